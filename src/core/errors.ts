@@ -37,10 +37,22 @@ export const errorTable = {
   missing_model: rule(400, 'INVALID_ARGUMENT', 'Send `model`, an id from GET /models.'),
   missing_input: rule(400, 'INVALID_ARGUMENT', 'Send `input`, the text to speak.'),
   invalid_input: rule(400, 'INVALID_ARGUMENT', 'A field has a value of the wrong kind.'),
-  unknown_model: rule(400, 'INVALID_ARGUMENT', 'There is no such model. GET /models lists those your key can call.'),
+  unknown_model: rule(
+    400,
+    'INVALID_ARGUMENT',
+    'There is no such model. GET /models lists those your key can call.',
+  ),
   input_too_long: rule(400, 'INVALID_ARGUMENT', '`input` is too long.'),
-  unsupported_response_format: rule(400, 'INVALID_ARGUMENT', '`response_format` is not one that is offered here.'),
-  unknown_voice: rule(400, 'INVALID_ARGUMENT', 'The model has no such voice. GET /models?type=speech lists its voices.'),
+  unsupported_response_format: rule(
+    400,
+    'INVALID_ARGUMENT',
+    '`response_format` is not one that is offered here.',
+  ),
+  unknown_voice: rule(
+    400,
+    'INVALID_ARGUMENT',
+    'The model has no such voice. GET /models?type=speech lists its voices.',
+  ),
   missing_file: rule(400, 'INVALID_ARGUMENT', 'Send the audio as the form field `file`.'),
   invalid_file: rule(400, 'INVALID_ARGUMENT', 'The file is empty or no audio could be read from it.'),
   unsupported_file_format: rule(
@@ -49,7 +61,11 @@ export const errorTable = {
     'The file is in none of the supported formats: flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav, webm.',
   ),
   missing_messages: rule(400, 'INVALID_ARGUMENT', 'Send `messages`, the conversation so far.'),
-  invalid_messages: rule(400, 'INVALID_ARGUMENT', '`messages` is not a conversation of objects with a role and content.'),
+  invalid_messages: rule(
+    400,
+    'INVALID_ARGUMENT',
+    '`messages` is not a conversation of objects with a role and content.',
+  ),
   invalid_parameter: rule(400, 'INVALID_ARGUMENT', 'A parameter has a value that is not allowed.'),
   invalid_api_key: rule(401, 'UNAUTHENTICATED', 'Send a valid API key as `Authorization: Bearer <API_KEY>`.'),
   subscription_required: rule(
@@ -58,7 +74,11 @@ export const errorTable = {
     'Speech and transcription need an active plan or trial. Loading credits does not enable them.',
   ),
   fair_use_limit_reached: rule(402, 'RESOURCE_EXHAUSTED', 'The fair-use limit of this month is reached.'),
-  insufficient_credits: rule(402, 'FAILED_PRECONDITION', 'The credits left do not cover this request. Load credits.'),
+  insufficient_credits: rule(
+    402,
+    'FAILED_PRECONDITION',
+    'The credits left do not cover this request. Load credits.',
+  ),
   insufficient_scope: rule(403, 'PERMISSION_DENIED', 'This API key is not allowed to do this.'),
   not_found: rule(404, 'NOT_FOUND', 'There is nothing at this path for this method.'),
   idempotency_conflict: rule(409, 'ABORTED', 'This Idempotency-Key was used for another request.'),
@@ -66,10 +86,19 @@ export const errorTable = {
   rate_limit_exceeded: rule(429, 'RESOURCE_EXHAUSTED', 'Too many requests. Wait, then try again.', true),
   /** Nobody reads it: the client has left. 499 is the custom of proxies for the record of such a request. */
   request_cancelled: rule(499, 'CANCELLED', 'The client ended the request.'),
-  internal_error: rule(500, 'INTERNAL', 'The server failed on this request. Try again, and report the request id.', true),
+  internal_error: rule(
+    500,
+    'INTERNAL',
+    'The server failed on this request. Try again, and report the request id.',
+    true,
+  ),
   upstream_error: rule(502, 'UNAVAILABLE', 'The engine behind this model failed. Try again.', true),
   overloaded: rule(503, 'UNAVAILABLE', 'The server is busy. Wait, then try again.', true),
-  engine_unavailable: rule(503, 'UNAVAILABLE', 'The engine for this operation is not installed on this server.'),
+  engine_unavailable: rule(
+    503,
+    'UNAVAILABLE',
+    'The engine for this operation is not installed on this server.',
+  ),
 } as const satisfies Record<string, ErrorRule>;
 
 export type ErrorCode = keyof typeof errorTable;

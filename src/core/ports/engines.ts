@@ -1,8 +1,14 @@
 /** What core asks of an engine. An engine speaks, transcribes or chats; it knows nothing of keys, money or HTTP. */
-import type { ChatCompletion, ChatCompletionChunk, ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionParams,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
 
 /** Whether an engine can work on this machine now; where not, `reason` says what to install or mend. */
-export type Availability = { readonly available: true } | { readonly available: false; readonly reason: string };
+export type Availability =
+  | { readonly available: true }
+  | { readonly available: false; readonly reason: string };
 
 export interface Engine {
   availability(): Availability;

@@ -4,8 +4,8 @@
 
 // How Parley's messages are written as the JSON of its REST paths, where the protobuf JSON mapping alone cannot say it.
 
-import type { GenEnum, GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
+import { extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
 import type { FieldOptions, MessageOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 
@@ -13,57 +13,40 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file parley/rest/v1/options.proto.
  */
 export const file_parley_rest_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChxwYXJsZXkvcmVzdC92MS9vcHRpb25zLnByb3RvEg5wYXJsZXkucmVzdC52MSpOCghKc29uRm9ybRIZChVKU09OX0ZPUk1fVU5TUEVDSUZJRUQQABITCg9KU09OX0ZPUk1fVU5JT04QARISCg5KU09OX0ZPUk1fTElTVBACOlgKCWpzb25fZm9ybRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxi0hwMgASgOMhgucGFybGV5LnJlc3QudjEuSnNvbkZvcm1SCGpzb25Gb3JtOkQKDW90aGVyX21lbWJlcnMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLWHAyABKAhSDG90aGVyTWVtYmVyc2IGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChxwYXJsZXkvcmVzdC92MS9vcHRpb25zLnByb3RvEg5wYXJsZXkucmVzdC52MTpACgpqc29uX3VuaW9uEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGLSHAyABKAhSCWpzb25Vbmlvbjo+Cglqc29uX2xpc3QSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYtYcDIAEoCFIIanNvbkxpc3Q6RAoNb3RoZXJfbWVtYmVycxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYtocDIAEoCFIMb3RoZXJNZW1iZXJzOkYKDmFsd2F5c19wcmVzZW50Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxi3hwMgASgIUg1hbHdheXNQcmVzZW50YgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
- * What stands in JSON for a message.
+ * The JSON of the message is that of whichever member of its only oneof is set, itself: a string, an array or an
+ * object. Default: false, an object with a member for each field, named by the field's `json_name`.
  *
- * @generated from enum parley.rest.v1.JsonForm
+ * @generated from extension: bool json_union = 50100;
  */
-export enum JsonForm {
-  /**
-   * An object with a member for each field, named by the field's `json_name`.
-   *
-   * @generated from enum value: JSON_FORM_UNSPECIFIED = 0;
-   */
-  UNSPECIFIED = 0,
-
-  /**
-   * Whichever member of the message's only oneof is set, itself: a string, an array or an object.
-   *
-   * @generated from enum value: JSON_FORM_UNION = 1;
-   */
-  UNION = 1,
-
-  /**
-   * The array of the message's only field, which is repeated.
-   *
-   * @generated from enum value: JSON_FORM_LIST = 2;
-   */
-  LIST = 2,
-}
-
-/**
- * Describes the enum parley.rest.v1.JsonForm.
- */
-export const JsonFormSchema: GenEnum<JsonForm> = /*@__PURE__*/
-  enumDesc(file_parley_rest_v1_options, 0);
-
-/**
- * Default: JSON_FORM_UNSPECIFIED.
- *
- * @generated from extension: parley.rest.v1.JsonForm json_form = 50100;
- */
-export const json_form: GenExtension<MessageOptions, JsonForm> = /*@__PURE__*/
+export const json_union: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
   extDesc(file_parley_rest_v1_options, 0);
+
+/**
+ * The JSON of the message is the array of its only field, which is repeated. Default: false.
+ *
+ * @generated from extension: bool json_list = 50101;
+ */
+export const json_list: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
+  extDesc(file_parley_rest_v1_options, 1);
 
 /**
  * On a `google.protobuf.Struct`: it holds the members of the JSON object that no other field of the message takes,
  * `null` among them, and they are written beside the others. So a parameter that is not in this schema reaches the
  * model, and a field of its answer reaches the client, each in its place. Default: false.
  *
- * @generated from extension: bool other_members = 50101;
+ * @generated from extension: bool other_members = 50102;
  */
 export const other_members: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_parley_rest_v1_options, 1);
+  extDesc(file_parley_rest_v1_options, 2);
+
+/**
+ * On a repeated field: its array is written even where it is empty. Default: false, an empty one is left out.
+ *
+ * @generated from extension: bool always_present = 50103;
+ */
+export const always_present: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_parley_rest_v1_options, 3);
 

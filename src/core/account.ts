@@ -1,0 +1,119 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  type Account as AccountMessage,
+  AccountSchema,
+  type GetAccountRequest,
+  type GetAccountResponse,
+  GetAccountResponseSchema,
+  type ListUsageRecordsRequest,
+  type ListUsageRecordsResponse,
+  ListUsageRecordsResponseSchema,
+  type UsageRecord as UsageRecordMessage,
+  UsageRecordSchema,
+} from '../../gen/parley/account/v1/account_pb.ts';
+import type { Call } from './call.ts';
+import { entitlementAt } from './entitlement.ts';
+import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from './fair-use.ts';
+import { formatCredits } from './money.ts';
+import { nextPage, readPage } from './paging.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Account, Store, UsageRecord } from './ports/store.ts';
+
+export interface AccountDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly fairUse: FairUseRules;
+}
+
+/** What AccountService does. */
+export class AccountOperations {
+  readonly #deps: AccountDeps;
+
+  constructor(deps: AccountDeps) {
+    this.#deps = deps;
+  }
+
+  async getAccount(_request: GetAccountRequest, call: Call): Promise<GetAccountResponse> {
+    return create(GetAccountResponseSchema, {
+      account: await describeAccount(call.caller.account, this.#deps),
+    });
+  }
+
+  async listUsageRecords(request: ListUsageRecordsRequest, call: Call): Promise<ListUsageRecordsResponse> {
+    const page = await this.#deps.store.listRecords(call.caller.account.id, readPage(request));
+    return create(ListUsageRecordsResponseSchema, {
+      records: page.items.map(describeRecord),
+      ...nextPage(page),
+    });
+  }
+}
+
+/** An account as its holder and its operator see it. */
+export async function describeAccount(account: Account, deps: AccountDeps): Promise<AccountMessage> {
+  const nowMs = deps.clock.now();
+  const entitlement = entitlementAt(account.subscription, nowMs);
+  const period = entitlement.state === 'none' ? undefined : entitlement.period;
+  return create(AccountSchema, {
+    id: account.id,
+    name: account.name,
+    createdAt: timestampFromMs(account.createdAtMs),
+    subscription: {
+      state: entitlement.state,
+      ...(period && {
+        startedAt: timestampFromMs(period.startsAtMs),
+        endsAt: timestampFromMs(period.endsAtMs),
+      }),
+    },
+    balanceNanoCredits: account.balance,
+    balance: formatCredits(account.balance),
+    fairUse: {
+      limitUnits: BigInt(unitsPerMonth(deps.fairUse, entitlement)),
+      usedUnits: BigInt(await deps.store.fairUseUnits(account.id, monthOf(nowMs))),
+      resetsAt: timestampFromMs(nextMonthMs(nowMs)),
+    },
+  });
+}
+
+export function describeRecord(record: UsageRecord): UsageRecordMessage {
+  const { tokens } = record;
+  return create(
+    UsageRecordSchema,
+    withoutAbsent({
+      id: record.id,
+      accountId: record.accountId,
+      keyId: record.keyId,
+      operation: record.operation,
+      model: record.model,
+      wire: record.wire,
+      state: record.state,
+      httpStatus: record.httpStatus,
+      code: record.code,
+      startedAt: timestampFromMs(record.startedAtMs),
+      firstOutputMs: record.firstOutputMs,
+      durationMs: record.durationMs,
+      audioSecondsIn: seconds(record.audioMsIn),
+      audioSecondsOut: seconds(record.audioMsOut),
+      characters: record.characters,
+      promptTokens: tokens?.promptTokens,
+      completionTokens: tokens?.completionTokens,
+      totalTokens: tokens?.totalTokens,
+      tokensSource: tokens?.source,
+      fairUseUnits: record.fairUseUnits === undefined ? undefined : BigInt(record.fairUseUnits),
+      costNanoCredits: record.cost,
+    }),
+  );
+}
+
+function seconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000;
+}
+
+type Present<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+/** A message's initialiser takes no `undefined`: what is absent has no member. */
+function withoutAbsent<T extends object>(members: T): Partial<Present<T>> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<
+    Present<T>
+  >;
+}

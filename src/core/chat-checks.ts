@@ -1,0 +1,52 @@
+import type { ChatCompletionParams } from '../../gen/parley/chat/v1/chat_pb.ts';
+import type { Catalog, ChatModel } from './catalog.ts';
+import { ParleyError } from './errors.ts';
+
+/** Answers to one request: the API's own bound. */
+const choicesMax = 128;
+
+/**
+ * Checks what Parley itself relies on and returns the model; everything else is the model's to judge.
+ * @throws `missing_model`, `missing_messages`, `invalid_messages`, `unknown_model`, `invalid_parameter`
+ */
+export function checkChatParams(params: ChatCompletionParams, catalog: Catalog): ChatModel {
+  if (params.model === undefined) throw new ParleyError('missing_model', { param: 'model' });
+  checkMessages(params);
+  const model = catalog.chatModel(params.model);
+  if (model === undefined) {
+    throw new ParleyError('unknown_model', {
+      message: 'There is no such chat model. GET /models lists those your key can call.',
+      param: 'model',
+    });
+  }
+  checkCount('max_tokens', params.maxTokens, 1, Number.MAX_SAFE_INTEGER);
+  checkCount('max_completion_tokens', params.maxCompletionTokens, 1, Number.MAX_SAFE_INTEGER);
+  checkCount('n', params.n, 1, choicesMax);
+  return model;
+}
+
+function checkMessages({ messages, other }: ChatCompletionParams): void {
+  if (messages.length === 0) {
+    const isEmptyList = Array.isArray(other?.['messages']);
+    throw new ParleyError(isEmptyList ? 'invalid_messages' : 'missing_messages', {
+      ...(isEmptyList && { message: '`messages` is empty. Send at least one message.' }),
+      param: 'messages',
+    });
+  }
+  const index = messages.findIndex(({ role }) => role === undefined || role.trim() === '');
+  if (index >= 0) {
+    throw new ParleyError('invalid_messages', {
+      message: `\`messages[${index}]\` has no role. Send \`role\` and \`content\`.`,
+      param: `messages[${index}].role`,
+    });
+  }
+}
+
+function checkCount(name: string, value: number | undefined, min: number, max: number): void {
+  if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return;
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  throw new ParleyError('invalid_parameter', {
+    message: `\`${name}\` must be a whole number ${range}.`,
+    param: name,
+  });
+}

@@ -1,0 +1,46 @@
+/** The text of chat messages, for counting tokens where a model does not report them. */
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatDelta,
+  ChatMessage,
+  ToolCall,
+} from '../../gen/parley/chat/v1/chat_pb.ts';
+
+/** Where models put their reasoning; its tokens are output tokens. */
+const reasoningMembers = ['reasoning_content', 'reasoning'];
+
+/** All text of a conversation, a line a message. */
+export function promptText(messages: readonly ChatMessage[]): string {
+  return messages.map((message) => `${message.role ?? ''}\n${messageText(message)}`).join('\n');
+}
+
+export function completionText({ choices }: ChatCompletion): string {
+  return choices.map(({ message }) => (message ? messageText(message) : '')).join('');
+}
+
+/** The text that a chunk adds to the answer; empty where it only has a role, a finish reason or usage. */
+export function chunkText({ choices }: ChatCompletionChunk): string {
+  return choices.map(({ delta }) => (delta ? deltaText(delta) : '')).join('');
+}
+
+function messageText({ content, refusal, toolCalls, other }: ChatMessage): string {
+  const parts = content?.value.case === 'parts' ? content.value.value.items : [];
+  const text =
+    content?.value.case === 'text' ? content.value.value : parts.map((part) => part.text ?? '').join('\n');
+  return text + (refusal ?? '') + toolText(toolCalls) + reasoningText(other);
+}
+
+function deltaText({ content, refusal, toolCalls, other }: ChatDelta): string {
+  return (content ?? '') + (refusal ?? '') + toolText(toolCalls) + reasoningText(other);
+}
+
+function toolText(calls: readonly ToolCall[]): string {
+  return calls.map((call) => (call.function?.name ?? '') + (call.function?.arguments ?? '')).join('');
+}
+
+function reasoningText(other: JsonObject | undefined): string {
+  const texts: (JsonValue | undefined)[] = reasoningMembers.map((member) => other?.[member]);
+  return texts.find((text) => typeof text === 'string') ?? '';
+}

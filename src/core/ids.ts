@@ -1,0 +1,23 @@
+import { randomBytes } from 'node:crypto';
+
+declare const brand: unique symbol;
+type Branded<T, Name extends string> = T & { readonly [brand]: Name };
+
+export type AccountId = Branded<string, 'AccountId'>;
+export type KeyId = Branded<string, 'KeyId'>;
+/** The id of a request, of its usage record and of the answer's `x-request-id`. */
+export type RequestId = Branded<string, 'RequestId'>;
+export type LedgerEntryId = Branded<string, 'LedgerEntryId'>;
+
+/**
+ * A new id: the prefix, 12 hex digits of the time in milliseconds and 20 random ones. Ids of one kind sort by the time
+ * they were made, so a table that is keyed by them grows at its end and is paged by them.
+ */
+function newId(prefix: string, nowMs: number): string {
+  return `${prefix}_${nowMs.toString(16).padStart(12, '0')}${randomBytes(10).toString('hex')}`;
+}
+
+export const newAccountId = (nowMs: number): AccountId => newId('acc', nowMs) as AccountId;
+export const newKeyId = (nowMs: number): KeyId => newId('key', nowMs) as KeyId;
+export const newRequestId = (nowMs: number): RequestId => newId('req', nowMs) as RequestId;
+export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', nowMs) as LedgerEntryId;

@@ -1,0 +1,33 @@
+/** The format of keys: a prefix, 256 random bits and a checksum, so that a mistyped key costs no look-up. */
+import { createHash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+export const keyKinds = { account: 'pk_', admin: 'pa_' } as const;
+export type KeyKind = keyof typeof keyKinds;
+
+const secretBytes = 32;
+/** 256 bits take 50 digits of base 36, a CRC-32 takes 7. */
+const secretDigits = 50;
+const checksumDigits = 7;
+const keyPattern = new RegExp(`^(pk_|pa_)([0-9a-z]{${secretDigits}})([0-9a-z]{${checksumDigits}})$`);
+
+export function newKeySecret(kind: KeyKind): string {
+  const random = BigInt(`0x${randomBytes(secretBytes).toString('hex')}`);
+  const body = keyKinds[kind] + random.toString(36).padStart(secretDigits, '0');
+  return body + checksum(body);
+}
+
+/** Whether a text can be a key at all. */
+export function isWellFormedKey(text: string): boolean {
+  const match = keyPattern.exec(text);
+  return match !== null && checksum(text.slice(0, -checksumDigits)) === match[3];
+}
+
+/** What is stored of a key. */
+export function hashKey(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
+
+function checksum(body: string): string {
+  return crc32(body).toString(36).padStart(checksumDigits, '0');
+}

@@ -1,0 +1,198 @@
+/**
+ * The life of a request's usage record: reserve, run, then settle or void. Each request ends exactly once, and what it
+ * had set aside is given back or spent in the same write.
+ */
+import { ParleyError, toParleyError } from './errors.ts';
+import { monthOf, nextMonthMs } from './fair-use.ts';
+import type { RequestId } from './ids.ts';
+import type { NanoCredits } from './money.ts';
+import type { Clock } from './ports/clock.ts';
+import type { Log } from './ports/log.ts';
+import type { RecordEnd, RecordStart, Store, TokenUsage } from './ports/store.ts';
+
+/** What a request has used so far. Operations note it as they go, so that an early end can be settled too. */
+export interface Used {
+  audioMsIn?: number | undefined;
+  audioMsOut?: number | undefined;
+  tokens?: TokenUsage | undefined;
+  cost?: NanoCredits | undefined;
+}
+
+export interface Admission {
+  readonly model: string;
+  readonly characters?: number;
+  /** Units of fair use to set aside; undefined where the operation spends none. */
+  readonly fairUse?: { readonly units: number; readonly limitUnits: number };
+}
+
+/** What a client calls a model may be anything; the record keeps this many characters of it. */
+const modelNameMax = 200;
+
+export interface MeteringDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class Metering {
+  readonly used: Used = {};
+  readonly #deps: MeteringDeps;
+  #start: RecordStart;
+  #state: 'open' | 'admitted' | 'ended' = 'open';
+  #units: number | undefined;
+  #firstOutputAtMs: number | undefined;
+
+  constructor(deps: MeteringDeps, start: RecordStart) {
+    this.#deps = deps;
+    this.#start = start;
+  }
+
+  get id(): RequestId {
+    return this.#start.id;
+  }
+
+  get hasOutput(): boolean {
+    return this.#firstOutputAtMs !== undefined;
+  }
+
+  get hasEnded(): boolean {
+    return this.#state === 'ended';
+  }
+
+  /** Notes what was asked for, so that a refusal's record tells it too. */
+  note(facts: { readonly model?: string; readonly characters?: number }): void {
+    const model = facts.model?.slice(0, modelNameMax);
+    this.#start = { ...this.#start, ...facts, ...(model !== undefined && { model }) };
+  }
+
+  /** Writes the record as started and sets the units aside. @throws `fair_use_limit_reached` */
+  async admit(admission: Admission): Promise<void> {
+    const { fairUse, ...facts } = admission;
+    this.note(facts);
+    const reservation = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
+    if (!(await this.#deps.store.admit(this.#start, reservation))) throw this.#fairUseError();
+    this.#state = 'admitted';
+    this.#units = fairUse?.units;
+  }
+
+  /** Raises what is set aside, where a request turns out larger than was thought. @throws `fair_use_limit_reached` */
+  async extend(fairUse: { readonly units: number; readonly limitUnits: number }): Promise<void> {
+    if (this.#units !== undefined && fairUse.units <= this.#units) return;
+    const month = monthOf(this.#start.startedAtMs);
+    if (!(await this.#deps.store.extend(this.id, { month, ...fairUse }))) throw this.#fairUseError();
+    this.#units = fairUse.units;
+  }
+
+  /** Notes that a part of the answer is about to leave. */
+  markOutput(): void {
+    this.#firstOutputAtMs ??= this.#deps.clock.now();
+  }
+
+  /** Ends the request well: what it used is spent. Durable when it resolves. */
+  async settle(): Promise<void> {
+    this.markOutput();
+    const spent = { tokens: this.used.tokens, fairUseUnits: this.#units, cost: this.used.cost };
+    await this.#end(this.#recordEnd({ state: 'ok', httpStatus: 200, code: undefined, ...spent }));
+  }
+
+  /**
+   * Ends the request with an error, or because the client left: nothing is spent, but for a client that left after a
+   * part of the answer had gone out. Does nothing where the request has ended already.
+   */
+  async fail(thrown: unknown): Promise<void> {
+    if (this.#state === 'ended') return;
+    const error = toParleyError(thrown);
+    const cancelled = error.code === 'request_cancelled';
+    if (error.code === 'internal_error') {
+      this.#deps.log.error({ requestId: this.id, err: error.cause ?? error }, 'request failed');
+    }
+    const spends = cancelled && this.hasOutput;
+    await this.#end(
+      this.#recordEnd({
+        state: cancelled ? 'cancelled' : error.isRefusal ? 'refused' : 'failed',
+        httpStatus: error.httpStatus,
+        code: error.code,
+        tokens: this.used.tokens,
+        fairUseUnits: spends ? this.#units : 0,
+        cost: spends ? this.used.cost : undefined,
+      }),
+    );
+  }
+
+  async #end(end: RecordEnd): Promise<void> {
+    if (this.#state === 'ended') throw new Error(`request ${this.id} was ended twice`);
+    const wasAdmitted = this.#state === 'admitted';
+    this.#state = 'ended';
+    if (wasAdmitted) await this.#deps.store.finish(this.id, end);
+    else await this.#deps.store.record(this.#start, { ...end, fairUseUnits: undefined });
+  }
+
+  #recordEnd(
+    outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code' | 'tokens' | 'fairUseUnits' | 'cost'>,
+  ): RecordEnd {
+    const { startedAtMs } = this.#start;
+    return {
+      ...outcome,
+      firstOutputMs: this.#firstOutputAtMs === undefined ? undefined : this.#firstOutputAtMs - startedAtMs,
+      durationMs: this.#deps.clock.now() - startedAtMs,
+      audioMsIn: this.used.audioMsIn,
+      audioMsOut: this.used.audioMsOut,
+    };
+  }
+
+  #fairUseError(): ParleyError {
+    const resetsAt = new Date(nextMonthMs(this.#start.startedAtMs)).toISOString();
+    return new ParleyError('fair_use_limit_reached', {
+      message: `The fair-use limit of this month is reached. It resets at ${resetsAt}.`,
+    });
+  }
+}
+
+/**
+ * Runs a plain answer under its metering: an error ends the record, success must have settled it. A client that left
+ * before the answer was ready has cost nothing.
+ */
+export async function metered<T>(metering: Metering, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+  try {
+    const answer = await run();
+    signal.throwIfAborted();
+    await metering.settle();
+    return answer;
+  } catch (thrown) {
+    const error = signal.aborted ? toParleyError(signal.reason) : toParleyError(thrown);
+    await metering.fail(error);
+    throw error;
+  }
+}
+
+/**
+ * The same for an answer in parts. A source that must settle before its last part does so itself; any other is settled
+ * here, before the consumer is told of the end. A consumer that returns early is a client that left, and
+ * the source's `finally` has run before the record is written.
+ *
+ * @param isOutput whether a part counts as output that the client has had
+ */
+export async function* meteredParts<T>(
+  metering: Metering,
+  signal: AbortSignal,
+  source: AsyncIterable<T>,
+  isOutput: (part: T) => boolean = () => true,
+): AsyncGenerator<T, void, undefined> {
+  let left = true;
+  try {
+    for await (const part of source) {
+      signal.throwIfAborted();
+      if (isOutput(part)) metering.markOutput();
+      yield part;
+    }
+    left = false;
+    if (!metering.hasEnded) await metering.settle();
+  } catch (thrown) {
+    left = false;
+    const error = signal.aborted ? toParleyError(signal.reason) : toParleyError(thrown);
+    await metering.fail(error);
+    throw error;
+  } finally {
+    if (left) await metering.fail(new ParleyError('request_cancelled'));
+  }
+}

@@ -1,0 +1,6 @@
+/** What core tells the operator. Never a key, a prompt or audio. */
+export interface Log {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}

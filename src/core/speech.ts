@@ -1,0 +1,148 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type SynthesizeSpeechRequest,
+  type SynthesizeSpeechResponse,
+  SynthesizeSpeechResponseSchema,
+} from '../../gen/parley/speech/v1/speech_pb.ts';
+import type { Call } from './call.ts';
+import { type Catalog, type SpeechModel, voicesOf } from './catalog.ts';
+import { ParleyError } from './errors.ts';
+import { type FairUseRules, speechUnits, unitsPerMonth } from './fair-use.ts';
+import { meteredParts } from './metering.ts';
+import { type AudioFormat, audioFormats, type SpeechRequest } from './ports/engines.ts';
+
+/** Unicode code points of `input`: the contract's limit. */
+export const speechCharactersMax = 4_000;
+/** Bytes of audio in one part of the answer, so that a message of any wire stays small. */
+const partBytesMax = 64 * 1024;
+
+/** The media type of each format, as the contract asks: one that matches what is synthesised. */
+export const contentTypes: Readonly<Record<AudioFormat, string>> = {
+  mp3: 'audio/mpeg',
+  opus: 'audio/ogg',
+  flac: 'audio/flac',
+  wav: 'audio/wav',
+  pcm: 'audio/pcm',
+};
+
+interface SpeechJob extends SpeechRequest {
+  readonly model: SpeechModel;
+  readonly characters: number;
+}
+
+/** What SpeechService does. */
+export class SpeechOperations {
+  readonly #catalog: Catalog;
+  readonly #fairUse: FairUseRules;
+
+  constructor(catalog: Catalog, fairUse: FairUseRules) {
+    this.#catalog = catalog;
+    this.#fairUse = fairUse;
+  }
+
+  synthesizeSpeech(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
+    return meteredParts(call.metering, call.signal, this.#speak(request, call));
+  }
+
+  async *#speak(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
+    const { metering, caller, signal } = call;
+    if (request.model) metering.note({ model: request.model });
+    const job = this.#check(request);
+    await metering.admit({
+      model: job.model.id,
+      characters: job.characters,
+      fairUse: {
+        units: speechUnits(this.#fairUse, job.characters),
+        limitUnits: unitsPerMonth(this.#fairUse, caller.entitlement),
+      },
+    });
+    const output = job.model.engine.synthesize(job, signal);
+    let contentType: string | undefined = contentTypes[job.format];
+    for await (const bytes of output.audio) {
+      for (const audio of cut(bytes)) {
+        metering.used.audioMsOut = output.durationMs();
+        yield create(SynthesizeSpeechResponseSchema, { audio, ...(contentType && { contentType }) });
+        contentType = undefined;
+      }
+    }
+    metering.used.audioMsOut = output.durationMs();
+  }
+
+  /** In the order of the contract's table 7.1. */
+  #check(request: SynthesizeSpeechRequest): SpeechJob {
+    if (request.model === undefined) throw new ParleyError('missing_model', { param: 'model' });
+    if (request.input === undefined) throw new ParleyError('missing_input', { param: 'input' });
+    const input = checkInput(request.input);
+    const model = this.#catalog.speechModel(request.model);
+    if (model === undefined) {
+      throw new ParleyError('unknown_model', {
+        message: 'There is no such speech model. GET /models?type=speech lists those your key can call.',
+        param: 'model',
+      });
+    }
+    const characters = countCharacters(input);
+    if (characters > speechCharactersMax) {
+      throw new ParleyError('input_too_long', {
+        message: `\`input\` has ${characters} characters; at most ${speechCharactersMax} are spoken in one request.`,
+        param: 'input',
+      });
+    }
+    const format = checkFormat(request.responseFormat ?? 'mp3');
+    const voice = chooseVoice(model, request.voice);
+    const job = { model, input, characters, format, voice };
+    model.engine.check(job);
+    return job;
+  }
+}
+
+function checkInput(input: string): string {
+  if (input.trim() === '') {
+    throw new ParleyError('invalid_input', {
+      message: '`input` is blank. Send text to speak.',
+      param: 'input',
+    });
+  }
+  return input;
+}
+
+/** Counts code points, not UTF-16 units: an emoji is one, not two. */
+function countCharacters(text: string): number {
+  let count = text.length;
+  for (let index = 0; index < text.length - 1; index++) {
+    if (isHighSurrogate(text.charCodeAt(index)) && isLowSurrogate(text.charCodeAt(index + 1))) {
+      count--;
+      index++;
+    }
+  }
+  return count;
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
+
+function checkFormat(name: string): AudioFormat {
+  const format = audioFormats.find((known) => known === name);
+  if (format !== undefined) return format;
+  throw new ParleyError('unsupported_response_format', {
+    message: `\`response_format\` must be one of ${audioFormats.join(', ')}.`,
+    param: 'response_format',
+  });
+}
+
+function chooseVoice(model: SpeechModel, wanted: string | undefined): string {
+  const { voices, defaultVoice } = voicesOf(model);
+  const voice = wanted ?? defaultVoice;
+  if (!voices.some(({ id }) => id === voice)) {
+    throw new ParleyError('unknown_voice', {
+      message: `\`${model.id}\` has no such voice. It has: ${voices.map(({ id }) => id).join(', ')}.`,
+      param: 'voice',
+    });
+  }
+  return model.voiceNames?.get(voice) ?? voice;
+}
+
+function* cut(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let offset = 0; offset < bytes.length; offset += partBytesMax) {
+    yield bytes.subarray(offset, offset + partBytesMax);
+  }
+}

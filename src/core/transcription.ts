@@ -1,0 +1,171 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type CreateTranscriptionRequest,
+  CreateTranscriptionRequestSchema,
+  type CreateTranscriptionResponse,
+  CreateTranscriptionResponseSchema,
+  type StreamTranscriptionRequest,
+  type StreamTranscriptionResponse,
+  StreamTranscriptionResponseSchema,
+  type Transcript,
+  TranscriptSchema,
+  type TranscriptSegment,
+  TranscriptSegmentSchema,
+  type TranscriptWord,
+  TranscriptWordSchema,
+} from '../../gen/parley/audio/v1/transcription_pb.ts';
+import type { Call } from './call.ts';
+import type { Catalog, TranscriptionModel } from './catalog.ts';
+import { ParleyError } from './errors.ts';
+import { type FairUseRules, transcriptionUnits, unitsPerMonth } from './fair-use.ts';
+import { metered, meteredParts } from './metering.ts';
+import type {
+  TranscriptSegment as EngineSegment,
+  TranscriptWord as EngineWord,
+  TranscriptionEvent,
+} from './ports/engines.ts';
+
+/** 4 MB: the contract's limit of a transcription request. */
+export const transcriptionBytesMax = 4_194_304;
+
+const granularities: readonly string[] = ['word', 'segment'];
+
+/** What TranscriptionService does. */
+export class TranscriptionOperations {
+  readonly #catalog: Catalog;
+  readonly #fairUse: FairUseRules;
+
+  constructor(catalog: Catalog, fairUse: FairUseRules) {
+    this.#catalog = catalog;
+    this.#fairUse = fairUse;
+  }
+
+  createTranscription(request: CreateTranscriptionRequest, call: Call): Promise<CreateTranscriptionResponse> {
+    return metered(call.metering, call.signal, async () => {
+      for await (const part of this.#transcribe(request, call)) {
+        if (part.event.case === 'transcript') {
+          return create(CreateTranscriptionResponseSchema, { transcript: part.event.value });
+        }
+      }
+      throw new ParleyError('upstream_error');
+    });
+  }
+
+  streamTranscription(
+    request: StreamTranscriptionRequest,
+    call: Call,
+  ): AsyncGenerator<StreamTranscriptionResponse> {
+    const transcription = request.transcription ?? create(CreateTranscriptionRequestSchema);
+    return meteredParts(call.metering, call.signal, this.#transcribe(transcription, call));
+  }
+
+  async *#transcribe(
+    request: CreateTranscriptionRequest,
+    call: Call,
+  ): AsyncGenerator<StreamTranscriptionResponse> {
+    const { metering, signal } = call;
+    const model = this.#activeModel();
+    metering.note({ model: model.id });
+    const audio = checkFile(request);
+    const withWords = checkGranularities(request.timestampGranularities).includes('word');
+    await metering.admit({ model: model.id, fairUse: this.#units(0, call) });
+    const events = model.engine.transcribe({
+      audio,
+      fileName: request.fileName,
+      language: request.language,
+      signal,
+    });
+    const transcript = create(TranscriptSchema);
+    for await (const event of events) {
+      await this.#account(event, call);
+      const part = collect(event, transcript, withWords);
+      if (part !== undefined) yield part;
+    }
+  }
+
+  #activeModel(): TranscriptionModel {
+    const model = this.#catalog.transcriptionModel();
+    if (model === undefined) {
+      throw new ParleyError('engine_unavailable', {
+        message: 'This server has no transcription model. Its operator can add one in parley.yaml.',
+      });
+    }
+    const availability = model.engine.availability();
+    if (!availability.available) {
+      throw new ParleyError('engine_unavailable', { message: availability.reason });
+    }
+    return model;
+  }
+
+  /** Sets aside the units of the audio that is known so far: the longest of what was told. */
+  async #account(event: TranscriptionEvent, call: Call): Promise<void> {
+    if (event.kind === 'segment') return;
+    const { metering } = call;
+    metering.used.audioMsIn = Math.max(metering.used.audioMsIn ?? 0, event.durationMs);
+    await metering.extend(this.#units(metering.used.audioMsIn, call));
+  }
+
+  #units(durationMs: number, { caller }: Call): { units: number; limitUnits: number } {
+    return {
+      units: transcriptionUnits(this.#fairUse, durationMs),
+      limitUnits: unitsPerMonth(this.#fairUse, caller.entitlement),
+    };
+  }
+}
+
+function checkFile({ file }: CreateTranscriptionRequest): Uint8Array {
+  if (file === undefined) throw new ParleyError('missing_file', { param: 'file' });
+  if (file.length === 0) {
+    throw new ParleyError('invalid_file', { message: 'The file is empty. Send a recording.', param: 'file' });
+  }
+  if (file.length > transcriptionBytesMax) throw tooLarge();
+  return file;
+}
+
+export function tooLarge(): ParleyError {
+  return new ParleyError('payload_too_large', {
+    message: `The request is larger than 4 MB (${transcriptionBytesMax} bytes). Send a shorter or more compressed recording.`,
+  });
+}
+
+function checkGranularities(wanted: readonly string[]): readonly string[] {
+  const unknown = wanted.find((granularity) => !granularities.includes(granularity));
+  if (unknown === undefined) return wanted;
+  throw new ParleyError('invalid_input', {
+    message: '`timestamp_granularities` takes `word` and `segment`.',
+    param: 'timestamp_granularities',
+  });
+}
+
+/** Adds an event to the transcript and returns what a streaming client is told of it. */
+function collect(
+  event: TranscriptionEvent,
+  transcript: Transcript,
+  withWords: boolean,
+): StreamTranscriptionResponse | undefined {
+  if (event.kind === 'audio') return undefined;
+  if (event.kind === 'segment') {
+    const segment = toSegment(event.segment, transcript.segments.length);
+    transcript.segments.push(segment);
+    if (withWords) transcript.words.push(...event.segment.words.map(toWord));
+    return create(StreamTranscriptionResponseSchema, { event: { case: 'segment', value: segment } });
+  }
+  transcript.text = transcript.segments.map(({ text }) => text).join(' ');
+  transcript.language = event.language;
+  transcript.duration = event.durationMs / 1000;
+  return create(StreamTranscriptionResponseSchema, { event: { case: 'transcript', value: transcript } });
+}
+
+function toSegment(segment: EngineSegment, id: number): TranscriptSegment {
+  return create(TranscriptSegmentSchema, {
+    id,
+    start: segment.startMs / 1000,
+    end: segment.endMs / 1000,
+    text: segment.text,
+    ...(segment.avgLogprob !== undefined && { avgLogprob: segment.avgLogprob }),
+  });
+}
+
+function toWord({ word, startMs, endMs }: EngineWord): TranscriptWord {
+  return create(TranscriptWordSchema, { word, start: startMs / 1000, end: endMs / 1000 });
+}

@@ -1,0 +1,226 @@
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from '@bufbuild/protobuf';
+import { type Timestamp, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { type FieldError, memberPath } from './field-errors.ts';
+import { setMember } from './members.ts';
+import { formOf, isAlwaysPresent, objectShape, onlyField } from './shape.ts';
+
+interface Place {
+  readonly path: string;
+  readonly lenient: boolean;
+  readonly errors: FieldError[];
+}
+
+/** A value of the schema, or undefined, the error noted, where the JSON is of another kind. */
+type Decoder<T = unknown> = (json: JsonValue, place: Place) => T | undefined;
+type Decodable = Record<string, unknown>;
+
+const decoders = new Map<DescMessage, Decoder>();
+
+export function decoderOf(message: DescMessage): Decoder {
+  const known = decoders.get(message);
+  if (known) return known;
+  let built: Decoder | undefined;
+  // Messages may contain themselves: the entry is there before it is built.
+  const decoder: Decoder = (json, place) => {
+    built ??= buildDecoder(message);
+    return built(json, place);
+  };
+  decoders.set(message, decoder);
+  return decoder;
+}
+
+function buildDecoder(message: DescMessage): Decoder {
+  switch (message.typeName) {
+    case 'google.protobuf.Timestamp':
+      return decodeTimestamp;
+    case 'google.protobuf.Struct':
+      return (json, place) => (isObject(json) ? json : wrong(place, 'an object'));
+    case 'google.protobuf.Value':
+      return (json) => fromJson(ValueSchema, json);
+  }
+  switch (formOf(message)) {
+    case 'union':
+      return unionDecoder(message);
+    case 'list':
+      return listMessageDecoder(message);
+    case 'object':
+      return objectDecoder(message);
+  }
+}
+
+function objectDecoder(message: DescMessage): Decoder {
+  const { fields, other } = objectShape(message);
+  const members = new Map(fields.map((field) => [field.jsonName, { field, decode: fieldDecoder(field) }]));
+  return (json, place) => {
+    if (!isObject(json)) return wrong(place, 'an object');
+    const result: Decodable = create(message);
+    let rest: JsonObject | undefined;
+    for (const [name, value] of Object.entries(json)) {
+      const member = members.get(name);
+      const decoded = member && value !== null ? member.decode(value, inMember(place, name)) : undefined;
+      if (member && decoded !== undefined) assign(result, member.field, decoded);
+      else if (other && (!member || isKept(value, place))) {
+        rest ??= {};
+        setMember(rest, name, value);
+      }
+    }
+    if (other && rest) result[other.localName] = rest;
+    return result;
+  };
+}
+
+/** Whether a value that its field did not take stays beside the unknown ones: what says nothing, or a foreign answer's. */
+function isKept(value: JsonValue, { lenient }: Place): boolean {
+  return value === null || lenient || isEmpty(value);
+}
+
+function isEmpty(value: JsonValue): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}
+
+function assign(result: Decodable, field: DescField, value: unknown): void {
+  if (field.oneof) result[field.oneof.localName] = { case: field.localName, value };
+  else result[field.localName] = value;
+}
+
+function fieldDecoder(field: DescField): Decoder {
+  switch (field.fieldKind) {
+    case 'scalar':
+      return scalarDecoder(field.scalar);
+    case 'message':
+      return decoderOf(field.message);
+    case 'list':
+      return listDecoder(field);
+    case 'map':
+      return mapDecoder(field);
+    case 'enum':
+      throw new Error(`${field} is an enum, which the JSON of this schema does not use`);
+  }
+}
+
+type ListField = DescField & { readonly fieldKind: 'list' };
+type MapField = DescField & { readonly fieldKind: 'map' };
+
+function listDecoder(field: ListField): Decoder {
+  const decode = elementDecoder(field);
+  const takesEmpty = isAlwaysPresent(field);
+  return (json, place) => {
+    if (!Array.isArray(json)) return wrong(place, 'an array');
+    // A list that is empty and one that is absent are the same to the schema; to JSON they are not.
+    if (json.length === 0 && !takesEmpty) return undefined;
+    const items = json.map((item, index) => decode(item, { ...place, path: `${place.path}[${index}]` }));
+    return items.includes(undefined) ? undefined : items;
+  };
+}
+
+function elementDecoder(field: ListField): Decoder {
+  if (field.listKind === 'scalar') return scalarDecoder(field.scalar);
+  if (field.listKind === 'message') return decoderOf(field.message);
+  throw new Error(`${field} is a list of enums, which the JSON of this schema does not use`);
+}
+
+function mapDecoder(field: MapField): Decoder {
+  if (field.mapKind !== 'scalar')
+    throw new Error(`${field} is a map of messages, which the JSON of this schema does not use`);
+  const decode = scalarDecoder(field.scalar);
+  return (json, place) => {
+    if (!isObject(json)) return wrong(place, 'an object');
+    const entries = Object.entries(json);
+    if (entries.length === 0) return undefined;
+    const result: Decodable = {};
+    for (const [key, value] of entries) {
+      const decoded = decode(value, inMember(place, key));
+      if (decoded === undefined) return undefined;
+      setMember(result, key, decoded);
+    }
+    return result;
+  };
+}
+
+/** The first member that takes the JSON; the errors of the others do not matter. */
+function unionDecoder(message: DescMessage): Decoder {
+  const members = message.fields.map((field) => ({
+    field,
+    decode: fieldDecoder(field),
+    takes: kindOf(field),
+  }));
+  const expected = members.map(({ takes }) => takes.name).join(' or ');
+  return (json, place) => {
+    const member = members.find(({ takes }) => takes.test(json));
+    if (member === undefined) return wrong(place, expected);
+    const value = member.decode(json, place);
+    if (value === undefined) return undefined;
+    const result: Decodable = create(message);
+    assign(result, member.field, value);
+    return result;
+  };
+}
+
+function kindOf(field: DescField): { name: string; test: (json: JsonValue) => boolean } {
+  if (field.fieldKind === 'message' && formOf(field.message) === 'list') {
+    return { name: 'an array', test: Array.isArray };
+  }
+  if (field.fieldKind === 'message') return { name: 'an object', test: isObject };
+  return { name: 'a string', test: (json) => typeof json === 'string' };
+}
+
+function listMessageDecoder(message: DescMessage): Decoder {
+  const field = onlyField(message);
+  const decode = elementDecoder(field as ListField);
+  return (json, place) => {
+    if (!Array.isArray(json)) return wrong(place, 'an array');
+    const items = json.map((item, index) => decode(item, { ...place, path: `${place.path}[${index}]` }));
+    if (items.includes(undefined)) return undefined;
+    const result: Decodable = create(message);
+    result[field.localName] = items;
+    return result;
+  };
+}
+
+function scalarDecoder(scalar: ScalarType): Decoder {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return (json, place) => (typeof json === 'string' ? json : wrong(place, 'a string'));
+    case ScalarType.BOOL:
+      return (json, place) => (typeof json === 'boolean' ? json : wrong(place, 'true or false'));
+    case ScalarType.DOUBLE:
+      return (json, place) => (typeof json === 'number' ? json : wrong(place, 'a number'));
+    case ScalarType.INT32:
+      return (json, place) => (isInt32(json) ? json : wrong(place, 'a whole number'));
+    case ScalarType.INT64:
+      return (json, place) =>
+        Number.isSafeInteger(json) ? BigInt(Number(json)) : wrong(place, 'a whole number');
+    default:
+      throw new Error(`${ScalarType[scalar]} is a type that the JSON of this schema does not use`);
+  }
+}
+
+function isInt32(json: JsonValue): json is number {
+  return typeof json === 'number' && (json | 0) === json;
+}
+
+function decodeTimestamp(json: JsonValue, place: Place): Timestamp | undefined {
+  const ms = typeof json === 'string' ? Date.parse(json) : Number.NaN;
+  return Number.isNaN(ms) ? wrong(place, 'a time such as 2030-01-31T12:00:00Z') : timestampFromMs(ms);
+}
+
+function wrong(place: Place, expected: string): undefined {
+  place.errors.push({ path: place.path, expected });
+  return undefined;
+}
+
+function inMember(place: Place, name: string): Place {
+  return { path: memberPath(place.path, name), lenient: place.lenient, errors: place.errors };
+}
+
+function isObject(json: JsonValue): json is JsonObject {
+  return typeof json === 'object' && json !== null && !Array.isArray(json);
+}

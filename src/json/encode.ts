@@ -1,0 +1,135 @@
+import {
+  type DescField,
+  type DescMessage,
+  isMessage,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+  toJson,
+} from '@bufbuild/protobuf';
+import { TimestampSchema, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { setMember } from './members.ts';
+import { formOf, isAlwaysPresent, objectShape, onlyField } from './shape.ts';
+
+type Encoder = (value: unknown) => JsonValue;
+
+const encoders = new Map<DescMessage, Encoder>();
+
+export function encoderOf(message: DescMessage): Encoder {
+  const known = encoders.get(message);
+  if (known) return known;
+  let built: Encoder | undefined;
+  // Messages may contain themselves: the entry is there before it is built.
+  const encoder: Encoder = (value) => {
+    built ??= buildEncoder(message);
+    return built(value);
+  };
+  encoders.set(message, encoder);
+  return encoder;
+}
+
+function buildEncoder(message: DescMessage): Encoder {
+  switch (message.typeName) {
+    case 'google.protobuf.Timestamp':
+      return (value) => (isMessage(value, TimestampSchema) ? toJson(TimestampSchema, value) : null);
+    case 'google.protobuf.Value':
+      return (value) => (isMessage(value, ValueSchema) ? toJson(ValueSchema, value) : null);
+    case 'google.protobuf.Struct':
+      return (value) => value as JsonObject;
+  }
+  switch (formOf(message)) {
+    case 'union':
+      return unionEncoder(message);
+    case 'list':
+      return listMessageEncoder(message);
+    case 'object':
+      return objectEncoder(message);
+  }
+}
+
+function objectEncoder(message: DescMessage): Encoder {
+  const { fields, other } = objectShape(message);
+  const members = fields.map((field) => ({
+    name: field.jsonName,
+    read: readerOf(field),
+    encode: fieldEncoder(field),
+    isAbsent: absence(field),
+  }));
+  return (value) => {
+    const result: JsonObject = {};
+    for (const { name, read, encode, isAbsent } of members) {
+      const member = read(value);
+      if (!isAbsent(member)) result[name] = encode(member);
+    }
+    const rest = other && (Reflect.get(value as object, other.localName) as JsonObject | undefined);
+    if (rest) for (const [name, member] of Object.entries(rest)) setMember(result, name, member);
+    return result;
+  };
+}
+
+/** Reads a field off a message. */
+function readerOf(field: DescField): (message: unknown) => unknown {
+  const { oneof, localName } = field;
+  if (oneof === undefined) return (message) => Reflect.get(message as object, localName);
+  return (message) => {
+    const chosen = Reflect.get(message as object, oneof.localName) as { case?: string; value?: unknown };
+    return chosen.case === localName ? chosen.value : undefined;
+  };
+}
+
+function absence(field: DescField): (value: unknown) => boolean {
+  if (field.fieldKind === 'list' && !isAlwaysPresent(field))
+    return (value) => (value as unknown[]).length === 0;
+  if (field.fieldKind === 'map') return (value) => Object.keys(value as object).length === 0;
+  return (value) => value === undefined;
+}
+
+function fieldEncoder(field: DescField): Encoder {
+  switch (field.fieldKind) {
+    case 'scalar':
+      return scalarEncoder(field.scalar);
+    case 'message':
+      return encoderOf(field.message);
+    case 'list': {
+      const encode = elementEncoder(field);
+      return (value) => (value as unknown[]).map(encode);
+    }
+    case 'map':
+      return (value) => value as JsonObject;
+    case 'enum':
+      throw new Error(`${field} is an enum, which the JSON of this schema does not use`);
+  }
+}
+
+function elementEncoder(field: DescField & { readonly fieldKind: 'list' }): Encoder {
+  if (field.listKind === 'message') return encoderOf(field.message);
+  if (field.listKind === 'scalar') return scalarEncoder(field.scalar);
+  throw new Error(`${field} is a list of enums, which the JSON of this schema does not use`);
+}
+
+/** Whole numbers are JSON numbers as long as those are exact, and text beyond. */
+function scalarEncoder(scalar: ScalarType): Encoder {
+  if (scalar !== ScalarType.INT64) return (value) => value as JsonValue;
+  return (value) => {
+    const number = Number(value);
+    return Number.isSafeInteger(number) ? number : String(value);
+  };
+}
+
+function unionEncoder(message: DescMessage): Encoder {
+  const members = message.fields.map((field) => ({ read: readerOf(field), encode: fieldEncoder(field) }));
+  return (value) => {
+    for (const { read, encode } of members) {
+      const member = read(value);
+      if (member !== undefined) return encode(member);
+    }
+    return null;
+  };
+}
+
+function listMessageEncoder(message: DescMessage): Encoder {
+  const field = onlyField(message);
+  const encode = fieldEncoder(field);
+  const read = readerOf(field);
+  return (value) => encode(read(value));
+}

@@ -1,0 +1,8 @@
+/** Sets a member under any name: by plain assignment `__proto__` would change the object's prototype. */
+export function setMember(target: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__') {
+    Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    target[name] = value;
+  }
+}

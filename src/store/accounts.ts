@@ -1,0 +1,158 @@
+import { sql } from 'kysely';
+import type { Period } from '../core/entitlement.ts';
+import type { AccountId } from '../core/ids.ts';
+import { type NanoCredits, nanoCredits } from '../core/money.ts';
+import type { Account, LedgerLoad, PageRequest } from '../core/ports/store.ts';
+import { type Connection, prepare, query } from './database.ts';
+import type { AccountRow } from './schema.ts';
+
+type AccountWithPeriods = AccountRow & {
+  trial_starts: bigint | null;
+  trial_ends: bigint | null;
+  plan_starts: bigint | null;
+  plan_ends: bigint | null;
+};
+
+/** Statements on accounts, their subscriptions and their ledger. Synchronous: they run inside the store's transactions. */
+export class Accounts {
+  readonly #byId;
+  readonly #byName;
+  readonly #after;
+  readonly #insert;
+  readonly #insertSubscription;
+  readonly #insertEntry;
+  readonly #entryByKey;
+  readonly #addToBalance;
+  readonly #any;
+
+  constructor(connection: Connection) {
+    this.#byId = prepare(connection, (p: { id: string }) => withPeriods().where('accounts.id', '=', p.id));
+    this.#byName = prepare(connection, (p: { name: string }) => withPeriods().where('name', '=', p.name));
+    this.#after = prepare(connection, (p: { after: string; size: number }) =>
+      withPeriods().where('accounts.id', '>', p.after).orderBy('accounts.id').limit(p.size),
+    );
+    this.#insert = prepare(connection, (p: Pick<Account, 'id' | 'name' | 'createdAtMs'>) =>
+      query
+        .insertInto('accounts')
+        .values({ id: p.id, name: p.name, created_at_ms: p.createdAtMs, balance_nano_credits: 0 })
+        .onConflict((conflict) => conflict.column('name').doNothing()),
+    );
+    this.#insertSubscription = prepare(
+      connection,
+      (p: Period & { accountId: string; kind: 'trial' | 'plan' }) =>
+        query
+          .insertInto('subscriptions')
+          .values({
+            account_id: p.accountId,
+            kind: p.kind,
+            starts_at_ms: p.startsAtMs,
+            ends_at_ms: p.endsAtMs,
+          })
+          .onConflict((conflict) => conflict.doNothing()),
+    );
+    this.#insertEntry = prepare(connection, (p: LedgerLoad) =>
+      query
+        .insertInto('ledger_entries')
+        .values({
+          id: p.id,
+          account_id: p.accountId,
+          kind: 'load',
+          amount_nano_credits: p.amount,
+          reason: p.reason,
+          idempotency_key: p.idempotencyKey,
+          created_at_ms: p.createdAtMs,
+        })
+        .onConflict((conflict) => conflict.columns(['account_id', 'idempotency_key']).doNothing()),
+    );
+    this.#entryByKey = prepare(connection, (p: { accountId: string; idempotencyKey: string }) =>
+      query
+        .selectFrom('ledger_entries')
+        .select(['kind', 'amount_nano_credits', 'reason'])
+        .where('account_id', '=', p.accountId)
+        .where('idempotency_key', '=', p.idempotencyKey),
+    );
+    this.#addToBalance = prepare(connection, (p: { id: string; amount: NanoCredits }) =>
+      query
+        .updateTable('accounts')
+        .set({ balance_nano_credits: sql`balance_nano_credits + ${p.amount}` })
+        .where('id', '=', p.id),
+    );
+    this.#any = prepare(connection, (_: object) => query.selectFrom('accounts').select('id').limit(1));
+  }
+
+  byId(id: string): Account | undefined {
+    return toAccount(this.#byId.get({ id }));
+  }
+
+  byName(name: string): Account | undefined {
+    return toAccount(this.#byName.get({ name }));
+  }
+
+  list({ size, after = '' }: PageRequest): Account[] {
+    return this.#after.all({ after, size }).flatMap((row) => toAccount(row) ?? []);
+  }
+
+  insert(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>): boolean {
+    return this.#insert.run(account).changes > 0;
+  }
+
+  startTrial(accountId: AccountId, period: Period): boolean {
+    return this.#insertSubscription.run({ accountId, kind: 'trial', ...period }).changes > 0;
+  }
+
+  /** False where the key belongs to a load with other facts. */
+  load(entry: LedgerLoad): boolean {
+    if (this.#insertEntry.run(entry).changes > 0) {
+      this.#addToBalance.run({ id: entry.accountId, amount: entry.amount });
+      return true;
+    }
+    const earlier = this.#entryByKey.get(entry);
+    return (
+      earlier?.kind === 'load' &&
+      earlier.amount_nano_credits === entry.amount &&
+      earlier.reason === entry.reason
+    );
+  }
+
+  hasAny(): boolean {
+    return this.#any.get({}) !== undefined;
+  }
+}
+
+function withPeriods() {
+  return query
+    .selectFrom('accounts')
+    .leftJoin('subscriptions as trial', (join) =>
+      join.onRef('trial.account_id', '=', 'accounts.id').on('trial.kind', '=', 'trial'),
+    )
+    .leftJoin('subscriptions as plan', (join) =>
+      join.onRef('plan.account_id', '=', 'accounts.id').on('plan.kind', '=', 'plan'),
+    )
+    .selectAll('accounts')
+    .select([
+      'trial.starts_at_ms as trial_starts',
+      'trial.ends_at_ms as trial_ends',
+      'plan.starts_at_ms as plan_starts',
+      'plan.ends_at_ms as plan_ends',
+    ]);
+}
+
+function toAccount(row: AccountWithPeriods | undefined): Account | undefined {
+  return (
+    row && {
+      id: row.id as AccountId,
+      name: row.name,
+      createdAtMs: Number(row.created_at_ms),
+      balance: nanoCredits(row.balance_nano_credits),
+      subscription: {
+        trial: toPeriod(row.trial_starts, row.trial_ends),
+        plan: toPeriod(row.plan_starts, row.plan_ends),
+      },
+    }
+  );
+}
+
+function toPeriod(startsAtMs: bigint | null, endsAtMs: bigint | null): Period | undefined {
+  if (startsAtMs === null || endsAtMs === null) return undefined;
+  return { startsAtMs: Number(startsAtMs), endsAtMs: Number(endsAtMs) };
+}

@@ -1,0 +1,94 @@
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import {
+  type Compilable,
+  DummyDriver,
+  Kysely,
+  SqliteAdapter,
+  SqliteDialect,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+import { Migrator } from 'kysely/migration';
+import { migrations } from './migrations/index.ts';
+import type { Database } from './schema.ts';
+
+/** How long a statement waits while another process, such as a backup, holds the database. */
+const busyMs = 5_000;
+const fileName = 'parley.db';
+
+export type Connection = Sqlite.Database;
+
+/** Builds queries; they are compiled to SQL here and run by `prepare`, not by Kysely's own connection. */
+export const query = new Kysely<Database>({
+  dialect: {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  },
+});
+
+/** Opens the database in a data folder, made where it is missing, and brings it to the newest schema. */
+export async function openDatabase(dataDir: string): Promise<Connection> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const path = join(dataDir, fileName);
+  createPrivately(path);
+  const connection = new Sqlite(path);
+  connection.pragma(`busy_timeout = ${busyMs}`);
+  connection.pragma('journal_mode = WAL');
+  connection.pragma('synchronous = FULL');
+  connection.pragma('foreign_keys = ON');
+  await migrate(connection);
+  connection.defaultSafeIntegers(true);
+  return connection;
+}
+
+/** SQLite gives its companion files the mode of the database, so the database must be private from the start. */
+function createPrivately(path: string): void {
+  closeSync(openSync(path, 'a', 0o600));
+  chmodSync(path, 0o600);
+}
+
+async function migrate(connection: Connection): Promise<void> {
+  const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) });
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  const { error } = await migrator.migrateToLatest();
+  if (error) throw error;
+}
+
+/** Stands for a parameter while a query is compiled. */
+class Placeholder {
+  readonly name: PropertyKey;
+
+  constructor(name: PropertyKey) {
+    this.name = name;
+  }
+}
+
+export interface Prepared<Parameters, Row> {
+  run(parameters: Parameters): { readonly changes: number };
+  get(parameters: Parameters): Row | undefined;
+  all(parameters: Parameters): Row[];
+}
+
+/**
+ * Compiles a query once and keeps its prepared statement. The builder is given placeholders in the place of the
+ * parameters; they find their values again by name at each run.
+ */
+export function prepare<Parameters extends object, Row>(
+  connection: Connection,
+  build: (parameters: Parameters) => Compilable<Row>,
+): Prepared<Parameters, Row> {
+  const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(name) }) as Parameters;
+  const { sql, parameters: slots } = build(placeholders).compile();
+  const statement = connection.prepare<unknown[], Row>(sql);
+  const bind = (values: Parameters): unknown[] =>
+    slots.map((slot) => (slot instanceof Placeholder ? (Reflect.get(values, slot.name) ?? null) : slot));
+  return {
+    run: (values) => statement.run(bind(values)),
+    get: (values) => statement.get(bind(values)),
+    all: (values) => statement.all(bind(values)),
+  };
+}
