@@ -12,6 +12,7 @@ const choicesMax = 128;
 export function checkChatParams(params: ChatCompletionParams, catalog: Catalog): ChatModel {
   if (params.model === undefined) throw new ParleyError('missing_model', { param: 'model' });
   checkMessages(params);
+  if (params.model.trim() === '') throw invalid('model', '`model` is blank. Send an id from GET /models.');
   const model = catalog.chatModel(params.model);
   if (model === undefined) {
     throw new ParleyError('unknown_model', {
@@ -45,8 +46,9 @@ function checkMessages({ messages, other }: ChatCompletionParams): void {
 function checkCount(name: string, value: number | undefined, min: number, max: number): void {
   if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return;
   const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-  throw new ParleyError('invalid_parameter', {
-    message: `\`${name}\` must be a whole number ${range}.`,
-    param: name,
-  });
+  throw invalid(name, `\`${name}\` must be a whole number ${range}.`);
+}
+
+function invalid(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_parameter', { message, param });
 }

@@ -6,6 +6,7 @@ import {
 } from '../../gen/parley/speech/v1/speech_pb.ts';
 import type { Call } from './call.ts';
 import { type Catalog, type SpeechModel, voicesOf } from './catalog.ts';
+import { contentType as contentTypeOf } from './content-type.ts';
 import { ParleyError } from './errors.ts';
 import { type FairUseRules, speechUnits, unitsPerMonth } from './fair-use.ts';
 import { meteredParts } from './metering.ts';
@@ -15,15 +16,6 @@ import { type AudioFormat, audioFormats, type SpeechRequest } from './ports/engi
 export const speechCharactersMax = 4_000;
 /** Bytes of audio in one part of the answer, so that a message of any wire stays small. */
 const partBytesMax = 64 * 1024;
-
-/** The media type of each format, as the contract asks: one that matches what is synthesised. */
-export const contentTypes: Readonly<Record<AudioFormat, string>> = {
-  mp3: 'audio/mpeg',
-  opus: 'audio/ogg',
-  flac: 'audio/flac',
-  wav: 'audio/wav',
-  pcm: 'audio/pcm',
-};
 
 interface SpeechJob extends SpeechRequest {
   readonly model: SpeechModel;
@@ -57,7 +49,7 @@ export class SpeechOperations {
       },
     });
     const output = job.model.engine.synthesize(job, signal);
-    let contentType: string | undefined = contentTypes[job.format];
+    let contentType: string | undefined = contentTypeOf(job.format);
     for await (const bytes of output.audio) {
       for (const audio of cut(bytes)) {
         metering.used.audioMsOut = output.durationMs();
@@ -72,7 +64,8 @@ export class SpeechOperations {
   #check(request: SynthesizeSpeechRequest): SpeechJob {
     if (request.model === undefined) throw new ParleyError('missing_model', { param: 'model' });
     if (request.input === undefined) throw new ParleyError('missing_input', { param: 'input' });
-    const input = checkInput(request.input);
+    const { input } = request;
+    refuseBlank(request);
     const model = this.#catalog.speechModel(request.model);
     if (model === undefined) {
       throw new ParleyError('unknown_model', {
@@ -95,14 +88,15 @@ export class SpeechOperations {
   }
 }
 
-function checkInput(input: string): string {
-  if (input.trim() === '') {
-    throw new ParleyError('invalid_input', {
-      message: '`input` is blank. Send text to speak.',
-      param: 'input',
-    });
-  }
-  return input;
+function refuseBlank({ model, input, voice, responseFormat }: SynthesizeSpeechRequest): void {
+  const texts = { model, input, voice, response_format: responseFormat };
+  const blank = Object.entries(texts).find(([, text]) => text?.trim() === '');
+  if (blank === undefined) return;
+  const [param] = blank;
+  throw new ParleyError('invalid_input', {
+    message: `\`${param}\` is blank. ${param === 'input' ? 'Send text to speak.' : 'Send a value or leave it out.'}`,
+    param,
+  });
 }
 
 /** Counts code points, not UTF-16 units: an emoji is one, not two. */

@@ -113,7 +113,8 @@ export class TranscriptionOperations {
   }
 }
 
-function checkFile({ file }: CreateTranscriptionRequest): Uint8Array {
+/** @throws `missing_file`, `invalid_file` where it is empty, `payload_too_large` */
+export function checkFile({ file }: CreateTranscriptionRequest): Uint8Array {
   if (file === undefined) throw new ParleyError('missing_file', { param: 'file' });
   if (file.length === 0) {
     throw new ParleyError('invalid_file', { message: 'The file is empty. Send a recording.', param: 'file' });

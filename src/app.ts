@@ -1,0 +1,142 @@
+/** The composition root: wires every part to the others. The program and its tests start the same app. */
+import { join } from 'node:path';
+import { basePath, type Config, type EngineConfig, type ModelConfig } from './config.ts';
+import { AccountOperations } from './core/account.ts';
+import { AdminOperations } from './core/admin.ts';
+import { Catalog, type CatalogModel, CatalogOperations } from './core/catalog.ts';
+import { ChatOperations } from './core/chat.ts';
+import { Gate } from './core/gate.ts';
+import { type Clock, systemClock } from './core/ports/clock.ts';
+import type { TokenCounter } from './core/ports/engines.ts';
+import type { Log } from './core/ports/log.ts';
+import type { Store } from './core/ports/store.ts';
+import type { Services } from './core/services.ts';
+import { SpeechOperations } from './core/speech.ts';
+import { TranscriptionOperations } from './core/transcription.ts';
+import { createBuiltinEngine } from './engines/builtin/index.ts';
+import type { EngineSet } from './engines/engine-set.ts';
+import { createLog } from './log.ts';
+import { startServer } from './net/server.ts';
+import { restHandler } from './rest/handler.ts';
+import { restRoutes } from './rest/routes.ts';
+import { lockDataDir } from './store/data-lock.ts';
+import { openStore } from './store/sqlite-store.ts';
+import { createTokenCounter } from './tokens/counter.ts';
+
+export interface AppOverrides {
+  readonly clock?: Clock;
+  readonly log?: Log;
+  /** Engines by the names that the configuration gives them, in the place of those that it describes. */
+  readonly engines?: Readonly<Record<string, EngineSet>>;
+}
+
+export interface App {
+  /** Where clients go, version prefix included: `http://127.0.0.1:8080/api/v1`. */
+  readonly baseUrl: string;
+  readonly services: Services;
+  readonly store: Store;
+  /** Models that cannot be called on this machine, with the reason. */
+  readonly unavailable: readonly { readonly model: string; readonly reason: string }[];
+  /** Lets requests in flight finish, then releases everything. */
+  close(): Promise<void>;
+}
+
+/** Starts the server that the configuration describes. Rejects where the data folder or the address cannot be had. */
+export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
+  const clock = overrides.clock ?? systemClock;
+  const log = overrides.log ?? createLog(config.log.level);
+  const lock = lockDataDir(config.dataDir);
+  const store = await openStore(config.dataDir);
+  const tokens = createTokenCounter();
+  const engines = openEngines(config, { clock, tokens }, overrides.engines);
+  const models = config.models.map((model) => toCatalogModel(model, engines));
+  const services = createServices(config, { store, clock, tokens, catalog: new Catalog(models) });
+  const routes = restRoutes(services, new Gate({ store, clock, log }), config.limits);
+  const handle = restHandler(routes, { clock, log, requestMsMax: config.server.requestMsMax });
+  const closeParts = async () => {
+    await Promise.all([...engines.values()].map((engine) => engine.close()));
+    await tokens.close();
+    await store.close();
+    lock.release();
+  };
+  try {
+    const { host, port, drainMs } = config.server;
+    const server = await startServer({ host, port, limits: config.server, handle });
+    return {
+      baseUrl: server.origin + basePath,
+      services,
+      store,
+      unavailable: models.flatMap(whyUnavailable),
+      close: async () => {
+        await server.close(drainMs);
+        await closeParts();
+      },
+    };
+  } catch (error) {
+    await closeParts();
+    throw error;
+  }
+}
+
+interface ServiceDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly tokens: TokenCounter;
+  readonly catalog: Catalog;
+}
+
+function createServices({ fairUse }: Config, { store, clock, tokens, catalog }: ServiceDeps): Services {
+  return {
+    speech: new SpeechOperations(catalog, fairUse),
+    transcription: new TranscriptionOperations(catalog, fairUse),
+    chat: new ChatOperations(catalog, tokens),
+    catalog: new CatalogOperations(catalog),
+    account: new AccountOperations({ store, clock, fairUse }),
+    admin: new AdminOperations({ store, clock, fairUse }),
+  };
+}
+
+function openEngines(
+  config: Config,
+  deps: { readonly clock: Clock; readonly tokens: TokenCounter },
+  given: AppOverrides['engines'] = {},
+): Map<string, EngineSet> {
+  const scratchDir = join(config.dataDir, 'scratch');
+  const { requestMsMax } = config.server;
+  const open = (engine: EngineConfig) => createBuiltinEngine(engine, { ...deps, scratchDir, requestMsMax });
+  return new Map(Object.entries(config.engines).map(([name, engine]) => [name, given[name] ?? open(engine)]));
+}
+
+function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, EngineSet>): CatalogModel {
+  const set = engines.get(model.engine);
+  const facts = {
+    id: model.id,
+    createdAtSeconds: model.created === undefined ? 0 : Date.parse(model.created) / 1000,
+    ownedBy: model.ownedBy,
+    description: model.description,
+  };
+  switch (model.type) {
+    case 'speech': {
+      const voiceNames = model.voices && new Map(Object.entries(model.voices));
+      const { defaultVoice } = model;
+      return { ...facts, type: 'speech', engine: required(set?.speech, model), voiceNames, defaultVoice };
+    }
+    case 'transcription':
+      return { ...facts, type: 'transcription', engine: required(set?.transcription, model) };
+    case 'chat': {
+      const { price, contextTokens, outputTokensMax } = model;
+      const engine = required(set?.chat, model);
+      return { ...facts, type: 'chat', engine, price, contextTokens, outputTokensMax };
+    }
+  }
+}
+
+function required<T>(operation: T | undefined, { id, engine, type }: ModelConfig): T {
+  if (operation !== undefined) return operation;
+  throw new Error(`The model ${id} needs ${type}, which the engine ${engine} does not offer.`);
+}
+
+function whyUnavailable({ id, engine }: CatalogModel) {
+  const availability = engine.availability();
+  return availability.available ? [] : [{ model: id, reason: availability.reason }];
+}

@@ -1,0 +1,86 @@
+/**
+ * The configuration: the only reader of the environment and of parley.yaml. Flags stand above variables, those above
+ * the file, and that above the defaults. Whatever is wrong is found at once, and nothing unknown is passed over.
+ */
+import type { z } from 'zod';
+import { readConfigFile } from './config/config-file.ts';
+import { defaultEngines } from './config/engine-settings.ts';
+import { explain } from './config/explain.ts';
+import { ConfigError } from './config/finding.ts';
+import { checkModels } from './config/model-checks.ts';
+import { defaultModels } from './config/model-settings.ts';
+import { applyOverrides, applyVariables, type ConfigOverrides } from './config/overlay.ts';
+import { configSchema } from './config/schema.ts';
+import { SettingsTree } from './config/settings-tree.ts';
+import type { Source } from './config/source.ts';
+import { readYaml } from './config/yaml-reader.ts';
+
+export { ConfigError, type Finding, findingText } from './config/finding.ts';
+export { configJsonSchema } from './config/json-schema.ts';
+export { type ConfigOverrides, variableNames } from './config/overlay.ts';
+export { type Source, sourceText } from './config/source.ts';
+export { configSchema };
+
+type DeepReadonly<T> = T extends bigint | boolean | number | string | undefined
+  ? T
+  : { readonly [K in keyof T]: DeepReadonly<T[K]> };
+
+/** Validated, with every default filled in, and frozen all the way down. */
+export type Config = DeepReadonly<z.infer<typeof configSchema>>;
+export type ModelConfig = Config['models'][number];
+export type EngineConfig = Config['engines'][string];
+
+/** The path in front of every REST operation. The contract of the interface fixes it. */
+export const basePath = '/api/v1';
+
+export interface ConfigOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** The file that `--config` names. Default: that of PARLEY_CONFIG, else ./parley.yaml where there is one. */
+  readonly file?: string | undefined;
+  /** Settings from the command line. Default: none. */
+  readonly overrides?: ConfigOverrides | undefined;
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** The file that was read, by its name as given. */
+  readonly file: string | undefined;
+  /** Where a setting such as `server.port` or `models[0].price.input` got its value. */
+  sourceOf(setting: string): Source;
+}
+
+/** Throws ConfigError with every finding. */
+export function loadConfig(options: ConfigOptions): Config {
+  return loadConfigWithSources(options).config;
+}
+
+/** As loadConfig, for who shows settings to people. */
+export function loadConfigWithSources({ env, file, overrides = {} }: ConfigOptions): LoadedConfig {
+  const found = readConfigFile(file, env);
+  const { tree, findings, complete } =
+    found === undefined
+      ? { tree: new SettingsTree(), findings: [], complete: true }
+      : readYaml(found.file, found.text);
+  if (!complete) throw new ConfigError(findings);
+  // With these in the tree, variables can reach into the default engine, and checks see what will be used.
+  tree.fill('engines', structuredClone(defaultEngines));
+  tree.fill('models', structuredClone(defaultModels));
+  const all = [...findings, ...applyVariables(tree, env)];
+  applyOverrides(tree, overrides);
+  const result = configSchema.safeParse(tree.root);
+  if (!result.success) all.push(...result.error.issues.flatMap((issue) => explain(issue, tree)));
+  all.push(...checkModels(tree));
+  if (!result.success || all.length > 0) throw new ConfigError(all);
+  return {
+    config: deepFreeze(result.data),
+    file: found?.file,
+    sourceOf: (setting) => tree.sourceOf(setting),
+  };
+}
+
+function deepFreeze<T>(value: T): DeepReadonly<T>;
+function deepFreeze(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const inner of Object.values(value)) deepFreeze(inner);
+  return Object.freeze(value);
+}

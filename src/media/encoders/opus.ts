@@ -1,0 +1,128 @@
+import { Encoder as Libopus } from '@evan/opus/wasm/index.js';
+import { type Encoder, joinBytes, type OwnedBytes } from './encoder.ts';
+import { OggPageWriter } from './ogg.ts';
+import { resampled } from './resampled.ts';
+
+/** Speech of full bandwidth; beyond it mono speech hardly gains. */
+const bitrateBps = 32_000;
+/** Half the time of libopus's own 9, without a measurable difference in speech. */
+const complexity = 5;
+const framesPerSecond = 50;
+/** 100 ms on a page: players start at once, and the pages' headers stay under a tenth of the stream. */
+const pageFrames = 5;
+/** Ogg counts Opus in samples at this rate, whatever the encoder was given (RFC 7845). */
+const granuleRate = 48_000;
+const codecRates = [8000, 12_000, 16_000, 24_000, 48_000];
+/** Always the same, so that the same speech is the same file. It only has to differ between streams mixed in one file. */
+const serial = 0x5061_726c;
+const vendor = 'Parley';
+
+/** Names and numbers of libopus's opus_defines.h. */
+const setBitrate = 4002;
+const setComplexity = 4010;
+const setSignal = 4024;
+const signalVoice = 3001;
+const getLookahead = 4027;
+
+/** An Ogg Opus file. Rates that Opus does not take are resampled to 24 or 48 kHz, the next above. */
+export function createOpusEncoder(sampleRate: number): Encoder {
+  const rate = codecRates.includes(sampleRate) ? sampleRate : sampleRate < 24_000 ? 24_000 : 48_000;
+  return resampled(new OggOpusEncoder(rate, sampleRate), sampleRate, rate);
+}
+
+class OggOpusEncoder implements Encoder {
+  readonly #codec: Libopus;
+  readonly #pages = new OggPageWriter(serial);
+  readonly #frame: Int16Array;
+  readonly #granulesPerSample: number;
+  readonly #lookaheadSamples: number;
+  #frameFill = 0;
+  #samplesIn = 0;
+  #framesOut = 0;
+  #packets: Uint8Array[] = [];
+  #written: Uint8Array[];
+
+  constructor(rate: number, sourceRate: number) {
+    this.#codec = new Libopus({ channels: 1, application: 'voip', sample_rate: rate });
+    this.#codec.ctl(setBitrate, bitrateBps);
+    this.#codec.ctl(setComplexity, complexity);
+    this.#codec.ctl(setSignal, signalVoice);
+    this.#lookaheadSamples = this.#codec.ctl(getLookahead);
+    this.#frame = new Int16Array(rate / framesPerSecond);
+    this.#granulesPerSample = granuleRate / rate;
+    const preSkip = this.#lookaheadSamples * this.#granulesPerSample;
+    this.#written = [
+      this.#pages.page([idHeader(preSkip, sourceRate)], 0),
+      this.#pages.page([commentHeader()], 0),
+    ];
+  }
+
+  encode(samples: Int16Array): OwnedBytes {
+    this.#samplesIn += samples.length;
+    this.#fill(samples);
+    return this.#taken();
+  }
+
+  /**
+   * The encoder runs behind by its lookahead, so silence follows until the last sample has come out. The last page
+   * counts only as far as that sample: a player drops the rest of its last frame.
+   */
+  finish(): OwnedBytes {
+    const samplesDue = this.#samplesIn + this.#lookaheadSamples;
+    const frames = Math.ceil(samplesDue / this.#frame.length);
+    this.#fill(new Int16Array(frames * this.#frame.length - this.#samplesIn), frames);
+    this.#written.push(this.#pages.page(this.#packets, samplesDue * this.#granulesPerSample, true));
+    return this.#taken();
+  }
+
+  free(): void {
+    this.#codec.drop();
+  }
+
+  /** `lastFrame` is the number of the frame that stays for the last page. */
+  #fill(samples: Int16Array, lastFrame = Number.POSITIVE_INFINITY): void {
+    let offset = 0;
+    while (offset < samples.length) {
+      const part = samples.subarray(offset, offset + this.#frame.length - this.#frameFill);
+      this.#frame.set(part, this.#frameFill);
+      this.#frameFill += part.length;
+      offset += part.length;
+      if (this.#frameFill === this.#frame.length) this.#encodeFrame(lastFrame);
+    }
+  }
+
+  #encodeFrame(lastFrame: number): void {
+    this.#packets.push(this.#codec.encode(this.#frame));
+    this.#frameFill = 0;
+    this.#framesOut += 1;
+    if (this.#packets.length < pageFrames || this.#framesOut === lastFrame) return;
+    const granule = this.#framesOut * this.#frame.length * this.#granulesPerSample;
+    this.#written.push(this.#pages.page(this.#packets, granule));
+    this.#packets = [];
+  }
+
+  #taken(): OwnedBytes {
+    const bytes = joinBytes(this.#written);
+    this.#written = [];
+    return bytes;
+  }
+}
+
+function idHeader(preSkip: number, sourceRate: number): Uint8Array {
+  const header = new Uint8Array(19);
+  const view = new DataView(header.buffer);
+  header.set(Buffer.from('OpusHead'), 0);
+  view.setUint8(8, 1); // version
+  view.setUint8(9, 1); // channels
+  view.setUint16(10, preSkip, true);
+  view.setUint32(12, sourceRate, true);
+  return header;
+}
+
+function commentHeader(): Uint8Array {
+  const header = new Uint8Array(8 + 4 + vendor.length + 4);
+  header.set(Buffer.from('OpusTags'), 0);
+  new DataView(header.buffer).setUint32(8, vendor.length, true);
+  header.set(Buffer.from(vendor), 12);
+  return header;
+}

@@ -1,0 +1,140 @@
+/**
+ * A streaming change of sample rate by a rational ratio: a windowed-sinc low-pass in polyphase form.
+ *
+ * Output sample k is taken at input position k * from / to exactly, so nothing is delayed: the first output sample is
+ * the first input sample's moment. Before its start and after its end the signal counts as silence.
+ */
+
+/** Zero crossings of the sinc to each side: more are sharper and slower. */
+const zeroCrossings = 32;
+/** Where the low-pass is 6 dB down, as a share of the lower Nyquist frequency; the flat band ends at about 0.85. */
+const cutoffShare = 0.94;
+/** Shape of the Kaiser window. 9 puts what lies beyond the transition 90 dB down, under 16-bit noise. */
+const kaiserBeta = 9;
+
+interface PolyphaseFilter {
+  /** Output samples for every `down` input samples. */
+  readonly up: number;
+  readonly down: number;
+  /** Taps of one phase; always even, half of them at or before the output's position. */
+  readonly taps: number;
+  /** `up` phases of `taps` coefficients each, one after the other. */
+  readonly coefficients: Float32Array;
+}
+
+export class Resampler {
+  readonly #filter: PolyphaseFilter;
+  /** Input that later output still needs, from the first tap of the next output sample on. */
+  #held: Float32Array;
+  #phase = 0;
+  #samplesIn = 0;
+  #samplesOut = 0;
+
+  /** Rates are whole numbers of hertz above zero. */
+  constructor(fromRate: number, toRate: number) {
+    this.#filter = designFilter(fromRate, toRate);
+    this.#held = new Float32Array(this.#filter.taps / 2 - 1);
+  }
+
+  /** Resamples the next samples. What needs samples still to come is held back, at most a few milliseconds. */
+  process(samples: Int16Array): Int16Array<ArrayBuffer> {
+    this.#samplesIn += samples.length;
+    return this.#filtered(samples, Number.POSITIVE_INFINITY);
+  }
+
+  /** The held-back end. All output together is then round(samples in * toRate / fromRate) samples. Called once, last. */
+  flush(): Int16Array<ArrayBuffer> {
+    const { up, down, taps } = this.#filter;
+    const samplesDue = Math.round((this.#samplesIn * up) / down) - this.#samplesOut;
+    return this.#filtered(new Int16Array(taps / 2), samplesDue);
+  }
+
+  #filtered(samples: Int16Array, samplesMax: number): Int16Array<ArrayBuffer> {
+    const { up, down, taps } = this.#filter;
+    const window = new Float32Array(this.#held.length + samples.length);
+    window.set(this.#held);
+    window.set(samples, this.#held.length);
+
+    const positions = window.length - taps + 1;
+    const samplesReady = Math.max(0, Math.ceil((positions * up - this.#phase) / down));
+    const output = new Int16Array(Math.min(samplesMax, samplesReady));
+    let position = 0;
+    let phase = this.#phase;
+    for (let index = 0; index < output.length; index += 1) {
+      output[index] = toInt16(this.#dot(window, position, phase));
+      phase += down;
+      position += Math.floor(phase / up);
+      phase %= up;
+    }
+    this.#held = window.slice(position);
+    this.#phase = phase;
+    this.#samplesOut += output.length;
+    return output;
+  }
+
+  #dot(window: Float32Array, position: number, phase: number): number {
+    const { taps, coefficients } = this.#filter;
+    const row = phase * taps;
+    let sum = 0;
+    for (let tap = 0; tap < taps; tap += 1) {
+      sum += (window[position + tap] ?? 0) * (coefficients[row + tap] ?? 0);
+    }
+    return sum;
+  }
+}
+
+function toInt16(value: number): number {
+  return Math.max(-32_768, Math.min(32_767, Math.round(value)));
+}
+
+function designFilter(fromRate: number, toRate: number): PolyphaseFilter {
+  const divisor = greatestCommonDivisor(fromRate, toRate);
+  const up = toRate / divisor;
+  const down = fromRate / divisor;
+  const narrowing = Math.min(1, up / down);
+  const half = Math.ceil(zeroCrossings / narrowing);
+  const taps = half * 2;
+  const coefficients = new Float32Array(up * taps);
+  for (let phase = 0; phase < up; phase += 1) {
+    coefficients.set(designPhase(phase / up, half, narrowing * cutoffShare), phase * taps);
+  }
+  return { up, down, taps, coefficients };
+}
+
+/** The taps around an output sample that lies `fraction` of an input sample after the tap at `half - 1`. */
+function designPhase(fraction: number, half: number, cutoff: number): Float32Array {
+  const row = new Float32Array(half * 2);
+  let sum = 0;
+  for (let tap = 0; tap < row.length; tap += 1) {
+    const distance = tap - (half - 1) - fraction;
+    const value = sinc(cutoff * distance) * kaiser(distance / half);
+    row[tap] = value;
+    sum += value;
+  }
+  // Each phase alone keeps a constant signal constant; else the phases would hum at the rate they alternate.
+  return row.map((value) => value / sum);
+}
+
+function sinc(x: number): number {
+  return x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
+}
+
+/** The Kaiser window at `x` from -1 to 1, up to a constant factor. */
+function kaiser(x: number): number {
+  return besselI0(kaiserBeta * Math.sqrt(Math.max(0, 1 - x * x)));
+}
+
+/** The modified Bessel function of order zero, by its power series. */
+function besselI0(x: number): number {
+  let sum = 1;
+  let term = 1;
+  for (let k = 1; term > sum * 1e-12; k += 1) {
+    term *= (x / (2 * k)) ** 2;
+    sum += term;
+  }
+  return sum;
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}

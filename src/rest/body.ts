@@ -1,0 +1,65 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import { ParleyError } from '../core/errors.ts';
+import type { Exchange } from './exchange.ts';
+
+/**
+ * The body's chunks, at most `bytesMax` in all: what Content-Length announces over that is refused unread, and what
+ * turns out longer is refused as soon as it does.
+ */
+export async function* boundedBody(
+  exchange: Exchange,
+  bytesMax: number,
+  tooLarge: () => ParleyError,
+): AsyncGenerator<Buffer> {
+  const { request } = exchange;
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
+  exchange.acceptBody();
+  let bytes = 0;
+  // Leaving the loop must not destroy the request: the answer has to go out on its socket.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    const part = chunk as Buffer;
+    bytes += part.length;
+    if (bytes > bytesMax) throw tooLarge();
+    yield part;
+  }
+}
+
+/** Reads a JSON object. @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object */
+export async function readJson(exchange: Exchange, bytesMax: number): Promise<JsonObject> {
+  const bytes = await readBytes(exchange, bytesMax);
+  const value = parse(bytes);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw new ParleyError('invalid_request_error', {
+    message: 'The body must be a JSON object, such as `{"model": …}`.',
+  });
+}
+
+/** The same, where an empty body stands for an empty object. */
+export async function readOptionalJson(exchange: Exchange, bytesMax: number): Promise<JsonObject> {
+  const { headers } = exchange.request;
+  const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+  return isEmpty ? {} : readJson(exchange, bytesMax);
+}
+
+async function readBytes(exchange: Exchange, bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  const tooLarge = () =>
+    new ParleyError('payload_too_large', {
+      message: `The body is larger than ${bytesMax} bytes. Send less at once.`,
+    });
+  for await (const chunk of boundedBody(exchange, bytesMax, tooLarge)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch (cause) {
+    throw new ParleyError('invalid_request_error', {
+      message: 'The body is not valid JSON in UTF-8. Check quotes, commas and brackets.',
+      cause,
+    });
+  }
+}

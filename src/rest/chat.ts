@@ -1,0 +1,75 @@
+import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
+import {
+  ChatCompletionChunkSchema,
+  type ChatCompletionParams,
+  ChatCompletionParamsSchema,
+  ChatCompletionSchema,
+  CreateChatCompletionRequestSchema,
+  StreamChatCompletionRequestSchema,
+} from '../../gen/parley/chat/v1/chat_pb.ts';
+import type { Call } from '../core/call.ts';
+import type { ChatOperations } from '../core/chat.ts';
+import { type ErrorCode, ParleyError, toParleyError } from '../core/errors.ts';
+import { jsonCodec } from '../json/codec.ts';
+import { accept, requireMembers } from './bad-fields.ts';
+import { readJson } from './body.ts';
+import { errorBody } from './error-body.ts';
+import type { Exchange } from './exchange.ts';
+import { sseDone, sseEvent, sseHeaders } from './sse.ts';
+
+const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
+const completionCodec = jsonCodec(ChatCompletionSchema);
+const chunkCodec = jsonCodec(ChatCompletionChunkSchema);
+
+/** POST /chat/completions: `stream` chooses the RPC. */
+export function chatHandler(chat: ChatOperations, bodyBytesMax: number) {
+  return async (exchange: Exchange, call: Call): Promise<void> => {
+    const { stream, ...body } = await readJson(exchange, bodyBytesMax);
+    const params = readParams(body);
+    if (isStreamed(stream)) return streamAnswer(exchange, call, chat, params);
+    const request = create(CreateChatCompletionRequestSchema, { params });
+    const { completion } = await chat.createChatCompletion(request, call);
+    if (completion === undefined) throw new ParleyError('internal_error');
+    exchange.sendJson(200, completionCodec.encode(completion));
+  };
+}
+
+async function streamAnswer(
+  exchange: Exchange,
+  call: Call,
+  chat: ChatOperations,
+  params: ChatCompletionParams,
+): Promise<void> {
+  const request = create(StreamChatCompletionRequestSchema, { params });
+  let hasBegun = false;
+  try {
+    for await (const { chunk } of chat.streamChatCompletion(request, call)) {
+      if (chunk === undefined) continue;
+      if (!hasBegun) exchange.begin(sseHeaders);
+      hasBegun = true;
+      await exchange.write(sseEvent(chunkCodec.encode(chunk)));
+    }
+  } catch (error) {
+    if (!hasBegun || exchange.signal.aborted) throw error;
+    // The status has gone out already: clients look for an `error` member, and for the missing [DONE].
+    await exchange.write(sseEvent(errorBody(toParleyError(error))));
+    exchange.end();
+    return;
+  }
+  await exchange.write(sseDone);
+  exchange.end();
+}
+
+function readParams(body: JsonObject): ChatCompletionParams {
+  requireMembers(body, { model: 'missing_model', messages: 'missing_messages' });
+  return accept(paramsCodec.decode(body), codeOf);
+}
+
+function codeOf(path: string): ErrorCode {
+  return path === 'messages' || path.startsWith('messages[') ? 'invalid_messages' : 'invalid_parameter';
+}
+
+function isStreamed(stream: JsonValue | undefined): boolean {
+  if (stream === undefined || stream === null || typeof stream === 'boolean') return stream === true;
+  throw new ParleyError('invalid_parameter', { message: '`stream` must be true or false.', param: 'stream' });
+}

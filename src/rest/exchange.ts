@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ParleyError, toParleyError } from '../core/errors.ts';
+import type { RequestId } from '../core/ids.ts';
+import { errorBody, errorHeaders } from './error-body.ts';
+
+/** A reader that takes nothing for so long has left. */
+const stallMsMax = 30_000;
+/** How long the rest of a refused body is read away, so that its client comes to read the answer. */
+const drainMsMax = 5_000;
+
+export interface ExchangeOptions {
+  readonly id: RequestId;
+  /** The time the whole request may take; then it ends with `overloaded`. */
+  readonly requestMsMax: number;
+}
+
+/** One HTTP request and its answer. */
+export class Exchange {
+  readonly id: RequestId;
+  readonly request: IncomingMessage;
+  /** The path without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly #response: ServerResponse;
+  readonly #abort = new AbortController();
+  readonly #deadline: NodeJS.Timeout;
+
+  constructor(request: IncomingMessage, response: ServerResponse, options: ExchangeOptions) {
+    this.id = options.id;
+    this.request = request;
+    this.#response = response;
+    const [path = '', query] = splitOnce(request.url ?? '/', '?');
+    this.path = path;
+    this.query = new URLSearchParams(query);
+    response.setHeader('x-request-id', this.id);
+    response.once('close', () => this.#close());
+    this.#deadline = setTimeout(() => this.#abort.abort(timeUp(options.requestMsMax)), options.requestMsMax);
+  }
+
+  /** Aborts when the client has left or the time is up; its reason is a ParleyError. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get authorization(): string | undefined {
+    return this.request.headers.authorization;
+  }
+
+  /** Lets a client that asked with `Expect: 100-continue` send its body. */
+  acceptBody(): void {
+    if (this.request.headers.expect?.toLowerCase() === '100-continue') this.#response.writeContinue();
+  }
+
+  sendJson(status: number, body: unknown, headers: Record<string, string> = {}): void {
+    this.sendText(status, 'application/json', JSON.stringify(body), headers);
+  }
+
+  sendText(status: number, contentType: string, text: string, headers: Record<string, string> = {}): void {
+    const bytes = Buffer.from(text);
+    this.#response.writeHead(status, {
+      ...headers,
+      'content-type': contentType,
+      'content-length': bytes.length,
+    });
+    this.#response.end(bytes);
+    this.#drainRequest();
+  }
+
+  /** Begins an answer in parts. */
+  begin(headers: Record<string, string>): void {
+    this.#response.writeHead(200, headers);
+  }
+
+  /** Sends a part; resolves when the client has room for more. */
+  async write(part: string | Uint8Array): Promise<void> {
+    if (!this.#response.write(part)) await this.#drained();
+  }
+
+  end(): void {
+    this.#response.end();
+    this.#drainRequest();
+  }
+
+  /** Answers with an error where the answer has not begun; else cuts the connection, so that no end looks clean. */
+  fail(thrown: unknown): void {
+    const error = toParleyError(thrown);
+    if (this.#response.headersSent) this.#response.destroy();
+    else this.sendJson(error.httpStatus, errorBody(error), errorHeaders(error));
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const response = this.#response;
+      const settle = (then: () => void) => () => {
+        clearTimeout(stall);
+        response.off('drain', onDrain);
+        response.off('close', onClose);
+        then();
+      };
+      const onDrain = settle(resolve);
+      const onClose = settle(() => reject(new ParleyError('request_cancelled')));
+      const stall = setTimeout(() => response.destroy(), stallMsMax);
+      response.once('drain', onDrain);
+      response.once('close', onClose);
+      if (response.destroyed) onClose();
+    });
+  }
+
+  #drainRequest(): void {
+    const { request } = this;
+    if (request.complete) return;
+    const timer = setTimeout(() => request.destroy(), drainMsMax);
+    request.once('close', () => clearTimeout(timer));
+    request.resume();
+  }
+
+  #close(): void {
+    clearTimeout(this.#deadline);
+    if (!this.#response.writableFinished) this.#abort.abort(new ParleyError('request_cancelled'));
+  }
+}
+
+function timeUp(requestMsMax: number): ParleyError {
+  const seconds = Math.round(requestMsMax / 1000);
+  return new ParleyError('overloaded', {
+    message: `The request took longer than ${seconds} seconds and was ended. Send less at once, or try again later.`,
+    retryAfterSeconds: 10,
+  });
+}
+
+function splitOnce(text: string, separator: string): [string, string] {
+  const index = text.indexOf(separator);
+  return index < 0 ? [text, ''] : [text.slice(0, index), text.slice(index + 1)];
+}

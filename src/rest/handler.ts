@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import FindMyWay from 'find-my-way';
+import { ParleyError, toParleyError } from '../core/errors.ts';
+import { newRequestId } from '../core/ids.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Log } from '../core/ports/log.ts';
+import { Exchange } from './exchange.ts';
+import type { Route } from './routes.ts';
+
+export interface RestHandlerOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly requestMsMax: number;
+}
+
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Serves the REST paths; anything else is `not_found` as JSON. */
+export function restHandler(routes: readonly Route[], options: RestHandlerOptions): RequestHandler {
+  const router = FindMyWay();
+  for (const { rule, handle } of routes) {
+    // The router keeps the handler as the route's store: it is run below, not by the router.
+    router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, handle);
+  }
+  const { clock, log, requestMsMax } = options;
+  return (request, response) => {
+    const exchange = new Exchange(request, response, { id: newRequestId(clock.now()), requestMsMax });
+    answer(exchange, router).catch((error: unknown) => report(exchange, log, error));
+  };
+}
+
+type Router = FindMyWay.Instance<FindMyWay.HTTPVersion.V1>;
+
+async function answer(exchange: Exchange, router: Router): Promise<void> {
+  const found = router.find(exchange.request.method as FindMyWay.HTTPMethod, exchange.path);
+  if (found === null || found.params['*'] === '') throw new ParleyError('not_found');
+  await (found.store as Route['handle'])(exchange, found.params);
+}
+
+/** The last stop of an error: the caller is told what they can act on, the log what the operator needs. */
+function report(exchange: Exchange, log: Log, thrown: unknown): void {
+  const error = exchange.signal.aborted ? toParleyError(exchange.signal.reason) : toParleyError(thrown);
+  if (error.code === 'internal_error' || error.code === 'upstream_error') {
+    log.error({ requestId: exchange.id, err: error.cause ?? error }, error.message);
+  }
+  exchange.fail(error);
+}

@@ -1,0 +1,119 @@
+/** The REST paths, each mapped onto the RPC whose schema states it. */
+import type { DescMessage, DescMethod, DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
+import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
+import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
+import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
+import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
+import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
+import type { AdminCall, Call } from '../core/call.ts';
+import type { Gate } from '../core/gate.ts';
+import type { Operation } from '../core/ports/store.ts';
+import type { Services } from '../core/services.ts';
+import { chatHandler } from './chat.ts';
+import type { Exchange } from './exchange.ts';
+import { type HttpRule, httpRule } from './http-rule.ts';
+import { speechHandler } from './speech.ts';
+import { transcriptionHandler } from './transcription.ts';
+import { type PathParameters, type UnaryHandler, unaryHandler } from './unary.ts';
+
+export interface RestLimits {
+  readonly speechBodyBytesMax: number;
+  readonly chatBodyBytesMax: number;
+}
+
+export interface Route {
+  readonly rule: HttpRule;
+  readonly handle: (exchange: Exchange, parameters: PathParameters) => Promise<void>;
+}
+
+export function restRoutes(services: Services, gate: Gate, limits: RestLimits): Route[] {
+  const { speech, transcription, chat, catalog, account, admin } = services;
+  const guard = new Guard(gate);
+  const api = guard.operation.bind(guard);
+  const manage = <I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    run: (request: MessageShape<I>, call: AdminCall) => Promise<MessageShape<O>>,
+  ) => guard.admin(method, unaryHandler(method, run));
+  return [
+    api(SpeechService.method.synthesizeSpeech, 'speech', speechHandler(speech, limits.speechBodyBytesMax)),
+    api(
+      TranscriptionService.method.createTranscription,
+      'transcription',
+      transcriptionHandler(transcription),
+    ),
+    api(ChatService.method.createChatCompletion, 'chat', chatHandler(chat, limits.chatBodyBytesMax)),
+    guard.unary(CatalogService.method.listModels, 'catalog', (request, call) =>
+      catalog.listModels(request, call),
+    ),
+    guard.unary(CatalogService.method.getModel, 'catalog', (request, call) =>
+      catalog.getModel(request, call),
+    ),
+    guard.unary(AccountService.method.getAccount, 'account', (request, call) =>
+      account.getAccount(request, call),
+    ),
+    guard.unary(AccountService.method.listUsageRecords, 'account', (request, call) =>
+      account.listUsageRecords(request, call),
+    ),
+    manage(AdminService.method.createAccount, (request) => admin.createAccount(request)),
+    manage(AdminService.method.listAccounts, (request) => admin.listAccounts(request)),
+    manage(AdminService.method.getAccount, (request) => admin.getAccount(request)),
+    manage(AdminService.method.startTrial, (request) => admin.startTrial(request)),
+    manage(AdminService.method.loadCredits, (request) => admin.loadCredits(request)),
+    manage(AdminService.method.createKey, (request) => admin.createKey(request)),
+    manage(AdminService.method.listKeys, (request) => admin.listKeys(request)),
+    manage(AdminService.method.rotateKey, (request) => admin.rotateKey(request)),
+    manage(AdminService.method.revokeKey, (request) => admin.revokeKey(request)),
+    manage(AdminService.method.listUsageRecords, (request) => admin.listUsageRecords(request)),
+  ];
+}
+
+/** Puts the gate before a handler, and the request's end behind it whatever the handler throws. */
+class Guard {
+  readonly #gate: Gate;
+
+  constructor(gate: Gate) {
+    this.#gate = gate;
+  }
+
+  operation(
+    method: DescMethod,
+    operation: Operation,
+    handle: (exchange: Exchange, call: Call, parameters: PathParameters) => Promise<void>,
+  ): Route {
+    return {
+      rule: httpRule(method),
+      handle: async (exchange, parameters) => {
+        const { id, authorization, signal } = exchange;
+        const call = await this.#gate.open({ id, operation, wire: 'rest', authorization, signal });
+        try {
+          await handle(exchange, call, parameters);
+        } catch (error) {
+          await call.metering.fail(signal.aborted ? signal.reason : error);
+          throw error;
+        }
+      },
+    };
+  }
+
+  unary<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    operation: Operation,
+    run: (request: MessageShape<I>, call: Call) => Promise<MessageShape<O>>,
+  ): Route {
+    const answer = unaryHandler(method, run);
+    return this.operation(method, operation, (exchange, call, parameters) =>
+      answer(exchange, parameters, call),
+    );
+  }
+
+  admin(method: DescMethod, handle: UnaryHandler<AdminCall>): Route {
+    return {
+      rule: httpRule(method),
+      handle: async (exchange, parameters) => {
+        const { id, authorization } = exchange;
+        await handle(exchange, parameters, await this.#gate.openAdmin({ id, authorization }));
+      },
+    };
+  }
+}

@@ -1,0 +1,23 @@
+import { SynthesizeSpeechRequestSchema } from '../../gen/parley/speech/v1/speech_pb.ts';
+import type { Call } from '../core/call.ts';
+import type { SpeechOperations } from '../core/speech.ts';
+import { jsonCodec } from '../json/codec.ts';
+import { accept, requireMembers } from './bad-fields.ts';
+import { readJson } from './body.ts';
+import type { Exchange } from './exchange.ts';
+
+const codec = jsonCodec(SynthesizeSpeechRequestSchema);
+
+/** POST /audio/speech: JSON in, raw audio out as it is produced. */
+export function speechHandler(speech: SpeechOperations, bodyBytesMax: number) {
+  return async (exchange: Exchange, call: Call): Promise<void> => {
+    const body = await readJson(exchange, bodyBytesMax);
+    requireMembers(body, { model: 'missing_model', input: 'missing_input' });
+    const request = accept(codec.decode(body), () => 'invalid_input');
+    for await (const { audio, contentType } of speech.synthesizeSpeech(request, call)) {
+      if (contentType !== '') exchange.begin({ 'content-type': contentType });
+      await exchange.write(audio);
+    }
+    exchange.end();
+  };
+}

@@ -1,0 +1,88 @@
+/** REST routes that need nothing but the schema: path, query and body make the request, a field of the response the body. */
+import {
+  type create,
+  type DescField,
+  type DescMessage,
+  type DescMethodUnary,
+  type JsonObject,
+  type JsonValue,
+  type MessageShape,
+  ScalarType,
+} from '@bufbuild/protobuf';
+import { ParleyError } from '../core/errors.ts';
+import { jsonCodec } from '../json/codec.ts';
+import { accept } from './bad-fields.ts';
+import { readOptionalJson } from './body.ts';
+import type { Exchange } from './exchange.ts';
+import { type HttpRule, httpRule } from './http-rule.ts';
+
+/** The largest body of these requests: names, ids and dates. */
+const bodyBytesMax = 64 * 1024;
+
+export type PathParameters = Readonly<Record<string, string | undefined>>;
+
+/** Answers an exchange with an RPC function; `Context` is what the function needs besides its request. */
+export type UnaryHandler<Context> = (
+  exchange: Exchange,
+  parameters: PathParameters,
+  context: Context,
+) => Promise<void>;
+
+export function unaryHandler<I extends DescMessage, O extends DescMessage, Context>(
+  method: DescMethodUnary<I, O>,
+  run: (request: MessageShape<I>, context: Context) => Promise<MessageShape<O>>,
+): UnaryHandler<Context> {
+  const rule = httpRule(method);
+  const codec = jsonCodec(method.input);
+  const encode = responseEncoder(method.output, rule);
+  return async (exchange, parameters, context) => {
+    const members = await readMembers(exchange, parameters, rule, method.input);
+    const request = accept(codec.decode(members), () => 'invalid_parameter');
+    exchange.sendJson(200, encode(await run(request, context)));
+  };
+}
+
+async function readMembers(
+  exchange: Exchange,
+  parameters: PathParameters,
+  rule: HttpRule,
+  input: DescMessage,
+): Promise<JsonObject> {
+  const members =
+    rule.body === '*' ? await readOptionalJson(exchange, bodyBytesMax) : readQuery(exchange.query, input);
+  for (const [parameter, field] of rule.pathFields) members[field] = parameters[parameter] ?? '';
+  return members;
+}
+
+/** The query's parameters as the JSON members that they stand for; those that the request does not have are ignored. */
+function readQuery(query: URLSearchParams, input: DescMessage): JsonObject {
+  const members: JsonObject = {};
+  for (const field of input.fields) {
+    const values = query.getAll(field.jsonName);
+    const [value] = values;
+    if (value === undefined) continue;
+    members[field.jsonName] = field.fieldKind === 'list' ? values : queryValue(field, value);
+  }
+  return members;
+}
+
+function queryValue(field: DescField, text: string): JsonValue {
+  const isNumber = field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32;
+  return isNumber && /^-?\d+$/.test(text) ? Number(text) : text;
+}
+
+function responseEncoder<O extends DescMessage>(
+  output: O,
+  { responseBody }: HttpRule,
+): (message: MessageShape<O>) => JsonValue {
+  if (responseBody === '') return jsonCodec(output).encode;
+  const field = output.fields.find(({ name }) => name === responseBody);
+  if (field?.fieldKind !== 'message')
+    throw new Error(`${output.typeName} has no message field ${responseBody}`);
+  const codec = jsonCodec(field.message);
+  return (message) => {
+    const body: unknown = Reflect.get(message, field.localName);
+    if (body === undefined) throw new ParleyError('internal_error');
+    return codec.encode(body as ReturnType<typeof create>);
+  };
+}

@@ -1,0 +1,51 @@
+/** Engines that fail, stall or count on command: what a real one does only by accident. */
+import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../../src/core/ports/engines.ts';
+import type { EngineSet } from '../../src/engines/engine-set.ts';
+
+const idle = { availability: () => ({ available: true }) as const, close: async () => undefined };
+
+export function fakeSpeech(parts: Partial<SpeechEngine> = {}): SpeechEngine {
+  return {
+    ...idle,
+    voices: () => ({ voices: [{ id: 'one', language: 'en-US' }], defaultVoice: 'one' }),
+    check: () => undefined,
+    synthesize: () => {
+      throw new Error('not expected to speak');
+    },
+    ...parts,
+  };
+}
+
+export function fakeTranscription(parts: Partial<TranscriptionEngine> = {}): TranscriptionEngine {
+  return {
+    ...idle,
+    transcribe: () => {
+      throw new Error('not expected to transcribe');
+    },
+    ...parts,
+  };
+}
+
+export function fakeChat(parts: Partial<ChatEngine> = {}): ChatEngine {
+  return {
+    ...idle,
+    complete: () => Promise.reject(new Error('not expected to complete')),
+    stream: () => {
+      throw new Error('not expected to stream');
+    },
+    ...parts,
+  };
+}
+
+/** In the place of the engine that the default configuration names. */
+export function withFakes(fakes: Partial<EngineSet>): Record<string, EngineSet> {
+  return {
+    builtin: {
+      speech: fakeSpeech(),
+      transcription: fakeTranscription(),
+      chat: fakeChat(),
+      close: async () => undefined,
+      ...fakes,
+    },
+  };
+}

@@ -1,0 +1,133 @@
+/** Starts the real program on a free port, with an account and a key to call it with. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
+import { type App, type AppOverrides, createApp } from '../../src/app.ts';
+import { type ConfigOverrides, loadConfig } from '../../src/config.ts';
+import type { AccountId } from '../../src/core/ids.ts';
+import type { Clock } from '../../src/core/ports/clock.ts';
+import type { UsageRecord } from '../../src/core/ports/store.ts';
+
+/** A clock that stands still until it is moved. */
+export class TestClock implements Clock {
+  nowMs: number;
+
+  constructor(nowMs = Date.UTC(2026, 10, 10, 12)) {
+    this.nowMs = nowMs;
+  }
+
+  now(): number {
+    return this.nowMs;
+  }
+}
+
+export interface ParleyOptions extends AppOverrides {
+  readonly settings?: ConfigOverrides;
+  /** A configuration file. Default: none, so that the defaults are tested. */
+  readonly file?: string;
+}
+
+export interface Parley {
+  readonly app: App;
+  readonly baseUrl: string;
+  readonly dataDir: string;
+  /** A key of an account with a running trial and 10 credits. */
+  readonly apiKey: string;
+  readonly adminKey: string;
+  readonly accountId: AccountId;
+  /** Calls with the key; `init.headers` may replace it. */
+  call(path: string, init?: RequestInit): Promise<Response>;
+  postJson(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+  /** A key of a new account, by default without plan and credits. */
+  newKey(options?: NewKey): Promise<string>;
+  /** The record of an answer, found by its `x-request-id`. */
+  recordOf(response: Response): Promise<UsageRecord>;
+  close(): Promise<void>;
+}
+
+interface NewKey {
+  readonly trial?: boolean;
+  readonly credits?: string;
+  readonly scopes?: string[];
+}
+
+export async function startParley(options: ParleyOptions = {}): Promise<Parley> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'parley-test-'));
+  const { settings, file, ...overrides } = options;
+  const config = loadConfig({
+    env: {},
+    file,
+    overrides: { ...settings, server: { port: 0, ...settings?.server }, dataDir, log: { level: 'silent' } },
+  });
+  const app = await createApp(config, overrides);
+  const { admin } = app.services;
+  let accounts = 0;
+
+  const newKey = async ({ trial, credits, scopes = [] }: NewKey = {}) => {
+    const name = `account-${++accounts}`;
+    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name }));
+    if (trial) await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }));
+    if (credits) {
+      const load = { accountId: name, amount: credits, reason: 'test', idempotencyKey: 'test' };
+      await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load));
+    }
+    const request = create(pb.CreateKeyRequestSchema, { accountId: name, name, scopes });
+    return (await admin.createKey(request)).secret;
+  };
+
+  const apiKey = await newKey({ trial: true, credits: '10' });
+  const account = await app.store.findAccount('account-1');
+  if (account === undefined) throw new Error('the account was not made');
+  const { secret: adminKey } = await admin.createAdminKey('test');
+
+  const call = (path: string, init: RequestInit = {}) =>
+    fetch(app.baseUrl + path, { ...init, headers: { authorization: `Bearer ${apiKey}`, ...init.headers } });
+
+  return {
+    app,
+    baseUrl: app.baseUrl,
+    dataDir,
+    apiKey,
+    adminKey,
+    accountId: account.id,
+    call,
+    postJson: (path, body, init = {}) => call(path, { method: 'POST', body: JSON.stringify(body), ...init }),
+    newKey,
+    recordOf: (response) => findRecord(app, response.headers.get('x-request-id')),
+    close: async () => {
+      await app.close();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+}
+
+/** Records are written before an answer ends, but a client that left is noticed a moment later. */
+async function findRecord(app: App, id: string | null): Promise<UsageRecord> {
+  const deadline = Date.now() + 5_000;
+  for (;;) {
+    const { items } = await app.store.listRecords(undefined, { size: 1000, after: undefined });
+    const record = items.find((item) => item.id === id);
+    if (record && record.state !== 'started') return record;
+    if (Date.now() > deadline) throw new Error(`no finished record ${id}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+export function bearer(key: string): RequestInit {
+  return { headers: { authorization: `Bearer ${key}` } };
+}
+
+export interface ErrorBody {
+  readonly error: { message: string; type: string; param: string | null; code: string };
+}
+
+/** The error of an answer, checked to be whole. */
+export async function errorOf(response: Response): Promise<ErrorBody['error'] & { status: number }> {
+  const { error } = (await response.json()) as ErrorBody;
+  for (const member of ['message', 'type', 'param', 'code']) {
+    if (!(member in error)) throw new Error(`the error has no ${member}`);
+  }
+  return { ...error, status: response.status };
+}
