@@ -15,6 +15,7 @@ import {
 import type { Call } from './call.ts';
 import { entitlementAt } from './entitlement.ts';
 import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from './fair-use.ts';
+import { metered } from './metering.ts';
 import { formatCredits } from './money.ts';
 import { nextPage, readPage } from './paging.ts';
 import type { Clock } from './ports/clock.ts';
@@ -34,17 +35,20 @@ export class AccountOperations {
     this.#deps = deps;
   }
 
-  async getAccount(_request: GetAccountRequest, call: Call): Promise<GetAccountResponse> {
-    return create(GetAccountResponseSchema, {
-      account: await describeAccount(call.caller.account, this.#deps),
+  getAccount(_request: GetAccountRequest, call: Call): Promise<GetAccountResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const account = await describeAccount(call.caller.account, this.#deps);
+      return create(GetAccountResponseSchema, { account });
     });
   }
 
-  async listUsageRecords(request: ListUsageRecordsRequest, call: Call): Promise<ListUsageRecordsResponse> {
-    const page = await this.#deps.store.listRecords(call.caller.account.id, readPage(request));
-    return create(ListUsageRecordsResponseSchema, {
-      records: page.items.map(describeRecord),
-      ...nextPage(page),
+  listUsageRecords(request: ListUsageRecordsRequest, call: Call): Promise<ListUsageRecordsResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const page = await this.#deps.store.listRecords(call.caller.account.id, readPage(request));
+      return create(ListUsageRecordsResponseSchema, {
+        records: page.items.map(describeRecord),
+        ...nextPage(page),
+      });
     });
   }
 }

@@ -13,6 +13,7 @@ import {
 import type { Call, Caller } from './call.ts';
 import { isEntitled } from './entitlement.ts';
 import { ParleyError } from './errors.ts';
+import { metered } from './metering.ts';
 import { formatCredits, type Price } from './money.ts';
 import type { ChatEngine, SpeechEngine, TranscriptionEngine, VoiceList } from './ports/engines.ts';
 
@@ -83,22 +84,26 @@ export class CatalogOperations {
     this.#catalog = catalog;
   }
 
-  async listModels(request: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
-    const models = this.#catalog.callableBy(call.caller);
-    const wanted = request.type === undefined ? models : models.filter(({ type }) => type === request.type);
-    return create(ListModelsResponseSchema, { object: 'list', data: wanted.map(describe) });
+  listModels(request: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const models = this.#catalog.callableBy(call.caller);
+      const wanted = request.type === undefined ? models : models.filter(({ type }) => type === request.type);
+      return create(ListModelsResponseSchema, { object: 'list', data: wanted.map(describe) });
+    });
   }
 
   /** @throws `not_found` where the caller can call no such model */
-  async getModel(request: GetModelRequest, call: Call): Promise<GetModelResponse> {
-    const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
-    if (model === undefined) {
-      throw new ParleyError('not_found', {
-        message: 'There is no such model for your key. GET /models lists those it can call.',
-        param: 'id',
-      });
-    }
-    return create(GetModelResponseSchema, { model: describe(model) });
+  getModel(request: GetModelRequest, call: Call): Promise<GetModelResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
+      if (model === undefined) {
+        throw new ParleyError('not_found', {
+          message: 'There is no such model for your key. GET /models lists those it can call.',
+          param: 'id',
+        });
+      }
+      return create(GetModelResponseSchema, { model: describe(model) });
+    });
   }
 }
 

@@ -1,6 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
+import { privateFile } from './data-dir.ts';
 
 export interface DataLock {
   release(): void;
@@ -21,8 +20,7 @@ export class DataInUseError extends Error {
  * the system gives it back however the process ends. @throws DataInUseError
  */
 export function lockDataDir(dataDir: string): DataLock {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const connection = new Sqlite(join(dataDir, 'lock.db'), { timeout: 0 });
+  const connection = new Sqlite(privateFile(dataDir, 'lock.db'), { timeout: 0 });
   try {
     connection.exec('begin exclusive');
   } catch (error) {

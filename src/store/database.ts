@@ -1,5 +1,3 @@
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
-import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import {
   type Compilable,
@@ -11,6 +9,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { Migrator } from 'kysely/migration';
+import { privateFile } from './data-dir.ts';
 import { migrations } from './migrations/index.ts';
 import type { Database } from './schema.ts';
 
@@ -32,9 +31,7 @@ export const query = new Kysely<Database>({
 
 /** Opens the database in a data folder, made where it is missing, and brings it to the newest schema. */
 export async function openDatabase(dataDir: string): Promise<Connection> {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const path = join(dataDir, fileName);
-  createPrivately(path);
+  const path = privateFile(dataDir, fileName);
   const connection = new Sqlite(path);
   connection.pragma(`busy_timeout = ${busyMs}`);
   connection.pragma('journal_mode = WAL');
@@ -43,12 +40,6 @@ export async function openDatabase(dataDir: string): Promise<Connection> {
   await migrate(connection);
   connection.defaultSafeIntegers(true);
   return connection;
-}
-
-/** SQLite gives its companion files the mode of the database, so the database must be private from the start. */
-function createPrivately(path: string): void {
-  closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
 }
 
 async function migrate(connection: Connection): Promise<void> {
