@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { type AudioFormat, audioFormats } from '../src/core/ports/engines.ts';
 import { contentType } from '../src/core/content-type.ts';
+import { type AudioFormat, audioFormats } from '../src/core/ports/engines.ts';
 import { createEncoderPool } from '../src/media/encode.ts';
 import { decode, toSamples } from './media/ffmpeg.ts';
 import {

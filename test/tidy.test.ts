@@ -1,0 +1,100 @@
+/** Keeps the house in order: which way imports point, that none run in a circle, and that no file outgrows itself. */
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const linesMax = 300;
+
+/** What each room may import, besides its own files. `.` is the files of src itself, the composition root. */
+const mayImport: Record<string, readonly string[]> = {
+  '.': ['cli', 'config', 'core', 'engines', 'gen', 'log', 'net', 'rest', 'rpc', 'store', 'tokens'],
+  cli: ['.', 'core', 'gen', 'json'],
+  config: ['core'],
+  core: ['gen'],
+  engines: ['core', 'gen', 'json', 'media', 'threads'],
+  json: ['core', 'gen'],
+  media: ['core', 'threads'],
+  net: [],
+  rest: ['core', 'gen', 'json'],
+  rpc: ['core', 'gen', 'json'],
+  store: ['core'],
+  threads: [],
+  tokens: ['core', 'threads'],
+};
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+const files = globSync('src/**/*.ts').sort();
+const sources = new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));
+const imports = files.flatMap((file) => importsOf(file));
+
+function importsOf(from: string): Import[] {
+  const specifiers = (sources.get(from) ?? '').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g);
+  return [...specifiers].map(([, specifier = '']) => ({
+    from,
+    to: normalize(join(dirname(from), specifier)),
+  }));
+}
+
+function roomOf(file: string): string {
+  const [top, room = '', ...inside] = file.split('/');
+  if (top !== 'src') return top ?? '';
+  return inside.length === 0 ? '.' : room;
+}
+
+/** The first circle that an import leads into, as the files on the way. */
+function circleFrom(file: string, way: string[] = []): string[] | undefined {
+  if (way.includes(file)) return [...way.slice(way.indexOf(file)), file];
+  for (const { to } of imports.filter(({ from }) => from === file)) {
+    const circle = circleFrom(to, [...way, file]);
+    if (circle) return circle;
+  }
+  return undefined;
+}
+
+describe('the house', () => {
+  it('has no file that two roles have outgrown', () => {
+    const long = [...sources].filter(([, text]) => text.split('\n').length > linesMax).map(([file]) => file);
+    expect(long).toEqual([]);
+  });
+
+  it('names its files in kebab-case, and none for what belongs nowhere', () => {
+    const names = files.map((file) => file.split('/').at(-1) ?? '');
+    expect(names.filter((name) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(name))).toEqual([]);
+    expect(names.filter((name) => /^(utils?|helpers?|common|misc|manager)\.ts$/.test(name))).toEqual([]);
+  });
+
+  it('imports one way', () => {
+    const wrong = imports.filter(({ from, to }) => {
+      const [source, target] = [roomOf(from), roomOf(to)];
+      return source !== target && !mayImport[source]?.includes(target);
+    });
+    expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([]);
+  });
+
+  it('imports files that there are', () => {
+    const missing = imports.filter(({ to }) => to.startsWith('src/') && !sources.has(to));
+    expect(missing).toEqual([]);
+  });
+
+  it('imports in no circle', () => {
+    const circles = files.map((file) => circleFrom(file)).filter((circle) => circle !== undefined);
+    expect(circles[0]).toBeUndefined();
+  });
+
+  it('keeps HTTP, SQL and Connect out of core', () => {
+    const foreign =
+      /from '(node:http2?|node:net|better-sqlite3|kysely|undici|find-my-way|@connectrpc\/[^']+|@grpc\/[^']+)'/;
+    const leaks = [...sources].filter(([file, text]) => file.startsWith('src/core/') && foreign.test(text));
+    expect(leaks.map(([file]) => file)).toEqual([]);
+  });
+
+  it('reads the environment in config only', () => {
+    const readers = [...sources].filter(([, text]) => /process\.env/.test(text)).map(([file]) => file);
+    const allowed = /^src\/(config\.ts|config\/|cli\/)/;
+    expect(readers.filter((file) => !allowed.test(file))).toEqual([]);
+  });
+});
