@@ -1,0 +1,218 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { create } from '@bufbuild/protobuf';
+import {
+  type ChatChoice,
+  ChatChoiceSchema,
+  type ChatChunkChoice,
+  ChatChunkChoiceSchema,
+  type ChatCompletion,
+  type ChatCompletionChunk,
+  ChatCompletionChunkSchema,
+  type ChatCompletionParams,
+  ChatCompletionSchema,
+  type ChatMessage,
+  type Usage,
+  UsageSchema,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { ChatEngine, TokenCounter } from '../../core/ports/engines.ts';
+import { conversationOf, textsOf } from './eliza/conversation.ts';
+import { endAtLimit, endAtStop, type LimitedAnswer } from './eliza/limit.ts';
+import { responder } from './eliza/respond.ts';
+
+export interface BuiltinChatOptions {
+  /** Stays the caller's: closing the engine does not close it. */
+  readonly tokens: TokenCounter;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  /** Milliseconds between the words of a stream, so that one sees it stream. Default 15; 0 is as fast as it is read. */
+  readonly wordDelayMs?: number;
+}
+
+/** Tokens that a message adds to the prompt beside its text, for its role and its frame. */
+const tokensPerMessage = 3;
+
+/** Texts that are given to the token counter together. */
+const textsAtOnce = 256;
+
+/**
+ * A small rule-based ELIZA, for trying the service without a model. It honours `n`, `stop`, `max_tokens` and
+ * `max_completion_tokens`, and always reports its usage; tools are never called, and other parameters have no effect.
+ * Parameters are taken as checked. `prompt_tokens` is the sum of the o200k tokens of every text in `messages`, each
+ * counted by itself, plus 3 a message; `completion_tokens` is exactly that of the texts of all choices.
+ *
+ * Rejects with the reason of the signal where that aborts, and with what the token counter rejects with.
+ */
+export function createBuiltinChat(options: BuiltinChatOptions): ChatEngine {
+  const { tokens, clock, wordDelayMs = 15 } = options;
+  return {
+    availability: () => ({ available: true }),
+    close: () => Promise.resolve(),
+    complete: (params, signal) => complete(params, signal, tokens, clock),
+    stream: (params, signal) => stream(params, signal, tokens, clock, wordDelayMs),
+  };
+}
+
+async function complete(
+  params: ChatCompletionParams,
+  signal: AbortSignal,
+  tokens: TokenCounter,
+  clock: () => number,
+): Promise<ChatCompletion> {
+  const work = Promise.all([answersTo(params, tokens), promptTokensOf(params.messages, tokens, signal)]);
+  const [answers, promptTokens] = await untilAborted(work, signal);
+  return create(ChatCompletionSchema, {
+    ...headOf(params, clock),
+    object: 'chat.completion',
+    choices: answers.map(choiceOf),
+    usage: usageOf(promptTokens, answers),
+  });
+}
+
+function choiceOf(answer: LimitedAnswer, index: number): ChatChoice {
+  return create(ChatChoiceSchema, {
+    index,
+    message: { role: 'assistant', content: { value: { case: 'text', value: answer.words.join('') } } },
+    finishReason: answer.finishReason,
+  });
+}
+
+/** The answers' chunks while the prompt is counted, then their finish reasons, the last with the usage. */
+async function* stream(
+  params: ChatCompletionParams,
+  signal: AbortSignal,
+  tokens: TokenCounter,
+  clock: () => number,
+  wordDelayMs: number,
+): AsyncGenerator<ChatCompletionChunk> {
+  const head = { ...headOf(params, clock), object: 'chat.completion.chunk' };
+  const left = new AbortController();
+  const counting = promptTokensOf(params.messages, tokens, AbortSignal.any([signal, left.signal]));
+  // It is awaited at the end; a stream that is given up before has no use for its failure.
+  counting.catch(() => undefined);
+  try {
+    const answers = await untilAborted(answersTo(params, tokens), signal);
+    for await (const choice of pacedPieces(answers, wordDelayMs, signal)) {
+      yield create(ChatCompletionChunkSchema, { ...head, choices: [choice] });
+    }
+    const usage = usageOf(await untilAborted(counting, signal), answers);
+    for (const [index, { finishReason }] of answers.entries()) {
+      yield create(ChatCompletionChunkSchema, {
+        ...head,
+        choices: [{ index, delta: {}, finishReason }],
+        ...(index === answers.length - 1 && { usage }),
+      });
+    }
+  } finally {
+    left.abort();
+  }
+}
+
+/** The role of each choice, then a word of each in turn. */
+async function* pacedPieces(
+  answers: readonly LimitedAnswer[],
+  wordDelayMs: number,
+  signal: AbortSignal,
+): AsyncGenerator<ChatChunkChoice> {
+  for (const index of answers.keys()) {
+    yield create(ChatChunkChoiceSchema, { index, delta: { role: 'assistant' } });
+  }
+  for (const round of roundsOf(answers)) {
+    await pause(wordDelayMs, signal);
+    for (const { index, word } of round) {
+      signal.throwIfAborted();
+      yield create(ChatChunkChoiceSchema, { index, delta: { content: word } });
+    }
+  }
+}
+
+interface StreamedWord {
+  readonly index: number;
+  readonly word: string;
+}
+
+/** The first words of all choices, then their second words, and so on. */
+function* roundsOf(answers: readonly LimitedAnswer[]): Generator<readonly StreamedWord[]> {
+  const longest = Math.max(...answers.map((answer) => answer.words.length));
+  for (let at = 0; at < longest; at++) {
+    yield answers.flatMap(({ words }, index) => {
+      const word = words[at];
+      return word === undefined ? [] : [{ index, word }];
+    });
+  }
+}
+
+function headOf(params: ChatCompletionParams, clock: () => number) {
+  return {
+    id: `chatcmpl-${randomUUID().replaceAll('-', '')}`,
+    created: BigInt(Math.floor(clock() / 1000)),
+    model: params.model ?? '',
+  };
+}
+
+function answersTo(params: ChatCompletionParams, tokens: TokenCounter): Promise<LimitedAnswer[]> {
+  const choose = responder(conversationOf(params.messages));
+  const tokensMax = Math.min(params.maxTokens ?? Infinity, params.maxCompletionTokens ?? Infinity);
+  const texts = Array.from({ length: params.n ?? 1 }, (_, choice) =>
+    endAtStop(choose(choice), stopsOf(params)),
+  );
+  return Promise.all(texts.map((text) => endAtLimit(text, tokensMax, tokens)));
+}
+
+function stopsOf(params: ChatCompletionParams): readonly string[] {
+  switch (params.stop?.value.case) {
+    case 'text':
+      return [params.stop.value.value];
+    case 'list':
+      return params.stop.value.value.items;
+    default:
+      return [];
+  }
+}
+
+async function promptTokensOf(
+  messages: readonly ChatMessage[],
+  tokens: TokenCounter,
+  signal: AbortSignal,
+): Promise<number> {
+  const texts = messages.flatMap((message) => textsOf(message.content));
+  let sum = messages.length * tokensPerMessage;
+  for (let at = 0; at < texts.length; at += textsAtOnce) {
+    signal.throwIfAborted();
+    const counts = await Promise.all(texts.slice(at, at + textsAtOnce).map((text) => tokens.count(text)));
+    for (const count of counts) sum += count;
+  }
+  return sum;
+}
+
+function usageOf(promptTokens: number, answers: readonly LimitedAnswer[]): Usage {
+  const completionTokens = answers.reduce((sum, answer) => sum + answer.tokens, 0);
+  return create(UsageSchema, {
+    promptTokens,
+    completionTokens,
+    totalTokens: promptTokens + completionTokens,
+  });
+}
+
+/** What `work` comes to, unless the signal aborts first. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    if (signal.aborted) onAbort();
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+async function pause(delayMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  if (delayMs === 0) return;
+  try {
+    await sleep(delayMs, undefined, { signal });
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  }
+}

@@ -1,0 +1,33 @@
+/** A bullet, a number of a list, or the mark of a heading, with the blank behind it. */
+const itemStart = /^\s*(?:[-*+•‣◦▪·]|#{1,6}|\d{1,3}[.)])\s+/;
+
+/**
+ * Keeps the line ends that a reader hears: blank lines between paragraphs as `\n\n`, and as `\n` the ends of lines
+ * that were ended on purpose: before and after a list item or heading, and where the next word would still have fitted.
+ * Other line ends only wrap the text, and become blanks.
+ */
+export function markBlocks(text: string): string {
+  return text
+    .split(/\n[^\S\n]*\n\s*/)
+    .map((paragraph) => joinLines(paragraph.split('\n')))
+    .join('\n\n');
+}
+
+function joinLines(lines: readonly string[]): string {
+  const width = lines.reduce((longest, line) => Math.max(longest, line.length), 0);
+  let joined = '';
+  let previous: string | undefined;
+  for (const line of lines) {
+    if (previous !== undefined) joined += endsOnPurpose(previous, line, width) ? '\n' : ' ';
+    // The mark is not read, but the number of a list item is.
+    joined += line.replace(itemStart, (mark) => (/\d/.test(mark) ? mark : ''));
+    previous = line;
+  }
+  return joined;
+}
+
+function endsOnPurpose(line: string, next: string, width: number): boolean {
+  if (itemStart.test(next) || /^\s*#{1,6}\s/.test(line)) return true;
+  const firstWord = /^\s*\S*/.exec(next)?.[0].trim() ?? '';
+  return line.length + 1 + firstWord.length <= width;
+}

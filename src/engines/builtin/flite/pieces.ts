@@ -1,0 +1,150 @@
+/** A part of a text that is said in one breath. */
+export interface TextPiece {
+  readonly text: string;
+  /** Silence behind it, in ms. */
+  readonly pauseMs: number;
+}
+
+/** Between what the voices themselves leave at a comma (80 to 220 ms) and what a reader takes between sentences. */
+const pausesMs = { insideClause: 0, clause: 120, sentence: 350, paragraph: 700 } as const;
+
+/**
+ * How long a piece may be, in letters' worth of speech: flite needs about a millisecond a letter, so the first pieces are
+ * short and sound leaves soon. One fifth more is allowed where that completes a sentence, so that no crumb is left over.
+ */
+const pieceLengthMax = 250;
+const pieceLengths: readonly number[] = [60, 120];
+const completion = 1.2;
+
+/** A sentence shorter than this many letters is said in one breath with the next: "Hi! I am Ann." */
+const sentenceLengthMin = 10;
+/** Less than this sounds broken when it is cut off. */
+const cutLengthMin = 15;
+
+/** Titles that flite says in full, with a name behind them. */
+const titles = new Set(['Dr', 'Mr', 'Mrs', 'Ms', 'Messrs', 'St', 'Ph.D']);
+
+/**
+ * Cuts a text that `speakableText` gave into pieces of at most 300 letters' worth of speech: at the ends of
+ * paragraphs (a blank line), lines and sentences; in a longer sentence behind a clause, else between words; in a longer
+ * word anywhere. The pieces have all of the text, in order.
+ */
+export function cutIntoPieces(text: string): TextPiece[] {
+  const pieces: TextPiece[] = [];
+  for (const paragraph of text.split('\n\n')) {
+    for (const line of paragraph.split('\n')) {
+      for (const words of sentencesOf(line)) cutSentence(words, pieces);
+    }
+    const last = pieces.pop();
+    if (last !== undefined) pieces.push({ ...last, pauseMs: pausesMs.paragraph });
+  }
+  return pieces;
+}
+
+interface Word {
+  readonly text: string;
+  /** How long it takes to say, with a letter of an ordinary word as 1. */
+  readonly length: number;
+}
+
+function sentencesOf(line: string): Word[][] {
+  const words = line.split(' ').filter((word) => word !== '');
+  const sentences: Word[][] = [];
+  let sentence: Word[] = [];
+  let length = 0;
+  for (const [index, word] of words.entries()) {
+    for (const part of splitWord(word)) {
+      sentence.push(part);
+      length += part.length;
+    }
+    const next = words[index + 1];
+    if (next === undefined || (length >= sentenceLengthMin && endsSentence(word, next))) {
+      sentences.push(sentence);
+      sentence = [];
+      length = 0;
+    }
+  }
+  return sentences;
+}
+
+function endsSentence(word: string, next: string): boolean {
+  const bare = word.replace(/["')]+$/, '').replace(/^["'(]+/, '');
+  if (!/[.!?]$/.test(bare) || /^["'(]*[a-z]/.test(next)) return false;
+  if (/^[ap]\.m\.$/.test(bare)) return true;
+  // An initial ("J. Smith") or several ("the U.S. Navy"), which seldom end a sentence.
+  if (/^(?:[A-Za-z]\.)+$/.test(bare)) return false;
+  return !titles.has(bare.slice(0, -1));
+}
+
+/** Adds the pieces of one sentence. */
+function cutSentence(words: readonly Word[], pieces: TextPiece[]): void {
+  for (let start = 0; start < words.length; ) {
+    const max = pieceLengths[pieces.length] ?? pieceLengthMax;
+    const end = fits(words, start, max * completion) ? words.length : cutPosition(words, start, max);
+    const text = words.slice(start, end).map((word) => word.text);
+    pieces.push({ text: text.join(' '), pauseMs: pauseAt(words, end) });
+    start = end;
+  }
+}
+
+/** Whether all words from `start` on are no longer than `max` together. */
+function fits(words: readonly Word[], start: number, max: number): boolean {
+  let length = 0;
+  for (let index = start; index < words.length && length <= max; index++) length += words[index]?.length ?? 0;
+  return length <= max;
+}
+
+/**
+ * The end of a piece of at most `max`: behind the last clause that fits, else behind the last word that does not belong to the
+ * next, else behind the last word; one word at least.
+ */
+function cutPosition(words: readonly Word[], start: number, max: number): number {
+  let length = 0;
+  let last = start + 1;
+  let wordEnd: number | undefined;
+  let clauseEnd: number | undefined;
+  for (let next = start + 1; next < words.length; next++) {
+    length += words[next - 1]?.length ?? 0;
+    if (length > max) break;
+    last = next;
+    if (length < cutLengthMin || belongTogether(words, next)) continue;
+    wordEnd = next;
+    if (pauseAt(words, next) === pausesMs.clause) clauseEnd = next;
+  }
+  return clauseEnd ?? wordEnd ?? last;
+}
+
+/** A number is read in the light of what stands beside it, as in `June 5, 2026`, and a title with its name. */
+function belongTogether(words: readonly Word[], position: number): boolean {
+  const before = words[position - 1]?.text ?? '';
+  const numbers = [before, words[position]?.text ?? ''].filter((word) => /\d|^--$/.test(word)).length;
+  const isClause = pauseAt(words, position) === pausesMs.clause;
+  return numbers > (isClause ? 1 : 0) || titles.has(before.replace(/\.$/, ''));
+}
+
+/** The pause at a cut before the word of this number. */
+function pauseAt(words: readonly Word[], position: number): number {
+  if (position === words.length) return pausesMs.sentence;
+  const endsClause = /(?:[,;:)]["']?|^--)$/.test(words[position - 1]?.text ?? '');
+  return endsClause || words[position]?.text.startsWith('(') ? pausesMs.clause : pausesMs.insideClause;
+}
+
+/** A word as it is, or in parts where it is too long for any piece. */
+function splitWord(word: string): Word[] {
+  // A letter of what nobody can pronounce is said by its name, and a digit in a large number as two words.
+  const letterLength = /[aeiouy]/i.test(word) && !/^[A-Z]{2,}$/.test(word) ? 1 : 4;
+  const parts: Word[] = [];
+  let start = 0;
+  let length = 1;
+  for (const [index, character] of [...word].entries()) {
+    const more = /\d/.test(character) ? 8 : /[a-z]/i.test(character) ? letterLength : 1;
+    if (length + more > pieceLengthMax) {
+      parts.push({ text: word.slice(start, index), length });
+      start = index;
+      length = 1;
+    }
+    length += more;
+  }
+  parts.push({ text: word.slice(start), length });
+  return parts;
+}

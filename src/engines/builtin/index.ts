@@ -1,0 +1,48 @@
+import type { TokenCounter } from '../../core/ports/engines.ts';
+import { createEncoderPool } from '../../media/encode.ts';
+import type { EngineSet } from '../engine-set.ts';
+import { createBuiltinChat } from './chat.ts';
+import { createBuiltinSpeech } from './speech.ts';
+import { createBuiltinTranscription } from './transcription.ts';
+
+export interface BuiltinSettings {
+  readonly speechThreads: number;
+  readonly encoderThreads: number;
+  readonly recognizers: number;
+  readonly speechQueueMax: number;
+  readonly transcriptionQueueMax: number;
+}
+
+export interface BuiltinDeps {
+  readonly tokens: TokenCounter;
+  readonly clock: { now(): number };
+  /** For uploads while they are transcribed; nothing in it outlives its request. */
+  readonly scratchDir: string;
+  readonly requestMsMax: number;
+}
+
+/** Speech, transcription and chat with no network and no download. Threads and children start at first use. */
+export function createBuiltinEngine(settings: BuiltinSettings, deps: BuiltinDeps): EngineSet {
+  const encoders = createEncoderPool({ threads: settings.encoderThreads });
+  const speech = createBuiltinSpeech({
+    threads: settings.speechThreads,
+    queueMax: settings.speechQueueMax,
+    encoders,
+  });
+  const transcription = createBuiltinTranscription({
+    children: settings.recognizers,
+    queueMax: settings.transcriptionQueueMax,
+    scratchDir: deps.scratchDir,
+    requestMsMax: deps.requestMsMax,
+  });
+  const chat = createBuiltinChat({ tokens: deps.tokens, clock: () => deps.clock.now() });
+  return {
+    speech,
+    transcription,
+    chat,
+    close: async () => {
+      await Promise.all([speech.close(), transcription.close(), chat.close()]);
+      await encoders.close();
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { ParleyError } from '../../core/errors.ts';
+import type { SpeechEngine, SpeechOutput, SpeechRequest, VoiceList } from '../../core/ports/engines.ts';
+import type { EncoderPool } from '../../media/encode.ts';
+import { cutIntoPieces } from './flite/pieces.ts';
+import { createFlitePool, type FlitePool } from './flite/pool.ts';
+import { speakPcm } from './flite/speak.ts';
+import { canBeSaid, speakableText } from './flite/speakable-text.ts';
+import { defaultFliteVoice, type FliteVoice, fliteVoices } from './flite/voices.ts';
+
+/** Handed to the encoder at a time, so that `durationMs` does not run ahead of what was encoded by whole sentences. */
+const chunkSeconds = 0.25;
+
+const voiceList: VoiceList = {
+  voices: fliteVoices.map(({ id, language }) => ({ id, language })),
+  defaultVoice: defaultFliteVoice,
+};
+
+export interface BuiltinSpeechOptions {
+  /** How many worker threads there may be, 1 or more; each starts when there is work for it. */
+  readonly threads: number;
+  /** Requests that may wait for a thread; one more is `overloaded`. */
+  readonly queueMax: number;
+  /** Not closed here: it belongs to whoever made it. */
+  readonly encoders: EncoderPool;
+}
+
+/**
+ * Speech by flite, which is part of the program: no network, no download, no other software.
+ *
+ * `check` throws `invalid_input` for a text of nothing but punctuation or unseen characters. The audio rejects with
+ * `overloaded` where too many requests wait, `unknown_voice`, `request_cancelled` once the signal aborts, and
+ * `internal_error` where flite fails on the text or its thread dies.
+ */
+export function createBuiltinSpeech(options: BuiltinSpeechOptions): SpeechEngine {
+  const pool = createFlitePool({ threads: options.threads, requestsWaitingMax: options.queueMax });
+  return {
+    availability: () => ({ available: true }),
+    voices: () => voiceList,
+    check,
+    synthesize: (request, signal) => synthesize(pool, options.encoders, request, signal),
+    close: () => pool.close(),
+  };
+}
+
+function check(request: SpeechRequest): void {
+  if (canBeSaid(speakableText(request.input))) return;
+  throw new ParleyError('invalid_input', {
+    message: '`input` has nothing that can be said: send words or numbers.',
+    param: 'input',
+  });
+}
+
+function synthesize(
+  pool: FlitePool,
+  encoders: EncoderPool,
+  request: SpeechRequest,
+  signal: AbortSignal,
+): SpeechOutput {
+  const voice = fliteVoices.find(({ id }) => id === request.voice);
+  if (voice === undefined) throw new ParleyError('unknown_voice', { param: 'voice' });
+  let samplesGiven = 0;
+  async function* counted(speaking: FliteVoice): AsyncGenerator<Int16Array, void, undefined> {
+    const pieces = cutIntoPieces(speakableText(request.input));
+    for await (const samples of speakPcm(pool, speaking, pieces, signal)) {
+      for (let start = 0; start < samples.length; start += speaking.sampleRate * chunkSeconds) {
+        // Copied, since a chunk's memory belongs to the encoder.
+        const chunk = samples.slice(start, start + speaking.sampleRate * chunkSeconds);
+        samplesGiven += chunk.length;
+        yield chunk;
+      }
+    }
+  }
+  return {
+    audio: encoders.encode(request.format, { sampleRate: voice.sampleRate, samples: counted(voice) }, signal),
+    durationMs: () => (samplesGiven * 1000) / voice.sampleRate,
+  };
+}
