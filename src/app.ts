@@ -6,6 +6,7 @@ import { AdminOperations } from './core/admin.ts';
 import { Catalog, type CatalogModel, CatalogOperations } from './core/catalog.ts';
 import { ChatOperations } from './core/chat.ts';
 import { Gate } from './core/gate.ts';
+import { Idempotency } from './core/idempotency.ts';
 import { type Clock, systemClock } from './core/ports/clock.ts';
 import type { TokenCounter } from './core/ports/engines.ts';
 import type { Log } from './core/ports/log.ts';
@@ -13,6 +14,7 @@ import type { Store } from './core/ports/store.ts';
 import type { Services } from './core/services.ts';
 import { SpeechOperations } from './core/speech.ts';
 import { TranscriptionOperations } from './core/transcription.ts';
+import { Unsettled } from './core/unsettled.ts';
 import { createBuiltinEngine } from './engines/builtin/index.ts';
 import type { EngineSet } from './engines/engine-set.ts';
 import { createLog } from './log.ts';
@@ -47,15 +49,19 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const log = overrides.log ?? createLog(config.log.level);
   const lock = lockDataDir(config.dataDir);
   const store = await openStore(config.dataDir);
+  const interrupted = await store.recover(clock.now());
+  if (interrupted > 0) log.warn({ interrupted }, 'released what an earlier run had left open');
+  const unsettled = new Unsettled(store, log);
   const tokens = createTokenCounter();
   const engines = openEngines(config, { clock, tokens }, overrides.engines);
   const models = config.models.map((model) => toCatalogModel(model, engines));
   const services = createServices(config, { store, clock, tokens, catalog: new Catalog(models) });
-  const routes = restRoutes(services, new Gate({ store, clock, log }), config.limits);
+  const routes = restRoutes(services, new Gate({ store, clock, log, unsettled }), config.limits);
   const handle = restHandler(routes, { clock, log, requestMsMax: config.server.requestMsMax });
   const closeParts = async () => {
     await Promise.all([...engines.values()].map((engine) => engine.close()));
     await tokens.close();
+    unsettled.close();
     await store.close();
     lock.release();
   };
@@ -86,10 +92,11 @@ interface ServiceDeps {
 }
 
 function createServices({ fairUse }: Config, { store, clock, tokens, catalog }: ServiceDeps): Services {
+  const idempotency = new Idempotency({ store, clock });
   return {
-    speech: new SpeechOperations(catalog, fairUse),
-    transcription: new TranscriptionOperations(catalog, fairUse),
-    chat: new ChatOperations(catalog, tokens),
+    speech: new SpeechOperations({ catalog, fairUse, idempotency }),
+    transcription: new TranscriptionOperations({ catalog, fairUse, idempotency }),
+    chat: new ChatOperations({ catalog, tokens, accounts: store, idempotency }),
     catalog: new CatalogOperations(catalog),
     account: new AccountOperations({ store, clock, fairUse }),
     admin: new AdminOperations({ store, clock, fairUse }),

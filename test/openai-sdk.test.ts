@@ -196,7 +196,10 @@ describe('the OpenAI SDK', () => {
         code: 'subscription_required',
       });
       const account = await parley.app.store.findAccount('account-2');
-      const { items } = await parley.app.store.listRecords(account?.id, { size: 10, after: undefined });
+      const { items } = await parley.app.store.listRecords(
+        { accountId: account?.id },
+        { size: 10, after: undefined },
+      );
       expect(items.length).toBe(1);
     });
   });

@@ -338,7 +338,7 @@ describe('POST /chat/completions with what a model does', () => {
       () => undefined,
     );
     await expect
-      .poll(async () => (await app.store.listRecords(undefined, { size: 1, after: undefined })).items[0])
+      .poll(async () => (await app.store.listRecords({}, { size: 1, after: undefined })).items[0])
       .toMatchObject({ state: 'cancelled', cost: undefined });
   });
 });

@@ -7,12 +7,20 @@ import {
   type AccountId,
   type KeyId,
   newAccountId,
+  newAuditId,
   newKeyId,
   newLedgerEntryId,
   newRequestId,
 } from '../src/core/ids.ts';
 import { nanoCredits } from '../src/core/money.ts';
-import type { FairUseReservation, RecordEnd, RecordStart, Store } from '../src/core/ports/store.ts';
+import type {
+  AuditEntry,
+  FairUseReservation,
+  LedgerEntry,
+  RecordEnd,
+  RecordStart,
+  Store,
+} from '../src/core/ports/store.ts';
 import { DataInUseError, lockDataDir } from '../src/store/data-lock.ts';
 import { openDatabase } from '../src/store/database.ts';
 import { GroupCommit } from '../src/store/group-commit.ts';
@@ -28,23 +36,45 @@ describe('the store', () => {
   let store: Store;
   let accountId: AccountId;
   let keyId: KeyId;
+  let load: LedgerEntry;
+  const newAudit = (): AuditEntry => ({
+    id: newAuditId(1),
+    createdAtMs: 1,
+    actor: 'cli',
+    action: 'test',
+    target: 'a',
+    details: {},
+  });
+  const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
   beforeEach(async () => {
     store = await openStore(dataDir);
     accountId = newAccountId(1);
     keyId = newKeyId(1);
-    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 });
-    await store.createKey({
-      id: keyId,
+    load = {
+      id: newLedgerEntryId(1),
       accountId,
-      kind: 'account',
-      name: 'k',
-      hash: 'hash',
-      lastFour: 'abcd',
-      scopes: ['chat'],
+      kind: 'load',
+      amount: nanoCredits(5n),
+      reason: 'r',
+      reference: 'k',
       createdAtMs: 1,
-      expiresAtMs: undefined,
-      revokedAtMs: undefined,
-    });
+    };
+    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, newAudit());
+    await store.createKey(
+      {
+        id: keyId,
+        accountId,
+        kind: 'account',
+        name: 'k',
+        hash: 'hash',
+        lastFour: 'abcd',
+        scopes: ['chat'],
+        createdAtMs: 1,
+        expiresAtMs: undefined,
+        revokedAtMs: undefined,
+      },
+      newAudit(),
+    );
   });
   afterEach(() => store.close());
 
@@ -69,6 +99,7 @@ describe('the store', () => {
     tokens: undefined,
     fairUseUnits,
     cost: undefined,
+    overrun: undefined,
   });
   const reservation = (units: number, limitUnits: number): FairUseReservation => ({
     month: '2026-11',
@@ -79,26 +110,26 @@ describe('the store', () => {
 
   it('admits exactly as many of a thousand concurrent requests as the limit allows', async () => {
     const admitted = await Promise.all(
-      Array.from({ length: 1000 }, () => store.admit(start(), reservation(10, 999))),
+      Array.from({ length: 1000 }, () => store.admit(start(), { fairUse: reservation(10, 999) })),
     );
-    expect(admitted.filter(Boolean).length).toBe(99);
+    expect(admitted.filter((outcome) => outcome === 'admitted').length).toBe(99);
     expect(await used()).toBe(990);
-    const { items } = await store.listRecords(undefined, { size: 1000, after: undefined });
+    const { items } = await store.listRecords({}, { size: 1000, after: undefined });
     expect(items.length).toBe(99);
   });
 
   it('spends what was used and gives the rest back', async () => {
     const record = start();
-    await store.admit(record, reservation(100, 100));
-    expect(await store.admit(start(), reservation(1, 100))).toBe(false);
+    await store.admit(record, { fairUse: reservation(100, 100) });
+    expect(await store.admit(start(), { fairUse: reservation(1, 100) })).toBe('fair_use_limit_reached');
     await store.finish(record.id, end(30));
     expect(await used()).toBe(30);
-    expect(await store.admit(start(), reservation(70, 100))).toBe(true);
+    expect(await store.admit(start(), { fairUse: reservation(70, 100) })).toBe('admitted');
   });
 
   it('raises what a request has set aside up to the limit, and not over it', async () => {
     const record = start();
-    await store.admit(record, reservation(0, 100));
+    await store.admit(record, { fairUse: reservation(0, 100) });
     expect(await store.extend(record.id, reservation(100, 100))).toBe(true);
     expect(await store.extend(record.id, reservation(101, 100))).toBe(false);
     expect(await used()).toBe(100);
@@ -108,32 +139,28 @@ describe('the store', () => {
 
   it('ends a request once', async () => {
     const record = start();
-    await store.admit(record, undefined);
+    await store.admit(record, {});
     await store.finish(record.id, end(undefined));
     await expect(store.finish(record.id, end(undefined))).rejects.toMatchObject({ code: 'internal_error' });
   });
 
   it('keeps every fact of a record, and counts months apart', async () => {
     const record = start();
-    await store.admit(record, reservation(3, 10));
+    await store.enter({ ...load, amount: nanoCredits(10n ** 16n) }, newAudit());
+    await store.admit(record, {
+      fairUse: reservation(3, 10),
+      hold: { amount: nanoCredits(10n ** 16n), price },
+    });
     await store.finish(record.id, { ...end(3), cost: nanoCredits(9_007_199_254_740_993n) });
-    const { items } = await store.listRecords(accountId, { size: 10, after: undefined });
+    const { items } = await store.listRecords({ accountId }, { size: 10, after: undefined });
     expect(items[0]).toEqual({ ...record, ...end(3), audioMsOut: 7, cost: 9_007_199_254_740_993n });
     expect(await store.fairUseUnits(accountId, '2026-12')).toBe(0);
   });
 
   it('loads credits once for a key, and never changes or removes an entry', async () => {
-    const load = {
-      id: newLedgerEntryId(1),
-      accountId,
-      amount: nanoCredits(5n),
-      reason: 'r',
-      idempotencyKey: 'k',
-      createdAtMs: 1,
-    };
-    expect(await store.loadCredits(load)).toBe(true);
-    expect(await store.loadCredits({ ...load, id: newLedgerEntryId(2) })).toBe(true);
-    expect(await store.loadCredits({ ...load, amount: nanoCredits(6n) })).toBe(false);
+    expect(await store.enter(load, newAudit())).toBe('entered');
+    expect(await store.enter({ ...load, id: newLedgerEntryId(2) }, newAudit())).toBe('entered');
+    expect(await store.enter({ ...load, amount: nanoCredits(6n) }, newAudit())).toBe('conflict');
     expect((await store.findAccount('a'))?.balance).toBe(5n);
     const other = new Sqlite(join(dataDir, 'parley.db'));
     expect(() => other.exec('update ledger_entries set amount_nano_credits = 9')).toThrow('never changed');
@@ -149,7 +176,7 @@ describe('the store', () => {
   });
 
   it('refuses a record of an account that there is not', async () => {
-    await expect(store.admit({ ...start(), accountId: newAccountId(2) }, undefined)).rejects.toThrow();
+    await expect(store.admit({ ...start(), accountId: newAccountId(2) }, {})).rejects.toThrow();
   });
 });
 

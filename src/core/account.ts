@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import {
   type Account as AccountMessage,
   AccountSchema,
@@ -15,11 +15,12 @@ import {
 import type { Call } from './call.ts';
 import { entitlementAt } from './entitlement.ts';
 import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from './fair-use.ts';
+import type { AccountId } from './ids.ts';
 import { metered } from './metering.ts';
 import { formatCredits } from './money.ts';
 import { nextPage, readPage } from './paging.ts';
 import type { Clock } from './ports/clock.ts';
-import type { Account, Store, UsageRecord } from './ports/store.ts';
+import type { Account, RecordFilter, Store, UsageRecord } from './ports/store.ts';
 
 export interface AccountDeps {
   readonly store: Store;
@@ -44,13 +45,36 @@ export class AccountOperations {
 
   listUsageRecords(request: ListUsageRecordsRequest, call: Call): Promise<ListUsageRecordsResponse> {
     return metered(call.metering, call.signal, async () => {
-      const page = await this.#deps.store.listRecords(call.caller.account.id, readPage(request));
+      const page = await this.#deps.store.listRecords(
+        readRecordFilter(request, call.caller.account.id),
+        readPage(request),
+      );
       return create(ListUsageRecordsResponseSchema, {
         records: page.items.map(describeRecord),
         ...nextPage(page),
       });
     });
   }
+}
+
+type RecordFilterRequest = Pick<
+  ListUsageRecordsRequest,
+  'startTime' | 'endTime' | 'operation' | 'model' | 'state'
+>;
+
+export function readRecordFilter(
+  request: RecordFilterRequest,
+  accountId: AccountId | undefined,
+): RecordFilter {
+  const { startTime, endTime, operation, model, state } = request;
+  return {
+    accountId,
+    fromMs: startTime && timestampMs(startTime),
+    untilMs: endTime && timestampMs(endTime),
+    operation,
+    model,
+    state,
+  };
 }
 
 /** An account as its holder and its operator see it. */
@@ -71,6 +95,7 @@ export async function describeAccount(account: Account, deps: AccountDeps): Prom
     },
     balanceNanoCredits: account.balance,
     balance: formatCredits(account.balance),
+    heldNanoCredits: account.held,
     fairUse: {
       limitUnits: BigInt(unitsPerMonth(deps.fairUse, entitlement)),
       usedUnits: BigInt(await deps.store.fairUseUnits(account.id, monthOf(nowMs))),
@@ -105,6 +130,7 @@ export function describeRecord(record: UsageRecord): UsageRecordMessage {
       tokensSource: tokens?.source,
       fairUseUnits: record.fairUseUnits === undefined ? undefined : BigInt(record.fairUseUnits),
       costNanoCredits: record.cost,
+      overrunNanoCredits: record.overrun,
     }),
   );
 }

@@ -1,26 +1,23 @@
 import { create } from '@bufbuild/protobuf';
-import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
-import { type AccountDeps, describeAccount, describeRecord } from './account.ts';
-import { trialMs } from './entitlement.ts';
+import { type AccountDeps, describeAccount, describeRecord, readRecordFilter } from './account.ts';
+import * as check from './admin-checks.ts';
+import { describeAudit, describeEntry, describeKey } from './admin-views.ts';
+import type { AdminCall } from './call.ts';
+import { entitlementAt, trialMs } from './entitlement.ts';
 import { ParleyError } from './errors.ts';
-import { newAccountId, newKeyId, newLedgerEntryId } from './ids.ts';
-import { hashKey, type KeyKind, keyKinds, newKeySecret } from './keys.ts';
-import { parseCredits } from './money.ts';
+import { newAccountId, newAuditId, newKeyId, newLedgerEntryId } from './ids.ts';
+import { hashKey, newKeySecret } from './keys.ts';
 import { nextPage, readPage } from './paging.ts';
-import { type Account, type Key, type Scope, scopes } from './ports/store.ts';
-
-const nameCharactersMax = 100;
-const reasonCharactersMax = 200;
-/** 30 days. */
-const overlapSecondsMax = 2_592_000;
+import type { Account, AuditEntry, Key, LedgerEntry } from './ports/store.ts';
 
 interface IssuedKey {
   readonly key: Key;
   readonly secret: string;
 }
 
-/** What AdminService does. Who may call it is the gate's business. */
+/** What AdminService does. Who may call it is the gate's business; who did is in the audit trail. */
 export class AdminOperations {
   readonly #deps: AccountDeps;
 
@@ -28,12 +25,13 @@ export class AdminOperations {
     this.#deps = deps;
   }
 
-  async createAccount(request: pb.CreateAccountRequest): Promise<pb.CreateAccountResponse> {
-    const name = checkText('name', request.name, nameCharactersMax);
-    const nowMs = this.#deps.clock.now();
+  async createAccount(request: pb.CreateAccountRequest, call: AdminCall): Promise<pb.CreateAccountResponse> {
+    const name = check.checkText('name', request.name, check.nameCharactersMax);
+    const nowMs = this.#now();
     const account = { id: newAccountId(nowMs), name, createdAtMs: nowMs };
-    if (!(await this.#deps.store.createAccount(account))) {
-      throw invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
+    const audit = this.#audit(call, 'account.create', account.id, { name });
+    if (!(await this.#deps.store.createAccount(account, audit))) {
+      throw check.invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
     }
     return create(pb.CreateAccountResponseSchema, await this.#view(account.id));
   }
@@ -48,56 +46,65 @@ export class AdminOperations {
     return create(pb.GetAccountResponseSchema, await this.#view(request.accountId));
   }
 
-  async startTrial(request: pb.StartTrialRequest): Promise<pb.StartTrialResponse> {
+  async startTrial(request: pb.StartTrialRequest, call: AdminCall): Promise<pb.StartTrialResponse> {
     const { id, name } = await this.#account(request.accountId);
-    const startsAtMs = this.#deps.clock.now();
-    if (!(await this.#deps.store.startTrial(id, { startsAtMs, endsAtMs: startsAtMs + trialMs }))) {
-      throw invalid('account_id', `The account \`${name}\` has had its trial.`);
+    const startsAtMs = this.#now();
+    const period = { startsAtMs, endsAtMs: startsAtMs + trialMs };
+    if (!(await this.#deps.store.startTrial(id, period, this.#audit(call, 'trial.start', id, {})))) {
+      throw check.invalid('account_id', `The account \`${name}\` has had its trial.`);
     }
     return create(pb.StartTrialResponseSchema, await this.#view(id));
   }
 
-  async loadCredits(request: pb.LoadCreditsRequest): Promise<pb.LoadCreditsResponse> {
-    const { id } = await this.#account(request.accountId);
-    const amount = parseCredits(required('amount', request.amount));
-    if (amount <= 0n) throw invalid('amount', '`amount` must be above zero.');
-    const createdAtMs = this.#deps.clock.now();
-    const loaded = await this.#deps.store.loadCredits({
-      id: newLedgerEntryId(createdAtMs),
-      accountId: id,
-      amount,
-      reason: checkText('reason', request.reason, reasonCharactersMax),
-      idempotencyKey: checkText('idempotency_key', request.idempotencyKey, reasonCharactersMax),
-      createdAtMs,
-    });
-    if (!loaded) throw new ParleyError('idempotency_conflict', { param: 'idempotency_key' });
-    return create(pb.LoadCreditsResponseSchema, await this.#view(id));
+  async activatePlan(request: pb.ActivatePlanRequest, call: AdminCall): Promise<pb.ActivatePlanResponse> {
+    const { id, subscription } = await this.#account(request.accountId);
+    const nowMs = this.#now();
+    const endsAtMs = check.required('ends_at', this.#future('ends_at', request.endsAt));
+    const { plan } = subscription;
+    const startsAtMs = plan && plan.endsAtMs > nowMs ? plan.startsAtMs : nowMs;
+    const audit = this.#audit(call, 'plan.activate', id, { endsAt: new Date(endsAtMs).toISOString() });
+    await this.#deps.store.setPlan(id, { startsAtMs, endsAtMs }, audit);
+    return create(pb.ActivatePlanResponseSchema, await this.#view(id));
   }
 
-  async createKey(request: pb.CreateKeyRequest): Promise<pb.CreateKeyResponse> {
+  async endPlan(request: pb.EndPlanRequest, call: AdminCall): Promise<pb.EndPlanResponse> {
+    const { id, name, subscription } = await this.#account(request.accountId);
+    const { state } = entitlementAt(subscription, this.#now());
+    if (state !== 'active' && state !== 'trial') {
+      throw check.invalid('account_id', `The account \`${name}\` has no plan or trial that runs.`);
+    }
+    await this.#deps.store.endSubscription(id, this.#now(), this.#audit(call, 'plan.end', id, { state }));
+    return create(pb.EndPlanResponseSchema, await this.#view(id));
+  }
+
+  async loadCredits(request: pb.LoadCreditsRequest, call: AdminCall): Promise<pb.LoadCreditsResponse> {
+    const account = await this.#enter('load', request, call);
+    return create(pb.LoadCreditsResponseSchema, await this.#view(account.id));
+  }
+
+  async adjustCredits(request: pb.AdjustCreditsRequest, call: AdminCall): Promise<pb.AdjustCreditsResponse> {
+    const account = await this.#enter('adjustment', request, call);
+    return create(pb.AdjustCreditsResponseSchema, await this.#view(account.id));
+  }
+
+  async listLedgerEntries(request: pb.ListLedgerEntriesRequest): Promise<pb.ListLedgerEntriesResponse> {
+    const { id } = await this.#account(request.accountId);
+    const page = await this.#deps.store.listEntries(id, readPage(request));
+    const entries = page.items.map(describeEntry);
+    return create(pb.ListLedgerEntriesResponseSchema, { entries, ...nextPage(page) });
+  }
+
+  async createKey(request: pb.CreateKeyRequest, call: AdminCall): Promise<pb.CreateKeyResponse> {
     const account = await this.#account(request.accountId);
     const issued = this.#issue({
       kind: 'account',
       accountId: account.id,
-      name: checkText('name', request.name, nameCharactersMax),
-      scopes: checkScopes(request.scopes),
-      expiresAtMs: this.#checkExpiry(request.expiresAt && timestampMs(request.expiresAt)),
+      name: check.checkText('name', request.name, check.nameCharactersMax),
+      scopes: check.checkScopes(request.scopes),
+      expiresAtMs: this.#future('expires_at', request.expiresAt),
     });
-    await this.#deps.store.createKey(issued.key);
+    await this.#store(issued, call);
     return create(pb.CreateKeyResponseSchema, describeIssued(issued));
-  }
-
-  /** Makes an admin key; there is no RPC for it, as it is what opens the RPCs. */
-  async createAdminKey(name: string): Promise<IssuedKey> {
-    const issued = this.#issue({
-      kind: 'admin',
-      accountId: undefined,
-      name,
-      scopes: [],
-      expiresAtMs: undefined,
-    });
-    await this.#deps.store.createKey(issued.key);
-    return issued;
   }
 
   async listKeys(request: pb.ListKeysRequest): Promise<pb.ListKeysResponse> {
@@ -106,40 +113,108 @@ export class AdminOperations {
     return create(pb.ListKeysResponseSchema, { keys: keys.map(describeKey) });
   }
 
-  async rotateKey(request: pb.RotateKeyRequest): Promise<pb.RotateKeyResponse> {
+  async createAdminKey(
+    request: pb.CreateAdminKeyRequest,
+    call: AdminCall,
+  ): Promise<pb.CreateAdminKeyResponse> {
+    const issued = this.#issue({
+      kind: 'admin',
+      accountId: undefined,
+      name: check.checkText('name', request.name, check.nameCharactersMax),
+      scopes: [],
+      expiresAtMs: this.#future('expires_at', request.expiresAt),
+    });
+    await this.#store(issued, call);
+    return create(pb.CreateAdminKeyResponseSchema, describeIssued(issued));
+  }
+
+  async listAdminKeys(_request: pb.ListAdminKeysRequest): Promise<pb.ListAdminKeysResponse> {
+    const keys = await this.#deps.store.listKeys(undefined);
+    return create(pb.ListAdminKeysResponseSchema, { keys: keys.map(describeKey) });
+  }
+
+  async rotateKey(request: pb.RotateKeyRequest, call: AdminCall): Promise<pb.RotateKeyResponse> {
     const old = await this.#key(request.keyId);
-    if (old.revokedAtMs !== undefined) throw invalid('key_id', 'The key is revoked. Create a new one.');
-    const overlapSeconds = request.overlapSeconds ?? 0;
-    if (overlapSeconds < 0 || overlapSeconds > overlapSecondsMax) {
-      throw invalid('overlap_seconds', `\`overlap_seconds\` must be from 0 to ${overlapSecondsMax}.`);
+    const nowMs = this.#now();
+    const lastsUntilMs = old.expiresAtMs ?? Infinity;
+    if (old.revokedAtMs !== undefined || lastsUntilMs <= nowMs) {
+      throw check.invalid('key_id', 'The key is revoked or has expired. Create a new one.');
     }
-    const oldExpiresAtMs = this.#deps.clock.now() + overlapSeconds * 1000;
-    if (old.expiresAtMs !== undefined && old.expiresAtMs <= this.#deps.clock.now()) {
-      throw invalid('key_id', 'The key has expired. Create a new one.');
-    }
+    const oldExpiresAtMs = Math.min(nowMs + check.checkOverlap(request.overlapSeconds) * 1000, lastsUntilMs);
     const issued = this.#issue(old);
-    await this.#deps.store.rotateKey(
-      old.id,
-      Math.min(oldExpiresAtMs, old.expiresAtMs ?? Infinity),
-      issued.key,
-    );
+    const audit = this.#audit(call, 'key.rotate', old.id, { replacement: issued.key.id });
+    await this.#deps.store.rotateKey(old.id, oldExpiresAtMs, issued.key, audit);
     return create(pb.RotateKeyResponseSchema, describeIssued(issued));
   }
 
-  async revokeKey(request: pb.RevokeKeyRequest): Promise<pb.RevokeKeyResponse> {
+  async revokeKey(request: pb.RevokeKeyRequest, call: AdminCall): Promise<pb.RevokeKeyResponse> {
     const key = await this.#key(request.keyId);
-    const revokedAtMs = key.revokedAtMs ?? this.#deps.clock.now();
-    await this.#deps.store.revokeKey(key.id, revokedAtMs);
+    const revokedAtMs = key.revokedAtMs ?? this.#now();
+    await this.#deps.store.revokeKey(key.id, revokedAtMs, this.#audit(call, 'key.revoke', key.id, {}));
     return create(pb.RevokeKeyResponseSchema, { key: describeKey({ ...key, revokedAtMs }) });
   }
 
   async listUsageRecords(request: pb.ListUsageRecordsRequest): Promise<pb.ListUsageRecordsResponse> {
     const account = request.accountId === undefined ? undefined : await this.#account(request.accountId);
-    const page = await this.#deps.store.listRecords(account?.id, readPage(request));
+    const filter = readRecordFilter(request, account?.id);
+    const page = await this.#deps.store.listRecords(filter, readPage(request));
     return create(pb.ListUsageRecordsResponseSchema, {
       records: page.items.map(describeRecord),
       ...nextPage(page),
     });
+  }
+
+  async listAuditEntries(request: pb.ListAuditEntriesRequest): Promise<pb.ListAuditEntriesResponse> {
+    const page = await this.#deps.store.listAudit(readPage(request));
+    const entries = page.items.map(describeAudit);
+    return create(pb.ListAuditEntriesResponseSchema, { entries, ...nextPage(page) });
+  }
+
+  async #enter(
+    kind: 'load' | 'adjustment',
+    request: pb.LoadCreditsRequest | pb.AdjustCreditsRequest,
+    call: AdminCall,
+  ): Promise<Account> {
+    const account = await this.#account(request.accountId);
+    const amount = check.checkAmount(request.amount);
+    if (kind === 'load' && amount <= 0n) throw check.invalid('amount', '`amount` must be above zero.');
+    if (amount === 0n) throw check.invalid('amount', '`amount` must not be zero.');
+    const createdAtMs = this.#now();
+    const entry: LedgerEntry = {
+      id: newLedgerEntryId(createdAtMs),
+      accountId: account.id,
+      kind,
+      amount,
+      reason: check.checkText('reason', request.reason, check.reasonCharactersMax),
+      reference: check.checkText('idempotency_key', request.idempotencyKey, check.reasonCharactersMax),
+      createdAtMs,
+    };
+    const details = { amount: String(request.amount), reason: entry.reason, reference: entry.reference };
+    const outcome = await this.#deps.store.enter(
+      entry,
+      this.#audit(call, `credits.${kind}`, account.id, details),
+    );
+    if (outcome === 'conflict') throw new ParleyError('idempotency_conflict', { param: 'idempotency_key' });
+    if (outcome === 'insufficient_credits') {
+      throw new ParleyError('insufficient_credits', {
+        message: 'The balance would fall below what running requests have set aside. Take less.',
+        param: 'amount',
+      });
+    }
+    return account;
+  }
+
+  #now(): number {
+    return this.#deps.clock.now();
+  }
+
+  #future(param: string, time: Timestamp | undefined): number | undefined {
+    return check.checkFuture(param, time && timestampMs(time), this.#now());
+  }
+
+  #audit(call: AdminCall, action: string, target: string, details: AuditEntry['details']): AuditEntry {
+    const createdAtMs = this.#now();
+    return { id: newAuditId(createdAtMs), createdAtMs, actor: call.actor, action, target, details };
   }
 
   async #account(idOrName: string): Promise<Account> {
@@ -167,7 +242,7 @@ export class AdminOperations {
   #issue(facts: Pick<Key, 'kind' | 'accountId' | 'name' | 'scopes' | 'expiresAtMs'>): IssuedKey {
     const { kind, accountId, name, scopes, expiresAtMs } = facts;
     const secret = newKeySecret(kind);
-    const nowMs = this.#deps.clock.now();
+    const nowMs = this.#now();
     const key: Key = {
       ...{ id: newKeyId(nowMs), kind, accountId, name, scopes, expiresAtMs },
       hash: hashKey(secret),
@@ -178,52 +253,12 @@ export class AdminOperations {
     return { key, secret };
   }
 
-  #checkExpiry(expiresAtMs: number | undefined): number | undefined {
-    if (expiresAtMs !== undefined && expiresAtMs <= this.#deps.clock.now()) {
-      throw invalid('expires_at', '`expires_at` must be in the future.');
-    }
-    return expiresAtMs;
+  async #store({ key }: IssuedKey, call: AdminCall): Promise<void> {
+    const details = { name: key.name, scopes: key.scopes, account: key.accountId ?? '' };
+    await this.#deps.store.createKey(key, this.#audit(call, 'key.create', key.id, details));
   }
-}
-
-function describeKey(key: Key) {
-  return create(pb.KeySchema, {
-    id: key.id,
-    name: key.name,
-    prefix: keyKinds[key.kind satisfies KeyKind],
-    lastFour: key.lastFour,
-    scopes: [...key.scopes],
-    createdAt: timestampFromMs(key.createdAtMs),
-    ...(key.accountId !== undefined && { accountId: key.accountId }),
-    ...(key.expiresAtMs !== undefined && { expiresAt: timestampFromMs(key.expiresAtMs) }),
-    ...(key.revokedAtMs !== undefined && { revokedAt: timestampFromMs(key.revokedAtMs) }),
-  });
 }
 
 function describeIssued({ key, secret }: IssuedKey) {
   return { key: describeKey(key), secret };
-}
-
-function checkScopes(wanted: readonly string[]): readonly Scope[] {
-  if (wanted.length === 0) return scopes;
-  const unknown = wanted.find((name) => !scopes.some((scope) => scope === name));
-  if (unknown !== undefined) throw invalid('scopes', `\`scopes\` takes ${scopes.join(', ')}.`);
-  return scopes.filter((scope) => wanted.includes(scope));
-}
-
-function checkText(param: string, text: string | undefined, charactersMax: number): string {
-  const trimmed = required(param, text).trim();
-  if (trimmed === '' || trimmed.length > charactersMax) {
-    throw invalid(param, `\`${param}\` must have 1 to ${charactersMax} characters.`);
-  }
-  return trimmed;
-}
-
-function required(param: string, text: string | undefined): string {
-  if (text === undefined) throw invalid(param, `Send \`${param}\`.`);
-  return text;
-}
-
-function invalid(param: string, message: string): ParleyError {
-  return new ParleyError('invalid_parameter', { message, param });
 }

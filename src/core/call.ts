@@ -20,12 +20,21 @@ export interface Call {
   /** Aborts when the client has left or the request's time is up; its reason is a ParleyError. */
   readonly signal: AbortSignal;
   readonly startedAtMs: number;
+  /** Bytes of the request's message, which the edge notes once it has read it. */
+  requestBytes: number;
+  /** The `Idempotency-Key` header as it came. */
+  readonly idempotencyKey: string | undefined;
+  /** Set where the answer is that of an earlier request under the same key. */
+  isReplay: boolean;
   /** The request's record and what it has set aside. */
   readonly metering: Metering;
 }
 
-/** A call with an admin key, which belongs to no account and leaves no usage record. */
+/** An admin call; it belongs to no account and leaves no usage record, but an entry in the audit trail. */
 export interface AdminCall {
-  readonly id: RequestId;
-  readonly keyId: KeyId;
+  /** The id of the admin key, or `cli` for a command on the data folder itself. */
+  readonly actor: string;
 }
+
+/** Who holds the data folder needs no key. */
+export const cliCall: AdminCall = { actor: 'cli' };

@@ -1,10 +1,10 @@
-import { create } from '@bufbuild/protobuf';
+import { create, toJsonString } from '@bufbuild/protobuf';
 import {
   type ChatCompletionChunk,
-  ChatCompletionChunkSchema,
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
   type CreateChatCompletionRequest,
+  CreateChatCompletionRequestSchema,
   type CreateChatCompletionResponse,
   CreateChatCompletionResponseSchema,
   type StreamChatCompletionRequest,
@@ -16,12 +16,18 @@ import {
 import type { Call } from './call.ts';
 import type { Catalog, ChatModel } from './catalog.ts';
 import { checkChatParams } from './chat-checks.ts';
+import { planHold } from './chat-hold.ts';
 import { chunkText, completionText, promptText } from './chat-text.ts';
 import { ParleyError } from './errors.ts';
+import type { Idempotency } from './idempotency.ts';
 import { metered, meteredParts } from './metering.ts';
-import { cost } from './money.ts';
+import { cost, nanoCredits } from './money.ts';
 import type { TokenCounter } from './ports/engines.ts';
-import type { TokenUsage } from './ports/store.ts';
+import type { Store, TokenUsage } from './ports/store.ts';
+import { StreamedAnswer, withUsage } from './streamed-answer.ts';
+
+/** How often a hold is planned anew while other requests of the account take its credits. */
+const holdAttemptsMax = 5;
 
 interface ChatJob {
   readonly model: ChatModel;
@@ -29,27 +35,32 @@ interface ChatJob {
   readonly call: Call;
 }
 
+export interface ChatDeps {
+  readonly catalog: Catalog;
+  readonly tokens: TokenCounter;
+  readonly accounts: Pick<Store, 'findAccount'>;
+  readonly idempotency: Idempotency;
+}
+
 /** What ChatService does. */
 export class ChatOperations {
-  readonly #catalog: Catalog;
-  readonly #tokens: TokenCounter;
+  readonly #deps: ChatDeps;
 
-  constructor(catalog: Catalog, tokens: TokenCounter) {
-    this.#catalog = catalog;
-    this.#tokens = tokens;
+  constructor(deps: ChatDeps) {
+    this.#deps = deps;
   }
 
   createChatCompletion(
     request: CreateChatCompletionRequest,
     call: Call,
   ): Promise<CreateChatCompletionResponse> {
-    return metered(call.metering, call.signal, async () => {
-      const job = await this.#admit(request.params, call);
-      const completion = await job.model.engine.complete(job.params, call.signal);
-      completion.model = job.model.id;
-      completion.usage = await this.#meter(job, completion.usage, () => completionText(completion));
-      return create(CreateChatCompletionResponseSchema, { completion });
-    });
+    const schemas = {
+      requestSchema: CreateChatCompletionRequestSchema,
+      answerSchema: CreateChatCompletionResponseSchema,
+    };
+    return metered(call.metering, call.signal, () =>
+      this.#deps.idempotency.run({ ...schemas, request, call }, () => this.#complete(request, call)),
+    );
   }
 
   streamChatCompletion(
@@ -57,6 +68,14 @@ export class ChatOperations {
     call: Call,
   ): AsyncGenerator<StreamChatCompletionResponse> {
     return meteredParts(call.metering, call.signal, this.#stream(request, call), isOutput);
+  }
+
+  async #complete(request: CreateChatCompletionRequest, call: Call): Promise<CreateChatCompletionResponse> {
+    const job = await this.#admit(request.params, call);
+    const completion = await job.model.engine.complete(job.params, call.signal);
+    completion.model = job.model.id;
+    completion.usage = await this.#meter(job, completion.usage, () => completionText(completion));
+    return create(CreateChatCompletionResponseSchema, { completion });
   }
 
   async *#stream(
@@ -85,9 +104,21 @@ export class ChatOperations {
 
   async #admit(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
     if (params.model) call.metering.note({ model: params.model });
-    const model = checkChatParams(params, this.#catalog);
-    await call.metering.admit({ model: model.id });
-    return { model, params, call };
+    const model = checkChatParams(params, this.#deps.catalog);
+    const countPrompt = () => this.#deps.tokens.count(toJsonString(ChatCompletionParamsSchema, params));
+    const facts = { model, params, requestBytes: call.requestBytes, countPrompt };
+    let { account } = call.caller;
+    for (let attempt = 0; attempt < holdAttemptsMax; attempt++) {
+      const plan = await planHold(facts, nanoCredits(account.balance - account.held));
+      const hold = { amount: plan.amount, price: model.price };
+      if (await call.metering.admit({ model: model.id, hold })) {
+        limitOutput(params, plan.outputLimit);
+        return { model, params, call };
+      }
+      // Others have taken credits since the balance was read.
+      account = (await this.#deps.accounts.findAccount(account.id)) ?? account;
+    }
+    throw new ParleyError('insufficient_credits');
   }
 
   /** Notes what the answer used, as the model reports it or else as it is counted here, for its record and its usage block. */
@@ -105,8 +136,8 @@ export class ChatOperations {
 
   async #count(params: ChatCompletionParams, answer: string): Promise<TokenUsage> {
     const [promptTokens, completionTokens] = await Promise.all([
-      this.#tokens.count(promptText(params.messages)),
-      this.#tokens.count(answer),
+      this.#deps.tokens.count(promptText(params.messages)),
+      this.#deps.tokens.count(answer),
     ]);
     return {
       promptTokens,
@@ -117,46 +148,11 @@ export class ChatOperations {
   }
 }
 
-/**
- * An answer as its chunks come in. Chunks leave as they arrive, but for the last with a finish reason: it waits until
- * the answer's usage is known and settled.
- */
-class StreamedAnswer {
-  #pieces: string[] = [];
-  #held: ChatCompletionChunk | undefined;
-  readonly #unfinished = new Set<number>();
-  usage: Usage | undefined;
-
-  get text(): string {
-    return this.#pieces.join('');
-  }
-
-  *take(chunk: ChatCompletionChunk): Generator<ChatCompletionChunk> {
-    this.usage = chunk.usage ?? this.usage;
-    delete chunk.usage;
-    if (chunk.choices.length === 0) return;
-    const text = chunkText(chunk);
-    if (text !== '') this.#pieces.push(text);
-    for (const { index } of chunk.choices) this.#unfinished.add(index);
-    const finished = chunk.choices.filter(({ finishReason }) => finishReason !== undefined);
-    for (const { index } of finished) this.#unfinished.delete(index);
-    if (this.#held) yield this.#held;
-    this.#held = finished.length > 0 ? chunk : undefined;
-    if (this.#held === undefined) yield chunk;
-  }
-
-  /** The last chunk. @throws `upstream_error` where a choice never got its finish reason: a truncation, not a success. */
-  finish(): ChatCompletionChunk {
-    if (this.#held === undefined || this.#unfinished.size > 0) throw new ParleyError('upstream_error');
-    return this.#held;
-  }
-}
-
-/** The last chunk with the usage on it, or followed by a chunk of its own, as the client asked. */
-function withUsage(last: ChatCompletionChunk, usage: Usage, apart: boolean): ChatCompletionChunk[] {
-  if (!apart) return [{ ...last, usage }];
-  const { id, object, created, model } = last;
-  return [last, create(ChatCompletionChunkSchema, { id, object, created, model, usage })];
+/** Tells the model the limit under the name that the client used. */
+function limitOutput(params: ChatCompletionParams, limit: number | undefined): void {
+  if (limit === undefined) return;
+  if (params.maxCompletionTokens !== undefined) params.maxCompletionTokens = limit;
+  if (params.maxTokens !== undefined || params.maxCompletionTokens === undefined) params.maxTokens = limit;
 }
 
 /** A report that cannot be true, with a negative count, counts as none. */

@@ -15,6 +15,8 @@ export interface Arrival {
   readonly authorization: string | undefined;
   /** Aborts with a ParleyError as its reason. */
   readonly signal: AbortSignal;
+  /** The `Idempotency-Key` header as it came. */
+  readonly idempotencyKey: string | undefined;
 }
 
 /** Speech and transcription are included in the plan; chat is paid from credits and needs none. */
@@ -59,17 +61,17 @@ export class Gate {
       await metering.fail(error);
       throw error;
     }
-    return { ...known, caller, startedAtMs, metering };
+    return { ...known, caller, startedAtMs, metering, requestBytes: 0, isReplay: false };
   }
 
   /** @throws `invalid_api_key`; `insufficient_scope` for an account's key */
-  async openAdmin(arrival: Pick<Arrival, 'id' | 'authorization'>): Promise<AdminCall> {
+  async openAdmin(authorization: string | undefined): Promise<AdminCall> {
     const { store, clock } = this.#deps;
-    const { key } = await authenticate(store, clock, arrival.authorization);
+    const { key } = await authenticate(store, clock, authorization);
     if (key.kind !== 'admin') {
       throw new ParleyError('insufficient_scope', { message: 'Admin calls need an admin key.' });
     }
-    return { id: arrival.id, keyId: key.id };
+    return { actor: key.id };
   }
 }
 

@@ -8,6 +8,7 @@ export type KeyId = Branded<string, 'KeyId'>;
 /** The id of a request, of its usage record and of the answer's `x-request-id`. */
 export type RequestId = Branded<string, 'RequestId'>;
 export type LedgerEntryId = Branded<string, 'LedgerEntryId'>;
+export type AuditId = Branded<string, 'AuditId'>;
 
 /**
  * A new id: the prefix, 12 hex digits of the time in milliseconds and 20 random ones. Ids of one kind sort by the time
@@ -21,3 +22,4 @@ export const newAccountId = (nowMs: number): AccountId => newId('acc', nowMs) as
 export const newKeyId = (nowMs: number): KeyId => newId('key', nowMs) as KeyId;
 export const newRequestId = (nowMs: number): RequestId => newId('req', nowMs) as RequestId;
 export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', nowMs) as LedgerEntryId;
+export const newAuditId = (nowMs: number): AuditId => newId('aud', nowMs) as AuditId;

@@ -5,16 +5,26 @@
 import { ParleyError, toParleyError } from './errors.ts';
 import { monthOf, nextMonthMs } from './fair-use.ts';
 import type { RequestId } from './ids.ts';
-import type { NanoCredits } from './money.ts';
+import { type NanoCredits, nanoCredits } from './money.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Log } from './ports/log.ts';
-import type { RecordEnd, RecordStart, Store, TokenUsage } from './ports/store.ts';
+import type {
+  AnswerClaim,
+  ClaimEnd,
+  Hold,
+  RecordEnd,
+  RecordStart,
+  Store,
+  TokenUsage,
+} from './ports/store.ts';
+import type { Unsettled } from './unsettled.ts';
 
 /** What a request has used so far. Operations note it as they go, so that an early end can be settled too. */
 export interface Used {
   audioMsIn?: number | undefined;
   audioMsOut?: number | undefined;
   tokens?: TokenUsage | undefined;
+  /** What the tokens cost by the prices of the hold, whether or not the hold covers it. */
   cost?: NanoCredits | undefined;
 }
 
@@ -22,7 +32,14 @@ export interface Admission {
   readonly model: string;
   readonly characters?: number;
   /** Units of fair use to set aside; undefined where the operation spends none. */
-  readonly fairUse?: { readonly units: number; readonly limitUnits: number };
+  readonly fairUse?: FairUseUnits;
+  readonly hold?: Hold;
+}
+
+export interface FairUseUnits {
+  readonly units: number;
+  /** What the month allows in all. */
+  readonly limitUnits: number;
 }
 
 /** What a client calls a model may be anything; the record keeps this many characters of it. */
@@ -32,6 +49,7 @@ export interface MeteringDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  readonly unsettled: Unsettled;
 }
 
 export class Metering {
@@ -40,6 +58,9 @@ export class Metering {
   #start: RecordStart;
   #state: 'open' | 'admitted' | 'ended' = 'open';
   #units: number | undefined;
+  #hold: NanoCredits | undefined;
+  #claim: AnswerClaim | undefined;
+  #answer: Uint8Array | undefined;
   #firstOutputAtMs: number | undefined;
 
   constructor(deps: MeteringDeps, start: RecordStart) {
@@ -65,22 +86,39 @@ export class Metering {
     this.#start = { ...this.#start, ...facts, ...(model !== undefined && { model }) };
   }
 
-  /** Writes the record as started and sets the units aside. @throws `fair_use_limit_reached` */
-  async admit(admission: Admission): Promise<void> {
-    const { fairUse, ...facts } = admission;
+  /**
+   * Writes the record as started, and sets aside units and hold. False where the credits do not cover the hold.
+   * @throws `fair_use_limit_reached`
+   */
+  async admit(admission: Admission): Promise<boolean> {
+    const { fairUse, hold, ...facts } = admission;
     this.note(facts);
     const reservation = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
-    if (!(await this.#deps.store.admit(this.#start, reservation))) throw this.#fairUseError();
+    const outcome = await this.#deps.store.admit(this.#start, { fairUse: reservation, hold });
+    if (outcome === 'fair_use_limit_reached') throw this.#fairUseError();
+    if (outcome === 'insufficient_credits') return false;
     this.#state = 'admitted';
     this.#units = fairUse?.units;
+    this.#hold = hold?.amount;
+    return true;
   }
 
   /** Raises what is set aside, where a request turns out larger than was thought. @throws `fair_use_limit_reached` */
-  async extend(fairUse: { readonly units: number; readonly limitUnits: number }): Promise<void> {
+  async extend(fairUse: FairUseUnits): Promise<void> {
     if (this.#units !== undefined && fairUse.units <= this.#units) return;
     const month = monthOf(this.#start.startedAtMs);
     if (!(await this.#deps.store.extend(this.id, { month, ...fairUse }))) throw this.#fairUseError();
     this.#units = fairUse.units;
+  }
+
+  /** Ties the claim on an Idempotency-Key to the request: they end in the same write. */
+  holdClaim(claim: AnswerClaim): void {
+    this.#claim = claim;
+  }
+
+  /** Keeps the answer under the claim once the request is settled. Without one the key is freed. */
+  keepAnswer(answer: Uint8Array): void {
+    this.#answer = answer;
   }
 
   /** Notes that a part of the answer is about to leave. */
@@ -88,11 +126,11 @@ export class Metering {
     this.#firstOutputAtMs ??= this.#deps.clock.now();
   }
 
-  /** Ends the request well: what it used is spent. Durable when it resolves. */
+  /** Ends the request well: what it used is spent. Durable when it resolves; where it rejects, nothing was spent. */
   async settle(): Promise<void> {
     this.markOutput();
-    const spent = { tokens: this.used.tokens, fairUseUnits: this.#units, cost: this.used.cost };
-    await this.#end(this.#recordEnd({ state: 'ok', httpStatus: 200, code: undefined, ...spent }));
+    const end = this.#recordEnd({ state: 'ok', httpStatus: 200, code: undefined }, true);
+    await this.#end(end, this.#claim && { claim: this.#claim, answer: this.#answer });
   }
 
   /**
@@ -106,30 +144,42 @@ export class Metering {
     if (error.code === 'internal_error') {
       this.#deps.log.error({ requestId: this.id, err: error.cause ?? error }, 'request failed');
     }
-    const spends = cancelled && this.hasOutput;
-    await this.#end(
-      this.#recordEnd({
-        state: cancelled ? 'cancelled' : error.isRefusal ? 'refused' : 'failed',
-        httpStatus: error.httpStatus,
-        code: error.code,
-        tokens: this.used.tokens,
-        fairUseUnits: spends ? this.#units : 0,
-        cost: spends ? this.used.cost : undefined,
-      }),
+    const state = cancelled ? 'cancelled' : error.isRefusal ? 'refused' : 'failed';
+    const end = this.#recordEnd(
+      { state, httpStatus: error.httpStatus, code: error.code },
+      cancelled && this.hasOutput,
     );
-  }
-
-  async #end(end: RecordEnd): Promise<void> {
-    if (this.#state === 'ended') throw new Error(`request ${this.id} was ended twice`);
     const wasAdmitted = this.#state === 'admitted';
-    this.#state = 'ended';
-    if (wasAdmitted) await this.#deps.store.finish(this.id, end);
-    else await this.#deps.store.record(this.#start, { ...end, fairUseUnits: undefined });
+    const claim = this.#claim && { claim: this.#claim, answer: undefined };
+    try {
+      await this.#end(end, claim);
+    } catch (reason) {
+      this.#state = 'ended';
+      if (wasAdmitted) this.#deps.unsettled.add({ id: this.id, end, claim }, reason);
+      else this.#deps.log.error({ requestId: this.id, err: reason }, 'a refusal could not be recorded');
+    }
   }
 
-  #recordEnd(
-    outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code' | 'tokens' | 'fairUseUnits' | 'cost'>,
-  ): RecordEnd {
+  /** Ends the request as the repetition of an earlier one, whose answer it gets again free of charge. */
+  async replay(): Promise<void> {
+    this.markOutput();
+    await this.#end(this.#recordEnd({ state: 'replayed', httpStatus: 200, code: undefined }, false));
+  }
+
+  async #end(end: RecordEnd, claim?: ClaimEnd): Promise<void> {
+    const was = this.#state;
+    if (was === 'ended') throw new Error(`request ${this.id} was ended twice`);
+    this.#state = 'ended';
+    try {
+      if (was === 'admitted') await this.#deps.store.finish(this.id, end, claim);
+      else await this.#deps.store.record(this.#start, { ...end, fairUseUnits: undefined }, claim);
+    } catch (error) {
+      this.#state = was;
+      throw error;
+    }
+  }
+
+  #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
     const { startedAtMs } = this.#start;
     return {
       ...outcome,
@@ -137,7 +187,23 @@ export class Metering {
       durationMs: this.#deps.clock.now() - startedAtMs,
       audioMsIn: this.used.audioMsIn,
       audioMsOut: this.used.audioMsOut,
+      tokens: this.used.tokens,
+      fairUseUnits: spends ? this.#units : this.#units && 0,
+      ...(spends ? this.#charge() : { cost: undefined, overrun: undefined }),
     };
+  }
+
+  /** The debit is never more than the hold: what a model reports beyond it is recorded, and the operator's to bear. */
+  #charge(): Pick<RecordEnd, 'cost' | 'overrun'> {
+    const { cost } = this.used;
+    const hold = this.#hold;
+    if (cost === undefined || hold === undefined || cost <= hold) return { cost, overrun: undefined };
+    const overrun = nanoCredits(cost - hold);
+    this.#deps.log.warn(
+      { requestId: this.id, hold: String(hold), overrun: String(overrun) },
+      'cost is over the hold',
+    );
+    return { cost: hold, overrun };
   }
 
   #fairUseError(): ParleyError {
@@ -156,7 +222,7 @@ export async function metered<T>(metering: Metering, signal: AbortSignal, run: (
   try {
     const answer = await run();
     signal.throwIfAborted();
-    await metering.settle();
+    if (!metering.hasEnded) await metering.settle();
     return answer;
   } catch (thrown) {
     const error = signal.aborted ? toParleyError(signal.reason) : toParleyError(thrown);

@@ -1,5 +1,7 @@
+import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
+import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import type { AccountOperations } from './account.ts';
-import type { AdminOperations } from './admin.ts';
+import type { AdminCall } from './call.ts';
 import type { CatalogOperations } from './catalog.ts';
 import type { ChatOperations } from './chat.ts';
 import type { SpeechOperations } from './speech.ts';
@@ -12,5 +14,23 @@ export interface Services {
   readonly chat: ChatOperations;
   readonly catalog: CatalogOperations;
   readonly account: AccountOperations;
-  readonly admin: AdminOperations;
+  readonly admin: AdminFunctions;
 }
+
+type AdminMethods = typeof AdminService.method;
+export type AdminMethod = keyof AdminMethods;
+export type AdminInput<K extends AdminMethod> = AdminMethods[K]['input'];
+export type AdminOutput<K extends AdminMethod> = AdminMethods[K]['output'];
+
+/** What the schema says of each admin call. */
+export const adminMethods: {
+  readonly [K in AdminMethod]: DescMethodUnary<AdminInput<K>, AdminOutput<K>>;
+} = AdminService.method;
+
+/** The function of each admin call; AdminOperations has them all. */
+export type AdminFunctions = {
+  readonly [K in AdminMethod]: (
+    request: MessageShape<AdminInput<K>>,
+    call: AdminCall,
+  ) => Promise<MessageShape<AdminOutput<K>>>;
+};

@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import {
   type SynthesizeSpeechRequest,
+  SynthesizeSpeechRequestSchema,
   type SynthesizeSpeechResponse,
   SynthesizeSpeechResponseSchema,
 } from '../../gen/parley/speech/v1/speech_pb.ts';
@@ -9,6 +10,7 @@ import { type Catalog, type SpeechModel, voicesOf } from './catalog.ts';
 import { contentType as contentTypeOf } from './content-type.ts';
 import { ParleyError } from './errors.ts';
 import { type FairUseRules, speechUnits, unitsPerMonth } from './fair-use.ts';
+import type { Idempotency } from './idempotency.ts';
 import { meteredParts } from './metering.ts';
 import { type AudioFormat, audioFormats, type SpeechRequest } from './ports/engines.ts';
 
@@ -22,18 +24,32 @@ interface SpeechJob extends SpeechRequest {
   readonly characters: number;
 }
 
+/** What speech and transcription stand on. */
+export interface AudioDeps {
+  readonly catalog: Catalog;
+  readonly fairUse: FairUseRules;
+  readonly idempotency: Idempotency;
+}
+
 /** What SpeechService does. */
 export class SpeechOperations {
   readonly #catalog: Catalog;
   readonly #fairUse: FairUseRules;
+  readonly #idempotency: Idempotency;
 
-  constructor(catalog: Catalog, fairUse: FairUseRules) {
+  constructor({ catalog, fairUse, idempotency }: AudioDeps) {
     this.#catalog = catalog;
     this.#fairUse = fairUse;
+    this.#idempotency = idempotency;
   }
 
   synthesizeSpeech(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
-    return meteredParts(call.metering, call.signal, this.#speak(request, call));
+    const schemas = {
+      requestSchema: SynthesizeSpeechRequestSchema,
+      answerSchema: SynthesizeSpeechResponseSchema,
+    };
+    const parts = this.#idempotency.runParts({ ...schemas, request, call }, () => this.#speak(request, call));
+    return meteredParts(call.metering, call.signal, parts);
   }
 
   async *#speak(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {

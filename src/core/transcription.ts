@@ -18,12 +18,14 @@ import type { Call } from './call.ts';
 import type { Catalog, TranscriptionModel } from './catalog.ts';
 import { ParleyError } from './errors.ts';
 import { type FairUseRules, transcriptionUnits, unitsPerMonth } from './fair-use.ts';
+import type { Idempotency } from './idempotency.ts';
 import { metered, meteredParts } from './metering.ts';
 import type {
   TranscriptSegment as EngineSegment,
   TranscriptWord as EngineWord,
   TranscriptionEvent,
 } from './ports/engines.ts';
+import type { AudioDeps } from './speech.ts';
 
 /** 4 MB: the contract's limit of a transcription request. */
 export const transcriptionBytesMax = 4_194_304;
@@ -34,21 +36,22 @@ const granularities: readonly string[] = ['word', 'segment'];
 export class TranscriptionOperations {
   readonly #catalog: Catalog;
   readonly #fairUse: FairUseRules;
+  readonly #idempotency: Idempotency;
 
-  constructor(catalog: Catalog, fairUse: FairUseRules) {
+  constructor({ catalog, fairUse, idempotency }: AudioDeps) {
     this.#catalog = catalog;
     this.#fairUse = fairUse;
+    this.#idempotency = idempotency;
   }
 
   createTranscription(request: CreateTranscriptionRequest, call: Call): Promise<CreateTranscriptionResponse> {
-    return metered(call.metering, call.signal, async () => {
-      for await (const part of this.#transcribe(request, call)) {
-        if (part.event.case === 'transcript') {
-          return create(CreateTranscriptionResponseSchema, { transcript: part.event.value });
-        }
-      }
-      throw new ParleyError('upstream_error');
-    });
+    const schemas = {
+      requestSchema: CreateTranscriptionRequestSchema,
+      answerSchema: CreateTranscriptionResponseSchema,
+    };
+    return metered(call.metering, call.signal, () =>
+      this.#idempotency.run({ ...schemas, request, call }, () => this.#transcribeWhole(request, call)),
+    );
   }
 
   streamTranscription(
@@ -57,6 +60,17 @@ export class TranscriptionOperations {
   ): AsyncGenerator<StreamTranscriptionResponse> {
     const transcription = request.transcription ?? create(CreateTranscriptionRequestSchema);
     return meteredParts(call.metering, call.signal, this.#transcribe(transcription, call));
+  }
+
+  async #transcribeWhole(
+    request: CreateTranscriptionRequest,
+    call: Call,
+  ): Promise<CreateTranscriptionResponse> {
+    for await (const { event } of this.#transcribe(request, call)) {
+      if (event.case !== 'transcript') continue;
+      return create(CreateTranscriptionResponseSchema, { transcript: event.value });
+    }
+    throw new ParleyError('upstream_error');
   }
 
   async *#transcribe(

@@ -24,11 +24,16 @@ export async function* boundedBody(
   }
 }
 
+export interface JsonBody {
+  readonly json: JsonObject;
+  readonly bytes: number;
+}
+
 /** Reads a JSON object. @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object */
-export async function readJson(exchange: Exchange, bytesMax: number): Promise<JsonObject> {
+export async function readJson(exchange: Exchange, bytesMax: number): Promise<JsonBody> {
   const bytes = await readBytes(exchange, bytesMax);
   const value = parse(bytes);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  if (isObject(value)) return { json: value, bytes: bytes.length };
   throw new ParleyError('invalid_request_error', {
     message: 'The body must be a JSON object, such as `{"model": …}`.',
   });
@@ -38,7 +43,11 @@ export async function readJson(exchange: Exchange, bytesMax: number): Promise<Js
 export async function readOptionalJson(exchange: Exchange, bytesMax: number): Promise<JsonObject> {
   const { headers } = exchange.request;
   const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
-  return isEmpty ? {} : readJson(exchange, bytesMax);
+  return isEmpty ? {} : (await readJson(exchange, bytesMax)).json;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 async function readBytes(exchange: Exchange, bytesMax: number): Promise<Buffer> {

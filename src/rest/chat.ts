@@ -15,6 +15,7 @@ import { accept, requireMembers } from './bad-fields.ts';
 import { readJson } from './body.ts';
 import { errorBody } from './error-body.ts';
 import type { Exchange } from './exchange.ts';
+import { replayHeaders } from './replay.ts';
 import { sseDone, sseEvent, sseHeaders } from './sse.ts';
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
@@ -24,13 +25,15 @@ const chunkCodec = jsonCodec(ChatCompletionChunkSchema);
 /** POST /chat/completions: `stream` chooses the RPC. */
 export function chatHandler(chat: ChatOperations, bodyBytesMax: number) {
   return async (exchange: Exchange, call: Call): Promise<void> => {
-    const { stream, ...body } = await readJson(exchange, bodyBytesMax);
+    const { json, bytes } = await readJson(exchange, bodyBytesMax);
+    const { stream, ...body } = json;
+    call.requestBytes = bytes;
     const params = readParams(body);
     if (isStreamed(stream)) return streamAnswer(exchange, call, chat, params);
     const request = create(CreateChatCompletionRequestSchema, { params });
     const { completion } = await chat.createChatCompletion(request, call);
     if (completion === undefined) throw new ParleyError('internal_error');
-    exchange.sendJson(200, completionCodec.encode(completion));
+    exchange.sendJson(200, completionCodec.encode(completion), replayHeaders(call));
   };
 }
 

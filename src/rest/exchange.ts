@@ -46,6 +46,11 @@ export class Exchange {
     return this.request.headers.authorization;
   }
 
+  get idempotencyKey(): string | undefined {
+    const key = this.request.headers['idempotency-key'];
+    return typeof key === 'string' ? key : undefined;
+  }
+
   /** Lets a client that asked with `Expect: 100-continue` send its body. */
   acceptBody(): void {
     if (this.request.headers.expect?.toLowerCase() === '100-continue') this.#response.writeContinue();

@@ -1,7 +1,6 @@
 /** The REST paths, each mapped onto the RPC whose schema states it. */
 import type { DescMessage, DescMethod, DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
-import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
@@ -9,13 +8,13 @@ import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import type { AdminCall, Call } from '../core/call.ts';
 import type { Gate } from '../core/gate.ts';
 import type { Operation } from '../core/ports/store.ts';
-import type { Services } from '../core/services.ts';
+import { type AdminFunctions, type AdminMethod, adminMethods, type Services } from '../core/services.ts';
+import { type HttpRule, httpRule } from '../json/http-rule.ts';
 import { chatHandler } from './chat.ts';
 import type { Exchange } from './exchange.ts';
-import { type HttpRule, httpRule } from './http-rule.ts';
 import { speechHandler } from './speech.ts';
 import { transcriptionHandler } from './transcription.ts';
-import { type PathParameters, type UnaryHandler, unaryHandler } from './unary.ts';
+import { type PathParameters, unaryHandler } from './unary.ts';
 
 export interface RestLimits {
   readonly speechBodyBytesMax: number;
@@ -27,14 +26,12 @@ export interface Route {
   readonly handle: (exchange: Exchange, parameters: PathParameters) => Promise<void>;
 }
 
+const adminNames = Object.keys(adminMethods) as AdminMethod[];
+
 export function restRoutes(services: Services, gate: Gate, limits: RestLimits): Route[] {
   const { speech, transcription, chat, catalog, account, admin } = services;
   const guard = new Guard(gate);
   const api = guard.operation.bind(guard);
-  const manage = <I extends DescMessage, O extends DescMessage>(
-    method: DescMethodUnary<I, O>,
-    run: (request: MessageShape<I>, call: AdminCall) => Promise<MessageShape<O>>,
-  ) => guard.admin(method, unaryHandler(method, run));
   return [
     api(SpeechService.method.synthesizeSpeech, 'speech', speechHandler(speech, limits.speechBodyBytesMax)),
     api(
@@ -55,16 +52,7 @@ export function restRoutes(services: Services, gate: Gate, limits: RestLimits): 
     guard.unary(AccountService.method.listUsageRecords, 'account', (request, call) =>
       account.listUsageRecords(request, call),
     ),
-    manage(AdminService.method.createAccount, (request) => admin.createAccount(request)),
-    manage(AdminService.method.listAccounts, (request) => admin.listAccounts(request)),
-    manage(AdminService.method.getAccount, (request) => admin.getAccount(request)),
-    manage(AdminService.method.startTrial, (request) => admin.startTrial(request)),
-    manage(AdminService.method.loadCredits, (request) => admin.loadCredits(request)),
-    manage(AdminService.method.createKey, (request) => admin.createKey(request)),
-    manage(AdminService.method.listKeys, (request) => admin.listKeys(request)),
-    manage(AdminService.method.rotateKey, (request) => admin.rotateKey(request)),
-    manage(AdminService.method.revokeKey, (request) => admin.revokeKey(request)),
-    manage(AdminService.method.listUsageRecords, (request) => admin.listUsageRecords(request)),
+    ...adminNames.map((name) => guard.admin(name, admin)),
   ];
 }
 
@@ -84,8 +72,9 @@ class Guard {
     return {
       rule: httpRule(method),
       handle: async (exchange, parameters) => {
-        const { id, authorization, signal } = exchange;
-        const call = await this.#gate.open({ id, operation, wire: 'rest', authorization, signal });
+        const { id, authorization, idempotencyKey, signal } = exchange;
+        const arrival = { id, operation, wire: 'rest', authorization, idempotencyKey, signal } as const;
+        const call = await this.#gate.open(arrival);
         try {
           await handle(exchange, call, parameters);
         } catch (error) {
@@ -107,12 +96,13 @@ class Guard {
     );
   }
 
-  admin(method: DescMethod, handle: UnaryHandler<AdminCall>): Route {
+  admin<K extends AdminMethod>(name: K, admin: AdminFunctions): Route {
+    const method = adminMethods[name];
+    const answer = unaryHandler(method, (request, call: AdminCall) => admin[name](request, call));
     return {
       rule: httpRule(method),
       handle: async (exchange, parameters) => {
-        const { id, authorization } = exchange;
-        await handle(exchange, parameters, await this.#gate.openAdmin({ id, authorization }));
+        await answer(exchange, parameters, await this.#gate.openAdmin(exchange.authorization));
       },
     };
   }

@@ -5,17 +5,19 @@ import { jsonCodec } from '../json/codec.ts';
 import { accept, requireMembers } from './bad-fields.ts';
 import { readJson } from './body.ts';
 import type { Exchange } from './exchange.ts';
+import { replayHeaders } from './replay.ts';
 
 const codec = jsonCodec(SynthesizeSpeechRequestSchema);
 
 /** POST /audio/speech: JSON in, raw audio out as it is produced. */
 export function speechHandler(speech: SpeechOperations, bodyBytesMax: number) {
   return async (exchange: Exchange, call: Call): Promise<void> => {
-    const body = await readJson(exchange, bodyBytesMax);
-    requireMembers(body, { model: 'missing_model', input: 'missing_input' });
-    const request = accept(codec.decode(body), () => 'invalid_input');
+    const { json, bytes } = await readJson(exchange, bodyBytesMax);
+    call.requestBytes = bytes;
+    requireMembers(json, { model: 'missing_model', input: 'missing_input' });
+    const request = accept(codec.decode(json), () => 'invalid_input');
     for await (const { audio, contentType } of speech.synthesizeSpeech(request, call)) {
-      if (contentType !== '') exchange.begin({ 'content-type': contentType });
+      if (contentType !== '') exchange.begin({ 'content-type': contentType, ...replayHeaders(call) });
       await exchange.write(audio);
     }
     exchange.end();

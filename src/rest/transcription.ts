@@ -10,6 +10,7 @@ import {
 } from '../core/transcription.ts';
 import type { Exchange } from './exchange.ts';
 import { type Form, readForm } from './multipart.ts';
+import { replayHeaders } from './replay.ts';
 import { readTranscriptFormat, renderTranscript } from './transcript-formats.ts';
 
 /** Clients send lists in forms under a name with brackets; some leave them out. */
@@ -27,7 +28,7 @@ export function transcriptionHandler(transcription: TranscriptionOperations) {
     const wanted = request.timestampGranularities;
     const withSegments = wanted.length === 0 || wanted.includes('segment');
     const { contentType, text } = renderTranscript(transcript, format, withSegments);
-    exchange.sendText(200, contentType, text);
+    exchange.sendText(200, contentType, text, replayHeaders(call));
   };
 }
 

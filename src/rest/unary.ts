@@ -1,6 +1,5 @@
 /** REST routes that need nothing but the schema: path, query and body make the request, a field of the response the body. */
 import {
-  type create,
   type DescField,
   type DescMessage,
   type DescMethodUnary,
@@ -9,12 +8,12 @@ import {
   type MessageShape,
   ScalarType,
 } from '@bufbuild/protobuf';
-import { ParleyError } from '../core/errors.ts';
 import { jsonCodec } from '../json/codec.ts';
+import { type HttpRule, httpRule } from '../json/http-rule.ts';
+import { responseBodyCodec } from '../json/response-body.ts';
 import { accept } from './bad-fields.ts';
 import { readOptionalJson } from './body.ts';
 import type { Exchange } from './exchange.ts';
-import { type HttpRule, httpRule } from './http-rule.ts';
 
 /** The largest body of these requests: names, ids and dates. */
 const bodyBytesMax = 64 * 1024;
@@ -34,7 +33,7 @@ export function unaryHandler<I extends DescMessage, O extends DescMessage, Conte
 ): UnaryHandler<Context> {
   const rule = httpRule(method);
   const codec = jsonCodec(method.input);
-  const encode = responseEncoder(method.output, rule);
+  const { encode } = responseBodyCodec(method);
   return async (exchange, parameters, context) => {
     const members = await readMembers(exchange, parameters, rule, method.input);
     const request = accept(codec.decode(members), () => 'invalid_parameter');
@@ -69,20 +68,4 @@ function readQuery(query: URLSearchParams, input: DescMessage): JsonObject {
 function queryValue(field: DescField, text: string): JsonValue {
   const isNumber = field.fieldKind === 'scalar' && field.scalar === ScalarType.INT32;
   return isNumber && /^-?\d+$/.test(text) ? Number(text) : text;
-}
-
-function responseEncoder<O extends DescMessage>(
-  output: O,
-  { responseBody }: HttpRule,
-): (message: MessageShape<O>) => JsonValue {
-  if (responseBody === '') return jsonCodec(output).encode;
-  const field = output.fields.find(({ name }) => name === responseBody);
-  if (field?.fieldKind !== 'message')
-    throw new Error(`${output.typeName} has no message field ${responseBody}`);
-  const codec = jsonCodec(field.message);
-  return (message) => {
-    const body: unknown = Reflect.get(message, field.localName);
-    if (body === undefined) throw new ParleyError('internal_error');
-    return codec.encode(body as ReturnType<typeof create>);
-  };
 }

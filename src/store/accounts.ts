@@ -1,8 +1,7 @@
-import { sql } from 'kysely';
 import type { Period } from '../core/entitlement.ts';
 import type { AccountId } from '../core/ids.ts';
-import { type NanoCredits, nanoCredits } from '../core/money.ts';
-import type { Account, LedgerLoad, PageRequest } from '../core/ports/store.ts';
+import { nanoCredits } from '../core/money.ts';
+import type { Account, PageRequest } from '../core/ports/store.ts';
 import { type Connection, prepare, query } from './database.ts';
 import type { AccountRow } from './schema.ts';
 
@@ -13,16 +12,15 @@ type AccountWithPeriods = AccountRow & {
   plan_ends: bigint | null;
 };
 
-/** Statements on accounts, their subscriptions and their ledger. Synchronous: they run inside the store's transactions. */
+/** Statements on accounts and their subscriptions. Synchronous: they run inside the store's transactions. */
 export class Accounts {
   readonly #byId;
   readonly #byName;
   readonly #after;
   readonly #insert;
   readonly #insertSubscription;
-  readonly #insertEntry;
-  readonly #entryByKey;
-  readonly #addToBalance;
+  readonly #setPlan;
+  readonly #endSubscription;
   readonly #any;
 
   constructor(connection: Connection) {
@@ -34,7 +32,13 @@ export class Accounts {
     this.#insert = prepare(connection, (p: Pick<Account, 'id' | 'name' | 'createdAtMs'>) =>
       query
         .insertInto('accounts')
-        .values({ id: p.id, name: p.name, created_at_ms: p.createdAtMs, balance_nano_credits: 0 })
+        .values({
+          id: p.id,
+          name: p.name,
+          created_at_ms: p.createdAtMs,
+          balance_nano_credits: 0,
+          held_nano_credits: 0,
+        })
         .onConflict((conflict) => conflict.column('name').doNothing()),
     );
     this.#insertSubscription = prepare(
@@ -50,32 +54,22 @@ export class Accounts {
           })
           .onConflict((conflict) => conflict.doNothing()),
     );
-    this.#insertEntry = prepare(connection, (p: LedgerLoad) =>
+    this.#setPlan = prepare(connection, (p: Period & { accountId: string }) =>
       query
-        .insertInto('ledger_entries')
-        .values({
-          id: p.id,
-          account_id: p.accountId,
-          kind: 'load',
-          amount_nano_credits: p.amount,
-          reason: p.reason,
-          idempotency_key: p.idempotencyKey,
-          created_at_ms: p.createdAtMs,
-        })
-        .onConflict((conflict) => conflict.columns(['account_id', 'idempotency_key']).doNothing()),
+        .insertInto('subscriptions')
+        .values({ account_id: p.accountId, kind: 'plan', starts_at_ms: p.startsAtMs, ends_at_ms: p.endsAtMs })
+        .onConflict((conflict) =>
+          conflict
+            .columns(['account_id', 'kind'])
+            .doUpdateSet({ starts_at_ms: p.startsAtMs, ends_at_ms: p.endsAtMs }),
+        ),
     );
-    this.#entryByKey = prepare(connection, (p: { accountId: string; idempotencyKey: string }) =>
+    this.#endSubscription = prepare(connection, (p: { accountId: string; atMs: bigint }) =>
       query
-        .selectFrom('ledger_entries')
-        .select(['kind', 'amount_nano_credits', 'reason'])
+        .updateTable('subscriptions')
+        .set({ ends_at_ms: p.atMs })
         .where('account_id', '=', p.accountId)
-        .where('idempotency_key', '=', p.idempotencyKey),
-    );
-    this.#addToBalance = prepare(connection, (p: { id: string; amount: NanoCredits }) =>
-      query
-        .updateTable('accounts')
-        .set({ balance_nano_credits: sql`balance_nano_credits + ${p.amount}` })
-        .where('id', '=', p.id),
+        .where('ends_at_ms', '>', p.atMs),
     );
     this.#any = prepare(connection, (_: object) => query.selectFrom('accounts').select('id').limit(1));
   }
@@ -100,18 +94,12 @@ export class Accounts {
     return this.#insertSubscription.run({ accountId, kind: 'trial', ...period }).changes > 0;
   }
 
-  /** False where the key belongs to a load with other facts. */
-  load(entry: LedgerLoad): boolean {
-    if (this.#insertEntry.run(entry).changes > 0) {
-      this.#addToBalance.run({ id: entry.accountId, amount: entry.amount });
-      return true;
-    }
-    const earlier = this.#entryByKey.get(entry);
-    return (
-      earlier?.kind === 'load' &&
-      earlier.amount_nano_credits === entry.amount &&
-      earlier.reason === entry.reason
-    );
+  setPlan(accountId: AccountId, period: Period): void {
+    this.#setPlan.run({ accountId, ...period });
+  }
+
+  endSubscription(accountId: AccountId, atMs: number): void {
+    this.#endSubscription.run({ accountId, atMs: BigInt(atMs) });
   }
 
   hasAny(): boolean {
@@ -144,6 +132,7 @@ function toAccount(row: AccountWithPeriods | undefined): Account | undefined {
       name: row.name,
       createdAtMs: Number(row.created_at_ms),
       balance: nanoCredits(row.balance_nano_credits),
+      held: nanoCredits(row.held_nano_credits),
       subscription: {
         trial: toPeriod(row.trial_starts, row.trial_ends),
         plan: toPeriod(row.plan_starts, row.plan_ends),

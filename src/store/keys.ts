@@ -9,6 +9,7 @@ export class Keys {
   readonly #byHash;
   readonly #byId;
   readonly #byAccount;
+  readonly #adminKeys;
   readonly #insert;
   readonly #expire;
   readonly #revoke;
@@ -21,6 +22,7 @@ export class Keys {
     this.#byAccount = prepare(connection, (p: { accountId: string }) =>
       columns.where('account_id', '=', p.accountId).orderBy('id'),
     );
+    this.#adminKeys = prepare(connection, (_: object) => columns.where('kind', '=', 'admin').orderBy('id'));
     this.#insert = prepare(connection, (p: InsertedKey) =>
       query.insertInto('api_keys').values({
         id: p.id,
@@ -56,8 +58,10 @@ export class Keys {
     return toKey(this.#byId.get({ id }));
   }
 
-  ofAccount(accountId: AccountId): Key[] {
-    return this.#byAccount.all({ accountId }).flatMap((row) => toKey(row) ?? []);
+  /** Those of an account, or the admin keys. */
+  list(accountId: AccountId | undefined): Key[] {
+    const rows = accountId === undefined ? this.#adminKeys.all({}) : this.#byAccount.all({ accountId });
+    return rows.flatMap((row) => toKey(row) ?? []);
   }
 
   insert(key: Key): void {

@@ -11,6 +11,8 @@ export interface Database {
   ledger_entries: LedgerEntriesTable;
   fair_use: FairUseTable;
   usage_records: UsageRecordsTable;
+  kept_answers: KeptAnswersTable;
+  audit_entries: AuditEntriesTable;
 }
 
 interface AccountsTable {
@@ -19,6 +21,8 @@ interface AccountsTable {
   created_at_ms: Integer;
   /** The sum of the account's ledger entries, kept in the same write as each of them. */
   balance_nano_credits: Integer;
+  /** The sum of the holds of the account's started records, likewise. */
+  held_nano_credits: Integer;
 }
 
 /** At most one trial and one plan an account. */
@@ -46,10 +50,12 @@ interface ApiKeysTable {
 interface LedgerEntriesTable {
   id: string;
   account_id: string;
-  kind: 'load';
+  kind: 'load' | 'debit' | 'adjustment';
+  /** Below zero for what is taken. */
   amount_nano_credits: Integer;
   reason: string;
-  idempotency_key: string;
+  /** Of a debit the request's id, of the others the idempotency key. */
+  reference: string;
   created_at_ms: Integer;
 }
 
@@ -83,10 +89,37 @@ interface UsageRecordsTable {
   /** What the request has set aside while it runs, and of which month. */
   reserved_units: Integer;
   reserved_month: string | null;
+  /** Credits that it holds while it runs, and the prices of that moment. */
+  hold_nano_credits: Integer;
+  price_input: OptionalInteger;
+  price_output: OptionalInteger;
   fair_use_units: OptionalInteger;
   cost_nano_credits: OptionalInteger;
+  overrun_nano_credits: OptionalInteger;
+}
+
+/** Answers to requests with an Idempotency-Key. */
+interface KeptAnswersTable {
+  account_id: string;
+  operation: string;
+  key: string;
+  fingerprint: string;
+  request_id: string;
+  created_at_ms: Integer;
+  answer: Buffer | null;
+}
+
+interface AuditEntriesTable {
+  id: string;
+  created_at_ms: Integer;
+  actor: string;
+  action: string;
+  target: string;
+  details: string;
 }
 
 export type UsageRow = Selectable<UsageRecordsTable>;
 export type KeyRow = Selectable<ApiKeysTable>;
 export type AccountRow = Selectable<AccountsTable>;
+export type LedgerRow = Selectable<LedgerEntriesTable>;
+export type AuditRow = Selectable<AuditEntriesTable>;

@@ -1,26 +1,38 @@
 import type { Period } from '../core/entitlement.ts';
 import { ParleyError } from '../core/errors.ts';
 import type { Month } from '../core/fair-use.ts';
-import type { AccountId, KeyId, RequestId } from '../core/ids.ts';
+import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../core/ids.ts';
 import type {
   Account,
+  AdmitOutcome,
+  AnswerClaim,
+  AuditEntry,
+  ClaimEnd,
+  ClaimOutcome,
+  EntryOutcome,
   FairUseReservation,
   Key,
   KeyHolder,
-  LedgerLoad,
+  LedgerEntry,
   Page,
   PageRequest,
   RecordEnd,
+  RecordFilter,
   RecordStart,
+  Reservation,
   Store,
   UsageRecord,
 } from '../core/ports/store.ts';
 import { Accounts } from './accounts.ts';
+import { AuditTrail } from './audit.ts';
 import { type Connection, openDatabase } from './database.ts';
 import { FairUse } from './fair-use.ts';
 import { GroupCommit } from './group-commit.ts';
+import { KeptAnswers } from './kept-answers.ts';
 import { Keys } from './keys.ts';
+import { Ledger } from './ledger.ts';
 import { UsageRecords } from './usage.ts';
+import { nothing, type SetAside } from './usage-columns.ts';
 
 /** Opens the store of a data folder, which is made where it is missing. */
 export async function openStore(dataDir: string): Promise<Store> {
@@ -34,6 +46,9 @@ class SqliteStore implements Store {
   readonly #keys: Keys;
   readonly #usage: UsageRecords;
   readonly #fairUse: FairUse;
+  readonly #ledger: Ledger;
+  readonly #answers: KeptAnswers;
+  readonly #audit: AuditTrail;
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -42,6 +57,9 @@ class SqliteStore implements Store {
     this.#keys = new Keys(connection);
     this.#usage = new UsageRecords(connection);
     this.#fairUse = new FairUse(connection);
+    this.#ledger = new Ledger(connection);
+    this.#answers = new KeptAnswers(connection);
+    this.#audit = new AuditTrail(connection);
   }
 
   async findKey(hash: string): Promise<KeyHolder | undefined> {
@@ -50,11 +68,14 @@ class SqliteStore implements Store {
     return { key, account: key.accountId && this.#accounts.byId(key.accountId) };
   }
 
-  admit(record: RecordStart, reservation: FairUseReservation | undefined): Promise<boolean> {
+  admit(record: RecordStart, reservation: Reservation): Promise<AdmitOutcome> {
+    const { fairUse, hold } = reservation;
+    const { accountId } = record;
     return this.#writes.run(() => {
-      if (reservation && !this.#reserve(record.accountId, reservation, reservation.units)) return false;
+      if (fairUse && !this.#reserve(accountId, fairUse, fairUse.units)) return 'fair_use_limit_reached';
+      if (hold && !this.#ledger.hold(accountId, hold.amount)) return 'insufficient_credits';
       this.#usage.insertStarted(record, reservation);
-      return true;
+      return 'admitted';
     });
   }
 
@@ -67,31 +88,44 @@ class SqliteStore implements Store {
     });
   }
 
-  finish(id: RequestId, end: RecordEnd): Promise<void> {
+  finish(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
     return this.#writes.run(() => {
-      const { accountId, month, units } = this.#started(id);
-      if (month) this.#fairUse.release({ accountId, month }, units, end.fairUseUnits ?? 0);
-      this.#usage.finish(id, end);
+      this.#finish(id, this.#started(id), end);
+      if (claim) this.#answers.end(claim);
     });
   }
 
-  record(start: RecordStart, end: RecordEnd): Promise<void> {
-    return this.#writes.run(() => this.#usage.insertEnded(start, end));
+  record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
+    return this.#writes.run(() => {
+      this.#usage.insertEnded(start, end);
+      if (claim) this.#answers.end(claim);
+    });
+  }
+
+  recover(nowMs: number): Promise<number> {
+    return this.#writes.run(() => {
+      const left = this.#usage.open();
+      for (const { id, ...setAside } of left)
+        this.#finish(id, setAside, interrupted(nowMs - setAside.startedAtMs));
+      this.#answers.dropUnfinished();
+      return left.length;
+    });
   }
 
   async fairUseUnits(accountId: AccountId, month: Month): Promise<number> {
     return this.#fairUse.units({ accountId, month });
   }
 
-  async listRecords(
-    accountId: AccountId | undefined,
-    page: PageRequest,
-  ): Promise<Page<UsageRecord, RequestId>> {
-    return pageOf(page, (request) => this.#usage.list(accountId, request));
+  async listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>> {
+    return pageOf(page, (request) => this.#usage.list(filter, request));
   }
 
-  createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>): Promise<boolean> {
-    return this.#writes.run(() => this.#accounts.insert(account));
+  claimAnswer(claim: AnswerClaim): Promise<ClaimOutcome> {
+    return this.#writes.run(() => this.#answers.claim(claim));
+  }
+
+  createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean> {
+    return this.#audited(audit, () => this.#accounts.insert(account));
   }
 
   async findAccount(idOrName: string): Promise<Account | undefined> {
@@ -102,35 +136,55 @@ class SqliteStore implements Store {
     return pageOf(page, (request) => this.#accounts.list(request));
   }
 
-  startTrial(accountId: AccountId, period: Period): Promise<boolean> {
-    return this.#writes.run(() => this.#accounts.startTrial(accountId, period));
+  startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean> {
+    return this.#audited(audit, () => this.#accounts.startTrial(accountId, period));
   }
 
-  loadCredits(load: LedgerLoad): Promise<boolean> {
-    return this.#writes.run(() => this.#accounts.load(load));
+  async setPlan(accountId: AccountId, period: Period, audit: AuditEntry): Promise<void> {
+    await this.#audited(audit, () => this.#accounts.setPlan(accountId, period));
   }
 
-  createKey(key: Key): Promise<void> {
-    return this.#writes.run(() => this.#keys.insert(key));
+  async endSubscription(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void> {
+    await this.#audited(audit, () => this.#accounts.endSubscription(accountId, atMs));
+  }
+
+  enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
+    return this.#writes.run(() => {
+      const outcome = this.#ledger.enter(entry);
+      if (outcome === 'entered') this.#audit.insert(audit);
+      return outcome;
+    });
+  }
+
+  async listEntries(accountId: AccountId, page: PageRequest): Promise<Page<LedgerEntry, LedgerEntryId>> {
+    return pageOf(page, (request) => this.#ledger.list(accountId, request));
+  }
+
+  async createKey(key: Key, audit: AuditEntry): Promise<void> {
+    await this.#audited(audit, () => this.#keys.insert(key));
   }
 
   async findKeyById(id: string): Promise<Key | undefined> {
     return this.#keys.byId(id);
   }
 
-  async listKeys(accountId: AccountId): Promise<readonly Key[]> {
-    return this.#keys.ofAccount(accountId);
+  async listKeys(accountId: AccountId | undefined): Promise<readonly Key[]> {
+    return this.#keys.list(accountId);
   }
 
-  rotateKey(old: KeyId, oldExpiresAtMs: number, replacement: Key): Promise<void> {
-    return this.#writes.run(() => {
+  async rotateKey(old: KeyId, oldExpiresAtMs: number, replacement: Key, audit: AuditEntry): Promise<void> {
+    await this.#audited(audit, () => {
       this.#keys.insert(replacement);
       this.#keys.expire(old, oldExpiresAtMs);
     });
   }
 
-  revokeKey(id: KeyId, revokedAtMs: number): Promise<void> {
-    return this.#writes.run(() => this.#keys.revoke(id, revokedAtMs));
+  async revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void> {
+    await this.#audited(audit, () => this.#keys.revoke(id, revokedAtMs));
+  }
+
+  async listAudit(page: PageRequest): Promise<Page<AuditEntry, AuditId>> {
+    return pageOf(page, (request) => this.#audit.list(request));
   }
 
   async isEmpty(): Promise<boolean> {
@@ -142,15 +196,54 @@ class SqliteStore implements Store {
     this.#connection.close();
   }
 
+  /** Makes a change and its audit entry, both or neither. A change that returns false was none. */
+  #audited<T>(audit: AuditEntry, change: () => T): Promise<T> {
+    return this.#writes.run(() => {
+      const changed = change();
+      if (changed !== false) this.#audit.insert(audit);
+      return changed;
+    });
+  }
+
+  #finish(id: RequestId, setAside: SetAside, end: RecordEnd): void {
+    const { accountId, model = '', startedAtMs, month, units, hold } = setAside;
+    if (month) this.#fairUse.release({ accountId, month }, units, end.fairUseUnits ?? 0);
+    const debit = {
+      requestId: id,
+      amount: end.cost ?? nothing,
+      reason: model,
+      atMs: startedAtMs + end.durationMs,
+    };
+    this.#ledger.settle(accountId, hold, debit);
+    this.#usage.finish(id, end);
+  }
+
   #reserve(accountId: AccountId, { month, limitUnits }: FairUseReservation, units: number): boolean {
     return this.#fairUse.reserve({ accountId, month }, units, limitUnits);
   }
 
-  #started(id: RequestId) {
+  #started(id: RequestId): SetAside {
     const started = this.#usage.started(id);
     if (started) return started;
     throw new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
   }
+}
+
+/** The end of a request whose process did not live to end it: nothing is charged. */
+function interrupted(durationMs: number): RecordEnd {
+  return {
+    state: 'interrupted',
+    httpStatus: 500,
+    code: 'internal_error',
+    durationMs: Math.max(0, durationMs),
+    firstOutputMs: undefined,
+    audioMsIn: undefined,
+    audioMsOut: undefined,
+    tokens: undefined,
+    fairUseUnits: 0,
+    cost: undefined,
+    overrun: undefined,
+  };
 }
 
 /** Reads one more than the page holds, to know whether another follows. */

@@ -6,6 +6,7 @@ import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { type App, type AppOverrides, createApp } from '../../src/app.ts';
 import { type ConfigOverrides, loadConfig } from '../../src/config.ts';
+import { cliCall } from '../../src/core/call.ts';
 import type { AccountId } from '../../src/core/ids.ts';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import type { UsageRecord } from '../../src/core/ports/store.ts';
@@ -67,20 +68,23 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
 
   const newKey = async ({ trial, credits, scopes = [] }: NewKey = {}) => {
     const name = `account-${++accounts}`;
-    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name }));
-    if (trial) await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }));
+    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name }), cliCall);
+    if (trial) await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }), cliCall);
     if (credits) {
       const load = { accountId: name, amount: credits, reason: 'test', idempotencyKey: 'test' };
-      await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load));
+      await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
     }
     const request = create(pb.CreateKeyRequestSchema, { accountId: name, name, scopes });
-    return (await admin.createKey(request)).secret;
+    return (await admin.createKey(request, cliCall)).secret;
   };
 
   const apiKey = await newKey({ trial: true, credits: '10' });
   const account = await app.store.findAccount('account-1');
   if (account === undefined) throw new Error('the account was not made');
-  const { secret: adminKey } = await admin.createAdminKey('test');
+  const { secret: adminKey } = await admin.createAdminKey(
+    create(pb.CreateAdminKeyRequestSchema, { name: 'test' }),
+    cliCall,
+  );
 
   const call = (path: string, init: RequestInit = {}) =>
     fetch(app.baseUrl + path, { ...init, headers: { authorization: `Bearer ${apiKey}`, ...init.headers } });
@@ -107,7 +111,7 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
 async function findRecord(app: App, id: string | null): Promise<UsageRecord> {
   const deadline = Date.now() + 5_000;
   for (;;) {
-    const { items } = await app.store.listRecords(undefined, { size: 1000, after: undefined });
+    const { items } = await app.store.listRecords({}, { size: 1000, after: undefined });
     const record = items.find((item) => item.id === id);
     if (record && record.state !== 'started') return record;
     if (Date.now() > deadline) throw new Error(`no finished record ${id}`);

@@ -4,9 +4,9 @@
  */
 import type { Period, Subscription } from '../entitlement.ts';
 import type { Month } from '../fair-use.ts';
-import type { AccountId, KeyId, LedgerEntryId, RequestId } from '../ids.ts';
+import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../ids.ts';
 import type { KeyKind } from '../keys.ts';
-import type { NanoCredits } from '../money.ts';
+import type { NanoCredits, Price } from '../money.ts';
 
 export const scopes = ['speech', 'transcription', 'chat'] as const;
 export type Scope = (typeof scopes)[number];
@@ -30,7 +30,10 @@ export interface Account {
   readonly name: string;
   readonly createdAtMs: number;
   readonly subscription: Subscription;
+  /** The sum of the account's ledger entries. */
   readonly balance: NanoCredits;
+  /** The sum of the holds of its running requests; never more than the balance. */
+  readonly held: NanoCredits;
 }
 
 export interface KeyHolder {
@@ -67,7 +70,10 @@ export interface RecordEnd {
   readonly audioMsOut: number | undefined;
   readonly tokens: TokenUsage | undefined;
   readonly fairUseUnits: number | undefined;
+  /** What is debited; never more than the hold. */
   readonly cost: NanoCredits | undefined;
+  /** What the tokens would have cost beyond the hold. */
+  readonly overrun: NanoCredits | undefined;
 }
 
 export interface TokenUsage {
@@ -91,15 +97,77 @@ export interface FairUseReservation {
   readonly limitUnits: number;
 }
 
-export interface LedgerLoad {
+/** Credits that a chat request sets aside while it runs, with the prices of that moment. */
+export interface Hold {
+  readonly amount: NanoCredits;
+  readonly price: Price;
+}
+
+export interface Reservation {
+  readonly fairUse?: FairUseReservation | undefined;
+  readonly hold?: Hold | undefined;
+}
+
+export type AdmitOutcome = 'admitted' | 'fair_use_limit_reached' | 'insufficient_credits';
+
+export interface LedgerEntry {
   readonly id: LedgerEntryId;
   readonly accountId: AccountId;
-  /** Above zero. */
+  readonly kind: 'load' | 'debit' | 'adjustment';
+  /** Below zero for what is taken. */
   readonly amount: NanoCredits;
   readonly reason: string;
-  /** A second load of the account with the same key changes nothing. */
-  readonly idempotencyKey: string;
+  /** Of a debit the request's id; of the others the key under which they happen once. */
+  readonly reference: string;
   readonly createdAtMs: number;
+}
+
+export type EntryOutcome = 'entered' | 'conflict' | 'insufficient_credits';
+
+export interface RecordFilter {
+  readonly accountId?: AccountId | undefined;
+  /** Started at or after. */
+  readonly fromMs?: number | undefined;
+  /** Started before. */
+  readonly untilMs?: number | undefined;
+  readonly operation?: string | undefined;
+  readonly model?: string | undefined;
+  readonly state?: string | undefined;
+}
+
+/** The first request under an Idempotency-Key, and what makes another the same. */
+export interface AnswerClaim {
+  readonly accountId: AccountId;
+  readonly operation: Operation;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly requestId: RequestId;
+  readonly nowMs: number;
+  /** Claims from before this are forgotten. */
+  readonly forgetBeforeMs: number;
+}
+
+/** What becomes of a claim when its request ends: its answer is kept, or the key is free again. */
+export interface ClaimEnd {
+  readonly claim: AnswerClaim;
+  readonly answer: Uint8Array | undefined;
+}
+
+export type ClaimOutcome =
+  | { readonly kind: 'claimed' }
+  | { readonly kind: 'running' }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'kept'; readonly answer: Uint8Array };
+
+/** What an administrator does, written together with the change itself. */
+export interface AuditEntry {
+  readonly id: AuditId;
+  readonly createdAtMs: number;
+  /** The id of the admin key, or `cli` for a command on the data folder itself. */
+  readonly actor: string;
+  readonly action: string;
+  readonly target: string;
+  readonly details: Readonly<Record<string, string | number | readonly string[]>>;
 }
 
 export interface Page<T, Id extends string> {
@@ -117,37 +185,59 @@ export interface Store {
   findKey(hash: string): Promise<KeyHolder | undefined>;
 
   /**
-   * Writes a request's record as `started` and sets its units aside, both or neither. False where the units would
-   * pass the limit; then nothing is written.
+   * Writes a request's record as `started` and sets aside its units and its hold: all or nothing. The guards are part of
+   * the write: the month's units stay at or below the limit, and what is held at or below the balance.
    */
-  admit(record: RecordStart, reservation: FairUseReservation | undefined): Promise<boolean>;
-  /** Raises what a started request has set aside to `reservation.units`. False, and no change, where that passes the limit. */
-  extend(id: RequestId, reservation: FairUseReservation): Promise<boolean>;
-  /** Ends a started record, gives back what it had set aside and spends `end.fairUseUnits`. */
-  finish(id: RequestId, end: RecordEnd): Promise<void>;
+  admit(record: RecordStart, reservation: Reservation): Promise<AdmitOutcome>;
+  /** Raises what a started request has set aside to `fairUse.units`. False, and no change, where that passes the limit. */
+  extend(id: RequestId, fairUse: FairUseReservation): Promise<boolean>;
+  /**
+   * Ends a started record in one write: gives back what it had set aside, spends `end.fairUseUnits`, and debits
+   * `end.cost` with an entry of the ledger. The claim of the request, where it has one, ends with it.
+   */
+  finish(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<void>;
   /** Writes the record of a request that ended without being admitted. */
-  record(start: RecordStart, end: RecordEnd): Promise<void>;
+  record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void>;
+  /** Ends as `interrupted`, free of charge, what an earlier process left started. Returns how many there were. */
+  recover(nowMs: number): Promise<number>;
 
   /** Units of a month, settled and reserved. */
   fairUseUnits(accountId: AccountId, month: Month): Promise<number>;
-  /** Newest first, of one account or of all. */
-  listRecords(accountId: AccountId | undefined, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
+  /** Newest first. */
+  listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
+
+  /** Takes an Idempotency-Key for a request, or tells what became of the first one under it. */
+  claimAnswer(claim: AnswerClaim): Promise<ClaimOutcome>;
 
   /** False where the name is taken. */
-  createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>): Promise<boolean>;
+  createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
   findAccount(idOrName: string): Promise<Account | undefined>;
   listAccounts(page: PageRequest): Promise<Page<Account, AccountId>>;
   /** False where the account has had a trial. */
-  startTrial(accountId: AccountId, period: Period): Promise<boolean>;
-  /** False where a load with this key has other facts. */
-  loadCredits(load: LedgerLoad): Promise<boolean>;
+  startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
+  /** Sets the account's plan; one that was set before is replaced. */
+  setPlan(accountId: AccountId, period: Period, audit: AuditEntry): Promise<void>;
+  /** Ends plan and trial at a time, where they would last longer. */
+  endSubscription(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
 
-  createKey(key: Key): Promise<void>;
+  /**
+   * Enters a load or an adjustment. The same reference with the same facts enters nothing and is well; with others it is a
+   * `conflict`. An adjustment cannot take the balance below what is held.
+   */
+  enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome>;
+  /** Newest first. */
+  listEntries(accountId: AccountId, page: PageRequest): Promise<Page<LedgerEntry, LedgerEntryId>>;
+
+  createKey(key: Key, audit: AuditEntry): Promise<void>;
   findKeyById(id: string): Promise<Key | undefined>;
-  listKeys(accountId: AccountId): Promise<readonly Key[]>;
+  /** Those of an account, or the admin keys. */
+  listKeys(accountId: AccountId | undefined): Promise<readonly Key[]>;
   /** Writes the new key and ends the old one at `oldExpiresAtMs`, both or neither. */
-  rotateKey(old: KeyId, oldExpiresAtMs: number, replacement: Key): Promise<void>;
-  revokeKey(id: KeyId, revokedAtMs: number): Promise<void>;
+  rotateKey(old: KeyId, oldExpiresAtMs: number, replacement: Key, audit: AuditEntry): Promise<void>;
+  revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
+
+  /** Newest first. */
+  listAudit(page: PageRequest): Promise<Page<AuditEntry, AuditId>>;
 
   /** Whether there is no account and no key yet. */
   isEmpty(): Promise<boolean>;

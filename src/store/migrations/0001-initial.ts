@@ -1,12 +1,14 @@
 import { type Kysely, sql } from 'kysely';
 
-/** Accounts, subscriptions, keys, ledger, fair use and usage records. */
+/** Accounts, subscriptions, keys, ledger, fair use, usage records, answers kept for retries, and the audit trail. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await createAccounts(db);
   await createKeys(db);
   await createLedger(db);
   await createFairUse(db);
   await createUsageRecords(db);
+  await createKeptAnswers(db);
+  await createAuditTrail(db);
 }
 
 async function createAccounts(db: Kysely<unknown>): Promise<void> {
@@ -16,7 +18,10 @@ async function createAccounts(db: Kysely<unknown>): Promise<void> {
     .addColumn('name', 'text', (column) => column.notNull().unique())
     .addColumn('created_at_ms', 'integer', (column) => column.notNull())
     .addColumn('balance_nano_credits', 'integer', (column) =>
-      column.notNull().defaultTo(0).check(sql`balance_nano_credits >= 0`),
+      column.notNull().check(sql`balance_nano_credits >= held_nano_credits`),
+    )
+    .addColumn('held_nano_credits', 'integer', (column) =>
+      column.notNull().check(sql`held_nano_credits >= 0`),
     )
     .modifyEnd(sql`strict, without rowid`)
     .execute();
@@ -59,10 +64,16 @@ async function createLedger(db: Kysely<unknown>): Promise<void> {
     .addColumn('kind', 'text', (column) => column.notNull())
     .addColumn('amount_nano_credits', 'integer', (column) => column.notNull())
     .addColumn('reason', 'text', (column) => column.notNull())
-    .addColumn('idempotency_key', 'text', (column) => column.notNull())
+    .addColumn('reference', 'text', (column) => column.notNull())
     .addColumn('created_at_ms', 'integer', (column) => column.notNull())
-    .addUniqueConstraint('ledger_entries_once', ['account_id', 'idempotency_key'])
+    // Nothing is loaded twice under one key, and no request is debited twice.
+    .addUniqueConstraint('ledger_entries_once', ['account_id', 'reference'])
     .modifyEnd(sql`strict, without rowid`)
+    .execute();
+  await db.schema
+    .createIndex('ledger_by_account')
+    .on('ledger_entries')
+    .columns(['account_id', 'id'])
     .execute();
   await sql`create trigger ledger_entries_stay before update on ledger_entries
     begin select raise(abort, 'ledger entries are never changed'); end`.execute(db);
@@ -106,8 +117,12 @@ async function createUsageRecords(db: Kysely<unknown>): Promise<void> {
     .addColumn('tokens_source', 'text')
     .addColumn('reserved_units', 'integer', (column) => column.notNull())
     .addColumn('reserved_month', 'text')
+    .addColumn('hold_nano_credits', 'integer', (column) => column.notNull())
+    .addColumn('price_input', 'integer')
+    .addColumn('price_output', 'integer')
     .addColumn('fair_use_units', 'integer')
     .addColumn('cost_nano_credits', 'integer')
+    .addColumn('overrun_nano_credits', 'integer')
     .modifyEnd(sql`strict, without rowid`)
     .execute();
   await db.schema
@@ -116,4 +131,34 @@ async function createUsageRecords(db: Kysely<unknown>): Promise<void> {
     .columns(['account_id', 'id'])
     .execute();
   await sql`create index usage_records_open on usage_records (id) where state = 'started'`.execute(db);
+}
+
+async function createKeptAnswers(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('kept_answers')
+    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+    .addColumn('operation', 'text', (column) => column.notNull())
+    .addColumn('key', 'text', (column) => column.notNull())
+    .addColumn('fingerprint', 'text', (column) => column.notNull())
+    .addColumn('request_id', 'text', (column) => column.notNull())
+    .addColumn('created_at_ms', 'integer', (column) => column.notNull())
+    // Null while the first request runs.
+    .addColumn('answer', 'blob')
+    .addPrimaryKeyConstraint('kept_answers_key', ['account_id', 'operation', 'key'])
+    .modifyEnd(sql`strict`)
+    .execute();
+  await db.schema.createIndex('kept_answers_by_age').on('kept_answers').column('created_at_ms').execute();
+}
+
+async function createAuditTrail(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('audit_entries')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('created_at_ms', 'integer', (column) => column.notNull())
+    .addColumn('actor', 'text', (column) => column.notNull())
+    .addColumn('action', 'text', (column) => column.notNull())
+    .addColumn('target', 'text', (column) => column.notNull())
+    .addColumn('details', 'text', (column) => column.notNull())
+    .modifyEnd(sql`strict, without rowid`)
+    .execute();
 }

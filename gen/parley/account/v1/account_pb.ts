@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/account/v1/account.proto.
  */
 export const file_parley_account_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("Ch9wYXJsZXkvYWNjb3VudC92MS9hY2NvdW50LnByb3RvEhFwYXJsZXkuYWNjb3VudC52MSKTAgoHQWNjb3VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjoKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjUKDHN1YnNjcmlwdGlvbhgEIAEoCzIfLnBhcmxleS5hY2NvdW50LnYxLlN1YnNjcmlwdGlvbhIyChRiYWxhbmNlX25hbm9fY3JlZGl0cxgFIAEoA1IUYmFsYW5jZV9uYW5vX2NyZWRpdHMSDwoHYmFsYW5jZRgGIAEoCRI2CghmYWlyX3VzZRgHIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkZhaXJVc2VSCGZhaXJfdXNlIo8BCgxTdWJzY3JpcHRpb24SDQoFc3RhdGUYASABKAkSOgoKc3RhcnRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0ZWRfYXQSNAoHZW5kc19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSB2VuZHNfYXQihQEKB0ZhaXJVc2USIAoLbGltaXRfdW5pdHMYASABKANSC2xpbWl0X3VuaXRzEh4KCnVzZWRfdW5pdHMYAiABKANSCnVzZWRfdW5pdHMSOAoJcmVzZXRzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIJcmVzZXRzX2F0IuUHCgtVc2FnZVJlY29yZBIKCgJpZBgBIAEoCRIeCgphY2NvdW50X2lkGAIgASgJUgphY2NvdW50X2lkEhYKBmtleV9pZBgDIAEoCVIGa2V5X2lkEhEKCW9wZXJhdGlvbhgEIAEoCRISCgVtb2RlbBgFIAEoCUgAiAEBEgwKBHdpcmUYBiABKAkSDQoFc3RhdGUYByABKAkSJQoLaHR0cF9zdGF0dXMYCCABKAVIAVILaHR0cF9zdGF0dXOIAQESEQoEY29kZRgJIAEoCUgCiAEBEjoKCnN0YXJ0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydGVkX2F0Ei0KD2ZpcnN0X291dHB1dF9tcxgLIAEoBUgDUg9maXJzdF9vdXRwdXRfbXOIAQESJQoLZHVyYXRpb25fbXMYDCABKAVIBFILZHVyYXRpb25fbXOIAQESLwoQYXVkaW9fc2Vjb25kc19pbhgNIAEoAUgFUhBhdWRpb19zZWNvbmRzX2luiAEBEjEKEWF1ZGlvX3NlY29uZHNfb3V0GA4gASgBSAZSEWF1ZGlvX3NlY29uZHNfb3V0iAEBEhcKCmNoYXJhY3RlcnMYDyABKAVIB4gBARIpCg1wcm9tcHRfdG9rZW5zGBAgASgFSAhSDXByb21wdF90b2tlbnOIAQESMQoRY29tcGxldGlvbl90b2tlbnMYESABKAVICVIRY29tcGxldGlvbl90b2tlbnOIAQESJwoMdG90YWxfdG9rZW5zGBIgASgFSApSDHRvdGFsX3Rva2Vuc4gBARIpCg10b2tlbnNfc291cmNlGBMgASgJSAtSDXRva2Vuc19zb3VyY2WIAQESKwoOZmFpcl91c2VfdW5pdHMYFCABKANIDFIOZmFpcl91c2VfdW5pdHOIAQESMQoRY29zdF9uYW5vX2NyZWRpdHMYFSABKANIDVIRY29zdF9uYW5vX2NyZWRpdHOIAQFCCAoGX21vZGVsQg4KDF9odHRwX3N0YXR1c0IHCgVfY29kZUISChBfZmlyc3Rfb3V0cHV0X21zQg4KDF9kdXJhdGlvbl9tc0ITChFfYXVkaW9fc2Vjb25kc19pbkIUChJfYXVkaW9fc2Vjb25kc19vdXRCDQoLX2NoYXJhY3RlcnNCEAoOX3Byb21wdF90b2tlbnNCFAoSX2NvbXBsZXRpb25fdG9rZW5zQg8KDV90b3RhbF90b2tlbnNCEAoOX3Rva2Vuc19zb3VyY2VCEQoPX2ZhaXJfdXNlX3VuaXRzQhQKEl9jb3N0X25hbm9fY3JlZGl0cyITChFHZXRBY2NvdW50UmVxdWVzdCJBChJHZXRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQifgoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSIQoJcGFnZV9zaXplGAEgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAIgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiKUAQoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjUKB3JlY29yZHMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5Vc2FnZVJlY29yZEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW5iBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_rest_v1_options]);
+  fileDesc("Ch9wYXJsZXkvYWNjb3VudC92MS9hY2NvdW50LnByb3RvEhFwYXJsZXkuYWNjb3VudC52MSLBAgoHQWNjb3VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjoKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjUKDHN1YnNjcmlwdGlvbhgEIAEoCzIfLnBhcmxleS5hY2NvdW50LnYxLlN1YnNjcmlwdGlvbhIyChRiYWxhbmNlX25hbm9fY3JlZGl0cxgFIAEoA1IUYmFsYW5jZV9uYW5vX2NyZWRpdHMSDwoHYmFsYW5jZRgGIAEoCRI2CghmYWlyX3VzZRgHIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkZhaXJVc2VSCGZhaXJfdXNlEiwKEWhlbGRfbmFub19jcmVkaXRzGAggASgDUhFoZWxkX25hbm9fY3JlZGl0cyKPAQoMU3Vic2NyaXB0aW9uEg0KBXN0YXRlGAEgASgJEjoKCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydGVkX2F0EjQKB2VuZHNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IoUBCgdGYWlyVXNlEiAKC2xpbWl0X3VuaXRzGAEgASgDUgtsaW1pdF91bml0cxIeCgp1c2VkX3VuaXRzGAIgASgDUgp1c2VkX3VuaXRzEjgKCXJlc2V0c19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCXJlc2V0c19hdCK3CAoLVXNhZ2VSZWNvcmQSCgoCaWQYASABKAkSHgoKYWNjb3VudF9pZBgCIAEoCVIKYWNjb3VudF9pZBIWCgZrZXlfaWQYAyABKAlSBmtleV9pZBIRCglvcGVyYXRpb24YBCABKAkSEgoFbW9kZWwYBSABKAlIAIgBARIMCgR3aXJlGAYgASgJEg0KBXN0YXRlGAcgASgJEiUKC2h0dHBfc3RhdHVzGAggASgFSAFSC2h0dHBfc3RhdHVziAEBEhEKBGNvZGUYCSABKAlIAogBARI6CgpzdGFydGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBItCg9maXJzdF9vdXRwdXRfbXMYCyABKAVIA1IPZmlyc3Rfb3V0cHV0X21ziAEBEiUKC2R1cmF0aW9uX21zGAwgASgFSARSC2R1cmF0aW9uX21ziAEBEi8KEGF1ZGlvX3NlY29uZHNfaW4YDSABKAFIBVIQYXVkaW9fc2Vjb25kc19pbogBARIxChFhdWRpb19zZWNvbmRzX291dBgOIAEoAUgGUhFhdWRpb19zZWNvbmRzX291dIgBARIXCgpjaGFyYWN0ZXJzGA8gASgFSAeIAQESKQoNcHJvbXB0X3Rva2VucxgQIAEoBUgIUg1wcm9tcHRfdG9rZW5ziAEBEjEKEWNvbXBsZXRpb25fdG9rZW5zGBEgASgFSAlSEWNvbXBsZXRpb25fdG9rZW5ziAEBEicKDHRvdGFsX3Rva2VucxgSIAEoBUgKUgx0b3RhbF90b2tlbnOIAQESKQoNdG9rZW5zX3NvdXJjZRgTIAEoCUgLUg10b2tlbnNfc291cmNliAEBEisKDmZhaXJfdXNlX3VuaXRzGBQgASgDSAxSDmZhaXJfdXNlX3VuaXRziAEBEjEKEWNvc3RfbmFub19jcmVkaXRzGBUgASgDSA1SEWNvc3RfbmFub19jcmVkaXRziAEBEjcKFG92ZXJydW5fbmFub19jcmVkaXRzGBYgASgDSA5SFG92ZXJydW5fbmFub19jcmVkaXRziAEBQggKBl9tb2RlbEIOCgxfaHR0cF9zdGF0dXNCBwoFX2NvZGVCEgoQX2ZpcnN0X291dHB1dF9tc0IOCgxfZHVyYXRpb25fbXNCEwoRX2F1ZGlvX3NlY29uZHNfaW5CFAoSX2F1ZGlvX3NlY29uZHNfb3V0Qg0KC19jaGFyYWN0ZXJzQhAKDl9wcm9tcHRfdG9rZW5zQhQKEl9jb21wbGV0aW9uX3Rva2Vuc0IPCg1fdG90YWxfdG9rZW5zQhAKDl90b2tlbnNfc291cmNlQhEKD19mYWlyX3VzZV91bml0c0IUChJfY29zdF9uYW5vX2NyZWRpdHNCFwoVX292ZXJydW5fbmFub19jcmVkaXRzIsgBCgtMZWRnZXJFbnRyeRIKCgJpZBgBIAEoCRIMCgRraW5kGAIgASgJEjAKE2Ftb3VudF9uYW5vX2NyZWRpdHMYAyABKANSE2Ftb3VudF9uYW5vX2NyZWRpdHMSDgoGYW1vdW50GAQgASgJEg4KBnJlYXNvbhgFIAEoCRIRCglyZWZlcmVuY2UYBiABKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQiEwoRR2V0QWNjb3VudFJlcXVlc3QiQQoSR2V0QWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50ItQCChdMaXN0VXNhZ2VSZWNvcmRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARI6CgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRfdGltZRI2CghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCGVuZF90aW1lEhYKCW9wZXJhdGlvbhgFIAEoCUgCiAEBEhIKBW1vZGVsGAYgASgJSAOIAQESEgoFc3RhdGUYByABKAlIBIgBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZSKUAQoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjUKB3JlY29yZHMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5Vc2FnZVJlY29yZEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW5iBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_rest_v1_options]);
 
 /**
  * Who is billed. Amounts are nano-credits: 1 credit is 1,000,000,000.
@@ -59,6 +59,13 @@ export type Account = Message<"parley.account.v1.Account"> & {
    * @generated from field: parley.account.v1.FairUse fair_use = 7 [json_name = "fair_use"];
    */
   fairUse?: FairUse | undefined;
+
+  /**
+   * What running requests have set aside: the sum of the open holds, at most the balance.
+   *
+   * @generated from field: int64 held_nano_credits = 8 [json_name = "held_nano_credits"];
+   */
+  heldNanoCredits: bigint;
 };
 
 /**
@@ -267,11 +274,18 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   fairUseUnits?: bigint | undefined;
 
   /**
-   * Chat: what the tokens cost, in nano-credits.
+   * Chat: what was debited, in nano-credits.
    *
    * @generated from field: optional int64 cost_nano_credits = 21 [json_name = "cost_nano_credits"];
    */
   costNanoCredits?: bigint | undefined;
+
+  /**
+   * Chat: what the tokens would have cost beyond the hold, which is never debited. Absent where nothing was.
+   *
+   * @generated from field: optional int64 overrun_nano_credits = 22 [json_name = "overrun_nano_credits"];
+   */
+  overrunNanoCredits?: bigint | undefined;
 };
 
 /**
@@ -280,6 +294,65 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
  */
 export const UsageRecordSchema: GenMessage<UsageRecord> = /*@__PURE__*/
   messageDesc(file_parley_account_v1_account, 3);
+
+/**
+ * An entry of an account's ledger. Entries are never changed or removed; the balance is their sum.
+ *
+ * @generated from message parley.account.v1.LedgerEntry
+ */
+export type LedgerEntry = Message<"parley.account.v1.LedgerEntry"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * `load`, `debit` or `adjustment`.
+   *
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * Below zero for what was taken.
+   *
+   * @generated from field: int64 amount_nano_credits = 3 [json_name = "amount_nano_credits"];
+   */
+  amountNanoCredits: bigint;
+
+  /**
+   * The same in credits, as an exact decimal.
+   *
+   * @generated from field: string amount = 4;
+   */
+  amount: string;
+
+  /**
+   * Why, as it was given; for a debit the model.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * Of a debit: the request. Of a load or adjustment: the key that made it happen once.
+   *
+   * @generated from field: string reference = 6;
+   */
+  reference: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 7 [json_name = "created_at"];
+   */
+  createdAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message parley.account.v1.LedgerEntry.
+ * Use `create(LedgerEntrySchema)` to create a new message.
+ */
+export const LedgerEntrySchema: GenMessage<LedgerEntry> = /*@__PURE__*/
+  messageDesc(file_parley_account_v1_account, 4);
 
 /**
  * @generated from message parley.account.v1.GetAccountRequest
@@ -292,7 +365,7 @@ export type GetAccountRequest = Message<"parley.account.v1.GetAccountRequest"> &
  * Use `create(GetAccountRequestSchema)` to create a new message.
  */
 export const GetAccountRequestSchema: GenMessage<GetAccountRequest> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 4);
+  messageDesc(file_parley_account_v1_account, 5);
 
 /**
  * @generated from message parley.account.v1.GetAccountResponse
@@ -309,7 +382,7 @@ export type GetAccountResponse = Message<"parley.account.v1.GetAccountResponse">
  * Use `create(GetAccountResponseSchema)` to create a new message.
  */
 export const GetAccountResponseSchema: GenMessage<GetAccountResponse> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 5);
+  messageDesc(file_parley_account_v1_account, 6);
 
 /**
  * @generated from message parley.account.v1.ListUsageRecordsRequest
@@ -328,6 +401,41 @@ export type ListUsageRecordsRequest = Message<"parley.account.v1.ListUsageRecord
    * @generated from field: optional string page_token = 2 [json_name = "page_token"];
    */
   pageToken?: string | undefined;
+
+  /**
+   * Only requests that started at or after this.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 3 [json_name = "start_time"];
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Only requests that started before this.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 4 [json_name = "end_time"];
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Only those of this operation.
+   *
+   * @generated from field: optional string operation = 5;
+   */
+  operation?: string | undefined;
+
+  /**
+   * Only those of this model.
+   *
+   * @generated from field: optional string model = 6;
+   */
+  model?: string | undefined;
+
+  /**
+   * Only those in this state.
+   *
+   * @generated from field: optional string state = 7;
+   */
+  state?: string | undefined;
 };
 
 /**
@@ -335,7 +443,7 @@ export type ListUsageRecordsRequest = Message<"parley.account.v1.ListUsageRecord
  * Use `create(ListUsageRecordsRequestSchema)` to create a new message.
  */
 export const ListUsageRecordsRequestSchema: GenMessage<ListUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 6);
+  messageDesc(file_parley_account_v1_account, 7);
 
 /**
  * @generated from message parley.account.v1.ListUsageRecordsResponse
@@ -361,5 +469,5 @@ export type ListUsageRecordsResponse = Message<"parley.account.v1.ListUsageRecor
  * Use `create(ListUsageRecordsResponseSchema)` to create a new message.
  */
 export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_account_v1_account, 7);
+  messageDesc(file_parley_account_v1_account, 8);
 

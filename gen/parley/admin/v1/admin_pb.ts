@@ -6,7 +6,7 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Account, UsageRecord } from "../../account/v1/account_pb.ts";
+import type { Account, LedgerEntry, UsageRecord } from "../../account/v1/account_pb.ts";
 import { file_parley_account_v1_account } from "../../account/v1/account_pb.ts";
 import { file_parley_rest_v1_options } from "../../rest/v1/options_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/admin/v1/admin.proto.
  */
 export const file_parley_admin_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLFAgoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCJ6ChNMaXN0QWNjb3VudHNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ijQEKFExpc3RBY2NvdW50c1Jlc3BvbnNlEjIKCGFjY291bnRzGAEgAygLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4iMwoRR2V0QWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJHZXRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMwoRU3RhcnRUcmlhbFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJTdGFydFRyaWFsUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQitwEKEkxvYWRDcmVkaXRzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEhMKBmFtb3VudBgCIAEoCUgAiAEBEhMKBnJlYXNvbhgDIAEoCUgBiAEBEi0KD2lkZW1wb3RlbmN5X2tleRgEIAEoCUgCUg9pZGVtcG90ZW5jeV9rZXmIAQFCCQoHX2Ftb3VudEIJCgdfcmVhc29uQhIKEF9pZGVtcG90ZW5jeV9rZXkiQgoTTG9hZENyZWRpdHNSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCKaAQoQQ3JlYXRlS2V5UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEhEKBG5hbWUYAiABKAlIAIgBARIOCgZzY29wZXMYAyADKAkSOgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXRCBwoFX25hbWUiRgoRQ3JlYXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiMQoPTGlzdEtleXNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiPAoQTGlzdEtleXNSZXNwb25zZRIoCgRrZXlzGAEgAygLMhQucGFybGV5LmFkbWluLnYxLktleUIEuLsYASJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJGChFSb3RhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSIqChBSZXZva2VLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkIjYKEVJldm9rZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkisgEKF0xpc3RVc2FnZVJlY29yZHNSZXF1ZXN0EiMKCmFjY291bnRfaWQYASABKAlIAFIKYWNjb3VudF9pZIgBARIhCglwYWdlX3NpemUYAiABKAVIAVIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAyABKAlIAlIKcGFnZV90b2tlbogBAUINCgtfYWNjb3VudF9pZEIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIpQBChhMaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2USNQoHcmVjb3JkcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLlVzYWdlUmVjb3JkQgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbmIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_rest_v1_options]);
+  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLFAgoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCJ6ChNMaXN0QWNjb3VudHNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ijQEKFExpc3RBY2NvdW50c1Jlc3BvbnNlEjIKCGFjY291bnRzGAEgAygLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4iMwoRR2V0QWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJHZXRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMwoRU3RhcnRUcmlhbFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJTdGFydFRyaWFsUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiawoTQWN0aXZhdGVQbGFuUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEjQKB2VuZHNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IkMKFEFjdGl2YXRlUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjAKDkVuZFBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiPgoPRW5kUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IrcBChJMb2FkQ3JlZGl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBITCgZhbW91bnQYAiABKAlIAIgBARITCgZyZWFzb24YAyABKAlIAYgBARItCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlIAlIPaWRlbXBvdGVuY3lfa2V5iAEBQgkKB19hbW91bnRCCQoHX3JlYXNvbkISChBfaWRlbXBvdGVuY3lfa2V5IkIKE0xvYWRDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiuQEKFEFkanVzdENyZWRpdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEwoGYW1vdW50GAIgASgJSACIAQESEwoGcmVhc29uGAMgASgJSAGIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJSAJSD2lkZW1wb3RlbmN5X2tleYgBAUIJCgdfYW1vdW50QgkKB19yZWFzb25CEgoQX2lkZW1wb3RlbmN5X2tleSJEChVBZGp1c3RDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQinwEKGExpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ilQEKGUxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2USNQoHZW50cmllcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLkxlZGdlckVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiJvChVDcmVhdGVBZG1pbktleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEjoKCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0QgcKBV9uYW1lIksKFkNyZWF0ZUFkbWluS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiFgoUTGlzdEFkbWluS2V5c1JlcXVlc3QiQQoVTGlzdEFkbWluS2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBIpoBChBDcmVhdGVLZXlSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEQoEbmFtZRgCIAEoCUgAiAEBEg4KBnNjb3BlcxgDIAMoCRI6CgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdEIHCgVfbmFtZSJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSIxCg9MaXN0S2V5c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCI8ChBMaXN0S2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBIm0KEFJvdGF0ZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQSLQoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSABSD292ZXJsYXBfc2Vjb25kc4gBAUISChBfb3ZlcmxhcF9zZWNvbmRzIkYKEVJvdGF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIioKEFJldm9rZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSKIAwoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgBUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgCUgpwYWdlX3Rva2VuiAEBEjoKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSFgoJb3BlcmF0aW9uGAYgASgJSAOIAQESEgoFbW9kZWwYByABKAlIBIgBARISCgVzdGF0ZRgIIAEoCUgFiAEBQg0KC19hY2NvdW50X2lkQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW5CDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlIpQBChhMaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2USNQoHcmVjb3JkcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLlVzYWdlUmVjb3JkQgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiKUAQoKQXVkaXRFbnRyeRIKCgJpZBgBIAEoCRI6CgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdBINCgVhY3RvchgDIAEoCRIOCgZhY3Rpb24YBCABKAkSDgoGdGFyZ2V0GAUgASgJEg8KB2RldGFpbHMYBiABKAkifgoXTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QSIQoJcGFnZV9zaXplGAEgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAIgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiKRAQoYTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlEjIKB2VudHJpZXMYASADKAsyGy5wYXJsZXkuYWRtaW4udjEuQXVkaXRFbnRyeUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW5iBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_rest_v1_options]);
 
 /**
  * A key, without its secret, which is shown once when it is made and stored only as a hash.
@@ -247,6 +247,85 @@ export const StartTrialResponseSchema: GenMessage<StartTrialResponse> = /*@__PUR
   messageDesc(file_parley_admin_v1_admin, 8);
 
 /**
+ * @generated from message parley.admin.v1.ActivatePlanRequest
+ */
+export type ActivatePlanRequest = Message<"parley.admin.v1.ActivatePlanRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+
+  /**
+   * Until when; in the future. A plan that runs goes on until then.
+   *
+   * @generated from field: google.protobuf.Timestamp ends_at = 2 [json_name = "ends_at"];
+   */
+  endsAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.ActivatePlanRequest.
+ * Use `create(ActivatePlanRequestSchema)` to create a new message.
+ */
+export const ActivatePlanRequestSchema: GenMessage<ActivatePlanRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 9);
+
+/**
+ * @generated from message parley.admin.v1.ActivatePlanResponse
+ */
+export type ActivatePlanResponse = Message<"parley.admin.v1.ActivatePlanResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.ActivatePlanResponse.
+ * Use `create(ActivatePlanResponseSchema)` to create a new message.
+ */
+export const ActivatePlanResponseSchema: GenMessage<ActivatePlanResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 10);
+
+/**
+ * @generated from message parley.admin.v1.EndPlanRequest
+ */
+export type EndPlanRequest = Message<"parley.admin.v1.EndPlanRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.EndPlanRequest.
+ * Use `create(EndPlanRequestSchema)` to create a new message.
+ */
+export const EndPlanRequestSchema: GenMessage<EndPlanRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 11);
+
+/**
+ * @generated from message parley.admin.v1.EndPlanResponse
+ */
+export type EndPlanResponse = Message<"parley.admin.v1.EndPlanResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.EndPlanResponse.
+ * Use `create(EndPlanResponseSchema)` to create a new message.
+ */
+export const EndPlanResponseSchema: GenMessage<EndPlanResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 12);
+
+/**
  * @generated from message parley.admin.v1.LoadCreditsRequest
  */
 export type LoadCreditsRequest = Message<"parley.admin.v1.LoadCreditsRequest"> & {
@@ -284,7 +363,7 @@ export type LoadCreditsRequest = Message<"parley.admin.v1.LoadCreditsRequest"> &
  * Use `create(LoadCreditsRequestSchema)` to create a new message.
  */
 export const LoadCreditsRequestSchema: GenMessage<LoadCreditsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 9);
+  messageDesc(file_parley_admin_v1_admin, 13);
 
 /**
  * @generated from message parley.admin.v1.LoadCreditsResponse
@@ -301,7 +380,204 @@ export type LoadCreditsResponse = Message<"parley.admin.v1.LoadCreditsResponse">
  * Use `create(LoadCreditsResponseSchema)` to create a new message.
  */
 export const LoadCreditsResponseSchema: GenMessage<LoadCreditsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 10);
+  messageDesc(file_parley_admin_v1_admin, 14);
+
+/**
+ * @generated from message parley.admin.v1.AdjustCreditsRequest
+ */
+export type AdjustCreditsRequest = Message<"parley.admin.v1.AdjustCreditsRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+
+  /**
+   * Credits as an exact decimal with at most nine places, not zero; below zero takes them away, such as `-2.5`.
+   * `insufficient_credits` where less would be left than running requests have set aside.
+   *
+   * @generated from field: optional string amount = 2;
+   */
+  amount?: string | undefined;
+
+  /**
+   * Why, in words for the ledger; 1 to 200 characters.
+   *
+   * @generated from field: optional string reason = 3;
+   */
+  reason?: string | undefined;
+
+  /**
+   * The same key adjusts once, whatever happens on the way; 1 to 200 characters.
+   *
+   * @generated from field: optional string idempotency_key = 4 [json_name = "idempotency_key"];
+   */
+  idempotencyKey?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.AdjustCreditsRequest.
+ * Use `create(AdjustCreditsRequestSchema)` to create a new message.
+ */
+export const AdjustCreditsRequestSchema: GenMessage<AdjustCreditsRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 15);
+
+/**
+ * @generated from message parley.admin.v1.AdjustCreditsResponse
+ */
+export type AdjustCreditsResponse = Message<"parley.admin.v1.AdjustCreditsResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.AdjustCreditsResponse.
+ * Use `create(AdjustCreditsResponseSchema)` to create a new message.
+ */
+export const AdjustCreditsResponseSchema: GenMessage<AdjustCreditsResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 16);
+
+/**
+ * @generated from message parley.admin.v1.ListLedgerEntriesRequest
+ */
+export type ListLedgerEntriesRequest = Message<"parley.admin.v1.ListLedgerEntriesRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+
+  /**
+   * 1 to 1,000. Default 100.
+   *
+   * @generated from field: optional int32 page_size = 2 [json_name = "page_size"];
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * @generated from field: optional string page_token = 3 [json_name = "page_token"];
+   */
+  pageToken?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.ListLedgerEntriesRequest.
+ * Use `create(ListLedgerEntriesRequestSchema)` to create a new message.
+ */
+export const ListLedgerEntriesRequestSchema: GenMessage<ListLedgerEntriesRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 17);
+
+/**
+ * @generated from message parley.admin.v1.ListLedgerEntriesResponse
+ */
+export type ListLedgerEntriesResponse = Message<"parley.admin.v1.ListLedgerEntriesResponse"> & {
+  /**
+   * Newest first.
+   *
+   * @generated from field: repeated parley.account.v1.LedgerEntry entries = 1;
+   */
+  entries: LedgerEntry[];
+
+  /**
+   * Absent on the last page.
+   *
+   * @generated from field: optional string next_page_token = 2 [json_name = "next_page_token"];
+   */
+  nextPageToken?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.ListLedgerEntriesResponse.
+ * Use `create(ListLedgerEntriesResponseSchema)` to create a new message.
+ */
+export const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 18);
+
+/**
+ * @generated from message parley.admin.v1.CreateAdminKeyRequest
+ */
+export type CreateAdminKeyRequest = Message<"parley.admin.v1.CreateAdminKeyRequest"> & {
+  /**
+   * 1 to 100 characters.
+   *
+   * @generated from field: optional string name = 1;
+   */
+  name?: string | undefined;
+
+  /**
+   * In the future. Default: never.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 2 [json_name = "expires_at"];
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.CreateAdminKeyRequest.
+ * Use `create(CreateAdminKeyRequestSchema)` to create a new message.
+ */
+export const CreateAdminKeyRequestSchema: GenMessage<CreateAdminKeyRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 19);
+
+/**
+ * @generated from message parley.admin.v1.CreateAdminKeyResponse
+ */
+export type CreateAdminKeyResponse = Message<"parley.admin.v1.CreateAdminKeyResponse"> & {
+  /**
+   * @generated from field: parley.admin.v1.Key key = 1;
+   */
+  key?: Key | undefined;
+
+  /**
+   * The only time that it is shown.
+   *
+   * @generated from field: string secret = 2;
+   */
+  secret: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.CreateAdminKeyResponse.
+ * Use `create(CreateAdminKeyResponseSchema)` to create a new message.
+ */
+export const CreateAdminKeyResponseSchema: GenMessage<CreateAdminKeyResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 20);
+
+/**
+ * @generated from message parley.admin.v1.ListAdminKeysRequest
+ */
+export type ListAdminKeysRequest = Message<"parley.admin.v1.ListAdminKeysRequest"> & {
+};
+
+/**
+ * Describes the message parley.admin.v1.ListAdminKeysRequest.
+ * Use `create(ListAdminKeysRequestSchema)` to create a new message.
+ */
+export const ListAdminKeysRequestSchema: GenMessage<ListAdminKeysRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 21);
+
+/**
+ * @generated from message parley.admin.v1.ListAdminKeysResponse
+ */
+export type ListAdminKeysResponse = Message<"parley.admin.v1.ListAdminKeysResponse"> & {
+  /**
+   * In order of creation, those that are revoked or expired too.
+   *
+   * @generated from field: repeated parley.admin.v1.Key keys = 1;
+   */
+  keys: Key[];
+};
+
+/**
+ * Describes the message parley.admin.v1.ListAdminKeysResponse.
+ * Use `create(ListAdminKeysResponseSchema)` to create a new message.
+ */
+export const ListAdminKeysResponseSchema: GenMessage<ListAdminKeysResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 22);
 
 /**
  * @generated from message parley.admin.v1.CreateKeyRequest
@@ -341,7 +617,7 @@ export type CreateKeyRequest = Message<"parley.admin.v1.CreateKeyRequest"> & {
  * Use `create(CreateKeyRequestSchema)` to create a new message.
  */
 export const CreateKeyRequestSchema: GenMessage<CreateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 11);
+  messageDesc(file_parley_admin_v1_admin, 23);
 
 /**
  * @generated from message parley.admin.v1.CreateKeyResponse
@@ -365,7 +641,7 @@ export type CreateKeyResponse = Message<"parley.admin.v1.CreateKeyResponse"> & {
  * Use `create(CreateKeyResponseSchema)` to create a new message.
  */
 export const CreateKeyResponseSchema: GenMessage<CreateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 12);
+  messageDesc(file_parley_admin_v1_admin, 24);
 
 /**
  * @generated from message parley.admin.v1.ListKeysRequest
@@ -384,7 +660,7 @@ export type ListKeysRequest = Message<"parley.admin.v1.ListKeysRequest"> & {
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema: GenMessage<ListKeysRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 13);
+  messageDesc(file_parley_admin_v1_admin, 25);
 
 /**
  * @generated from message parley.admin.v1.ListKeysResponse
@@ -403,7 +679,7 @@ export type ListKeysResponse = Message<"parley.admin.v1.ListKeysResponse"> & {
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema: GenMessage<ListKeysResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 14);
+  messageDesc(file_parley_admin_v1_admin, 26);
 
 /**
  * @generated from message parley.admin.v1.RotateKeyRequest
@@ -427,7 +703,7 @@ export type RotateKeyRequest = Message<"parley.admin.v1.RotateKeyRequest"> & {
  * Use `create(RotateKeyRequestSchema)` to create a new message.
  */
 export const RotateKeyRequestSchema: GenMessage<RotateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 15);
+  messageDesc(file_parley_admin_v1_admin, 27);
 
 /**
  * @generated from message parley.admin.v1.RotateKeyResponse
@@ -453,7 +729,7 @@ export type RotateKeyResponse = Message<"parley.admin.v1.RotateKeyResponse"> & {
  * Use `create(RotateKeyResponseSchema)` to create a new message.
  */
 export const RotateKeyResponseSchema: GenMessage<RotateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 16);
+  messageDesc(file_parley_admin_v1_admin, 28);
 
 /**
  * @generated from message parley.admin.v1.RevokeKeyRequest
@@ -470,7 +746,7 @@ export type RevokeKeyRequest = Message<"parley.admin.v1.RevokeKeyRequest"> & {
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 17);
+  messageDesc(file_parley_admin_v1_admin, 29);
 
 /**
  * @generated from message parley.admin.v1.RevokeKeyResponse
@@ -487,7 +763,7 @@ export type RevokeKeyResponse = Message<"parley.admin.v1.RevokeKeyResponse"> & {
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 18);
+  messageDesc(file_parley_admin_v1_admin, 30);
 
 /**
  * @generated from message parley.admin.v1.ListUsageRecordsRequest
@@ -511,6 +787,41 @@ export type ListUsageRecordsRequest = Message<"parley.admin.v1.ListUsageRecordsR
    * @generated from field: optional string page_token = 3 [json_name = "page_token"];
    */
   pageToken?: string | undefined;
+
+  /**
+   * Only requests that started at or after this.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 4 [json_name = "start_time"];
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Only requests that started before this.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 5 [json_name = "end_time"];
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Only those of this operation.
+   *
+   * @generated from field: optional string operation = 6;
+   */
+  operation?: string | undefined;
+
+  /**
+   * Only those of this model.
+   *
+   * @generated from field: optional string model = 7;
+   */
+  model?: string | undefined;
+
+  /**
+   * Only those in this state.
+   *
+   * @generated from field: optional string state = 8;
+   */
+  state?: string | undefined;
 };
 
 /**
@@ -518,7 +829,7 @@ export type ListUsageRecordsRequest = Message<"parley.admin.v1.ListUsageRecordsR
  * Use `create(ListUsageRecordsRequestSchema)` to create a new message.
  */
 export const ListUsageRecordsRequestSchema: GenMessage<ListUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 19);
+  messageDesc(file_parley_admin_v1_admin, 31);
 
 /**
  * @generated from message parley.admin.v1.ListUsageRecordsResponse
@@ -544,5 +855,107 @@ export type ListUsageRecordsResponse = Message<"parley.admin.v1.ListUsageRecords
  * Use `create(ListUsageRecordsResponseSchema)` to create a new message.
  */
 export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 20);
+  messageDesc(file_parley_admin_v1_admin, 32);
+
+/**
+ * What an administrator changed.
+ *
+ * @generated from message parley.admin.v1.AuditEntry
+ */
+export type AuditEntry = Message<"parley.admin.v1.AuditEntry"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 2 [json_name = "created_at"];
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * The id of the admin key, or `cli` for a command on the data folder itself.
+   *
+   * @generated from field: string actor = 3;
+   */
+  actor: string;
+
+  /**
+   * Such as `account.create`, `key.revoke`, `credits.load`.
+   *
+   * @generated from field: string action = 4;
+   */
+  action: string;
+
+  /**
+   * The id of the account or key that was changed.
+   *
+   * @generated from field: string target = 5;
+   */
+  target: string;
+
+  /**
+   * The facts of the change as a JSON object. Never a secret.
+   *
+   * @generated from field: string details = 6;
+   */
+  details: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.AuditEntry.
+ * Use `create(AuditEntrySchema)` to create a new message.
+ */
+export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 33);
+
+/**
+ * @generated from message parley.admin.v1.ListAuditEntriesRequest
+ */
+export type ListAuditEntriesRequest = Message<"parley.admin.v1.ListAuditEntriesRequest"> & {
+  /**
+   * 1 to 1,000. Default 100.
+   *
+   * @generated from field: optional int32 page_size = 1 [json_name = "page_size"];
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * @generated from field: optional string page_token = 2 [json_name = "page_token"];
+   */
+  pageToken?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.ListAuditEntriesRequest.
+ * Use `create(ListAuditEntriesRequestSchema)` to create a new message.
+ */
+export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 34);
+
+/**
+ * @generated from message parley.admin.v1.ListAuditEntriesResponse
+ */
+export type ListAuditEntriesResponse = Message<"parley.admin.v1.ListAuditEntriesResponse"> & {
+  /**
+   * Newest first.
+   *
+   * @generated from field: repeated parley.admin.v1.AuditEntry entries = 1;
+   */
+  entries: AuditEntry[];
+
+  /**
+   * Absent on the last page.
+   *
+   * @generated from field: optional string next_page_token = 2 [json_name = "next_page_token"];
+   */
+  nextPageToken?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.ListAuditEntriesResponse.
+ * Use `create(ListAuditEntriesResponseSchema)` to create a new message.
+ */
+export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 35);
 

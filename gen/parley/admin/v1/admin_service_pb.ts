@@ -5,14 +5,14 @@
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
-import type { CreateAccountRequestSchema, CreateAccountResponseSchema, CreateKeyRequestSchema, CreateKeyResponseSchema, GetAccountRequestSchema, GetAccountResponseSchema, ListAccountsRequestSchema, ListAccountsResponseSchema, ListKeysRequestSchema, ListKeysResponseSchema, ListUsageRecordsRequestSchema, ListUsageRecordsResponseSchema, LoadCreditsRequestSchema, LoadCreditsResponseSchema, RevokeKeyRequestSchema, RevokeKeyResponseSchema, RotateKeyRequestSchema, RotateKeyResponseSchema, StartTrialRequestSchema, StartTrialResponseSchema } from "./admin_pb.ts";
+import type { ActivatePlanRequestSchema, ActivatePlanResponseSchema, AdjustCreditsRequestSchema, AdjustCreditsResponseSchema, CreateAccountRequestSchema, CreateAccountResponseSchema, CreateAdminKeyRequestSchema, CreateAdminKeyResponseSchema, CreateKeyRequestSchema, CreateKeyResponseSchema, EndPlanRequestSchema, EndPlanResponseSchema, GetAccountRequestSchema, GetAccountResponseSchema, ListAccountsRequestSchema, ListAccountsResponseSchema, ListAdminKeysRequestSchema, ListAdminKeysResponseSchema, ListAuditEntriesRequestSchema, ListAuditEntriesResponseSchema, ListKeysRequestSchema, ListKeysResponseSchema, ListLedgerEntriesRequestSchema, ListLedgerEntriesResponseSchema, ListUsageRecordsRequestSchema, ListUsageRecordsResponseSchema, LoadCreditsRequestSchema, LoadCreditsResponseSchema, RevokeKeyRequestSchema, RevokeKeyResponseSchema, RotateKeyRequestSchema, RotateKeyResponseSchema, StartTrialRequestSchema, StartTrialResponseSchema } from "./admin_pb.ts";
 import { file_parley_admin_v1_admin } from "./admin_pb.ts";
 
 /**
  * Describes the file parley/admin/v1/admin_service.proto.
  */
 export const file_parley_admin_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("CiNwYXJsZXkvYWRtaW4vdjEvYWRtaW5fc2VydmljZS5wcm90bxIPcGFybGV5LmFkbWluLnYxMvsKCgxBZG1pblNlcnZpY2USigEKDUNyZWF0ZUFjY291bnQSJS5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlQWNjb3VudFJlcXVlc3QaJi5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlQWNjb3VudFJlc3BvbnNlIiqC0+STAiQ6ASpiB2FjY291bnQiFi9hcGkvdjEvYWRtaW4vYWNjb3VudHMSewoMTGlzdEFjY291bnRzEiQucGFybGV5LmFkbWluLnYxLkxpc3RBY2NvdW50c1JlcXVlc3QaJS5wYXJsZXkuYWRtaW4udjEuTGlzdEFjY291bnRzUmVzcG9uc2UiHoLT5JMCGBIWL2FwaS92MS9hZG1pbi9hY2NvdW50cxKLAQoKR2V0QWNjb3VudBIiLnBhcmxleS5hZG1pbi52MS5HZXRBY2NvdW50UmVxdWVzdBojLnBhcmxleS5hZG1pbi52MS5HZXRBY2NvdW50UmVzcG9uc2UiNILT5JMCLmIHYWNjb3VudBIjL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0SlAEKClN0YXJ0VHJpYWwSIi5wYXJsZXkuYWRtaW4udjEuU3RhcnRUcmlhbFJlcXVlc3QaIy5wYXJsZXkuYWRtaW4udjEuU3RhcnRUcmlhbFJlc3BvbnNlIj2C0+STAjc6ASpiB2FjY291bnQiKS9hcGkvdjEvYWRtaW4vYWNjb3VudHMve2FjY291bnRfaWR9L3RyaWFsEpkBCgtMb2FkQ3JlZGl0cxIjLnBhcmxleS5hZG1pbi52MS5Mb2FkQ3JlZGl0c1JlcXVlc3QaJC5wYXJsZXkuYWRtaW4udjEuTG9hZENyZWRpdHNSZXNwb25zZSI/gtPkkwI5OgEqYgdhY2NvdW50IisvYXBpL3YxL2FkbWluL2FjY291bnRzL3thY2NvdW50X2lkfS9jcmVkaXRzEocBCglDcmVhdGVLZXkSIS5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlS2V5UmVxdWVzdBoiLnBhcmxleS5hZG1pbi52MS5DcmVhdGVLZXlSZXNwb25zZSIzgtPkkwItOgEqIigvYXBpL3YxL2FkbWluL2FjY291bnRzL3thY2NvdW50X2lkfS9rZXlzEoEBCghMaXN0S2V5cxIgLnBhcmxleS5hZG1pbi52MS5MaXN0S2V5c1JlcXVlc3QaIS5wYXJsZXkuYWRtaW4udjEuTGlzdEtleXNSZXNwb25zZSIwgtPkkwIqEigvYXBpL3YxL2FkbWluL2FjY291bnRzL3thY2NvdW50X2lkfS9rZXlzEoEBCglSb3RhdGVLZXkSIS5wYXJsZXkuYWRtaW4udjEuUm90YXRlS2V5UmVxdWVzdBoiLnBhcmxleS5hZG1pbi52MS5Sb3RhdGVLZXlSZXNwb25zZSItgtPkkwInOgEqIiIvYXBpL3YxL2FkbWluL2tleXMve2tleV9pZH0vcm90YXRlEoYBCglSZXZva2VLZXkSIS5wYXJsZXkuYWRtaW4udjEuUmV2b2tlS2V5UmVxdWVzdBoiLnBhcmxleS5hZG1pbi52MS5SZXZva2VLZXlSZXNwb25zZSIygtPkkwIsOgEqYgNrZXkiIi9hcGkvdjEvYWRtaW4va2V5cy97a2V5X2lkfS9yZXZva2UShAEKEExpc3RVc2FnZVJlY29yZHMSKC5wYXJsZXkuYWRtaW4udjEuTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QaKS5wYXJsZXkuYWRtaW4udjEuTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlIhuC0+STAhUSEy9hcGkvdjEvYWRtaW4vdXNhZ2ViBnByb3RvMw", [file_google_api_annotations, file_parley_admin_v1_admin]);
+  fileDesc("CiNwYXJsZXkvYWRtaW4vdjEvYWRtaW5fc2VydmljZS5wcm90bxIPcGFybGV5LmFkbWluLnYxMvUSCgxBZG1pblNlcnZpY2USigEKDUNyZWF0ZUFjY291bnQSJS5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlQWNjb3VudFJlcXVlc3QaJi5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlQWNjb3VudFJlc3BvbnNlIiqC0+STAiQ6ASpiB2FjY291bnQiFi9hcGkvdjEvYWRtaW4vYWNjb3VudHMSewoMTGlzdEFjY291bnRzEiQucGFybGV5LmFkbWluLnYxLkxpc3RBY2NvdW50c1JlcXVlc3QaJS5wYXJsZXkuYWRtaW4udjEuTGlzdEFjY291bnRzUmVzcG9uc2UiHoLT5JMCGBIWL2FwaS92MS9hZG1pbi9hY2NvdW50cxKLAQoKR2V0QWNjb3VudBIiLnBhcmxleS5hZG1pbi52MS5HZXRBY2NvdW50UmVxdWVzdBojLnBhcmxleS5hZG1pbi52MS5HZXRBY2NvdW50UmVzcG9uc2UiNILT5JMCLmIHYWNjb3VudBIjL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0SlAEKClN0YXJ0VHJpYWwSIi5wYXJsZXkuYWRtaW4udjEuU3RhcnRUcmlhbFJlcXVlc3QaIy5wYXJsZXkuYWRtaW4udjEuU3RhcnRUcmlhbFJlc3BvbnNlIj2C0+STAjc6ASpiB2FjY291bnQiKS9hcGkvdjEvYWRtaW4vYWNjb3VudHMve2FjY291bnRfaWR9L3RyaWFsEpkBCgxBY3RpdmF0ZVBsYW4SJC5wYXJsZXkuYWRtaW4udjEuQWN0aXZhdGVQbGFuUmVxdWVzdBolLnBhcmxleS5hZG1pbi52MS5BY3RpdmF0ZVBsYW5SZXNwb25zZSI8gtPkkwI2OgEqYgdhY2NvdW50IigvYXBpL3YxL2FkbWluL2FjY291bnRzL3thY2NvdW50X2lkfS9wbGFuEo4BCgdFbmRQbGFuEh8ucGFybGV5LmFkbWluLnYxLkVuZFBsYW5SZXF1ZXN0GiAucGFybGV5LmFkbWluLnYxLkVuZFBsYW5SZXNwb25zZSJAgtPkkwI6OgEqYgdhY2NvdW50IiwvYXBpL3YxL2FkbWluL2FjY291bnRzL3thY2NvdW50X2lkfS9wbGFuL2VuZBKZAQoLTG9hZENyZWRpdHMSIy5wYXJsZXkuYWRtaW4udjEuTG9hZENyZWRpdHNSZXF1ZXN0GiQucGFybGV5LmFkbWluLnYxLkxvYWRDcmVkaXRzUmVzcG9uc2UiP4LT5JMCOToBKmIHYWNjb3VudCIrL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0vY3JlZGl0cxKjAQoNQWRqdXN0Q3JlZGl0cxIlLnBhcmxleS5hZG1pbi52MS5BZGp1c3RDcmVkaXRzUmVxdWVzdBomLnBhcmxleS5hZG1pbi52MS5BZGp1c3RDcmVkaXRzUmVzcG9uc2UiQ4LT5JMCPToBKmIHYWNjb3VudCIvL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0vYWRqdXN0bWVudHMSngEKEUxpc3RMZWRnZXJFbnRyaWVzEikucGFybGV5LmFkbWluLnYxLkxpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBoqLnBhcmxleS5hZG1pbi52MS5MaXN0TGVkZ2VyRW50cmllc1Jlc3BvbnNlIjKC0+STAiwSKi9hcGkvdjEvYWRtaW4vYWNjb3VudHMve2FjY291bnRfaWR9L2xlZGdlchKHAQoJQ3JlYXRlS2V5EiEucGFybGV5LmFkbWluLnYxLkNyZWF0ZUtleVJlcXVlc3QaIi5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlS2V5UmVzcG9uc2UiM4LT5JMCLToBKiIoL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0va2V5cxKBAQoITGlzdEtleXMSIC5wYXJsZXkuYWRtaW4udjEuTGlzdEtleXNSZXF1ZXN0GiEucGFybGV5LmFkbWluLnYxLkxpc3RLZXlzUmVzcG9uc2UiMILT5JMCKhIoL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0va2V5cxKAAQoOQ3JlYXRlQWRtaW5LZXkSJi5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlQWRtaW5LZXlSZXF1ZXN0GicucGFybGV5LmFkbWluLnYxLkNyZWF0ZUFkbWluS2V5UmVzcG9uc2UiHYLT5JMCFzoBKiISL2FwaS92MS9hZG1pbi9rZXlzEnoKDUxpc3RBZG1pbktleXMSJS5wYXJsZXkuYWRtaW4udjEuTGlzdEFkbWluS2V5c1JlcXVlc3QaJi5wYXJsZXkuYWRtaW4udjEuTGlzdEFkbWluS2V5c1Jlc3BvbnNlIhqC0+STAhQSEi9hcGkvdjEvYWRtaW4va2V5cxKBAQoJUm90YXRlS2V5EiEucGFybGV5LmFkbWluLnYxLlJvdGF0ZUtleVJlcXVlc3QaIi5wYXJsZXkuYWRtaW4udjEuUm90YXRlS2V5UmVzcG9uc2UiLYLT5JMCJzoBKiIiL2FwaS92MS9hZG1pbi9rZXlzL3trZXlfaWR9L3JvdGF0ZRKGAQoJUmV2b2tlS2V5EiEucGFybGV5LmFkbWluLnYxLlJldm9rZUtleVJlcXVlc3QaIi5wYXJsZXkuYWRtaW4udjEuUmV2b2tlS2V5UmVzcG9uc2UiMoLT5JMCLDoBKmIDa2V5IiIvYXBpL3YxL2FkbWluL2tleXMve2tleV9pZH0vcmV2b2tlEoQBChBMaXN0VXNhZ2VSZWNvcmRzEigucGFybGV5LmFkbWluLnYxLkxpc3RVc2FnZVJlY29yZHNSZXF1ZXN0GikucGFybGV5LmFkbWluLnYxLkxpc3RVc2FnZVJlY29yZHNSZXNwb25zZSIbgtPkkwIVEhMvYXBpL3YxL2FkbWluL3VzYWdlEoQBChBMaXN0QXVkaXRFbnRyaWVzEigucGFybGV5LmFkbWluLnYxLkxpc3RBdWRpdEVudHJpZXNSZXF1ZXN0GikucGFybGV5LmFkbWluLnYxLkxpc3RBdWRpdEVudHJpZXNSZXNwb25zZSIbgtPkkwIVEhMvYXBpL3YxL2FkbWluL2F1ZGl0YgZwcm90bzM", [file_google_api_annotations, file_parley_admin_v1_admin]);
 
 /**
  * Issues and manages. Every call needs an admin key; an account's key is `insufficient_scope`.
@@ -55,6 +55,26 @@ export const AdminService: GenService<{
     output: typeof StartTrialResponseSchema;
   },
   /**
+   * Opens the paid plan until a time.
+   *
+   * @generated from rpc parley.admin.v1.AdminService.ActivatePlan
+   */
+  activatePlan: {
+    methodKind: "unary";
+    input: typeof ActivatePlanRequestSchema;
+    output: typeof ActivatePlanResponseSchema;
+  },
+  /**
+   * Ends the plan or trial that runs, at once.
+   *
+   * @generated from rpc parley.admin.v1.AdminService.EndPlan
+   */
+  endPlan: {
+    methodKind: "unary";
+    input: typeof EndPlanRequestSchema;
+    output: typeof EndPlanResponseSchema;
+  },
+  /**
    * Adds prepaid credits.
    *
    * @generated from rpc parley.admin.v1.AdminService.LoadCredits
@@ -63,6 +83,26 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof LoadCreditsRequestSchema;
     output: typeof LoadCreditsResponseSchema;
+  },
+  /**
+   * Adds or takes credits to put something right.
+   *
+   * @generated from rpc parley.admin.v1.AdminService.AdjustCredits
+   */
+  adjustCredits: {
+    methodKind: "unary";
+    input: typeof AdjustCreditsRequestSchema;
+    output: typeof AdjustCreditsResponseSchema;
+  },
+  /**
+   * What made the balance what it is.
+   *
+   * @generated from rpc parley.admin.v1.AdminService.ListLedgerEntries
+   */
+  listLedgerEntries: {
+    methodKind: "unary";
+    input: typeof ListLedgerEntriesRequestSchema;
+    output: typeof ListLedgerEntriesResponseSchema;
   },
   /**
    * @generated from rpc parley.admin.v1.AdminService.CreateKey
@@ -79,6 +119,24 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListKeysRequestSchema;
     output: typeof ListKeysResponseSchema;
+  },
+  /**
+   * Makes a key for admin calls.
+   *
+   * @generated from rpc parley.admin.v1.AdminService.CreateAdminKey
+   */
+  createAdminKey: {
+    methodKind: "unary";
+    input: typeof CreateAdminKeyRequestSchema;
+    output: typeof CreateAdminKeyResponseSchema;
+  },
+  /**
+   * @generated from rpc parley.admin.v1.AdminService.ListAdminKeys
+   */
+  listAdminKeys: {
+    methodKind: "unary";
+    input: typeof ListAdminKeysRequestSchema;
+    output: typeof ListAdminKeysResponseSchema;
   },
   /**
    * Makes a new key in the place of an old one, which still works for a while.
@@ -107,6 +165,16 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ListUsageRecordsRequestSchema;
     output: typeof ListUsageRecordsResponseSchema;
+  },
+  /**
+   * Who changed what.
+   *
+   * @generated from rpc parley.admin.v1.AdminService.ListAuditEntries
+   */
+  listAuditEntries: {
+    methodKind: "unary";
+    input: typeof ListAuditEntriesRequestSchema;
+    output: typeof ListAuditEntriesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_parley_admin_v1_admin_service, 0);

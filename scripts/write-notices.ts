@@ -1,0 +1,67 @@
+/** Writes THIRD-PARTY-NOTICES.md: what Parley ships with, under which licence, and the text of each. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly license?: string;
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+  readonly optional?: boolean;
+}
+
+interface Notice {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+  readonly text: string;
+}
+
+const file = 'THIRD-PARTY-NOTICES.md';
+
+function notices(): Notice[] {
+  const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Record<string, LockedPackage>;
+  };
+  return Object.entries(lock.packages)
+    .filter(([path, entry]) => path !== '' && !entry.dev && !entry.devOptional && !entry.optional)
+    .map(([path, { version = '', license = 'see its text' }]) => ({
+      name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+      version,
+      license,
+      text: licenseText(path),
+    }))
+    .sort((a, b) => a.name.localeCompare(b.name) || a.version.localeCompare(b.version));
+}
+
+function licenseText(path: string): string {
+  const names = readdirSync(path).filter((name) => /^(licen[cs]e|copying|notice)/i.test(name));
+  const texts = names.map((name) => readFileSync(join(path, name), 'utf8').trim().replaceAll('\r\n', '\n'));
+  return texts.join('\n\n') || 'The package carries no licence text of its own.';
+}
+
+/** Each text once, under all packages that it belongs to. */
+function render(all: readonly Notice[]): string {
+  const byText = Map.groupBy(all, ({ text }) => text);
+  const sections = [...byText].map(([text, packages]) => {
+    const heads = packages.map(({ name, version, license }) => `- ${name} ${version} (${license})`);
+    return `${heads.join('\n')}\n\n\`\`\`text\n${text}\n\`\`\`\n`;
+  });
+  return [
+    '# Third-party notices\n',
+    'Parley is made with the packages below. Each is under its own licence.\n',
+    'One of them holds code under a copyleft licence, unchanged: `wasm-media-encoders` has LAME (LGPL) compiled to',
+    'WebAssembly. ffmpeg and pocketsphinx are not part of Parley: it runs',
+    'them as programs where they are installed.\n',
+    ...sections,
+  ].join('\n');
+}
+
+const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
+const text = render(notices());
+if (!values.check) writeFileSync(file, text);
+else if (readFileSync(file, 'utf8') !== text) {
+  process.stderr.write(`${file} is out of date: run \`node scripts/write-notices.ts\`.\n`);
+  process.exitCode = 1;
+}

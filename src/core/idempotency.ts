@@ -1,0 +1,149 @@
+/**
+ * `Idempotency-Key`: the first good answer under a key is kept and given again, free of charge, to whoever repeats the
+ * request. A failure frees the key.
+ */
+import { createHash } from 'node:crypto';
+import { type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import type { Call } from './call.ts';
+import { ParleyError } from './errors.ts';
+import type { Clock } from './ports/clock.ts';
+import type { AnswerClaim, Store } from './ports/store.ts';
+
+/** 24 hours. */
+const keptMs = 24 * 60 * 60 * 1000;
+const keyCharactersMax = 255;
+/** An answer that is larger is not kept: the key is freed, and a repetition runs again. */
+const answerBytesMax = 8 * 1024 * 1024;
+const retryAfterSeconds = 1;
+
+export interface IdempotencyDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+}
+
+/** A request under a key, and how its answer is kept. */
+export interface Repeatable<Request extends DescMessage, Answer extends DescMessage> {
+  readonly requestSchema: Request;
+  readonly answerSchema: Answer;
+  readonly request: MessageShape<Request>;
+  readonly call: Call;
+}
+
+export class Idempotency {
+  readonly #deps: IdempotencyDeps;
+
+  constructor(deps: IdempotencyDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Runs a request, or gives the answer of its first run again. Without a key it just runs. The answer is kept by the
+   * write that settles the request, so that it is charged once whatever happens in between.
+   * @throws `invalid_parameter` for a key of the wrong length; `idempotency_conflict` where the key belongs to another
+   *   request, or its first request still runs
+   */
+  async run<Request extends DescMessage, Answer extends DescMessage>(
+    repeatable: Repeatable<Request, Answer>,
+    run: () => Promise<MessageShape<Answer>>,
+  ): Promise<MessageShape<Answer>> {
+    const claim = this.#claimOf(repeatable);
+    if (claim === undefined) return run();
+    const { answerSchema, call } = repeatable;
+    const kept = await this.#take(claim, call);
+    if (kept) return fromBinary(answerSchema, kept);
+    const answer = await run();
+    const bytes = toBinary(answerSchema, answer);
+    if (bytes.length <= answerBytesMax) call.metering.keepAnswer(bytes);
+    return answer;
+  }
+
+  /** The same for an answer in parts: they leave as they come, and together they are what is kept. */
+  async *runParts<Request extends DescMessage, Answer extends DescMessage>(
+    repeatable: Repeatable<Request, Answer>,
+    run: () => AsyncIterable<MessageShape<Answer>>,
+  ): AsyncGenerator<MessageShape<Answer>> {
+    const claim = this.#claimOf(repeatable);
+    if (claim === undefined) return yield* run();
+    const { answerSchema, call } = repeatable;
+    const kept = await this.#take(claim, call);
+    if (kept) return yield* splitParts(kept).map((part) => fromBinary(answerSchema, part));
+    const parts: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const part of run()) {
+      const encoded = toBinary(answerSchema, part);
+      bytes += encoded.length;
+      if (bytes <= answerBytesMax) parts.push(encoded);
+      yield part;
+    }
+    if (bytes <= answerBytesMax) call.metering.keepAnswer(joinParts(parts));
+  }
+
+  #claimOf<Request extends DescMessage>(
+    repeatable: Repeatable<Request, DescMessage>,
+  ): AnswerClaim | undefined {
+    const { call, request, requestSchema } = repeatable;
+    const key = call.idempotencyKey;
+    if (key === undefined) return undefined;
+    if (key === '' || key.length > keyCharactersMax) {
+      throw new ParleyError('invalid_parameter', {
+        message: `\`Idempotency-Key\` must have 1 to ${keyCharactersMax} characters.`,
+        param: 'Idempotency-Key',
+      });
+    }
+    const nowMs = this.#deps.clock.now();
+    return {
+      accountId: call.caller.account.id,
+      operation: call.operation,
+      key,
+      fingerprint: createHash('sha256').update(toBinary(requestSchema, request)).digest('hex'),
+      requestId: call.id,
+      nowMs,
+      forgetBeforeMs: nowMs - keptMs,
+    };
+  }
+
+  /** The kept answer, its record written; undefined where the request is the first under its key. */
+  async #take(claim: AnswerClaim, call: Call): Promise<Uint8Array | undefined> {
+    const outcome = await this.#deps.store.claimAnswer(claim);
+    switch (outcome.kind) {
+      case 'claimed':
+        call.metering.holdClaim(claim);
+        return undefined;
+      case 'kept':
+        call.isReplay = true;
+        await call.metering.replay();
+        return outcome.answer;
+      case 'running':
+        throw new ParleyError('idempotency_conflict', {
+          message: 'The first request under this Idempotency-Key is still running. Try again in a moment.',
+          retryAfterSeconds,
+        });
+      case 'conflict':
+        throw new ParleyError('idempotency_conflict', {
+          message: 'This Idempotency-Key was used for another request. Choose a new key.',
+        });
+    }
+  }
+}
+
+/** Each part behind its length, as four bytes. */
+function joinParts(parts: readonly Uint8Array[]): Uint8Array {
+  return Buffer.concat(
+    parts.flatMap((part) => {
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(part.length);
+      return [length, part];
+    }),
+  );
+}
+
+function splitParts(joined: Uint8Array): Uint8Array[] {
+  const view = new DataView(joined.buffer, joined.byteOffset, joined.byteLength);
+  const parts: Uint8Array[] = [];
+  for (let offset = 0; offset < joined.length; ) {
+    const length = view.getUint32(offset);
+    parts.push(joined.subarray(offset + 4, offset + 4 + length));
+    offset += 4 + length;
+  }
+  return parts;
+}

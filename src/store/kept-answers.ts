@@ -1,0 +1,78 @@
+import type { AnswerClaim, ClaimEnd, ClaimOutcome } from '../core/ports/store.ts';
+import { type Connection, prepare, query } from './database.ts';
+
+/** Answers of requests with an Idempotency-Key. Synchronous: they run inside the store's transactions. */
+export class KeptAnswers {
+  readonly #forget;
+  readonly #insert;
+  readonly #find;
+  readonly #keep;
+  readonly #drop;
+  readonly #dropUnfinished;
+
+  constructor(connection: Connection) {
+    this.#forget = prepare(connection, (p: { beforeMs: bigint }) =>
+      query.deleteFrom('kept_answers').where('created_at_ms', '<', p.beforeMs),
+    );
+    this.#insert = prepare(connection, (p: AnswerClaim) =>
+      query
+        .insertInto('kept_answers')
+        .values({
+          account_id: p.accountId,
+          operation: p.operation,
+          key: p.key,
+          fingerprint: p.fingerprint,
+          request_id: p.requestId,
+          created_at_ms: p.nowMs,
+          answer: null,
+        })
+        .onConflict((conflict) => conflict.doNothing()),
+    );
+    this.#find = prepare(connection, (p: AnswerClaim) =>
+      query
+        .selectFrom('kept_answers')
+        .select(['fingerprint', 'answer'])
+        .where('account_id', '=', p.accountId)
+        .where('operation', '=', p.operation)
+        .where('key', '=', p.key),
+    );
+    this.#keep = prepare(connection, (p: AnswerClaim & { answer: Buffer }) =>
+      query
+        .updateTable('kept_answers')
+        .set({ answer: p.answer })
+        .where('account_id', '=', p.accountId)
+        .where('operation', '=', p.operation)
+        .where('key', '=', p.key)
+        .where('request_id', '=', p.requestId),
+    );
+    this.#drop = prepare(connection, (p: AnswerClaim) =>
+      query
+        .deleteFrom('kept_answers')
+        .where('account_id', '=', p.accountId)
+        .where('operation', '=', p.operation)
+        .where('key', '=', p.key)
+        .where('request_id', '=', p.requestId),
+    );
+    this.#dropUnfinished = prepare(connection, (_: object) =>
+      query.deleteFrom('kept_answers').where('answer', 'is', null),
+    );
+  }
+
+  claim(claim: AnswerClaim): ClaimOutcome {
+    this.#forget.run({ beforeMs: BigInt(claim.forgetBeforeMs) });
+    if (this.#insert.run(claim).changes > 0) return { kind: 'claimed' };
+    const first = this.#find.get(claim);
+    if (first === undefined || first.fingerprint !== claim.fingerprint) return { kind: 'conflict' };
+    return first.answer === null ? { kind: 'running' } : { kind: 'kept', answer: first.answer };
+  }
+
+  end({ claim, answer }: ClaimEnd): void {
+    if (answer === undefined) this.#drop.run(claim);
+    else this.#keep.run({ ...claim, answer: Buffer.from(answer) });
+  }
+
+  /** Frees the keys of requests that a process did not live to answer. */
+  dropUnfinished(): void {
+    this.#dropUnfinished.run({});
+  }
+}
