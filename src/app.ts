@@ -11,6 +11,7 @@ import { type Clock, systemClock } from './core/ports/clock.ts';
 import type { TokenCounter } from './core/ports/engines.ts';
 import type { Log } from './core/ports/log.ts';
 import type { Store } from './core/ports/store.ts';
+import { rpcsOf } from './core/rpcs.ts';
 import type { Services } from './core/services.ts';
 import { SpeechOperations } from './core/speech.ts';
 import { TranscriptionOperations } from './core/transcription.ts';
@@ -18,11 +19,14 @@ import { Unsettled } from './core/unsettled.ts';
 import { createBuiltinEngine } from './engines/builtin/index.ts';
 import type { EngineSet } from './engines/engine-set.ts';
 import { createLog } from './log.ts';
-import { startServer } from './net/server.ts';
+import { type PortHandler, startServer } from './net/server.ts';
 import { restHandler } from './rest/handler.ts';
 import { restRoutes } from './rest/routes.ts';
+import { createConnectHandler } from './rpc/connect.ts';
+import { createGrpcServer } from './rpc/grpc.ts';
+import { openRpcs } from './rpc/open-rpcs.ts';
 import { lockDataDir } from './store/data-lock.ts';
-import { openStore } from './store/sqlite-store.ts';
+import { openStore as openSqliteStore } from './store/sqlite-store.ts';
 import { createTokenCounter } from './tokens/counter.ts';
 
 export interface AppOverrides {
@@ -30,6 +34,8 @@ export interface AppOverrides {
   readonly log?: Log;
   /** Engines by the names that the configuration gives them, in the place of those that it describes. */
   readonly engines?: Readonly<Record<string, EngineSet>>;
+  /** Opens the store of a data folder. Default: SQLite. */
+  readonly openStore?: (dataDir: string) => Promise<Store>;
 }
 
 export interface App {
@@ -48,7 +54,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.log.level);
   const lock = lockDataDir(config.dataDir);
-  const store = await openStore(config.dataDir);
+  const store = await (overrides.openStore ?? openSqliteStore)(config.dataDir);
   const interrupted = await store.recover(clock.now());
   if (interrupted > 0) log.warn({ interrupted }, 'released what an earlier run had left open');
   const unsettled = new Unsettled(store, log);
@@ -56,8 +62,8 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const engines = openEngines(config, { clock, tokens }, overrides.engines);
   const models = config.models.map((model) => toCatalogModel(model, engines));
   const services = createServices(config, { store, clock, tokens, catalog: new Catalog(models) });
-  const routes = restRoutes(services, new Gate({ store, clock, log, unsettled }), config.limits);
-  const handle = restHandler(routes, { clock, log, requestMsMax: config.server.requestMsMax });
+  const gate = new Gate({ store, clock, log, unsettled });
+  const { handle, http2, health } = openEdges(config, services, { gate, clock, log });
   const closeParts = async () => {
     await Promise.all([...engines.values()].map((engine) => engine.close()));
     await tokens.close();
@@ -67,13 +73,14 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   };
   try {
     const { host, port, drainMs } = config.server;
-    const server = await startServer({ host, port, limits: config.server, handle });
+    const server = await startServer({ host, port, limits: config.server, handle, http2 });
     return {
       baseUrl: server.origin + basePath,
       services,
       store,
       unavailable: models.flatMap(whyUnavailable),
       close: async () => {
+        health.drain();
         await server.close(drainMs);
         await closeParts();
       },
@@ -82,6 +89,29 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     await closeParts();
     throw error;
   }
+}
+
+/** The wires: REST, and the RPCs over gRPC, Connect and gRPC-Web. */
+function openEdges(
+  { server, limits }: Config,
+  services: Services,
+  shared: { gate: Gate; clock: Clock; log: Log },
+) {
+  const { requestMsMax } = server;
+  const routes = restRoutes(services, shared.gate, limits);
+  const rest = restHandler(routes, { ...shared, requestMsMax });
+  const own = rpcsOf(services);
+  const { rpcs: open, health } = openRpcs(own);
+  const rpcs = [...own, ...open];
+  const rpcLimits = { ...server, messageBytesMax: limits.rpcMessageBytesMax };
+  const connect = createConnectHandler(rpcs, rpcLimits, { ...shared, requestMsMax });
+  const { http2 } = createGrpcServer(rpcs, rpcLimits, { ...shared, requestMsMax });
+  const paths = new Set(rpcs.map(({ method }) => `/${method.parent.typeName}/${method.name}`));
+  const handle: PortHandler = (request, response) => {
+    if (paths.has(request.url ?? '')) connect(request, response);
+    else rest(request, response);
+  };
+  return { handle, http2, health };
 }
 
 interface ServiceDeps {

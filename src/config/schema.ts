@@ -46,6 +46,18 @@ const server = group({
   headerBytesMax: wholeNumber(1024, mebibyte)
     .default(16_384)
     .describe('Bytes that the headers of a request may have together.'),
+  streamsPerConnectionMax: wholeNumber(1, 10_000)
+    .default(100)
+    .describe('Requests that may run at once on one HTTP/2 connection.'),
+  idleMs: wholeNumber(1000, 24 * hour)
+    .default(60_000)
+    .describe('Milliseconds that an HTTP/2 connection stays open without a request.'),
+  pingEveryMs: wholeNumber(1000, 24 * hour)
+    .default(30_000)
+    .describe('Milliseconds between the pings that find out whether an HTTP/2 client is still there.'),
+  pingTimeoutMs: wholeNumber(100, hour)
+    .default(10_000)
+    .describe('Milliseconds that an HTTP/2 client may take to answer a ping.'),
 })
   .prefault({})
   .describe('The one port, and how long clients may take.');
@@ -60,6 +72,9 @@ const limits = group({
     .describe(
       'Bytes that the body of a chat request may have, images included. A larger one is answered with 413.',
     ),
+  rpcMessageBytesMax: wholeNumber(4_200_000, 512 * mebibyte)
+    .default(20 * mebibyte)
+    .describe('Bytes that a message of gRPC, Connect or gRPC-Web may have after it is unpacked.'),
 })
   .prefault({})
   .describe(

@@ -14,13 +14,21 @@ import {
 } from '../../gen/parley/account/v1/account_pb.ts';
 import type { Call } from './call.ts';
 import { entitlementAt } from './entitlement.ts';
+import { ParleyError } from './errors.ts';
 import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from './fair-use.ts';
 import type { AccountId } from './ids.ts';
 import { metered } from './metering.ts';
 import { formatCredits } from './money.ts';
 import { nextPage, readPage } from './paging.ts';
 import type { Clock } from './ports/clock.ts';
-import type { Account, RecordFilter, Store, UsageRecord } from './ports/store.ts';
+import {
+  type Account,
+  operations,
+  type RecordFilter,
+  recordStates,
+  type Store,
+  type UsageRecord,
+} from './ports/store.ts';
 
 export interface AccountDeps {
   readonly store: Store;
@@ -62,11 +70,15 @@ type RecordFilterRequest = Pick<
   'startTime' | 'endTime' | 'operation' | 'model' | 'state'
 >;
 
+/** @throws `invalid_parameter` for an operation or state that there is not, and for a blank model */
 export function readRecordFilter(
   request: RecordFilterRequest,
   accountId: AccountId | undefined,
 ): RecordFilter {
   const { startTime, endTime, operation, model, state } = request;
+  checkOneOf('operation', operation, operations);
+  checkOneOf('state', state, recordStates);
+  if (model?.trim() === '') throw invalid('model', '`model` is blank. Send an id, or leave it out.');
   return {
     accountId,
     fromMs: startTime && timestampMs(startTime),
@@ -75,6 +87,15 @@ export function readRecordFilter(
     model,
     state,
   };
+}
+
+function checkOneOf(param: string, value: string | undefined, known: readonly string[]): void {
+  if (value === undefined || known.includes(value)) return;
+  throw invalid(param, `\`${param}\` must be one of ${known.join(', ')}.`);
+}
+
+function invalid(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_parameter', { message, param });
 }
 
 /** An account as its holder and its operator see it. */

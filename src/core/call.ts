@@ -24,6 +24,8 @@ export interface Call {
   requestBytes: number;
   /** The `Idempotency-Key` header as it came. */
   readonly idempotencyKey: string | undefined;
+  /** The form of the answer that the edge was asked for, where it has several: part of what a repetition must repeat. */
+  answerForm: string | undefined;
   /** Set where the answer is that of an earlier request under the same key. */
   isReplay: boolean;
   /** The request's record and what it has set aside. */

@@ -1,4 +1,4 @@
-import type { ChatCompletionParams } from '../../gen/parley/chat/v1/chat_pb.ts';
+import type { ChatCompletion, ChatCompletionParams } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { Catalog, ChatModel } from './catalog.ts';
 import { ParleyError } from './errors.ts';
 
@@ -24,6 +24,12 @@ export function checkChatParams(params: ChatCompletionParams, catalog: Catalog):
   checkCount('max_completion_tokens', params.maxCompletionTokens, 1, Number.MAX_SAFE_INTEGER);
   checkCount('n', params.n, 1, choicesMax);
   return model;
+}
+
+/** @throws `upstream_error` where there is no answer, or one without a finish reason: a truncation, not a success */
+export function checkWhole({ choices }: ChatCompletion): void {
+  if (choices.length > 0 && choices.every(({ finishReason }) => finishReason)) return;
+  throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
 }
 
 function checkMessages({ messages, other }: ChatCompletionParams): void {

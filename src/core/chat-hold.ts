@@ -37,6 +37,8 @@ export async function planHold(facts: HoldFacts, available: NanoCredits): Promis
   const byBytes = promptBound(facts, facts.requestBytes);
   const amountOf = (promptTokens: number, tokens: number) =>
     cost(model.price, { promptTokens, completionTokens: tokens * choices });
+  // Where not even the shortest request is covered, a long prompt need not be counted.
+  if (amountOf(1, 1) > available) throw new ParleyError('insufficient_credits');
   const whole = amountOf(byBytes, outputTokens);
   if (whole <= available) return { amount: whole, outputLimit: undefined };
   const promptTokens = Math.min(byBytes, promptBound(facts, withMargin(await facts.countPrompt(), params)));

@@ -3,17 +3,20 @@ import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type {
   ChatCompletion,
   ChatCompletionChunk,
+  ChatCompletionParams,
   ChatDelta,
   ChatMessage,
+  Tool,
   ToolCall,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 
 /** Where models put their reasoning; its tokens are output tokens. */
 const reasoningMembers = ['reasoning_content', 'reasoning'];
 
-/** All text of a conversation, a line a message. */
-export function promptText(messages: readonly ChatMessage[]): string {
-  return messages.map((message) => `${message.role ?? ''}\n${messageText(message)}`).join('\n');
+/** All text of a conversation, a line a message, and of the tools that are offered with it. */
+export function promptText({ messages, tools }: ChatCompletionParams): string {
+  const spoken = messages.map((message) => `${message.role ?? ''}\n${messageText(message)}`);
+  return [...spoken, ...tools.map(definitionText)].join('\n');
 }
 
 export function completionText({ choices }: ChatCompletion): string {
@@ -34,6 +37,11 @@ function messageText({ content, refusal, toolCalls, other }: ChatMessage): strin
 
 function deltaText({ content, refusal, toolCalls, other }: ChatDelta): string {
   return (content ?? '') + (refusal ?? '') + toolText(toolCalls) + reasoningText(other);
+}
+
+function definitionText({ function: definition }: Tool): string {
+  const { name = '', description = '', parameters = {} } = definition ?? {};
+  return `${name}\n${description}\n${JSON.stringify(parameters)}`;
 }
 
 function toolText(calls: readonly ToolCall[]): string {

@@ -4,7 +4,6 @@ import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
   type CreateChatCompletionRequest,
-  CreateChatCompletionRequestSchema,
   type CreateChatCompletionResponse,
   CreateChatCompletionResponseSchema,
   type StreamChatCompletionRequest,
@@ -15,7 +14,7 @@ import {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from './call.ts';
 import type { Catalog, ChatModel } from './catalog.ts';
-import { checkChatParams } from './chat-checks.ts';
+import { checkChatParams, checkWhole } from './chat-checks.ts';
 import { planHold } from './chat-hold.ts';
 import { chunkText, completionText, promptText } from './chat-text.ts';
 import { ParleyError } from './errors.ts';
@@ -25,6 +24,7 @@ import { cost, nanoCredits } from './money.ts';
 import type { TokenCounter } from './ports/engines.ts';
 import type { Store, TokenUsage } from './ports/store.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
+import { readReport } from './token-report.ts';
 
 /** How often a hold is planned anew while other requests of the account take its credits. */
 const holdAttemptsMax = 5;
@@ -54,12 +54,10 @@ export class ChatOperations {
     request: CreateChatCompletionRequest,
     call: Call,
   ): Promise<CreateChatCompletionResponse> {
-    const schemas = {
-      requestSchema: CreateChatCompletionRequestSchema,
-      answerSchema: CreateChatCompletionResponseSchema,
-    };
+    noteModel(request.params, call);
+    const repeatable = { answerSchema: CreateChatCompletionResponseSchema, request, call };
     return metered(call.metering, call.signal, () =>
-      this.#deps.idempotency.run({ ...schemas, request, call }, () => this.#complete(request, call)),
+      this.#deps.idempotency.run(repeatable, () => this.#complete(request, call)),
     );
   }
 
@@ -67,14 +65,16 @@ export class ChatOperations {
     request: StreamChatCompletionRequest,
     call: Call,
   ): AsyncGenerator<StreamChatCompletionResponse> {
+    noteModel(request.params, call);
     return meteredParts(call.metering, call.signal, this.#stream(request, call), isOutput);
   }
 
   async #complete(request: CreateChatCompletionRequest, call: Call): Promise<CreateChatCompletionResponse> {
     const job = await this.#admit(request.params, call);
     const completion = await job.model.engine.complete(job.params, call.signal);
+    checkWhole(completion);
     completion.model = job.model.id;
-    completion.usage = await this.#meter(job, completion.usage, () => completionText(completion));
+    completion.usage = await this.#meter(job, completion.usage, completionText(completion));
     return create(CreateChatCompletionResponseSchema, { completion });
   }
 
@@ -90,20 +90,20 @@ export class ChatOperations {
         for (const ready of answer.take(chunk)) yield toResponse(ready);
       }
       const last = answer.finish();
-      const usage = await this.#meter(job, answer.usage, () => answer.text);
+      const usage = await this.#meter(job, answer.usage, answer.text);
       await call.metering.settle();
       for (const chunk of withUsage(last, usage, job.params.streamOptions?.includeUsage === true)) {
         yield toResponse(chunk);
       }
     } finally {
-      if (!call.metering.hasEnded && answer.text !== '') {
-        await this.#meter(job, answer.usage, () => answer.text);
+      // A report from before the end is of a part only: what was produced until now is counted here.
+      if (call.metering.used.tokens === undefined && answer.text !== '') {
+        await this.#meter(job, undefined, answer.text);
       }
     }
   }
 
   async #admit(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
-    if (params.model) call.metering.note({ model: params.model });
     const model = checkChatParams(params, this.#deps.catalog);
     const countPrompt = () => this.#deps.tokens.count(toJsonString(ChatCompletionParamsSchema, params));
     const facts = { model, params, requestBytes: call.requestBytes, countPrompt };
@@ -122,21 +122,20 @@ export class ChatOperations {
   }
 
   /** Notes what the answer used, as the model reports it or else as it is counted here, for its record and its usage block. */
-  async #meter(
-    { model, params, call }: ChatJob,
-    reported: Usage | undefined,
-    text: () => string,
-  ): Promise<Usage> {
-    const tokens = readReport(reported) ?? (await this.#count(params, text()));
+  async #meter({ model, params, call }: ChatJob, usage: Usage | undefined, text: string): Promise<Usage> {
+    const reported = readReport(usage, text);
+    const tokens = reported ?? (await this.#count(params, text));
     call.metering.used.tokens = tokens;
     call.metering.used.cost = cost(model.price, tokens);
     const { promptTokens, completionTokens, totalTokens } = tokens;
-    return create(UsageSchema, { ...reported, promptTokens, completionTokens, totalTokens });
+    // Details of a report that cannot be true are not passed on either.
+    const details = reported && usage;
+    return create(UsageSchema, { ...details, promptTokens, completionTokens, totalTokens });
   }
 
   async #count(params: ChatCompletionParams, answer: string): Promise<TokenUsage> {
     const [promptTokens, completionTokens] = await Promise.all([
-      this.#deps.tokens.count(promptText(params.messages)),
+      this.#deps.tokens.count(promptText(params)),
       this.#deps.tokens.count(answer),
     ]);
     return {
@@ -148,21 +147,16 @@ export class ChatOperations {
   }
 }
 
+/** What was asked for is recorded whatever becomes of it. */
+function noteModel(params: ChatCompletionParams | undefined, { metering }: Call): void {
+  if (params?.model) metering.note({ model: params.model });
+}
+
 /** Tells the model the limit under the name that the client used. */
 function limitOutput(params: ChatCompletionParams, limit: number | undefined): void {
   if (limit === undefined) return;
   if (params.maxCompletionTokens !== undefined) params.maxCompletionTokens = limit;
   if (params.maxTokens !== undefined || params.maxCompletionTokens === undefined) params.maxTokens = limit;
-}
-
-/** A report that cannot be true, with a negative count, counts as none. */
-function readReport(usage: Usage | undefined): TokenUsage | undefined {
-  if (usage === undefined) return undefined;
-  const { promptTokens, totalTokens } = usage;
-  const completionTokens = Math.max(usage.completionTokens, totalTokens - promptTokens);
-  if (promptTokens < 0 || usage.completionTokens < 0 || promptTokens + completionTokens === 0)
-    return undefined;
-  return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens, source: 'reported' };
 }
 
 function isOutput({ chunk }: StreamChatCompletionResponse): boolean {

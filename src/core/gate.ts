@@ -61,7 +61,8 @@ export class Gate {
       await metering.fail(error);
       throw error;
     }
-    return { ...known, caller, startedAtMs, metering, requestBytes: 0, isReplay: false };
+    const unread = { requestBytes: 0, answerForm: undefined, isReplay: false };
+    return { ...known, caller, startedAtMs, metering, ...unread };
   }
 
   /** @throws `invalid_api_key`; `insufficient_scope` for an account's key */

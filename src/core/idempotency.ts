@@ -2,10 +2,10 @@
  * `Idempotency-Key`: the first good answer under a key is kept and given again, free of charge, to whoever repeats the
  * request. A failure frees the key.
  */
-import { createHash } from 'node:crypto';
-import { type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { type DescMessage, fromBinary, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Call } from './call.ts';
 import { ParleyError } from './errors.ts';
+import { fingerprintOf } from './fingerprint.ts';
 import type { Clock } from './ports/clock.ts';
 import type { AnswerClaim, Store } from './ports/store.ts';
 
@@ -22,10 +22,9 @@ export interface IdempotencyDeps {
 }
 
 /** A request under a key, and how its answer is kept. */
-export interface Repeatable<Request extends DescMessage, Answer extends DescMessage> {
-  readonly requestSchema: Request;
+export interface Repeatable<Answer extends DescMessage> {
   readonly answerSchema: Answer;
-  readonly request: MessageShape<Request>;
+  readonly request: Message;
   readonly call: Call;
 }
 
@@ -42,8 +41,8 @@ export class Idempotency {
    * @throws `invalid_parameter` for a key of the wrong length; `idempotency_conflict` where the key belongs to another
    *   request, or its first request still runs
    */
-  async run<Request extends DescMessage, Answer extends DescMessage>(
-    repeatable: Repeatable<Request, Answer>,
+  async run<Answer extends DescMessage>(
+    repeatable: Repeatable<Answer>,
     run: () => Promise<MessageShape<Answer>>,
   ): Promise<MessageShape<Answer>> {
     const claim = this.#claimOf(repeatable);
@@ -58,8 +57,8 @@ export class Idempotency {
   }
 
   /** The same for an answer in parts: they leave as they come, and together they are what is kept. */
-  async *runParts<Request extends DescMessage, Answer extends DescMessage>(
-    repeatable: Repeatable<Request, Answer>,
+  async *runParts<Answer extends DescMessage>(
+    repeatable: Repeatable<Answer>,
     run: () => AsyncIterable<MessageShape<Answer>>,
   ): AsyncGenerator<MessageShape<Answer>> {
     const claim = this.#claimOf(repeatable);
@@ -78,10 +77,7 @@ export class Idempotency {
     if (bytes <= answerBytesMax) call.metering.keepAnswer(joinParts(parts));
   }
 
-  #claimOf<Request extends DescMessage>(
-    repeatable: Repeatable<Request, DescMessage>,
-  ): AnswerClaim | undefined {
-    const { call, request, requestSchema } = repeatable;
+  #claimOf({ call, request }: Repeatable<DescMessage>): AnswerClaim | undefined {
     const key = call.idempotencyKey;
     if (key === undefined) return undefined;
     if (key === '' || key.length > keyCharactersMax) {
@@ -95,7 +91,7 @@ export class Idempotency {
       accountId: call.caller.account.id,
       operation: call.operation,
       key,
-      fingerprint: createHash('sha256').update(toBinary(requestSchema, request)).digest('hex'),
+      fingerprint: fingerprintOf([request, call.answerForm]),
       requestId: call.id,
       nowMs,
       forgetBeforeMs: nowMs - keptMs,

@@ -128,7 +128,6 @@ export class Metering {
 
   /** Ends the request well: what it used is spent. Durable when it resolves; where it rejects, nothing was spent. */
   async settle(): Promise<void> {
-    this.markOutput();
     const end = this.#recordEnd({ state: 'ok', httpStatus: 200, code: undefined }, true);
     await this.#end(end, this.#claim && { claim: this.#claim, answer: this.#answer });
   }
@@ -149,20 +148,20 @@ export class Metering {
       { state, httpStatus: error.httpStatus, code: error.code },
       cancelled && this.hasOutput,
     );
-    const wasAdmitted = this.#state === 'admitted';
+    const start = this.#state === 'admitted' ? undefined : this.#start;
     const claim = this.#claim && { claim: this.#claim, answer: undefined };
     try {
       await this.#end(end, claim);
     } catch (reason) {
       this.#state = 'ended';
-      if (wasAdmitted) this.#deps.unsettled.add({ id: this.id, end, claim }, reason);
-      else this.#deps.log.error({ requestId: this.id, err: reason }, 'a refusal could not be recorded');
+      // A request that has set something aside, or has taken a key, must give it back.
+      if (start === undefined || claim) this.#deps.unsettled.add({ id: this.id, start, end, claim }, reason);
+      else this.#deps.log.error({ requestId: this.id, err: reason }, 'a request could not be recorded');
     }
   }
 
   /** Ends the request as the repetition of an earlier one, whose answer it gets again free of charge. */
   async replay(): Promise<void> {
-    this.markOutput();
     await this.#end(this.#recordEnd({ state: 'replayed', httpStatus: 200, code: undefined }, false));
   }
 
@@ -181,10 +180,13 @@ export class Metering {
 
   #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
     const { startedAtMs } = this.#start;
+    const nowMs = this.#deps.clock.now();
+    // A plain answer leaves whole, right after this.
+    const firstOutputAtMs = this.#firstOutputAtMs ?? (outcome.code === undefined ? nowMs : undefined);
     return {
       ...outcome,
-      firstOutputMs: this.#firstOutputAtMs === undefined ? undefined : this.#firstOutputAtMs - startedAtMs,
-      durationMs: this.#deps.clock.now() - startedAtMs,
+      firstOutputMs: firstOutputAtMs && firstOutputAtMs - startedAtMs,
+      durationMs: nowMs - startedAtMs,
       audioMsIn: this.used.audioMsIn,
       audioMsOut: this.used.audioMsOut,
       tokens: this.used.tokens,

@@ -4,7 +4,10 @@ import type { Page, PageRequest } from './ports/store.ts';
 export const pageSizeDefault = 100;
 export const pageSizeMax = 1_000;
 
-/** @throws `invalid_parameter` for a size out of 1 to 1,000 */
+/** A token is the id of a page's last item. */
+const tokenPattern = /^[a-z]{3}_[0-9a-f]{32}$/;
+
+/** @throws `invalid_parameter` for a size out of 1 to 1,000, and for what was never a page's token */
 export function readPage(request: {
   readonly pageSize?: number | undefined;
   readonly pageToken?: string | undefined;
@@ -16,7 +19,15 @@ export function readPage(request: {
       param: 'page_size',
     });
   }
-  return { size, after: request.pageToken };
+  const after = request.pageToken;
+  if (after !== undefined && !tokenPattern.test(after)) {
+    throw new ParleyError('invalid_parameter', {
+      message:
+        '`page_token` is not one that a page gave. Send its `next_page_token`, or none for the first page.',
+      param: 'page_token',
+    });
+  }
+  return { size, after };
 }
 
 /** The token that asks for the page after this one; no member on the last. */

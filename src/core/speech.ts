@@ -1,7 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import {
   type SynthesizeSpeechRequest,
-  SynthesizeSpeechRequestSchema,
   type SynthesizeSpeechResponse,
   SynthesizeSpeechResponseSchema,
 } from '../../gen/parley/speech/v1/speech_pb.ts';
@@ -44,17 +43,14 @@ export class SpeechOperations {
   }
 
   synthesizeSpeech(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
-    const schemas = {
-      requestSchema: SynthesizeSpeechRequestSchema,
-      answerSchema: SynthesizeSpeechResponseSchema,
-    };
-    const parts = this.#idempotency.runParts({ ...schemas, request, call }, () => this.#speak(request, call));
+    if (request.model) call.metering.note({ model: request.model });
+    const repeatable = { answerSchema: SynthesizeSpeechResponseSchema, request, call };
+    const parts = this.#idempotency.runParts(repeatable, () => this.#speak(request, call));
     return meteredParts(call.metering, call.signal, parts);
   }
 
   async *#speak(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
     const { metering, caller, signal } = call;
-    if (request.model) metering.note({ model: request.model });
     const job = this.#check(request);
     await metering.admit({
       model: job.model.id,
@@ -74,6 +70,9 @@ export class SpeechOperations {
       }
     }
     metering.used.audioMsOut = output.durationMs();
+    if (contentType !== undefined) {
+      throw new ParleyError('upstream_error', { cause: new Error('the engine gave no audio') });
+    }
   }
 
   /** In the order of the contract's table 7.1. */

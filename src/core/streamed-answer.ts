@@ -8,13 +8,14 @@ import { chunkText } from './chat-text.ts';
 import { ParleyError } from './errors.ts';
 
 /**
- * An answer as its chunks come in. Chunks leave as they arrive, but for the last with a finish reason: it waits until
- * the answer's usage is known and settled.
+ * An answer as its chunks come in. Chunks leave as they arrive, but for the last, with which every choice has its finish
+ * reason: it waits until the answer's usage is known and settled.
  */
 export class StreamedAnswer {
   #pieces: string[] = [];
   #held: ChatCompletionChunk | undefined;
-  readonly #unfinished = new Set<number>();
+  /** Of each choice that has begun, whether it has its finish reason. */
+  readonly #finished = new Map<number, boolean>();
   usage: Usage | undefined;
 
   get text(): string {
@@ -24,21 +25,26 @@ export class StreamedAnswer {
   *take(chunk: ChatCompletionChunk): Generator<ChatCompletionChunk> {
     this.usage = chunk.usage ?? this.usage;
     delete chunk.usage;
-    if (chunk.choices.length === 0) return;
     const text = chunkText(chunk);
+    // Some models send their usage with an empty choice that has ended before.
+    if (text === '' && chunk.choices.every(({ index }) => this.#finished.get(index))) return;
     if (text !== '') this.#pieces.push(text);
-    for (const { index } of chunk.choices) this.#unfinished.add(index);
-    const finished = chunk.choices.filter(({ finishReason }) => finishReason !== undefined);
-    for (const { index } of finished) this.#unfinished.delete(index);
+    for (const { index, finishReason } of chunk.choices) {
+      this.#finished.set(index, this.#finished.get(index) === true || Boolean(finishReason));
+    }
     if (this.#held) yield this.#held;
-    this.#held = finished.length > 0 ? chunk : undefined;
+    this.#held = this.#isFinished ? chunk : undefined;
     if (this.#held === undefined) yield chunk;
   }
 
   /** The last chunk. @throws `upstream_error` where a choice never got its finish reason: a truncation, not a success. */
   finish(): ChatCompletionChunk {
-    if (this.#held === undefined || this.#unfinished.size > 0) throw new ParleyError('upstream_error');
-    return this.#held;
+    if (this.#held !== undefined) return this.#held;
+    throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
+  }
+
+  get #isFinished(): boolean {
+    return [...this.#finished.values()].every(Boolean);
   }
 }
 

@@ -13,6 +13,9 @@ import {
   TranscriptSegmentSchema,
   type TranscriptWord,
   TranscriptWordSchema,
+  type UploadTranscriptionRequest,
+  type UploadTranscriptionResponse,
+  UploadTranscriptionResponseSchema,
 } from '../../gen/parley/audio/v1/transcription_pb.ts';
 import type { Call } from './call.ts';
 import type { Catalog, TranscriptionModel } from './catalog.ts';
@@ -45,12 +48,11 @@ export class TranscriptionOperations {
   }
 
   createTranscription(request: CreateTranscriptionRequest, call: Call): Promise<CreateTranscriptionResponse> {
-    const schemas = {
-      requestSchema: CreateTranscriptionRequestSchema,
-      answerSchema: CreateTranscriptionResponseSchema,
-    };
+    const model = this.#catalog.transcriptionModel();
+    if (model) call.metering.note({ model: model.id });
+    const repeatable = { answerSchema: CreateTranscriptionResponseSchema, request, call };
     return metered(call.metering, call.signal, () =>
-      this.#idempotency.run({ ...schemas, request, call }, () => this.#transcribeWhole(request, call)),
+      this.#idempotency.run(repeatable, () => this.#transcribeWhole(request, call)),
     );
   }
 
@@ -60,6 +62,17 @@ export class TranscriptionOperations {
   ): AsyncGenerator<StreamTranscriptionResponse> {
     const transcription = request.transcription ?? create(CreateTranscriptionRequestSchema);
     return meteredParts(call.metering, call.signal, this.#transcribe(transcription, call));
+  }
+
+  uploadTranscription(
+    requests: AsyncIterable<UploadTranscriptionRequest>,
+    call: Call,
+  ): Promise<UploadTranscriptionResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const request = await collectUpload(requests);
+      const { transcript } = await this.#transcribeWhole(request, call);
+      return create(UploadTranscriptionResponseSchema, { ...(transcript && { transcript }) });
+    });
   }
 
   async #transcribeWhole(
@@ -94,7 +107,9 @@ export class TranscriptionOperations {
       await this.#account(event, call);
       const part = collect(event, transcript, withWords);
       if (part !== undefined) yield part;
+      if (event.kind === 'done') return;
     }
+    throw new ParleyError('upstream_error', { cause: new Error('the engine ended before the transcript') });
   }
 
   #activeModel(): TranscriptionModel {
@@ -141,6 +156,24 @@ export function tooLarge(): ParleyError {
   return new ParleyError('payload_too_large', {
     message: `The request is larger than 4 MB (${transcriptionBytesMax} bytes). Send a shorter or more compressed recording.`,
   });
+}
+
+/** Puts the chunks of an upload together, at most 4 MB of them. */
+async function collectUpload(
+  requests: AsyncIterable<UploadTranscriptionRequest>,
+): Promise<CreateTranscriptionRequest> {
+  const request = create(CreateTranscriptionRequestSchema);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const { part } of requests) {
+    if (part.case === 'transcription') Object.assign(request, part.value);
+    if (part.case !== 'chunk') continue;
+    bytes += part.value.length;
+    if (bytes > transcriptionBytesMax) throw tooLarge();
+    chunks.push(part.value);
+  }
+  if (chunks.length > 0) request.file = Buffer.concat(chunks);
+  return request;
 }
 
 function checkGranularities(wanted: readonly string[]): readonly string[] {

@@ -1,11 +1,13 @@
 import type { RequestId } from './ids.ts';
 import type { Log } from './ports/log.ts';
-import type { ClaimEnd, RecordEnd, Store } from './ports/store.ts';
+import type { ClaimEnd, RecordEnd, RecordStart, Store } from './ports/store.ts';
 
 const retryMs = 1_000;
 
 interface UnsettledEnd {
   readonly id: RequestId;
+  /** Set where the request was never admitted: its record is still to be written, not only its end. */
+  readonly start: RecordStart | undefined;
   readonly end: RecordEnd;
   readonly claim: ClaimEnd | undefined;
 }
@@ -19,6 +21,7 @@ export class Unsettled {
   readonly #log: Log;
   readonly #ends = new Set<UnsettledEnd>();
   #timer: NodeJS.Timeout | undefined;
+  #closed = false;
 
   constructor(store: Store, log: Log) {
     this.#store = store;
@@ -34,7 +37,9 @@ export class Unsettled {
     this.#schedule();
   }
 
+  /** What is still unwritten is released at the next start, with all that a process leaves open. */
   close(): void {
+    this.#closed = true;
     clearTimeout(this.#timer);
   }
 
@@ -45,14 +50,21 @@ export class Unsettled {
   async #retry(): Promise<void> {
     for (const unsettled of this.#ends) {
       try {
-        await this.#store.finish(unsettled.id, unsettled.end, unsettled.claim);
+        await this.#write(unsettled);
         this.#ends.delete(unsettled);
+        this.#log.info({ requestId: unsettled.id }, 'the end of a request is written now');
       } catch {
-        // Said once, when it was added; the next round tries again.
+        // Said once, when it was added. The next round begins with another, in case this one can never be written.
+        this.#ends.delete(unsettled);
+        this.#ends.add(unsettled);
         break;
       }
     }
     this.#timer = undefined;
-    if (this.#ends.size > 0) this.#schedule();
+    if (this.#ends.size > 0 && !this.#closed) this.#schedule();
+  }
+
+  #write({ id, start, end, claim }: UnsettledEnd): Promise<void> {
+    return start === undefined ? this.#store.finish(id, end, claim) : this.#store.record(start, end, claim);
   }
 }

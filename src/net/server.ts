@@ -1,5 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Http2Server, Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import { Http2Sessions } from './http2-sessions.ts';
+import { shareHttp2 } from './http2-sharing.ts';
+import { sniff } from './sniff.ts';
 
 export interface ServerLimits {
   readonly connectionsMax: number;
@@ -14,8 +18,16 @@ export interface ServerOptions {
   /** 0 takes any free port. */
   readonly port: number;
   readonly limits: ServerLimits;
-  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Answers what is not gRPC, over HTTP/1.1 and HTTP/2 alike. */
+  readonly handle: PortHandler;
+  /** The HTTP/2 server of gRPC, which listens nowhere; it is handed the sockets that speak HTTP/2. */
+  readonly http2: Http2Server;
 }
+
+export type PortHandler = (
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+) => void;
 
 export interface RunningServer {
   /** `http://127.0.0.1:8080`, with the port that was taken. */
@@ -30,7 +42,13 @@ const headersMax = 100;
 const idleCheckMs = 20;
 
 /** Listens. Rejects where the address cannot be had. */
-export async function startServer({ host, port, limits, handle }: ServerOptions): Promise<RunningServer> {
+export async function startServer({
+  host,
+  port,
+  limits,
+  handle,
+  http2,
+}: ServerOptions): Promise<RunningServer> {
   const server = createServer(
     {
       headersTimeout: limits.headersMsMax,
@@ -46,12 +64,34 @@ export async function startServer({ host, port, limits, handle }: ServerOptions)
   // The handler itself says when the body may come: a refused request is spared sending it.
   server.on('checkContinue', handle);
   server.on('clientError', refuseBadRequest);
+  shareHttp2(http2, handle);
+  const sessions = new Http2Sessions(http2);
+  sniffConnections(server, http2, limits.headersMsMax);
   await listen(server, host, port);
   const address = server.address() as AddressInfo;
   return {
     origin: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
-    close: (drainMs) => close(server, drainMs),
+    close: async (drainMs) => {
+      await Promise.all([close(server, drainMs), sessions.close(drainMs)]);
+    },
   };
+}
+
+/**
+ * Puts a look at the first bytes before the HTTP/1 server's own listener. The HTTP/1 server must be the one that listens:
+ * Node watches its slow clients only then.
+ */
+function sniffConnections(server: Server, http2: Http2Server, firstByteMsMax: number): void {
+  const toHttp1 = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    sniff(socket, firstByteMsMax, {
+      http1: () => {
+        for (const listener of toHttp1) listener.call(server, socket);
+      },
+      http2: () => http2.emit('connection', socket),
+    });
+  });
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

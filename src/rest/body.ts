@@ -17,6 +17,7 @@ export async function* boundedBody(
   let bytes = 0;
   // Leaving the loop must not destroy the request: the answer has to go out on its socket.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    exchange.signal.throwIfAborted();
     const part = chunk as Buffer;
     bytes += part.length;
     if (bytes > bytesMax) throw tooLarge();

@@ -53,9 +53,10 @@ async function streamAnswer(
       await exchange.write(sseEvent(chunkCodec.encode(chunk)));
     }
   } catch (error) {
-    if (!hasBegun || exchange.signal.aborted) throw error;
+    const failure = toParleyError(error);
+    if (!hasBegun || failure.code === 'request_cancelled') throw error;
     // The status has gone out already: clients look for an `error` member, and for the missing [DONE].
-    await exchange.write(sseEvent(errorBody(toParleyError(error))));
+    await exchange.write(sseEvent(errorBody(failure)));
     exchange.end();
     return;
   }

@@ -11,8 +11,8 @@ export interface ErrorBody {
 }
 
 export function errorBody(error: ParleyError): ErrorBody {
-  const { message, code, httpStatus } = error;
-  return { error: { message, type: errorType(httpStatus), param: error.param ?? null, code } };
+  const { message, code } = error;
+  return { error: { message, type: errorType(error), param: error.param ?? null, code } };
 }
 
 /** Headers that tell a client whether and when to try again. */
@@ -22,13 +22,14 @@ export function errorHeaders(error: ParleyError): Record<string, string> {
       'retry-after': String(Math.ceil(error.retryAfterSeconds)),
     }),
     ...(error.httpStatus === 402 && { 'x-should-retry': 'false' }),
-    ...(error.httpStatus === 401 && { 'www-authenticate': 'Bearer' }),
+    ...(error.code === 'invalid_api_key' && { 'www-authenticate': 'Bearer' }),
   };
 }
 
-/** The coarse `type` beside the code, in the words that hosted APIs use. */
-function errorType(status: number): string {
-  switch (status) {
+/** The coarse `type` beside the code, in the words that hosted APIs use. An upstream's 401 or 402 must not read as ours. */
+function errorType({ code, httpStatus }: ParleyError): string {
+  if (code === 'upstream_error') return 'server_error';
+  switch (httpStatus) {
     case 401:
       return 'authentication_error';
     case 402:
@@ -38,6 +39,6 @@ function errorType(status: number): string {
     case 429:
       return 'rate_limit_error';
     default:
-      return status >= 500 ? 'server_error' : 'invalid_request_error';
+      return httpStatus >= 500 ? 'server_error' : 'invalid_request_error';
   }
 }

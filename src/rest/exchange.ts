@@ -1,4 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { constants, type Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { Readable, Writable } from 'node:stream';
 import { ParleyError, toParleyError } from '../core/errors.ts';
 import type { RequestId } from '../core/ids.ts';
 import { errorBody, errorHeaders } from './error-body.ts';
@@ -7,6 +9,23 @@ import { errorBody, errorHeaders } from './error-body.ts';
 const stallMsMax = 30_000;
 /** How long the rest of a refused body is read away, so that its client comes to read the answer. */
 const drainMsMax = 5_000;
+
+/** What a request of HTTP/1.1 and one of HTTP/2 have in common. */
+export interface HttpRequest extends Readable {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** Whether all of it has come. */
+  readonly complete: boolean;
+}
+
+/** The same of a response. */
+interface HttpResponse extends Writable {
+  readonly headersSent: boolean;
+  setHeader(name: string, value: string): unknown;
+  writeHead(status: number, headers: Record<string, string | number>): unknown;
+  writeContinue(): void;
+}
 
 export interface ExchangeOptions {
   readonly id: RequestId;
@@ -17,15 +36,19 @@ export interface ExchangeOptions {
 /** One HTTP request and its answer. */
 export class Exchange {
   readonly id: RequestId;
-  readonly request: IncomingMessage;
+  readonly request: HttpRequest;
   /** The path without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  readonly #response: ServerResponse;
+  readonly #response: HttpResponse;
   readonly #abort = new AbortController();
   readonly #deadline: NodeJS.Timeout;
 
-  constructor(request: IncomingMessage, response: ServerResponse, options: ExchangeOptions) {
+  constructor(
+    request: IncomingMessage | Http2ServerRequest,
+    response: ServerResponse | Http2ServerResponse,
+    options: ExchangeOptions,
+  ) {
     this.id = options.id;
     this.request = request;
     this.#response = response;
@@ -89,25 +112,36 @@ export class Exchange {
   /** Answers with an error where the answer has not begun; else cuts the connection, so that no end looks clean. */
   fail(thrown: unknown): void {
     const error = toParleyError(thrown);
-    if (this.#response.headersSent) this.#response.destroy();
+    if (this.#response.headersSent) this.#cut();
     else this.sendJson(error.httpStatus, errorBody(error), errorHeaders(error));
+  }
+
+  /** Ends the answer so that no client can take it for whole. */
+  #cut(): void {
+    const response = this.#response;
+    if (response instanceof Http2ServerResponse) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    else response.destroy();
   }
 
   #drained(): Promise<void> {
     return new Promise((resolve, reject) => {
       const response = this.#response;
+      const { signal } = this;
       const settle = (then: () => void) => () => {
         clearTimeout(stall);
         response.off('drain', onDrain);
-        response.off('close', onClose);
+        response.off('close', onLeft);
+        signal.removeEventListener('abort', onLeft);
         then();
       };
       const onDrain = settle(resolve);
-      const onClose = settle(() => reject(new ParleyError('request_cancelled')));
-      const stall = setTimeout(() => response.destroy(), stallMsMax);
+      // Who is still behind when the time is up has left, and pays for what was sent.
+      const onLeft = settle(() => reject(new ParleyError('request_cancelled')));
+      const stall = setTimeout(() => this.#cut(), stallMsMax);
       response.once('drain', onDrain);
-      response.once('close', onClose);
-      if (response.destroyed) onClose();
+      response.once('close', onLeft);
+      signal.addEventListener('abort', onLeft);
+      if (response.destroyed || signal.aborted) onLeft();
     });
   }
 

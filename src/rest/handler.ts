@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import FindMyWay from 'find-my-way';
 import { ParleyError, toParleyError } from '../core/errors.ts';
 import { newRequestId } from '../core/ids.ts';
@@ -13,7 +14,10 @@ export interface RestHandlerOptions {
   readonly requestMsMax: number;
 }
 
-export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+export type RequestHandler = (
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+) => void;
 
 /** Serves the REST paths; anything else is `not_found` as JSON. */
 export function restHandler(routes: readonly Route[], options: RestHandlerOptions): RequestHandler {

@@ -23,6 +23,7 @@ export function transcriptionHandler(transcription: TranscriptionOperations) {
     const request = toRequest(form);
     checkFile(request);
     const format = readTranscriptFormat(lastValue(form, 'response_format'));
+    call.answerForm = format;
     const { transcript } = await transcription.createTranscription(request, call);
     if (transcript === undefined) throw new ParleyError('internal_error');
     const wanted = request.timestampGranularities;

@@ -78,8 +78,9 @@ export class Keys {
     this.#expire.run({ id, atMs });
   }
 
-  revoke(id: KeyId, atMs: number): void {
-    this.#revoke.run({ id, atMs });
+  /** False where the key has been revoked before. */
+  revoke(id: KeyId, atMs: number): boolean {
+    return this.#revoke.run({ id, atMs }).changes > 0;
   }
 
   hasAny(): boolean {

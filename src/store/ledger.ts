@@ -91,10 +91,10 @@ export class Ledger {
     });
   }
 
-  /** Enters a load or an adjustment, once for its reference. */
-  enter(entry: LedgerEntry): EntryOutcome {
+  /** Enters a load or an adjustment, once for its reference: `repeated` tells that it had been entered before. */
+  enter(entry: LedgerEntry): EntryOutcome | 'repeated' {
     const earlier = this.#byReference.get(entry);
-    if (earlier) return isSame(earlier, entry) ? 'entered' : 'conflict';
+    if (earlier) return isSame(earlier, entry) ? 'repeated' : 'conflict';
     if (this.#add.run({ id: entry.accountId, amount: entry.amount }).changes === 0)
       return 'insufficient_credits';
     this.#insert.run(entry);

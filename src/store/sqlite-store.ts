@@ -149,8 +149,9 @@ class SqliteStore implements Store {
   }
 
   enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
-    return this.#writes.run(() => {
+    return this.#writes.run((): EntryOutcome => {
       const outcome = this.#ledger.enter(entry);
+      if (outcome === 'repeated') return 'entered';
       if (outcome === 'entered') this.#audit.insert(audit);
       return outcome;
     });

@@ -43,8 +43,18 @@ export interface KeyHolder {
 }
 
 export type Wire = 'rest' | 'connect' | 'grpc' | 'grpc-web';
-export type Operation = 'speech' | 'transcription' | 'chat' | 'catalog' | 'account';
-export type RecordState = 'started' | 'ok' | 'refused' | 'failed' | 'cancelled' | 'interrupted' | 'replayed';
+export const operations = [...scopes, 'catalog', 'account'] as const;
+export type Operation = (typeof operations)[number];
+export const recordStates = [
+  'started',
+  'ok',
+  'refused',
+  'failed',
+  'cancelled',
+  'interrupted',
+  'replayed',
+] as const;
+export type RecordState = (typeof recordStates)[number];
 
 /** What is known of a request when it is admitted or turned away. */
 export interface RecordStart {

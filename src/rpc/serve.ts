@@ -1,0 +1,168 @@
+/** What every RPC protocol does around a function of core: the gate before, the end of the record behind. */
+import { type Message, toBinary } from '@bufbuild/protobuf';
+import type { Call } from '../core/call.ts';
+import { ParleyError, toParleyError } from '../core/errors.ts';
+import type { Gate } from '../core/gate.ts';
+import { newRequestId, type RequestId } from '../core/ids.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { Wire } from '../core/ports/store.ts';
+import type { Rpc } from '../core/rpcs.ts';
+import { first, type OpenRpc, single } from './open-rpcs.ts';
+
+export interface RpcDeps {
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly requestMsMax: number;
+}
+
+/** A call as it comes in over gRPC, Connect or gRPC-Web. */
+export interface IncomingCall {
+  readonly id: RequestId;
+  readonly wire: Wire;
+  readonly authorization: string | undefined;
+  readonly idempotencyKey: string | undefined;
+  /** Aborts when the client has left, its deadline has passed or the request's time is up; its reason is a ParleyError. */
+  readonly signal: AbortSignal;
+}
+
+export type AnyRpc = Rpc | OpenRpc;
+type Of<Kind extends Rpc['kind']> = Extract<Rpc, { readonly kind: Kind }>;
+
+/** Ends calls that take too long, and turns a protocol's own abort into one of ours. */
+export class CallClock {
+  readonly #abort = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(requestMsMax: number) {
+    this.#timer = setTimeout(() => this.#abort.abort(timeUp(requestMsMax)), requestMsMax);
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** The client has left, or its own deadline has passed. */
+  cancel(): void {
+    this.#abort.abort(new ParleyError('request_cancelled'));
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+export function nextRequestId({ clock }: RpcDeps): RequestId {
+  return newRequestId(clock.now());
+}
+
+/** Serves an RPC of one request and one response. */
+export function serveUnary(
+  rpc: AnyRpc,
+  request: Message,
+  incoming: IncomingCall,
+  deps: RpcDeps,
+): Promise<Message> {
+  switch (rpc.kind) {
+    case 'unary':
+      return withCall(rpc, incoming, deps, (call) => {
+        call.requestBytes = sizeOf(rpc, request);
+        return rpc.run(request, call);
+      });
+    case 'admin':
+      return deps.gate.openAdmin(incoming.authorization).then((call) => rpc.run(request, call));
+    case 'open':
+      return first(rpc.run(single(request), incoming.signal));
+    default:
+      throw misplaced(rpc);
+  }
+}
+
+/** Serves an RPC of one request and a stream of responses. */
+export function serveServerStream(
+  rpc: AnyRpc,
+  request: Message,
+  incoming: IncomingCall,
+  deps: RpcDeps,
+): AsyncIterable<Message> {
+  if (rpc.kind === 'open') return rpc.run(single(request), incoming.signal);
+  if (rpc.kind === 'server-stream') return streamWithCall(rpc, request, incoming, deps);
+  throw misplaced(rpc);
+}
+
+/** Serves an RPC of a stream of requests and one response. */
+export function serveClientStream(
+  rpc: AnyRpc,
+  requests: AsyncIterable<Message>,
+  incoming: IncomingCall,
+  deps: RpcDeps,
+): Promise<Message> {
+  if (rpc.kind === 'client-stream') return withCall(rpc, incoming, deps, (call) => rpc.run(requests, call));
+  throw misplaced(rpc);
+}
+
+/** Serves an RPC of streams both ways. */
+export function serveBidi(
+  rpc: AnyRpc,
+  requests: AsyncIterable<Message>,
+  { signal }: IncomingCall,
+): AsyncIterable<Message> {
+  if (rpc.kind === 'open') return rpc.run(requests, signal);
+  throw misplaced(rpc);
+}
+
+async function* streamWithCall(
+  rpc: Of<'server-stream'>,
+  request: Message,
+  incoming: IncomingCall,
+  deps: RpcDeps,
+): AsyncGenerator<Message> {
+  const call = await openCall(rpc, incoming, deps);
+  call.requestBytes = sizeOf(rpc, request);
+  try {
+    yield* rpc.run(request, call);
+  } catch (error) {
+    throw await ended(call, error);
+  }
+}
+
+async function withCall(
+  rpc: Of<'unary' | 'client-stream'>,
+  incoming: IncomingCall,
+  deps: RpcDeps,
+  run: (call: Call) => Promise<Message>,
+): Promise<Message> {
+  const call = await openCall(rpc, incoming, deps);
+  try {
+    return await run(call);
+  } catch (error) {
+    throw await ended(call, error);
+  }
+}
+
+function openCall(rpc: Exclude<Rpc, Of<'admin'>>, incoming: IncomingCall, { gate }: RpcDeps): Promise<Call> {
+  return gate.open({ ...incoming, operation: rpc.operation });
+}
+
+async function ended(call: Call, thrown: unknown): Promise<ParleyError> {
+  const error = toParleyError(call.signal.aborted ? call.signal.reason : thrown);
+  await call.metering.fail(error);
+  return error;
+}
+
+/** Only chat needs it, for the bound of its prompt. */
+function sizeOf(rpc: Exclude<Rpc, Of<'admin'>>, request: Message): number {
+  return rpc.operation === 'chat' ? toBinary(rpc.method.input, request).length : 0;
+}
+
+function timeUp(requestMsMax: number): ParleyError {
+  return new ParleyError('overloaded', {
+    message: `The request took longer than ${Math.round(requestMsMax / 1000)} seconds and was ended. Send less at once, or try again later.`,
+    retryAfterSeconds: 10,
+  });
+}
+
+function misplaced({ method }: AnyRpc): Error {
+  return new Error(`${method} does not have the shape that it is served in`);
+}
