@@ -77,6 +77,22 @@ describe('the OpenAI SDK', () => {
     expect(last).toBeLessThan(duration);
   });
 
+  it('streams a transcript as deltas and a last event with all of it', async () => {
+    const stream = await client.audio.transcriptions.create({
+      model: 'any',
+      file: await upload(),
+      stream: true,
+    });
+    let text = '';
+    let done: string | undefined;
+    for await (const event of stream) {
+      if (event.type === 'transcript.text.delta') text += event.delta;
+      if (event.type === 'transcript.text.done') done = event.text;
+    }
+    expect(text).toMatch(/welcome to this place/);
+    expect(done).toBe(text);
+  });
+
   it('leaves segments out where only words are asked for', async () => {
     const transcript = await client.audio.transcriptions.create({
       model: 'any',

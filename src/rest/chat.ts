@@ -9,14 +9,13 @@ import {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../core/call.ts';
 import type { ChatOperations } from '../core/chat.ts';
-import { type ErrorCode, ParleyError, toParleyError } from '../core/errors.ts';
+import { type ErrorCode, ParleyError } from '../core/errors.ts';
 import { jsonCodec } from '../json/codec.ts';
 import { accept, requireMembers } from './bad-fields.ts';
 import { readJson } from './body.ts';
-import { errorBody } from './error-body.ts';
 import type { Exchange } from './exchange.ts';
 import { replayHeaders } from './replay.ts';
-import { sseDone, sseEvent, sseHeaders } from './sse.ts';
+import { sendEvents, sseDone } from './sse.ts';
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
 const completionCodec = jsonCodec(ChatCompletionSchema);
@@ -44,23 +43,9 @@ async function streamAnswer(
   params: ChatCompletionParams,
 ): Promise<void> {
   const request = create(StreamChatCompletionRequestSchema, { params });
-  let hasBegun = false;
-  try {
-    for await (const { chunk } of chat.streamChatCompletion(request, call)) {
-      if (chunk === undefined) continue;
-      if (!hasBegun) exchange.begin(sseHeaders);
-      hasBegun = true;
-      await exchange.write(sseEvent(chunkCodec.encode(chunk)));
-    }
-  } catch (error) {
-    const failure = toParleyError(error);
-    if (!hasBegun || failure.code === 'request_cancelled') throw error;
-    // The status has gone out already: clients look for an `error` member, and for the missing [DONE].
-    await exchange.write(sseEvent(errorBody(failure)));
-    exchange.end();
-    return;
-  }
-  await exchange.write(sseDone);
+  const chunks = chat.streamChatCompletion(request, call);
+  const isWhole = await sendEvents(exchange, chunks, ({ chunk }) => chunk && chunkCodec.encode(chunk));
+  if (isWhole) await exchange.write(sseDone);
   exchange.end();
 }
 

@@ -1,15 +1,48 @@
 /** Server-sent events, as the API's clients read them. */
+import { toParleyError } from '../core/errors.ts';
+import { errorBody } from './error-body.ts';
+import type { Exchange } from './exchange.ts';
 
-export const sseHeaders: Record<string, string> = {
+const sseHeaders: Record<string, string> = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
   // Keeps reverse proxies from holding tokens back.
   'x-accel-buffering': 'no',
 };
 
-export function sseEvent(data: unknown): string {
+function sseEvent(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
 
 /** Ends a whole answer; an answer without it was cut short. */
 export const sseDone = 'data: [DONE]\n\n';
+
+/**
+ * Sends each part as an event, the first of them together with the status. An error before it is thrown, for an answer of
+ * its own; one after it becomes the last event, as clients look for an `error` member and for the missing end.
+ *
+ * @param toEvent the event of a part; undefined where the client is told nothing of it
+ * @returns whether all parts were sent
+ */
+export async function sendEvents<T>(
+  exchange: Exchange,
+  parts: AsyncIterable<T>,
+  toEvent: (part: T) => unknown,
+): Promise<boolean> {
+  let hasBegun = false;
+  try {
+    for await (const part of parts) {
+      const event = toEvent(part);
+      if (event === undefined) continue;
+      if (!hasBegun) exchange.begin(sseHeaders);
+      hasBegun = true;
+      await exchange.write(sseEvent(event));
+    }
+    return true;
+  } catch (thrown) {
+    const error = toParleyError(thrown);
+    if (!hasBegun || error.code === 'request_cancelled') throw error;
+    await exchange.write(sseEvent(errorBody(error)));
+    return false;
+  }
+}

@@ -1,5 +1,9 @@
 import { create } from '@bufbuild/protobuf';
-import { CreateTranscriptionRequestSchema } from '../../gen/parley/audio/v1/transcription_pb.ts';
+import {
+  type CreateTranscriptionRequest,
+  CreateTranscriptionRequestSchema,
+  StreamTranscriptionRequestSchema,
+} from '../../gen/parley/audio/v1/transcription_pb.ts';
 import type { Call } from '../core/call.ts';
 import { ParleyError } from '../core/errors.ts';
 import {
@@ -11,6 +15,7 @@ import {
 import type { Exchange } from './exchange.ts';
 import { type Form, readForm } from './multipart.ts';
 import { replayHeaders } from './replay.ts';
+import { sendEvents } from './sse.ts';
 import { readTranscriptFormat, renderTranscript } from './transcript-formats.ts';
 
 /** Clients send lists in forms under a name with brackets; some leave them out. */
@@ -24,6 +29,7 @@ export function transcriptionHandler(transcription: TranscriptionOperations) {
     checkFile(request);
     const format = readTranscriptFormat(lastValue(form, 'response_format'));
     call.answerForm = format;
+    if (isStreamed(form)) return streamTranscript(exchange, call, transcription, request);
     const { transcript } = await transcription.createTranscription(request, call);
     if (transcript === undefined) throw new ParleyError('internal_error');
     const wanted = request.timestampGranularities;
@@ -31,6 +37,34 @@ export function transcriptionHandler(transcription: TranscriptionOperations) {
     const { contentType, text } = renderTranscript(transcript, format, withSegments);
     exchange.sendText(200, contentType, text, replayHeaders(call));
   };
+}
+
+/** Tells each segment as it is recognised, as the API's clients read it, and the whole text at the end. */
+async function streamTranscript(
+  exchange: Exchange,
+  call: Call,
+  transcription: TranscriptionOperations,
+  request: CreateTranscriptionRequest,
+): Promise<void> {
+  const parts = transcription.streamTranscription(
+    create(StreamTranscriptionRequestSchema, { transcription: request }),
+    call,
+  );
+  await sendEvents(exchange, parts, ({ event }) => {
+    if (event.case === 'segment') {
+      const { id, text } = event.value;
+      return { type: 'transcript.text.delta', delta: id === 0 ? text : ` ${text}` };
+    }
+    return event.case === 'transcript' ? { type: 'transcript.text.done', text: event.value.text } : undefined;
+  });
+  exchange.end();
+}
+
+function isStreamed(form: Form): boolean {
+  const stream = lastValue(form, 'stream')?.trim().toLowerCase();
+  if (stream === undefined || stream === 'false' || stream === '') return false;
+  if (stream === 'true') return true;
+  throw new ParleyError('invalid_input', { message: '`stream` must be true or false.', param: 'stream' });
 }
 
 function toRequest(form: Form) {
