@@ -105,8 +105,7 @@ class SqliteStore implements Store {
   recover(nowMs: number): Promise<number> {
     return this.#writes.run(() => {
       const left = this.#usage.open();
-      for (const { id, ...setAside } of left)
-        this.#finish(id, setAside, interrupted(nowMs - setAside.startedAtMs));
+      for (const { id, ...setAside } of left) this.#finish(id, setAside, interrupted(setAside, nowMs));
       this.#answers.dropUnfinished();
       return left.length;
     });
@@ -231,17 +230,17 @@ class SqliteStore implements Store {
 }
 
 /** The end of a request whose process did not live to end it: nothing is charged. */
-function interrupted(durationMs: number): RecordEnd {
+function interrupted({ startedAtMs, month }: SetAside, nowMs: number): RecordEnd {
   return {
     state: 'interrupted',
     httpStatus: 500,
     code: 'internal_error',
-    durationMs: Math.max(0, durationMs),
+    durationMs: Math.max(0, nowMs - startedAtMs),
     firstOutputMs: undefined,
     audioMsIn: undefined,
     audioMsOut: undefined,
     tokens: undefined,
-    fairUseUnits: 0,
+    fairUseUnits: month && 0,
     cost: undefined,
     overrun: undefined,
   };

@@ -1,0 +1,103 @@
+/** How far a list of files has come, on standard error: a bar that redraws itself on a terminal, else a line a file. */
+import { basename } from 'node:path';
+import { printable, printStatus } from './terminal.ts';
+import { spanText } from './times.ts';
+
+const barCells = 24;
+const redrawMs = 1_000;
+/** For a terminal that does not know its width. */
+const columnsDefault = 80;
+const clearLine = '\r\u001b[K';
+
+export interface Progress {
+  started(file: string): void;
+  /** @param outcome such as `done` or why it failed; only lines say it */
+  ended(file: string, outcome: string): void;
+  /** Runs what prints, with the bar out of its way. */
+  around(print: () => Promise<void>): Promise<void>;
+  close(): void;
+}
+
+/** One file is no list: its end tells all. */
+const silent: Progress = {
+  started: () => undefined,
+  ended: () => undefined,
+  around: (print) => print(),
+  close: () => undefined,
+};
+
+export function createProgress(total: number): Progress {
+  if (process.stderr.isTTY) return new Bar(total);
+  return total > 1 ? new Lines(total) : silent;
+}
+
+class Lines implements Progress {
+  readonly #total: number;
+  #done = 0;
+
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  started(): void {}
+
+  ended(file: string, outcome: string): void {
+    this.#done++;
+    printStatus(`${this.#done}/${this.#total} ${file}: ${outcome}`);
+  }
+
+  around(print: () => Promise<void>): Promise<void> {
+    return print();
+  }
+
+  close(): void {}
+}
+
+class Bar implements Progress {
+  readonly #total: number;
+  readonly #startedAt = performance.now();
+  readonly #timer = setInterval(() => this.#draw(), redrawMs);
+  readonly #running = new Set<string>();
+  #done = 0;
+  #isHidden = false;
+
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  started(file: string): void {
+    this.#running.add(file);
+    this.#draw();
+  }
+
+  ended(file: string): void {
+    this.#running.delete(file);
+    this.#done++;
+    this.#draw();
+  }
+
+  async around(print: () => Promise<void>): Promise<void> {
+    this.#isHidden = true;
+    process.stderr.write(clearLine);
+    await print();
+    this.#isHidden = false;
+    this.#draw();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    process.stderr.write(clearLine);
+  }
+
+  #draw(): void {
+    if (this.#isHidden) return;
+    const elapsedMs = performance.now() - this.#startedAt;
+    const cells = Math.round((this.#done / this.#total) * barCells);
+    const bar = '█'.repeat(cells) + '░'.repeat(barCells - cells);
+    const left =
+      this.#done === 0 ? '' : `, ${spanText((elapsedMs / this.#done) * (this.#total - this.#done))} left`;
+    const [current = ''] = this.#running;
+    const line = `${bar} ${this.#done}/${this.#total}  ${spanText(elapsedMs)}${left}  ${printable(basename(current))}`;
+    process.stderr.write(clearLine + line.slice(0, (process.stderr.columns || columnsDefault) - 1));
+  }
+}

@@ -1,0 +1,121 @@
+import { spawnSync } from 'node:child_process';
+import type { Command } from 'commander';
+import type { App } from '../app.ts';
+import type { Config } from '../config.ts';
+import type { Log } from '../core/ports/log.ts';
+import { createDemo, firstRunPath, readFirstRun } from '../demo.ts';
+import { createLog } from '../log.ts';
+import { CliError, systemCode } from './cli-error.ts';
+import { newCommand } from './command.ts';
+import { loadWithFlags, type ServeConfigFlags, withConfigFlags } from './config-flags.ts';
+import { worded } from './data-folder.ts';
+import { type BannerFacts, demoBanner } from './demo-banner.ts';
+import { localUrl, removeServerFile, writeServerFile } from './server-file.ts';
+import { printData } from './terminal.ts';
+
+interface ServeFlags extends ServeConfigFlags {
+  readonly demo?: boolean;
+}
+
+export function serveCommand(): Command {
+  return withConfigFlags(
+    newCommand('serve', 'Start the server.', [
+      'parley serve --demo   # with an account and keys to try it',
+      'parley serve --host 0.0.0.0 --port 80 --data-dir /var/lib/parley',
+    ]),
+  )
+    .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
+    .option('--port <number>', 'the port to listen on, 0 for any free one (default: 8080)')
+    .option('--log-level <level>', 'trace, debug, info, warn, error, fatal or silent (default: info)')
+    .option('--demo', 'where the store is empty, make an account with a trial, credits and keys')
+    .action(serve);
+}
+
+async function serve(flags: ServeFlags): Promise<void> {
+  const stopped = stopSignal();
+  const { config } = loadWithFlags(flags);
+  const log = createLog(config.log.level);
+  const opening = open(config, log);
+  const opened = await Promise.race([opening, stopped.then(() => undefined)]);
+  // Told to stop before there is anything to serve: what is half open is closed as soon as it is open.
+  if (opened === undefined) return (await opening).close();
+  const baseUrl = localUrl(opened.baseUrl);
+  try {
+    writeServerFile(config.dataDir, { baseUrl, pid: process.pid });
+    for (const { model, reason } of opened.unavailable) log.warn({ model, reason }, 'model is not available');
+    if (flags.demo) await showDemo(opened, config, baseUrl);
+    log.info({ baseUrl: opened.baseUrl }, `listening on ${opened.baseUrl}`);
+    log.info({ signal: await stopped }, 'stopping: requests in flight finish first');
+  } finally {
+    removeServerFile(config.dataDir);
+    await opened.close();
+  }
+}
+
+/** The app takes longest to load: it is not loaded for a configuration that cannot be used, nor for other commands. */
+async function open(config: Config, log: Log): Promise<App> {
+  const { createApp } = await import('../app.ts');
+  try {
+    return await createApp(config, { log });
+  } catch (error) {
+    throw addressError(error, config) ?? worded(error, config.dataDir);
+  }
+}
+
+function addressError(error: unknown, { server }: Config): CliError | undefined {
+  switch (systemCode(error)) {
+    case 'EADDRINUSE':
+      return new CliError(
+        `Port ${server.port} is in use: choose another with --port or PARLEY_PORT (0 takes any free one).`,
+        error,
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new CliError(
+        `${server.host} is not an address of this machine: choose another with --host or PARLEY_HOST.`,
+        error,
+      );
+    case 'EACCES':
+      if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
+        const message = `Port ${server.port} is for the administrator only: choose one above 1023 with --port or PARLEY_PORT.`;
+        return new CliError(message, error);
+      }
+  }
+  return undefined;
+}
+
+async function showDemo(app: App, config: Config, baseUrl: string): Promise<void> {
+  const { dataDir } = config;
+  const file = firstRunPath(dataDir);
+  const firstRun = await createDemo(app, { dataDir, baseUrl });
+  if (firstRun) {
+    const models = firstModels(config, app);
+    return printData(demoBanner(firstRun, { dataDir, file, hasCurl: hasCurl(), models }));
+  }
+  const why = readFirstRun(dataDir)
+    ? `The keys of the first start are in ${file}.`
+    : `${dataDir} has accounts or keys already, so no demo was added.`;
+  await printData(`\n  Parley is ready at ${baseUrl}\n  ${why}\n\n`);
+}
+
+/** The first model of each type that works on this machine. */
+function firstModels({ models }: Config, { unavailable }: App): BannerFacts['models'] {
+  const usable = models.filter(({ id }) => !unavailable.some(({ model }) => model === id));
+  return Object.fromEntries(usable.toReversed().map(({ type, id }) => [type, id]));
+}
+
+function hasCurl(): boolean {
+  return spawnSync('curl', ['--version'], { stdio: 'ignore' }).error === undefined;
+}
+
+/** Resolves at the first SIGTERM or Ctrl-C. A second one ends the process at once. */
+function stopSignal(): Promise<NodeJS.Signals> {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
+  const stop = (name: NodeJS.Signals) => {
+    process.off('SIGTERM', stop).off('SIGINT', stop);
+    resolve(name);
+  };
+  process.on('SIGTERM', stop).on('SIGINT', stop);
+  return promise;
+}

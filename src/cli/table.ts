@@ -1,0 +1,37 @@
+import { printable } from './terminal.ts';
+
+/** What stands where there is nothing to show. */
+const nothing = '-';
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => string | undefined;
+  /** Numbers stand at the right, so that they can be compared. */
+  readonly align?: 'right';
+}
+
+/** Rows in aligned columns under a line of titles; each line ends with a line feed. */
+export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
+  const cells = columns.map(({ title, cell }) => [title, ...rows.map((row) => shown(cell(row)))]);
+  const widths = cells.map((column) => Math.max(...column.map((text) => text.length)));
+  const line = (index: number) =>
+    columns
+      .map(({ align }, at) => {
+        const text = cells[at]?.[index] ?? '';
+        return align === 'right' ? text.padStart(widths[at] ?? 0) : text.padEnd(widths[at] ?? 0);
+      })
+      .join('  ')
+      .trimEnd();
+  return [undefined, ...rows].map((_, index) => `${line(index)}\n`).join('');
+}
+
+/** Facts of one thing, a line each. */
+export function facts(entries: readonly (readonly [name: string, value: string | undefined])[]): string {
+  const width = Math.max(...entries.map(([name]) => name.length));
+  return entries.map(([name, value]) => `${name.padEnd(width)}  ${shown(value)}\n`).join('');
+}
+
+function shown(value: string | undefined): string {
+  const text = printable(value ?? '').replace(/\s+/g, ' ');
+  return text === '' ? nothing : text;
+}

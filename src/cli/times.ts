@@ -1,0 +1,61 @@
+/** Times and spans, as people write and read them. */
+import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
+import { InvalidArgumentError } from 'commander';
+
+const secondsPerUnit = new Map([
+  ['s', 1],
+  ['m', 60],
+  ['h', 3_600],
+  ['d', 86_400],
+  ['w', 604_800],
+]);
+
+/** Seconds of a span such as `90d`, `24h` or `30m`. @throws InvalidArgumentError */
+export function parseSpan(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,9})([a-z])$/.exec(text) ?? [];
+  const seconds = secondsPerUnit.get(unit);
+  if (count !== undefined && seconds !== undefined) return Number(count) * seconds;
+  throw new InvalidArgumentError('Write a number and s, m, h, d or w, such as 24h.');
+}
+
+/** The moment of a date such as `2027-01-31` (its first moment in UTC), of a time, or of a span from now. */
+export function parseExpiry(text: string): Date {
+  if (/^\d+[a-z]$/.test(text)) return checked(new Date(Date.now() + parseSpan(text) * 1000));
+  if (!/^\d{4}-\d{2}-\d{2}(T\S+(Z|[+-]\d{2}:\d{2}))?$/.test(text)) return checked(new Date(Number.NaN));
+  return checked(new Date(text));
+}
+
+/** The latest moment that the schema's timestamps can hold. */
+const latestMs = Date.UTC(9999, 11, 31);
+
+function checked(date: Date): Date {
+  if (date.getTime() <= latestMs) return date;
+  throw new InvalidArgumentError(
+    'Write a date such as 2027-01-31, a time such as 2027-01-31T18:00:00Z, or a span such as 90d.',
+  );
+}
+
+/** The moment of a date, of a time, or of a span before now. */
+export function parseMoment(text: string): Date {
+  if (/^\d+[a-z]$/.test(text)) return checked(new Date(Date.now() - parseSpan(text) * 1000));
+  return parseExpiry(text);
+}
+
+/** `2026-11-21 11:30:07` of UTC; undefined for none. */
+export function timeText(time: Timestamp | undefined): string | undefined {
+  return time && timestampDate(time).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** `2026-11-21` of UTC; undefined for none. */
+export function dateText(time: Timestamp | undefined): string | undefined {
+  return timeText(time)?.slice(0, 10);
+}
+
+/** `0.42 s`, `12.3 s` or `3 min 5 s`. */
+export function spanText(ms: number): string {
+  const seconds = ms / 1000;
+  if (seconds < 9.995) return `${seconds.toFixed(2)} s`;
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+}

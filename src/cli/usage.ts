@@ -1,0 +1,111 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import type { Command } from 'commander';
+import type { UsageRecord } from '../../gen/parley/account/v1/account_pb.ts';
+import { ListUsageRecordsResponseSchema } from '../../gen/parley/admin/v1/admin_pb.ts';
+import { formatCredits, nanoCredits } from '../core/money.ts';
+import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+import type { AdminConnection } from './admin-connection.ts';
+import { collect, limitDefault, parseLimit } from './paging.ts';
+import { type Column, table } from './table.ts';
+import { parseMoment, spanText, timeText } from './times.ts';
+
+interface UsageFlags extends AdminCommandFlags {
+  readonly account?: string;
+  readonly since?: Date;
+  readonly until?: Date;
+  readonly operation?: string;
+  readonly model?: string;
+  readonly state?: string;
+  readonly limit: number;
+}
+
+export function usageCommand(): Command {
+  return adminCommand('usage', 'Show usage records, the newest first.', [
+    'parley usage',
+    'parley usage --account acme --limit 100',
+    'parley usage --since 24h --state failed --json',
+  ])
+    .option('--account <account>', "an account's id or name (default: all accounts)")
+    .option(
+      '--since <when>',
+      'from then on: a date (0:00 UTC), a time, or how long ago, such as 24h',
+      parseMoment,
+    )
+    .option('--until <when>', 'only before then', parseMoment)
+    .option('--operation <operation>', 'speech, transcription, chat, catalog or account')
+    .option('--model <model>', 'only of this model')
+    .option('--state <state>', 'ok, refused, failed, cancelled, interrupted, replayed or started')
+    .option('--limit <number>', 'how many records', parseLimit, limitDefault)
+    .action(showUsage);
+}
+
+function showUsage(flags: UsageFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    const records = await newest(admin, flags);
+    const names = flags.account === undefined && !flags.json ? await accountNames(admin, records) : undefined;
+    const response = create(ListUsageRecordsResponseSchema, { records });
+    await show(flags, 'listUsageRecords', response, () => usageTable(records, names));
+  });
+}
+
+function newest(admin: AdminConnection, flags: UsageFlags): Promise<UsageRecord[]> {
+  const { account, since, until, operation, model, state } = flags;
+  const filter = {
+    ...(account !== undefined && { accountId: account }),
+    ...(since && { startTime: timestampFromDate(since) }),
+    ...(until && { endTime: timestampFromDate(until) }),
+    ...(operation !== undefined && { operation }),
+    ...(model !== undefined && { model }),
+    ...(state !== undefined && { state }),
+  };
+  return collect(flags.limit, async (request) => {
+    const page = await admin.invoke('listUsageRecords', { ...request, ...filter });
+    return { items: page.records, next: page.nextPageToken };
+  });
+}
+
+async function accountNames(
+  admin: AdminConnection,
+  records: readonly UsageRecord[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  for (const accountId of new Set(records.map((record) => record.accountId))) {
+    const { account } = await admin.invoke('getAccount', { accountId });
+    names.set(accountId, account?.name ?? accountId);
+  }
+  return names;
+}
+
+/** @param names of the accounts, where the records are not all of one */
+function usageTable(records: readonly UsageRecord[], names: ReadonlyMap<string, string> | undefined): string {
+  const account: Column<UsageRecord> = { title: 'ACCOUNT', cell: ({ accountId }) => names?.get(accountId) };
+  return table(records, [
+    { title: 'TIME (UTC)', cell: ({ startedAt }) => timeText(startedAt) },
+    ...(names === undefined ? [] : [account]),
+    { title: 'OPERATION', cell: ({ operation }) => operation },
+    { title: 'MODEL', cell: ({ model }) => model },
+    { title: 'STATE', cell: ({ state }) => state },
+    { title: 'CODE', cell: ({ code }) => code },
+    {
+      title: 'TOOK',
+      cell: ({ durationMs }) => (durationMs === undefined ? undefined : spanText(durationMs)),
+      align: 'right',
+    },
+    { title: 'AMOUNT', cell: amountText, align: 'right' },
+    { title: 'UNITS', cell: ({ fairUseUnits }) => fairUseUnits?.toString(), align: 'right' },
+    { title: 'CREDITS', cell: costText, align: 'right' },
+  ]);
+}
+
+/** How much was asked for, in what the operation is measured in. */
+function amountText({ characters, audioSecondsIn, promptTokens, completionTokens }: UsageRecord) {
+  if (characters !== undefined) return `${characters} characters`;
+  if (audioSecondsIn !== undefined) return `${audioSecondsIn.toFixed(1)} seconds`;
+  if (promptTokens === undefined) return undefined;
+  return `${promptTokens} + ${completionTokens ?? 0} tokens`;
+}
+
+function costText({ costNanoCredits }: UsageRecord): string | undefined {
+  return costNanoCredits === undefined ? undefined : formatCredits(nanoCredits(costNanoCredits));
+}

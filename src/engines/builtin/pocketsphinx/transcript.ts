@@ -1,0 +1,56 @@
+/** From recognised utterances to segments of the transcript, with times in the recording. */
+import type { TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
+import { decodedSampleRate } from '../../../media/decode.ts';
+import type { RecognisedWord } from './hypothesis.ts';
+import type { Stretch, Utterance } from './utterances.ts';
+
+/** The recogniser prints probabilities in thousandths; one that it rounds to nothing is taken as half of that. */
+const probabilityMin = 0.0005;
+
+/** One segment for each stretch of the utterance that has words: a pause of half a second begins a new one. */
+export function toSegments(utterance: Utterance, words: readonly RecognisedWord[]): TranscriptSegment[] {
+  return utterance.stretches.flatMap((stretch, index) => {
+    const next = utterance.stretches[index + 1];
+    const own = words.filter((word) => isWithin(word, index === 0 ? undefined : stretch, next));
+    return own.length === 0 ? [] : [toSegment(stretch, own)];
+  });
+}
+
+/** A word belongs where its middle lies. The first stretch takes what is before it, the last what is after. */
+function isWithin(word: RecognisedWord, stretch: Stretch | undefined, next: Stretch | undefined): boolean {
+  const middleMs = (word.startMs + word.endMs) / 2;
+  const isAfterStart = stretch === undefined || middleMs >= toMs(stretch.offset);
+  return isAfterStart && (next === undefined || middleMs < toMs(next.offset));
+}
+
+function toSegment(stretch: Stretch, recognised: readonly RecognisedWord[]): TranscriptSegment {
+  const words = recognised.map((word) => toTranscriptWord(stretch, word));
+  return {
+    startMs: words[0]?.startMs ?? toMs(stretch.start),
+    endMs: words.at(-1)?.endMs ?? toMs(stretch.start + stretch.length),
+    text: words.map(({ word }) => word).join(' '),
+    words,
+    avgLogprob: meanLogprob(recognised),
+  };
+}
+
+/** A word that reaches over a pause left out is held within its stretch, so that words never overlap. */
+function toTranscriptWord(stretch: Stretch, { word, startMs, endMs }: RecognisedWord): TranscriptWord {
+  const inRecording = (ms: number) =>
+    toMs(stretch.start) + Math.min(Math.max(ms - toMs(stretch.offset), 0), toMs(stretch.length));
+  return { word, startMs: inRecording(startMs), endMs: inRecording(endMs) };
+}
+
+function meanLogprob(words: readonly RecognisedWord[]): number | undefined {
+  let sum = 0;
+  for (const { probability } of words) {
+    if (probability === undefined) return undefined;
+    sum += Math.log(Math.max(probability, probabilityMin));
+  }
+  return sum / words.length;
+}
+
+/** Stretches are whole frames of 10 ms, so this is exact. */
+function toMs(samples: number): number {
+  return (samples * 1000) / decodedSampleRate;
+}

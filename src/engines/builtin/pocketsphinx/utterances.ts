@@ -1,0 +1,228 @@
+/**
+ * Cuts a recording into utterances that a recogniser can take one at a time: speech with short pauses, long pauses left
+ * out. An utterance remembers where its parts come from, so that times can be told in the recording.
+ */
+import { decodedSampleRate } from '../../../media/decode.ts';
+import {
+  createSpeechDetector,
+  frameSamples,
+  type JudgedWindow,
+  windowSamples,
+} from '../../../media/silence.ts';
+
+/** A part of an utterance without a gap. All figures are samples. */
+export interface Stretch {
+  /** Where it begins in the utterance. */
+  readonly offset: number;
+  /** Where it begins in the recording. */
+  readonly start: number;
+  readonly length: number;
+}
+
+export interface Utterance {
+  /** 16 kHz mono, at most `utteranceSecondsMax`. */
+  readonly samples: Int16Array;
+  /** At least one, in order, without overlap, together the whole of `samples`. */
+  readonly stretches: readonly Stretch[];
+}
+
+export interface CutAudio {
+  /** How much of the recording has been read by now. */
+  readonly sampleCount: number;
+  /** Undefined where this only tells of progress: every `progressSeconds` at the latest, and at the end. */
+  readonly utterance: Utterance | undefined;
+}
+
+/**
+ * From this length on an utterance ends at the next pause. It is long enough for the recogniser's cepstral mean, which is
+ * taken over an utterance, and short enough for that mean to follow a change of speaker or loudness.
+ */
+const utteranceSecondsMin = 3;
+/** Where nobody pauses, an utterance ends here at the latest, at the quietest place of its second half. */
+const utteranceSecondsMax = 20;
+/** How much of a pause is kept after speech and before it; the sum is the shortest pause that is left out. */
+const pauseFramesKept = 25;
+/** Frames over which the quietest place is looked for: a tenth of a second. */
+const quietPlaceFrames = 10;
+const progressSeconds = 30;
+
+const framesPerSecond = decodedSampleRate / frameSamples;
+const framesMin = utteranceSecondsMin * framesPerSecond;
+const framesMax = utteranceSecondsMax * framesPerSecond;
+
+/** The utterances of `blocks` in order. Memory is bounded whatever the length; silence is not stored. */
+export async function* cutAtSilences(
+  blocks: AsyncIterable<Int16Array>,
+): AsyncGenerator<CutAudio, void, void> {
+  const detector = createSpeechDetector();
+  const cutter = new Cutter();
+  let sampleCount = 0;
+  let toldCount = 0;
+  let rest = new Int16Array(0);
+  for await (const block of blocks) {
+    sampleCount += block.length;
+    const { windows, left } = intoWindows(rest, block);
+    rest = left;
+    for (const window of windows.flatMap(detector.push)) {
+      for (const utterance of cutter.push(window)) yield { sampleCount, utterance };
+    }
+    if (sampleCount - toldCount < progressSeconds * decodedSampleRate) continue;
+    toldCount = sampleCount;
+    yield { sampleCount, utterance: undefined };
+  }
+  yield { sampleCount, utterance: undefined };
+  for (const window of detector.end(rest)) {
+    for (const utterance of cutter.push(window)) yield { sampleCount, utterance };
+  }
+  const last = cutter.end();
+  if (last !== undefined) yield { sampleCount, utterance: last };
+}
+
+function intoWindows(
+  rest: Int16Array,
+  block: Int16Array,
+): { windows: Int16Array[]; left: Int16Array<ArrayBuffer> } {
+  const joined = new Int16Array(rest.length + block.length);
+  joined.set(rest);
+  joined.set(block, rest.length);
+  const windows: Int16Array[] = [];
+  let at = 0;
+  for (; at + windowSamples <= joined.length; at += windowSamples)
+    windows.push(joined.subarray(at, at + windowSamples));
+  return { windows, left: joined.slice(at) };
+}
+
+/** Collects frames of speech and what is around them, and gives utterances away where a pause or the length ends them. */
+class Cutter {
+  readonly #draft = new Draft();
+  readonly #pause = new PauseTail();
+  /** Frames of the recording so far. */
+  #position = 0;
+  /** Frames of silence since the last speech. */
+  #silentFrames = 0;
+
+  /** The utterances that end in this window. */
+  push(window: JudgedWindow): Utterance[] {
+    const ended: Utterance[] = [];
+    for (let frame = 0; frame < window.speech.length; frame += 1) {
+      // Once the tail of the pause is all zeros, more of them change nothing but the time.
+      if (window.samples === undefined && this.#silentFrames >= 2 * pauseFramesKept) {
+        this.#position += window.speech.length - frame;
+        break;
+      }
+      const samples =
+        window.samples?.subarray(frame * frameSamples, (frame + 1) * frameSamples) ?? silentFrame;
+      if (window.speech[frame] === 1) this.#addSpeech(samples, window.levels[frame] ?? 0);
+      else this.#addSilence(samples, window.levels[frame] ?? 0);
+      this.#position += 1;
+      const utterance = this.#takeEnded();
+      if (utterance !== undefined) ended.push(utterance);
+    }
+    return ended;
+  }
+
+  end(): Utterance | undefined {
+    return this.#draft.takeAll();
+  }
+
+  #addSpeech(samples: Int16Array, level: number): void {
+    const runUp = this.#pause.take();
+    for (const [index, frame] of runUp.entries()) {
+      this.#draft.add(frame.samples, frame.level, this.#position - runUp.length + index);
+    }
+    this.#draft.add(samples, level, this.#position);
+    this.#silentFrames = 0;
+  }
+
+  #addSilence(samples: Int16Array, level: number): void {
+    this.#silentFrames += 1;
+    const isEndOfSpeech = this.#silentFrames <= pauseFramesKept && this.#draft.frames > 0;
+    if (isEndOfSpeech) this.#draft.add(samples, level, this.#position);
+    else this.#pause.add({ samples, level });
+  }
+
+  #takeEnded(): Utterance | undefined {
+    const isPause = this.#silentFrames === pauseFramesKept;
+    if (isPause && this.#draft.frames >= framesMin) return this.#draft.takeAll();
+    return this.#draft.frames >= framesMax ? this.#draft.takeToQuietestPlace() : undefined;
+  }
+}
+
+const silentFrame = new Int16Array(frameSamples);
+
+interface PauseFrame {
+  readonly samples: Int16Array;
+  readonly level: number;
+}
+
+/** The last frames of a pause, which become the run-up of the speech after it. */
+class PauseTail {
+  #frames: PauseFrame[] = [];
+
+  add(frame: PauseFrame): void {
+    this.#frames.push(frame);
+    if (this.#frames.length > pauseFramesKept) this.#frames.shift();
+  }
+
+  take(): readonly PauseFrame[] {
+    const frames = this.#frames;
+    this.#frames = [];
+    return frames;
+  }
+}
+
+/** The utterance that is being collected, frame by frame. */
+class Draft {
+  #samples = new Int16Array((framesMax + pauseFramesKept + 1) * frameSamples);
+  #levels: number[] = [];
+  /** Of each frame, where it lies in the recording. */
+  #positions: number[] = [];
+
+  get frames(): number {
+    return this.#levels.length;
+  }
+
+  add(samples: Int16Array, level: number, position: number): void {
+    this.#samples.set(samples, this.frames * frameSamples);
+    this.#levels.push(level);
+    this.#positions.push(position);
+  }
+
+  takeAll(): Utterance | undefined {
+    return this.frames === 0 ? undefined : this.#take(this.frames);
+  }
+
+  takeToQuietestPlace(): Utterance {
+    return this.#take(quietestPlace(this.#levels, framesMax / 2));
+  }
+
+  #take(frames: number): Utterance {
+    const samples = this.#samples.slice(0, frames * frameSamples);
+    this.#samples.copyWithin(0, frames * frameSamples);
+    this.#levels.splice(0, frames);
+    return { samples, stretches: stretchesOf(this.#positions.splice(0, frames)) };
+  }
+}
+
+/** The middle of the quietest tenth of a second from frame `from` on. */
+function quietestPlace(levels: readonly number[], from: number): number {
+  let best = from;
+  let bestSum = Number.POSITIVE_INFINITY;
+  for (let at = from; at + quietPlaceFrames <= levels.length; at += 1) {
+    const sum = levels.slice(at, at + quietPlaceFrames).reduce((total, level) => total + level, 0);
+    if (sum < bestSum) [best, bestSum] = [at, sum];
+  }
+  return best + quietPlaceFrames / 2;
+}
+
+/** Runs of frames that follow each other in the recording. */
+function stretchesOf(positions: readonly number[]): Stretch[] {
+  const breaks = positions.flatMap((position, at) =>
+    at === 0 || position !== (positions[at - 1] ?? 0) + 1 ? [at] : [],
+  );
+  return breaks.map((at, index) => ({
+    offset: at * frameSamples,
+    start: (positions[at] ?? 0) * frameSamples,
+    length: ((breaks[index + 1] ?? positions.length) - at) * frameSamples,
+  }));
+}

@@ -1,0 +1,199 @@
+/**
+ * Transcription without a network: ffmpeg decodes, the recording is cut at its silences, and pocketsphinx recognises the
+ * pieces. All three run at once, each held back by the next, so that memory does not depend on the length of the audio.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ParleyError, toParleyError } from '../../core/errors.ts';
+import type {
+  TranscriptionEngine,
+  TranscriptionEvent,
+  TranscriptionRequest,
+  TranscriptSegment,
+} from '../../core/ports/engines.ts';
+import { decodedSampleRate, decodeToPcm } from '../../media/decode.ts';
+import { detectContainer } from '../../media/file-format.ts';
+import { findInstallation, type Installation } from './pocketsphinx/installation.ts';
+import { createRecogniserPool, type Lane, type RecogniserPool } from './pocketsphinx/pool.ts';
+import { startRecogniser } from './pocketsphinx/recogniser.ts';
+import { toSegments } from './pocketsphinx/transcript.ts';
+import { type CutAudio, cutAtSilences, type Utterance } from './pocketsphinx/utterances.ts';
+
+export interface BuiltinTranscriptionOptions {
+  /** Recogniser processes at once over all requests, at least 1. Each uses a core and some 140 MB. */
+  readonly children: number;
+  /** Requests that may wait while `children` others are served. One beyond that is refused with `overloaded`. */
+  readonly queueMax: number;
+  /** Where temporary files go. It is created if need be; files are readable by this user only and are always removed. */
+  readonly scratchDir: string;
+  /** After so many milliseconds a request ends with `overloaded`. 10 minutes by default. */
+  readonly requestMsMax?: number;
+  /** Folders where the English model is looked for, in place of those where packages put it. */
+  readonly modelFolders?: readonly string[];
+}
+
+const requestMsMaxDefault = 10 * 60_000;
+/** What a refused caller is told to wait: about the time of an utterance or two. */
+const retryAfterSeconds = 5;
+/** The model knows English; a hint at another language does not change that, and the answer says so. */
+const language = 'english';
+
+/** The engine, with its programs looked up now: where one is missing, `availability` says which. */
+export function createBuiltinTranscription(options: BuiltinTranscriptionOptions): TranscriptionEngine {
+  const lookup = findInstallation(options.modelFolders);
+  if (lookup.installation === undefined) return unavailableEngine(lookup.reason);
+  const { installation } = lookup;
+  const pool = createRecogniserPool(options.children, () =>
+    startRecogniser(installation, options.scratchDir),
+  );
+  const work: SharedWork = { installation, pool, options, requests: new Set() };
+  return {
+    availability: () => ({ available: true }),
+    transcribe: (request) => ({ [Symbol.asyncIterator]: () => transcribe(work, request) }),
+    async close() {
+      for (const active of work.requests) active.abort(new ParleyError('overloaded'));
+      await pool.close();
+    },
+  };
+}
+
+function unavailableEngine(reason: string): TranscriptionEngine {
+  return {
+    availability: () => ({ available: false, reason }),
+    transcribe: () => {
+      throw new ParleyError('engine_unavailable', { message: reason });
+    },
+    close: async () => {},
+  };
+}
+
+interface SharedWork {
+  readonly installation: Installation;
+  readonly pool: RecogniserPool;
+  readonly options: BuiltinTranscriptionOptions;
+  /** One controller for each request that is being served or waits. */
+  readonly requests: Set<AbortController>;
+}
+
+/**
+ * The events of one request. Its work ends, and its files go, as soon as it is done, fails, runs out of time, its signal
+ * aborts or its reader returns: also while an event is being waited for, or when the reader never comes back.
+ */
+function transcribe(
+  work: SharedWork,
+  request: TranscriptionRequest,
+): AsyncIterator<TranscriptionEvent, void, void> {
+  const stop = new AbortController();
+  const events = run(work, request, stop);
+  return {
+    next: () => events.next(),
+    return: () => {
+      stop.abort(new ParleyError('request_cancelled'));
+      return events.return();
+    },
+  };
+}
+
+async function* run(
+  work: SharedWork,
+  request: TranscriptionRequest,
+  stop: AbortController,
+): AsyncGenerator<TranscriptionEvent, void, void> {
+  const container = detectContainer(request.audio, request.fileName);
+  admit(work, request.signal, stop);
+  const path = join(work.options.scratchDir, `parley-${randomUUID()}.upload`);
+  stop.signal.addEventListener('abort', () => void rm(path, { force: true }), { once: true });
+  try {
+    stop.signal.throwIfAborted();
+    await mkdir(work.options.scratchDir, { recursive: true, mode: 0o700 });
+    await writeFile(path, request.audio, { mode: 0o600, flag: 'wx' });
+    let statedMs = 0;
+    const blocks = decodeToPcm(path, {
+      tools: work.installation.decodeTools,
+      container,
+      signal: stop.signal,
+      onStatedDuration: (durationMs) => {
+        statedMs = durationMs;
+      },
+    });
+    yield* recognise(cutAtSilences(blocks), work.pool.openLane(stop.signal), {
+      aheadMax: 2 * work.options.children,
+      statedMs: () => statedMs,
+    });
+  } catch (error) {
+    throw toParleyError(stop.signal.aborted ? stop.signal.reason : error);
+  } finally {
+    stop.abort(new ParleyError('request_cancelled'));
+    await rm(path, { force: true });
+  }
+}
+
+/** Counts the request in, until `stop` aborts, which every request does in the end. Throws `overloaded` when full. */
+function admit(work: SharedWork, signal: AbortSignal, stop: AbortController): void {
+  const { children, queueMax, requestMsMax = requestMsMaxDefault } = work.options;
+  if (work.requests.size >= children + queueMax) throw new ParleyError('overloaded', { retryAfterSeconds });
+  work.requests.add(stop);
+  const leave = () => stop.abort(new ParleyError('request_cancelled'));
+  const timer = setTimeout(
+    () => stop.abort(new ParleyError('overloaded', { retryAfterSeconds })),
+    requestMsMax,
+  );
+  const discharge = () => {
+    work.requests.delete(stop);
+    clearTimeout(timer);
+    signal.removeEventListener('abort', leave);
+  };
+  stop.signal.addEventListener('abort', discharge, { once: true });
+  signal.addEventListener('abort', leave, { once: true });
+  if (signal.aborted) leave();
+}
+
+interface RecognitionOptions {
+  /** Utterances that are cut and not yet told of, at most; decoding waits at that point. */
+  readonly aheadMax: number;
+  /** What the container says of the duration, 0 while it has said nothing. */
+  statedMs(): number;
+}
+
+async function* recognise(
+  cuts: AsyncIterable<CutAudio>,
+  lane: Lane,
+  options: RecognitionOptions,
+): AsyncGenerator<TranscriptionEvent, void, void> {
+  const ahead: PendingSegments[] = [];
+  let decodedMs = 0;
+  let toldMs = 0;
+  for await (const { sampleCount, utterance } of cuts) {
+    decodedMs = Math.round((sampleCount * 1000) / decodedSampleRate);
+    if (utterance !== undefined) ahead.push(startRecognition(utterance, lane));
+    const durationMs = Math.max(decodedMs, options.statedMs());
+    if (durationMs > toldMs) {
+      toldMs = durationMs;
+      yield { kind: 'audio', durationMs };
+    }
+    while (ahead.length > options.aheadMax || ahead[0]?.isSettled()) yield* nextSegments(ahead);
+  }
+  while (ahead.length > 0) yield* nextSegments(ahead);
+  yield { kind: 'done', durationMs: decodedMs, language };
+}
+
+interface PendingSegments {
+  readonly segments: Promise<readonly TranscriptSegment[]>;
+  isSettled(): boolean;
+}
+
+function startRecognition(utterance: Utterance, lane: Lane): PendingSegments {
+  let isSettled = false;
+  const segments = lane.recognise(utterance.samples).then((words) => toSegments(utterance, words));
+  const settle = () => {
+    isSettled = true;
+  };
+  // A failure is met when the segments are asked for; until then it must not count as one that nobody handles.
+  segments.then(settle, settle);
+  return { segments, isSettled: () => isSettled };
+}
+
+async function* nextSegments(ahead: PendingSegments[]): AsyncGenerator<TranscriptionEvent, void, void> {
+  for (const segment of (await ahead.shift()?.segments) ?? []) yield { kind: 'segment', segment };
+}

@@ -1,0 +1,134 @@
+/** Audio for tests, made on the spot: spoken by flite, packed by ffmpeg, cut and joined sample by sample. */
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Samples a second of all WAV files that are made here. */
+export const wavRate = 16_000;
+
+/** Those of `programs` that this machine lacks, as the reason to print with a skipped test; undefined where none is. */
+export function missingPrograms(...programs: readonly string[]): string | undefined {
+  const missing = programs.filter(
+    (name) => spawnSync('/bin/sh', ['-c', 'command -v "$1"', 'sh', name]).status !== 0,
+  );
+  return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`;
+}
+
+/** `text` spoken in English, as 16 kHz mono samples. */
+export function speak(text: string, voice: 'rms' | 'slt' = 'rms'): Promise<Int16Array> {
+  return inFolder(async (folder) => {
+    const path = join(folder, 'speech.wav');
+    await run('flite', ['-voice', voice, '-t', text, '-o', path]);
+    return samplesOfWav(await readFile(path));
+  });
+}
+
+/** A 16-bit WAV file of 16 kHz mono samples. */
+export function wavFile(samples: Int16Array): Buffer {
+  const header = wavHeader({
+    channels: 1,
+    sampleRate: wavRate,
+    bitsPerSample: 16,
+    dataBytes: samples.byteLength,
+  });
+  return Buffer.concat([header, Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)]);
+}
+
+export interface WavClaims {
+  readonly channels: number;
+  readonly sampleRate: number;
+  readonly bitsPerSample: number;
+  readonly dataBytes: number;
+}
+
+/** The 44 bytes before the samples, which may claim anything. */
+export function wavHeader({ channels, sampleRate, bitsPerSample, dataBytes }: WavClaims): Buffer {
+  const header = Buffer.alloc(44);
+  const frameBytes = (channels * bitsPerSample) / 8;
+  header.write('RIFF', 0, 'latin1');
+  header.writeUInt32LE((36 + dataBytes) % 2 ** 32, 4);
+  header.write('WAVEfmt ', 8, 'latin1');
+  header.writeUInt32LE(16, 16);
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(channels, 22);
+  header.writeUInt32LE(sampleRate, 24);
+  header.writeUInt32LE((sampleRate * frameBytes) % 2 ** 32, 28);
+  header.writeUInt16LE(frameBytes % 2 ** 16, 32);
+  header.writeUInt16LE(bitsPerSample, 34);
+  header.write('data', 36, 'latin1');
+  header.writeUInt32LE(dataBytes, 40);
+  return header;
+}
+
+function samplesOfWav(file: Buffer): Int16Array {
+  const start = file.indexOf('data', 12, 'latin1') + 8;
+  return new Int16Array(
+    new Uint8Array(file.subarray(start, start + 2 * Math.floor((file.length - start) / 2))).buffer,
+  );
+}
+
+/** `samples` as ffmpeg packs them with `args` into a file called `*.extension`. */
+export function encode(samples: Int16Array, extension: string, ...args: readonly string[]): Promise<Buffer> {
+  return inFolder(async (folder) => {
+    const [input, output] = [join(folder, 'input.wav'), join(folder, `output.${extension}`)];
+    await writeFile(input, wavFile(samples));
+    await run('ffmpeg', ['-nostdin', '-v', 'error', '-i', input, ...args, output]);
+    return readFile(output);
+  });
+}
+
+/** A file made by ffmpeg from nothing but `args`. */
+export function generate(extension: string, ...args: readonly string[]): Promise<Buffer> {
+  return inFolder(async (folder) => {
+    const output = join(folder, `output.${extension}`);
+    await run('ffmpeg', ['-nostdin', '-v', 'error', ...args, output]);
+    return readFile(output);
+  });
+}
+
+/** Parts one after the other; a number is so many milliseconds of digital silence. */
+export function joinSamples(...parts: readonly (Int16Array | number)[]): Int16Array {
+  const blocks = parts.map((part) =>
+    typeof part === 'number' ? new Int16Array((part * wavRate) / 1000) : part,
+  );
+  const joined = new Int16Array(blocks.reduce((sum, block) => sum + block.length, 0));
+  let at = 0;
+  for (const block of blocks) {
+    joined.set(block, at);
+    at += block.length;
+  }
+  return joined;
+}
+
+/** Where sound begins and ends in `samples`, in milliseconds: where it passes a twentieth of its peak. */
+export function soundBounds(samples: Int16Array): { startMs: number; endMs: number } {
+  const peak = samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0);
+  const isSound = (sample: number) => Math.abs(sample) > peak / 20;
+  return {
+    startMs: (samples.findIndex(isSound) * 1000) / wavRate,
+    endMs: (samples.findLastIndex(isSound) * 1000) / wavRate,
+  };
+}
+
+async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-audio-'));
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Programs called `name` that this process has started and that have not ended. Zombies count: they were not reaped. */
+export function runningPrograms(name: string): number[] {
+  const listed = spawnSync('ps', ['-o', 'pid=,comm=', '--ppid', `${process.pid}`], { encoding: 'utf8' });
+  return listed.stdout
+    .split('\n')
+    .map((line) => line.trim().split(/ +/))
+    .filter(([, comm]) => comm?.startsWith(name.slice(0, 15)))
+    .map(([pid]) => Number(pid));
+}

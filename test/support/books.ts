@@ -1,0 +1,176 @@
+/** The books of a data folder, read by a connection of their own while the program runs or after it was killed. */
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+
+/** Each query finds what breaks its rule. */
+const rules: Readonly<Record<string, string>> = {
+  'the balance is the sum of the entries': `
+    select * from (
+      select name, balance_nano_credits as balance,
+        (select coalesce(sum(amount_nano_credits), 0) from ledger_entries where account_id = a.id) as entries
+      from accounts as a)
+    where balance <> entries`,
+  'held is the sum of the holds of what runs': `
+    select * from (
+      select name, held_nano_credits as held,
+        (select coalesce(sum(hold_nano_credits), 0) from usage_records
+          where account_id = a.id and state = 'started') as holds
+      from accounts as a)
+    where held <> holds`,
+  'held is at least nothing and at most the balance': `
+    select name, balance_nano_credits, held_nano_credits from accounts
+    where held_nano_credits < 0 or held_nano_credits > balance_nano_credits`,
+  'reserved units are those of what runs': `
+    select * from (
+      select account_id, month, reserved_units,
+        (select coalesce(sum(u.reserved_units), 0) from usage_records as u
+          where u.account_id = f.account_id and u.reserved_month = f.month and state = 'started') as running
+      from fair_use as f)
+    where reserved_units <> running`,
+  'used units are those of what has ended, in the month of its start': `
+    select * from (
+      select account_id, month, used_units,
+        (select coalesce(sum(u.fair_use_units), 0) from usage_records as u
+          where u.account_id = f.account_id and state <> 'started'
+            and strftime('%Y-%m', started_at_ms / 1000, 'unixepoch') = f.month) as ended
+      from fair_use as f)
+    where used_units <> ended`,
+  'what has ended sets nothing aside': `
+    select id, state, hold_nano_credits, reserved_units from usage_records
+    where state <> 'started' and (hold_nano_credits <> 0 or reserved_units <> 0)`,
+  'a debit is the cost of a request that ended well or was cancelled': `
+    select reference, amount_nano_credits, state, cost_nano_credits
+    from ledger_entries as l left join usage_records as u on u.id = reference and u.account_id = l.account_id
+    where kind = 'debit'
+      and (state is null or state not in ('ok', 'cancelled') or amount_nano_credits <> -cost_nano_credits)`,
+  'a cost has its one debit': `
+    select u.id, cost_nano_credits, count(reference) as debits
+    from usage_records as u left join ledger_entries on reference = u.id and kind = 'debit'
+    where cost_nano_credits > 0
+    group by u.id having count(reference) <> 1`,
+  'an entry is made once for its reference': `
+    select account_id, reference from ledger_entries group by account_id, reference having count(*) > 1`,
+};
+
+export interface BookedRecord {
+  readonly account: string;
+  readonly id: string;
+  readonly operation: string;
+  readonly state: string;
+  readonly httpStatus: number | undefined;
+  readonly code: string | undefined;
+  readonly startedAtMs: number;
+  readonly promptTokens: number | undefined;
+  readonly completionTokens: number | undefined;
+  readonly tokensSource: string | undefined;
+  readonly units: number | undefined;
+  readonly cost: bigint | undefined;
+  readonly overrun: bigint | undefined;
+}
+
+export interface BookedEntry {
+  readonly account: string;
+  readonly kind: string;
+  readonly amount: bigint;
+  readonly reference: string;
+}
+
+export interface BookedUnits {
+  readonly account: string;
+  readonly month: string;
+  readonly used: number;
+  readonly reserved: number;
+}
+
+export interface Books {
+  /** What is wrong with them, rule by rule; empty where all rules hold. */
+  readonly faults: readonly string[];
+  readonly accounts: readonly { readonly name: string; readonly balance: bigint; readonly held: bigint }[];
+  readonly records: readonly BookedRecord[];
+  /** In the order in which they were made. */
+  readonly entries: readonly BookedEntry[];
+  readonly units: readonly BookedUnits[];
+}
+
+/** Everything as it is at one moment, whatever is written meanwhile. */
+export function readBooks(dataDir: string): Books {
+  return withBooks(dataDir, (books) => books.transaction(() => read(books))());
+}
+
+/** What SQLite itself finds wrong with the file. */
+export function fileFaults(dataDir: string): unknown[] {
+  return withBooks(dataDir, (books) => {
+    const faults = books.prepare<unknown[], string>('pragma integrity_check').pluck().all();
+    return [...faults.filter((fault) => fault !== 'ok'), ...books.prepare('pragma foreign_key_check').all()];
+  });
+}
+
+function withBooks<T>(dataDir: string, use: (books: Sqlite.Database) => T): T {
+  const books = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
+  try {
+    return use(books);
+  } finally {
+    books.close();
+  }
+}
+
+function read(books: Sqlite.Database): Books {
+  const all = <Row>(sql: string): Row[] => books.prepare<unknown[], Row>(sql).safeIntegers().all();
+  return {
+    faults: Object.entries(rules).flatMap(([rule, sql]) =>
+      books
+        .prepare(sql)
+        .all()
+        .map((row) => `${rule}: ${JSON.stringify(row)}`),
+    ),
+    accounts: all('select name, balance_nano_credits as balance, held_nano_credits as held from accounts'),
+    records: all<RecordRow>(selectRecords).map(toRecord),
+    entries: all(selectEntries),
+    units: all<UnitsRow>(selectUnits).map((row) => ({
+      ...row,
+      used: Number(row.used),
+      reserved: Number(row.reserved),
+    })),
+  };
+}
+
+const selectRecords = `
+  select a.name as account, u.* from usage_records as u join accounts as a on a.id = account_id order by u.id`;
+const selectEntries = `
+  select a.name as account, kind, amount_nano_credits as amount, reference
+  from ledger_entries as l join accounts as a on a.id = account_id order by l.id`;
+const selectUnits = `
+  select a.name as account, month, used_units as used, reserved_units as reserved
+  from fair_use join accounts as a on a.id = account_id order by account, month`;
+
+type UnitsRow = Record<'account' | 'month', string> & Record<'used' | 'reserved', bigint>;
+type RecordRow = Record<'account' | 'id' | 'operation' | 'state', string> &
+  Record<'code' | 'tokens_source', string | null> & { readonly started_at_ms: bigint } & Record<
+    | 'http_status'
+    | 'prompt_tokens'
+    | 'completion_tokens'
+    | 'fair_use_units'
+    | 'cost_nano_credits'
+    | 'overrun_nano_credits',
+    bigint | null
+  >;
+
+function toRecord(row: RecordRow): BookedRecord {
+  const { account, id, operation, state } = row;
+  return {
+    ...{ account, id, operation, state },
+    httpStatus: numberOf(row.http_status),
+    code: row.code ?? undefined,
+    startedAtMs: Number(row.started_at_ms),
+    promptTokens: numberOf(row.prompt_tokens),
+    completionTokens: numberOf(row.completion_tokens),
+    tokensSource: row.tokens_source ?? undefined,
+    units: numberOf(row.fair_use_units),
+    cost: row.cost_nano_credits ?? undefined,
+    overrun: row.overrun_nano_credits ?? undefined,
+  };
+}
+
+function numberOf(value: bigint | null): number | undefined {
+  return value === null ? undefined : Number(value);
+}

@@ -1,0 +1,169 @@
+/** Runs the command line as a person or a script does: as a process of its own. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+const program = new URL('../../src/main.ts', import.meta.url).pathname;
+
+export interface RunOptions {
+  readonly cwd?: string;
+  /** Besides PATH and HOME, the only ones that are taken over. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Compiled once for all the processes that the tests start. */
+const compileCache = join(tmpdir(), 'parley-test-compile-cache');
+
+function environment(env: RunOptions['env'] = {}): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE: compileCache, ...env };
+}
+
+/** Starts the program; standard input stays open. */
+export function startParley(args: readonly string[], { cwd, env }: RunOptions = {}): ChildProcess {
+  return spawn(process.execPath, [program, ...args], { cwd, env: environment(env) });
+}
+
+/** The end of a child that runs. */
+export async function ended(child: ChildProcess): Promise<Ended> {
+  const exit = new Promise<Pick<Ended, 'code' | 'signal'>>((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal }));
+  });
+  const [stdout, stderr] = await Promise.all([readAll(child.stdout), readAll(child.stderr)]);
+  return { ...(await exit), stdout, stderr };
+}
+
+async function readAll(stream: NodeJS.ReadableStream | null): Promise<string> {
+  return stream === null ? '' : text(stream);
+}
+
+export function parley(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  const child = startParley(args, options);
+  child.stdin?.end(options.input ?? '');
+  return ended(child);
+}
+
+/** The same, with the bytes of its standard output. */
+export async function parleyBytes(args: readonly string[], options: RunOptions = {}): Promise<Buffer> {
+  const child = startParley(args, options);
+  child.stdin?.end(options.input ?? '');
+  const chunks: Buffer[] = [];
+  child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await new Promise((resolve) => child.once('close', resolve));
+  return Buffer.concat(chunks);
+}
+
+/** What a command that must succeed has printed. */
+export async function printed(args: readonly string[], options: RunOptions = {}): Promise<string> {
+  const { code, stdout, stderr } = await parley(args, options);
+  if (code !== 0) throw new Error(`parley ${args.join(' ')} ended with ${code}: ${stderr}`);
+  return stdout;
+}
+
+/** The one JSON document that a command has printed. */
+export async function printedJson<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
+  return JSON.parse(await printed([...args, '--json'], options));
+}
+
+export interface Serving {
+  readonly baseUrl: string;
+  readonly pid: number;
+  stdout(): string;
+  stderr(): string;
+  kill(signal: NodeJS.Signals): void;
+  /** Resolves when the server has ended. */
+  readonly ended: Promise<Pick<Ended, 'code' | 'signal'>>;
+  /** Stops it, if need be. */
+  close(): Promise<void>;
+}
+
+/** Starts `parley serve` on a free port and waits until it listens. */
+export async function serve(args: readonly string[], options: RunOptions = {}): Promise<Serving> {
+  const child = startParley(['serve', '--port', '0', ...args], options);
+  let [stdout, stderr] = ['', ''];
+  child.stdout?.on('data', (chunk: Buffer) => {
+    stdout += chunk;
+  });
+  child.stderr?.on('data', (chunk: Buffer) => {
+    stderr += chunk;
+  });
+  const end = new Promise<Pick<Ended, 'code' | 'signal'>>((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal }));
+  });
+  await Promise.race([end, until(() => stderr.includes('listening on '))]);
+  const baseUrl = /"baseUrl":"([^"]+)"/.exec(stderr)?.[1];
+  if (baseUrl === undefined || child.pid === undefined) throw new Error(`serve did not start: ${stderr}`);
+  return {
+    baseUrl,
+    pid: child.pid,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    kill: (signal) => child.kill(signal),
+    ended: end,
+    close: async () => {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+      await end;
+    },
+  };
+}
+
+/** Resolves once it holds; rejects after 20 seconds. */
+export async function until(holds: () => boolean): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error(`waited in vain: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export interface Folder {
+  readonly path: string;
+  file(name: string): string;
+  remove(): void;
+}
+
+export function scratchFolder(): Folder {
+  const path = mkdtempSync(join(tmpdir(), 'parley-cli-'));
+  return { path, file: (name) => join(path, name), remove: () => rmSync(path, { recursive: true }) };
+}
+
+/** Why a test at a terminal cannot run here; undefined where it can. */
+export const noTerminal =
+  spawnSync('script', ['--version']).error === undefined
+    ? undefined
+    : 'the program `script`, which lends a terminal, is not installed';
+
+export interface AtTerminal {
+  type(keys: string): void;
+  /** All that was shown so far, data and status alike. */
+  shown(): string;
+  readonly ended: Promise<number | null>;
+}
+
+/** Runs the program at a terminal, which `script` lends. */
+export function parleyAtTerminal(args: readonly string[], { cwd, env }: RunOptions = {}): AtTerminal {
+  const command = [process.execPath, program, ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
+    cwd,
+    env: environment({ SHELL: '/bin/sh', TERM: 'xterm', ...env }),
+  });
+  let shown = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    shown += chunk;
+  });
+  return {
+    type: (keys) => child.stdin.write(keys),
+    shown: () => shown,
+    ended: new Promise((resolve) => child.once('close', (code) => resolve(code))),
+  };
+}

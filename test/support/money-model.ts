@@ -1,0 +1,371 @@
+/**
+ * What the rules of money say must become of two accounts, in plain variables: no database, no engine and nothing of the
+ * program's own arithmetic.
+ */
+import {
+  type AccountName,
+  type Act,
+  accountNames,
+  type ChatModelName,
+  type ChatRequest,
+  type Entry,
+  type Report,
+  type Request,
+} from './money-steps.ts';
+
+export const planUnits = 160;
+export const trialUnits = 100;
+export const unitsPerSecond = 15;
+/** Tokens that a chat model takes, and that it writes. */
+export const chatTokens = 20;
+/** Nano-credits per million tokens. */
+export const prices: Readonly<Record<ChatModelName, { readonly input: bigint; readonly output: bigint }>> = {
+  fine: { input: 333_333n, output: 777_777n },
+  dear: { input: 3_000_000_000n, output: 7_000_000_000n },
+  free: { input: 0n, output: 0n },
+};
+export const prompt = 'Hello there';
+export const word = 'word ';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** What the model needs to know of texts: tokens of the prompt, and of so many times the word. */
+export interface TextTokens {
+  readonly prompt: number;
+  words(count: number): number;
+}
+
+export interface ExpectedRecord {
+  state: string;
+  status: number | undefined;
+  code: string | undefined;
+  units: number | undefined;
+  cost: bigint | undefined;
+  overrun: bigint | undefined;
+  /** Prompt, completion and where they are from; only of what is charged. */
+  tokens: readonly [number, number, string] | undefined;
+}
+
+export interface ExpectedEntry {
+  readonly kind: 'load' | 'adjustment' | 'debit';
+  readonly amount: bigint;
+}
+
+/** A request that runs. */
+export interface Running {
+  readonly id: string;
+  readonly request: Request;
+  readonly month: string;
+  readonly limitUnits: number;
+  units: number;
+  readonly hold: bigint;
+  /** Of chat: the limit that its engine is told. */
+  readonly maxTokens: number | undefined;
+  words: number;
+  heardMs: number;
+  hasOutput: boolean;
+}
+
+interface Kept {
+  readonly fingerprint: string;
+  readonly id: string;
+  readonly atMs: number;
+  isRunning: boolean;
+}
+
+interface ExpectedAccount {
+  readonly trialEndsMs: number;
+  plan: { readonly startsMs: number; readonly endsMs: number } | undefined;
+  balance: bigint;
+  readonly entries: Map<string, ExpectedEntry>;
+  readonly records: Map<string, ExpectedRecord>;
+  readonly usedUnits: Map<string, number>;
+  readonly kept: Map<string, Kept>;
+}
+
+const statuses: Readonly<Record<string, number>> = {
+  invalid_input: 400,
+  unknown_model: 400,
+  missing_file: 400,
+  subscription_required: 402,
+  fair_use_limit_reached: 402,
+  insufficient_credits: 402,
+  insufficient_scope: 403,
+  idempotency_conflict: 409,
+  request_cancelled: 499,
+  internal_error: 500,
+  upstream_error: 502,
+  overloaded: 503,
+};
+
+/** `runs`, `answered`, or the code of a refusal. */
+export type Outcome = string;
+
+export class MoneyModel {
+  readonly #accounts: Readonly<Record<AccountName, ExpectedAccount>>;
+  readonly #tokens: TextTokens;
+  running: Running[] = [];
+  nowMs: number;
+
+  /** Both accounts have a trial from now on. */
+  constructor(nowMs: number, tokens: TextTokens) {
+    this.nowMs = nowMs;
+    this.#tokens = tokens;
+    const account = (): ExpectedAccount => ({
+      trialEndsMs: nowMs + 14 * dayMs,
+      plan: undefined,
+      balance: 0n,
+      entries: new Map(),
+      records: new Map(),
+      usedUnits: new Map(),
+      kept: new Map(),
+    });
+    this.#accounts = { ada: account(), bob: account() };
+  }
+
+  of(name: AccountName) {
+    const account = this.#accounts[name];
+    const running = this.running.filter(({ request }) => request.account === name);
+    const held = running.reduce((sum, { hold }) => sum + hold, 0n);
+    return { ...account, held, running, units: unitsOf(account, running) };
+  }
+
+  start(id: string, request: Request): Outcome {
+    if (request.flaw === 'no key') return 'invalid_api_key';
+    const account = this.#accounts[request.account];
+    const refusal = this.#refusalOf(request, account);
+    if (refusal !== undefined) return this.#refuse(id, request, refusal);
+    const kept = this.#keptFor(request);
+    if (kept && (kept.isRunning || kept.fingerprint !== JSON.stringify(request))) {
+      return this.#refuse(id, request, 'idempotency_conflict');
+    }
+    if (kept) {
+      account.records.set(id, { ...ended('replayed'), status: 200 });
+      return 'answered';
+    }
+    return this.#admit(id, request);
+  }
+
+  act(running: Running, act: Act): Outcome {
+    const { request } = running;
+    switch (act.act) {
+      case 'role':
+        return 'runs';
+      case 'output':
+        if (request.operation === 'chat') running.words++;
+        running.hasOutput ||= request.operation === 'speech' || request.streamed;
+        return 'runs';
+      case 'heard':
+        return this.#hear(running, act.durationMs) ?? 'runs';
+      case 'end':
+        if (request.operation === 'speech' && !running.hasOutput) {
+          return this.#void(running, 'failed', 'upstream_error');
+        }
+        return this.#hear(running, act.durationMs) ?? this.#settle(running, 'ok', act.report);
+      case 'leave':
+      case 'hang up':
+        if (running.hasOutput) return this.#settle(running, 'cancelled', undefined);
+        return this.#void(running, 'cancelled', 'request_cancelled');
+      case 'time out':
+        return this.#void(running, 'failed', 'overloaded');
+      case 'fail':
+      case 'break off':
+        return this.#void(running, 'failed', 'upstream_error');
+    }
+  }
+
+  enter(kind: 'load' | 'adjustment', { account: name, nano, reference }: Entry): Outcome {
+    const { balance, held, entries } = this.of(name);
+    const amount = BigInt(nano);
+    const earlier = entries.get(reference);
+    if (earlier)
+      return earlier.kind === kind && earlier.amount === amount ? 'answered' : 'idempotency_conflict';
+    if (balance + amount < held) return 'insufficient_credits';
+    entries.set(reference, { kind, amount });
+    this.#accounts[name].balance += amount;
+    return 'answered';
+  }
+
+  activatePlan(name: AccountName, days: number): void {
+    const account = this.#accounts[name];
+    const { plan } = account;
+    const startsMs = plan && plan.endsMs > this.nowMs ? plan.startsMs : this.nowMs;
+    account.plan = { startsMs, endsMs: this.nowMs + days * dayMs };
+  }
+
+  pass(hours: number): void {
+    this.nowMs += hours * hourMs;
+  }
+
+  kill(): void {
+    for (const running of [...this.running]) this.#void(running, 'interrupted', 'internal_error');
+  }
+
+  #refusalOf({ flaw, operation }: Request, account: ExpectedAccount): string | undefined {
+    if (flaw === 'no scope') return 'insufficient_scope';
+    if (operation !== 'chat' && this.#limitOf(account) === undefined) return 'subscription_required';
+    return undefined;
+  }
+
+  #admit(id: string, request: Request): Outcome {
+    const account = this.#accounts[request.account];
+    if (request.flaw === 'bad field') {
+      return this.#refuse(
+        id,
+        request,
+        request.operation === 'transcription' ? 'missing_file' : 'unknown_model',
+      );
+    }
+    const month = new Date(this.nowMs).toISOString().slice(0, 7);
+    const limitUnits = this.#limitOf(account) ?? 0;
+    const units = request.operation === 'speech' ? request.characters : 0;
+    if (request.operation !== 'chat' && this.#units(request.account, month) + units > limitUnits) {
+      return this.#refuse(id, request, 'fair_use_limit_reached');
+    }
+    const { balance, held } = this.of(request.account);
+    const plan = request.operation === 'chat' ? planHold(request, balance - held) : { hold: 0n };
+    if (plan === undefined) return this.#refuse(id, request, 'insufficient_credits');
+    const none = { maxTokens: undefined, words: 0, heardMs: 0, hasOutput: false };
+    this.running.push({ ...none, ...plan, id, request, month, limitUnits, units });
+    account.records.set(id, ended('started'));
+    this.#claim(id, request, account);
+    return 'runs';
+  }
+
+  /** Audio can turn out longer than is left of the month. */
+  #hear(running: Running, durationMs: number): Outcome | undefined {
+    const { request, month, limitUnits } = running;
+    if (request.operation !== 'transcription') return undefined;
+    running.heardMs = Math.max(running.heardMs, durationMs);
+    const more = Math.ceil(running.heardMs / 1000) * unitsPerSecond - running.units;
+    if (more <= 0) return undefined;
+    if (this.#units(request.account, month) + more > limitUnits) {
+      return this.#void(running, 'refused', 'fair_use_limit_reached');
+    }
+    running.units += more;
+    return undefined;
+  }
+
+  #settle(running: Running, state: 'ok' | 'cancelled', report: Report | undefined): Outcome {
+    const { id, request, hold, month, units } = running;
+    const account = this.#accounts[request.account];
+    const record = { ...ended(state), status: state === 'ok' ? 200 : 499 };
+    if (state === 'cancelled') record.code = 'request_cancelled';
+    if (request.operation === 'chat') {
+      const [input, output, source] = this.#tokensOf(running, report);
+      const cost = costOf(request.model, input, output);
+      record.tokens = [input, output, source];
+      record.cost = cost < hold ? cost : hold;
+      if (cost > hold) record.overrun = cost - hold;
+      account.balance -= record.cost;
+      if (record.cost > 0n) account.entries.set(id, { kind: 'debit', amount: -record.cost });
+    } else {
+      record.units = units;
+      account.usedUnits.set(month, (account.usedUnits.get(month) ?? 0) + units);
+    }
+    this.#end(running, record, state === 'ok');
+    return state === 'ok' ? 'answered' : 'request_cancelled';
+  }
+
+  #void(running: Running, state: string, code: string): Outcome {
+    const units = running.request.operation === 'chat' ? undefined : 0;
+    this.#end(running, { ...ended(state), code, status: statuses[code], units }, false);
+    return code;
+  }
+
+  #end({ id, request }: Running, record: ExpectedRecord, isKept: boolean): void {
+    const { records, kept } = this.#accounts[request.account];
+    records.set(id, record);
+    this.running = this.running.filter((other) => other.id !== id);
+    const claim = kept.get(claimKey(request));
+    if (claim?.id !== id) return;
+    if (isKept) claim.isRunning = false;
+    else kept.delete(claimKey(request));
+  }
+
+  #refuse(id: string, { account }: Request, code: string): Outcome {
+    this.#accounts[account].records.set(id, { ...ended('refused'), code, status: statuses[code] });
+    return code;
+  }
+
+  #tokensOf({ words }: Running, report: Report | undefined): [number, number, string] {
+    if (report && report.prompt > 0 && report.completion >= 0) {
+      const completion = report.completion + report.apart;
+      if (completion > 0 || words === 0) return [report.prompt, completion, 'reported'];
+    }
+    return [this.#tokens.prompt, this.#tokens.words(words), 'estimated'];
+  }
+
+  #limitOf({ plan, trialEndsMs }: ExpectedAccount): number | undefined {
+    if (plan && plan.startsMs <= this.nowMs && this.nowMs < plan.endsMs) return planUnits;
+    return this.nowMs < trialEndsMs ? trialUnits : undefined;
+  }
+
+  /** Units of a month, spent and set aside. */
+  #units(name: AccountName, month: string): number {
+    const { used = 0, reserved = 0 } = this.of(name).units.get(month) ?? {};
+    return used + reserved;
+  }
+
+  #keptFor(request: Request): Kept | undefined {
+    if (!isRepeatable(request)) return undefined;
+    for (const name of accountNames) {
+      const { kept } = this.#accounts[name];
+      for (const [key, { atMs }] of kept) if (atMs < this.nowMs - dayMs) kept.delete(key);
+    }
+    return this.#accounts[request.account].kept.get(claimKey(request));
+  }
+
+  #claim(id: string, request: Request, { kept }: ExpectedAccount): void {
+    if (!isRepeatable(request)) return;
+    const fingerprint = JSON.stringify(request);
+    kept.set(claimKey(request), { fingerprint, id, atMs: this.nowMs, isRunning: true });
+  }
+}
+
+/** Of each month that has any, in their order: units that are spent, and that are set aside. */
+function unitsOf({ usedUnits }: ExpectedAccount, running: readonly Running[]) {
+  const months = new Set([...usedUnits.keys(), ...running.map(({ month }) => month)]);
+  const counts = [...months].sort().map((month) => {
+    const set = running.filter((request) => request.month === month);
+    const reserved = set.reduce((sum, { units }) => sum + units, 0);
+    return [month, { used: usedUnits.get(month) ?? 0, reserved }] as const;
+  });
+  return new Map(counts.filter(([, { used, reserved }]) => used + reserved > 0));
+}
+
+function planHold(request: ChatRequest, available: bigint) {
+  const input = Math.min(chatTokens, request.bytes);
+  const most = Math.min(chatTokens, request.maxTokens ?? chatTokens);
+  for (let output = most; output > 0; output--) {
+    const hold = costOf(request.model, input, output * request.n);
+    if (hold <= available) return { hold, maxTokens: output < most ? output : request.maxTokens };
+  }
+  return undefined;
+}
+
+function costOf(model: ChatModelName, input: number, output: number): bigint {
+  const millionths = prices[model].input * BigInt(input) + prices[model].output * BigInt(output);
+  const whole = millionths / 1_000_000n;
+  return whole * 1_000_000n === millionths ? whole : whole + 1n;
+}
+
+const claimKey = ({ operation, idempotencyKey }: Request) => `${operation} ${idempotencyKey}`;
+
+/** Streams of chat and transcription take no notice of the key. */
+function isRepeatable(request: Request): boolean {
+  return request.idempotencyKey !== undefined && (request.operation === 'speech' || !request.streamed);
+}
+
+function ended(state: string): ExpectedRecord {
+  return {
+    state,
+    status: undefined,
+    code: undefined,
+    units: undefined,
+    cost: undefined,
+    overrun: undefined,
+    tokens: undefined,
+  };
+}

@@ -1,0 +1,220 @@
+/** The real program on a folder of its own, to be driven step by step beside the model. */
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
+import { type App, createApp } from '../../src/app.ts';
+import { loadConfig } from '../../src/config.ts';
+import { cliCall } from '../../src/core/call.ts';
+import { toParleyError } from '../../src/core/errors.ts';
+import { Gate } from '../../src/core/gate.ts';
+import { newRequestId } from '../../src/core/ids.ts';
+import { creditDecimals, formatCredits, nanoCredits } from '../../src/core/money.ts';
+import type { Scope } from '../../src/core/ports/store.ts';
+import { Unsettled } from '../../src/core/unsettled.ts';
+import { chatTokens, type Outcome, planUnits, prices, trialUnits, unitsPerSecond } from './money-model.ts';
+import { type Edge, MoneyRequest } from './money-request.ts';
+import {
+  type AccountName,
+  type Act,
+  accountNames,
+  chatModels,
+  type Entry,
+  type Request,
+} from './money-steps.ts';
+import type { TestClock } from './parley.ts';
+import { ScriptedEngines } from './scripted-engines.ts';
+
+const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** A process of the program, as it were: from its start on a folder to its end. */
+interface Life extends Edge {
+  readonly app: App;
+  readonly dataDir: string;
+}
+
+/** A closed folder with both accounts, a trial of each and their keys, of which every program begins with a copy. */
+export class MoneyFolder {
+  readonly path = mkdtempSync(join(tmpdir(), 'parley-money-'));
+  readonly clock: TestClock;
+  readonly #keys = new Map<string, string>();
+
+  private constructor(clock: TestClock) {
+    this.clock = clock;
+    writeFileSync(this.settings, settings());
+  }
+
+  static async create(clock: TestClock): Promise<MoneyFolder> {
+    const folder = new MoneyFolder(clock);
+    const { app } = await begin(folder, folder.dataDir(0));
+    for (const name of accountNames) await folder.#open(name, app);
+    await app.close();
+    return folder;
+  }
+
+  get settings(): string {
+    return join(this.path, 'parley.yaml');
+  }
+
+  dataDir(life: number): string {
+    return join(this.path, `life-${life}`);
+  }
+
+  keyFor({ account, flaw, operation }: Request): string {
+    if (flaw === 'no key') return 'none';
+    const narrow = operation === 'chat' ? 'speech' : 'chat';
+    return this.#keys.get(`${account} ${flaw === 'no scope' ? narrow : 'whole'}`) ?? 'none';
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true });
+  }
+
+  async #open(name: AccountName, { services: { admin } }: App): Promise<void> {
+    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name }), cliCall);
+    await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }), cliCall);
+    const allowed: Record<string, Scope[]> = { whole: [], chat: ['chat'], speech: ['speech'] };
+    for (const [keyName, scopes] of Object.entries(allowed)) {
+      const request = create(pb.CreateKeyRequestSchema, { accountId: name, name: keyName, scopes });
+      this.#keys.set(`${name} ${keyName}`, (await admin.createKey(request, cliCall)).secret);
+    }
+  }
+}
+
+export class MoneyProgram {
+  readonly #folder: MoneyFolder;
+  readonly #running = new Map<string, MoneyRequest>();
+  #life: Life;
+  #lives = 1;
+
+  private constructor(folder: MoneyFolder, life: Life) {
+    this.#folder = folder;
+    this.#life = life;
+  }
+
+  static async start(folder: MoneyFolder): Promise<MoneyProgram> {
+    return new MoneyProgram(folder, await begin(folder, copied(folder.dataDir(0), folder.dataDir(1))));
+  }
+
+  get dataDir(): string {
+    return this.#life.dataDir;
+  }
+
+  async start(request: Request): Promise<{ id: string; outcome: Outcome }> {
+    const id = newRequestId(this.#folder.clock.now());
+    const { outcome, request: started } = await MoneyRequest.start(
+      id,
+      request,
+      this.#folder.keyFor(request),
+      this.#life,
+    );
+    if (started && outcome === 'runs') this.#running.set(id, started);
+    return { id, outcome };
+  }
+
+  /** The limit of tokens that a running chat's engine was told. */
+  maxTokensOf(id: string): number | undefined {
+    return this.#request(id).maxTokens;
+  }
+
+  async act(id: string, act: Act): Promise<Outcome> {
+    const outcome = await this.#request(id).act(act);
+    if (outcome !== 'runs') this.#running.delete(id);
+    return outcome;
+  }
+
+  async enter(kind: 'load' | 'adjustment', { account, nano, reference }: Entry): Promise<Outcome> {
+    const { admin } = this.#life.app.services;
+    const amount = formatCredits(nanoCredits(BigInt(nano)));
+    const entry = { accountId: account, amount, reason: 'test', idempotencyKey: reference };
+    try {
+      if (kind === 'load') await admin.loadCredits(create(pb.LoadCreditsRequestSchema, entry), cliCall);
+      else await admin.adjustCredits(create(pb.AdjustCreditsRequestSchema, entry), cliCall);
+      return 'answered';
+    } catch (error) {
+      return toParleyError(error).code;
+    }
+  }
+
+  async activatePlan(accountId: AccountName, days: number): Promise<void> {
+    const endsAt = timestampFromMs(this.#folder.clock.now() + days * 24 * 3_600_000);
+    const request = create(pb.ActivatePlanRequestSchema, { accountId, endsAt });
+    await this.#life.app.services.admin.activatePlan(request, cliCall);
+  }
+
+  /** Ends all requests as clients that go do, then ends the program, and starts it on the same folder. */
+  async restart(): Promise<void> {
+    for (const request of this.#running.values()) await request.leave();
+    await this.#end();
+    this.#life = await begin(this.#folder, this.dataDir);
+  }
+
+  /** Starts the program on what a kill at this moment leaves on the disk. What runs is not told and never goes on. */
+  async kill(): Promise<void> {
+    const left = copied(this.dataDir, this.#folder.dataDir(++this.#lives));
+    await this.close();
+    this.#life = await begin(this.#folder, left);
+  }
+
+  async close(): Promise<void> {
+    await this.#end();
+    rmSync(this.dataDir, { recursive: true });
+  }
+
+  async #end(): Promise<void> {
+    this.#running.clear();
+    await this.#life.app.close();
+  }
+
+  #request(id: string): MoneyRequest {
+    const request = this.#running.get(id);
+    if (request === undefined) throw new Error(`the request ${id} does not run`);
+    return request;
+  }
+}
+
+/** The database and its log, as they are on the disk between two writes. */
+function copied(from: string, to: string): string {
+  mkdirSync(to, { mode: 0o700 });
+  const files = ['parley.db', 'parley.db-wal'].filter((file) => existsSync(join(from, file)));
+  for (const file of files) copyFileSync(join(from, file), join(to, file));
+  return to;
+}
+
+async function begin({ clock, settings: file }: MoneyFolder, dataDir: string): Promise<Life> {
+  const script = new ScriptedEngines();
+  const config = loadConfig({
+    env: {},
+    file,
+    overrides: { server: { port: 0 }, dataDir, log: { level: 'silent' } },
+  });
+  const app = await createApp(config, { clock, log: silent, engines: script.engines });
+  const { store, services } = app;
+  const gate = new Gate({ store, clock, log: silent, unsettled: new Unsettled(store, silent) });
+  return { app, services, gate, script, dataDir };
+}
+
+/** YAML has JSON in it. Prices are written as texts, as numbers of JSON are floats. */
+function settings(): string {
+  const chat = chatModels.map((id) => ({
+    ...{ id, type: 'chat', engine: 'builtin', contextTokens: chatTokens },
+    price: { input: inCredits(prices[id].input), output: inCredits(prices[id].output) },
+  }));
+  const audio = [
+    { id: 'voice', type: 'speech', engine: 'builtin' },
+    { id: 'ear', type: 'transcription', engine: 'builtin' },
+  ];
+  const fairUse = {
+    planUnitsPerMonth: planUnits,
+    trialUnitsPerMonth: trialUnits,
+    transcriptionUnitsPerSecond: unitsPerSecond,
+  };
+  return JSON.stringify({ fairUse, models: [...audio, ...chat] });
+}
+
+function inCredits(nano: bigint): string {
+  const digits = String(nano).padStart(creditDecimals + 1, '0');
+  return `${digits.slice(0, -creditDecimals)}.${digits.slice(-creditDecimals)}`;
+}
