@@ -49,7 +49,7 @@ describe('POST /chat/completions', () => {
   it('answers with a completion, its usage and the record’s same counts', async () => {
     const response = await post(hello);
     expect(response.status).toBe(200);
-    const body = (await response.json()) as Record<string, never>;
+    const body = (await response.json()) as { usage: NonNullable<Chunk['usage']> };
     expect(body).toMatchObject({
       object: 'chat.completion',
       model: 'eliza',
@@ -57,7 +57,7 @@ describe('POST /chat/completions', () => {
         { index: 0, message: { role: 'assistant', content: expect.any(String) }, finish_reason: 'stop' },
       ],
     });
-    const { prompt_tokens, completion_tokens, total_tokens } = body['usage'] ?? {};
+    const { prompt_tokens, completion_tokens, total_tokens } = body.usage;
     expect(total_tokens).toBe(prompt_tokens + completion_tokens);
     expect(completion_tokens).toBeGreaterThan(2);
     const record = await parley.recordOf(response);

@@ -60,7 +60,12 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
   const config = loadConfig({
     env: {},
     file,
-    overrides: { ...settings, server: { port: 0, ...settings?.server }, dataDir, log: { level: 'silent' } },
+    overrides: {
+      ...settings,
+      server: { port: 0, ...(settings?.['server'] as object | undefined) },
+      dataDir,
+      log: { level: 'silent' },
+    },
   });
   const app = await createApp(config, overrides);
   const { admin } = app.services;
