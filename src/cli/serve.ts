@@ -109,11 +109,14 @@ function hasCurl(): boolean {
   return spawnSync('curl', ['--version'], { stdio: 'ignore' }).error === undefined;
 }
 
+/** A signal that comes again so soon is the same one: under npm, Ctrl-C arrives from the terminal and from npm. */
+const sameSignalMs = 1_000;
+
 /** Resolves at the first SIGTERM or Ctrl-C. A second one ends the process at once. */
 function stopSignal(): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   const stop = (name: NodeJS.Signals) => {
-    process.off('SIGTERM', stop).off('SIGINT', stop);
+    setTimeout(() => process.off('SIGTERM', stop).off('SIGINT', stop), sameSignalMs).unref();
     resolve(name);
   };
   process.on('SIGTERM', stop).on('SIGINT', stop);
