@@ -48,12 +48,12 @@ export class TranscriptionOperations {
   }
 
   createTranscription(request: CreateTranscriptionRequest, call: Call): Promise<CreateTranscriptionResponse> {
-    const model = this.#catalog.transcriptionModel();
-    if (model) call.metering.note({ model: model.id });
     const repeatable = { answerSchema: CreateTranscriptionResponseSchema, request, call };
-    return metered(call.metering, call.signal, () =>
-      this.#idempotency.run(repeatable, () => this.#transcribeWhole(request, call)),
-    );
+    return metered(call.metering, call.signal, () => {
+      checkRequest(request);
+      this.#noteModel(call);
+      return this.#idempotency.run(repeatable, () => this.#transcribeWhole(request, call));
+    });
   }
 
   streamTranscription(
@@ -61,7 +61,8 @@ export class TranscriptionOperations {
     call: Call,
   ): AsyncGenerator<StreamTranscriptionResponse> {
     const transcription = request.transcription ?? create(CreateTranscriptionRequestSchema);
-    return meteredParts(call.metering, call.signal, this.#transcribe(transcription, call));
+    const parts = settledBeforeEnd(this.#transcribe(transcription, call), call);
+    return meteredParts(call.metering, call.signal, parts);
   }
 
   uploadTranscription(
@@ -91,10 +92,10 @@ export class TranscriptionOperations {
     call: Call,
   ): AsyncGenerator<StreamTranscriptionResponse> {
     const { metering, signal } = call;
+    const audio = checkRequest(request);
+    const withWords = request.timestampGranularities.includes('word');
+    this.#noteModel(call);
     const model = this.#activeModel();
-    metering.note({ model: model.id });
-    const audio = checkFile(request);
-    const withWords = checkGranularities(request.timestampGranularities).includes('word');
     await metering.admit({ model: model.id, fairUse: this.#units(0, call) });
     const events = model.engine.transcribe({
       audio,
@@ -110,6 +111,12 @@ export class TranscriptionOperations {
       if (event.kind === 'done') return;
     }
     throw new ParleyError('upstream_error', { cause: new Error('the engine ended before the transcript') });
+  }
+
+  /** A request need not name the model: there is one for all. */
+  #noteModel({ metering }: Call): void {
+    const model = this.#catalog.transcriptionModel();
+    if (model) metering.note({ model: model.id });
   }
 
   #activeModel(): TranscriptionModel {
@@ -139,6 +146,17 @@ export class TranscriptionOperations {
       units: transcriptionUnits(this.#fairUse, durationMs),
       limitUnits: unitsPerMonth(this.#fairUse, caller.entitlement),
     };
+  }
+}
+
+/** To a client that reads the parts, the whole transcript says that all went well: it must be true by then. */
+async function* settledBeforeEnd(
+  parts: AsyncIterable<StreamTranscriptionResponse>,
+  { metering }: Call,
+): AsyncGenerator<StreamTranscriptionResponse> {
+  for await (const part of parts) {
+    if (part.event.case === 'transcript') await metering.settle();
+    yield part;
   }
 }
 
@@ -176,9 +194,15 @@ async function collectUpload(
   return request;
 }
 
-function checkGranularities(wanted: readonly string[]): readonly string[] {
-  const unknown = wanted.find((granularity) => !granularities.includes(granularity));
-  if (unknown === undefined) return wanted;
+/** What is wrong with a request is told before what is wrong here. */
+function checkRequest(request: CreateTranscriptionRequest): Uint8Array {
+  const file = checkFile(request);
+  checkGranularities(request.timestampGranularities);
+  return file;
+}
+
+function checkGranularities(wanted: readonly string[]): void {
+  if (wanted.every((granularity) => granularities.includes(granularity))) return;
   throw new ParleyError('invalid_input', {
     message: '`timestamp_granularities` takes `word` and `segment`.',
     param: 'timestamp_granularities',

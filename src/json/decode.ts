@@ -207,8 +207,11 @@ function isInt32(json: JsonValue): json is number {
   return typeof json === 'number' && (json | 0) === json;
 }
 
+/** RFC 3339, as the protobuf JSON mapping has it. */
+const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
+
 function decodeTimestamp(json: JsonValue, place: Place): Timestamp | undefined {
-  const ms = typeof json === 'string' ? Date.parse(json) : Number.NaN;
+  const ms = typeof json === 'string' && rfc3339.test(json) ? Date.parse(json) : Number.NaN;
   return Number.isNaN(ms) ? wrong(place, 'a time such as 2030-01-31T12:00:00Z') : timestampFromMs(ms);
 }
 

@@ -137,7 +137,7 @@ export class MoneyModel {
     const refusal = this.#refusalOf(request, account);
     if (refusal !== undefined) return this.#refuse(id, request, refusal);
     const kept = this.#keptFor(request);
-    if (kept && (kept.isRunning || kept.fingerprint !== JSON.stringify(request))) {
+    if (kept && (kept.isRunning || kept.fingerprint !== fingerprintOf(request))) {
       return this.#refuse(id, request, 'idempotency_conflict');
     }
     if (kept) {
@@ -256,8 +256,9 @@ export class MoneyModel {
       const [input, output, source] = this.#tokensOf(running, report);
       const cost = costOf(request.model, input, output);
       record.tokens = [input, output, source];
-      record.cost = cost < hold ? cost : hold;
-      if (cost > hold) record.overrun = cost - hold;
+      const overrun = cost - hold;
+      record.cost = overrun > 0n ? hold : cost;
+      if (overrun > 0n) record.overrun = overrun;
       account.balance -= record.cost;
       if (record.cost > 0n) account.entries.set(id, { kind: 'debit', amount: -record.cost });
     } else {
@@ -319,8 +320,12 @@ export class MoneyModel {
 
   #claim(id: string, request: Request, { kept }: ExpectedAccount): void {
     if (!isRepeatable(request)) return;
-    const fingerprint = JSON.stringify(request);
-    kept.set(claimKey(request), { fingerprint, id, atMs: this.nowMs, isRunning: true });
+    kept.set(claimKey(request), {
+      fingerprint: fingerprintOf(request),
+      id,
+      atMs: this.nowMs,
+      isRunning: true,
+    });
   }
 }
 
@@ -352,6 +357,15 @@ function costOf(model: ChatModelName, input: number, output: number): bigint {
 }
 
 const claimKey = ({ operation, idempotencyKey }: Request) => `${operation} ${idempotencyKey}`;
+
+/** What a repetition has to repeat: the fields that are sent. */
+function fingerprintOf(request: Request): string {
+  const isBad = request.flaw === 'bad field';
+  if (request.operation === 'transcription') return JSON.stringify([isBad]);
+  if (request.operation === 'speech') return JSON.stringify([isBad, request.characters]);
+  const { model, maxTokens, n } = request;
+  return JSON.stringify([isBad || model, maxTokens, n]);
+}
 
 /** Streams of chat and transcription take no notice of the key. */
 function isRepeatable(request: Request): boolean {

@@ -145,7 +145,7 @@ const reports: fc.Arbitrary<Report> = fc.oneof(
 
 const acts: fc.Arbitrary<Act> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Act>({ act: 'role' }) },
-  { weight: 6, arbitrary: fc.constant<Act>({ act: 'output' }) },
+  { weight: 10, arbitrary: fc.constant<Act>({ act: 'output' }) },
   { weight: 4, arbitrary: fc.record({ act: fc.constant<'heard'>('heard'), durationMs: durations }) },
   {
     weight: 6,
@@ -175,10 +175,10 @@ const step = <Name extends string>(name: Name) => ({ step: fc.constant<Name>(nam
 
 const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 36, arbitrary: fc.record({ ...step('request'), request: requests }) },
-  { weight: 5, arbitrary: fc.record({ ...step('repeat'), which: fc.nat(100) }) },
+  { weight: 10, arbitrary: fc.record({ ...step('repeat'), which: fc.nat(100) }) },
   { weight: 48, arbitrary: fc.record({ ...step('act'), which: fc.nat(100), act: acts }) },
   {
-    weight: 12,
+    weight: 6,
     arbitrary: fc.record({
       ...step('load'),
       account: accounts,
@@ -199,13 +199,23 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({ ...step('plan'), account: accounts, days: fc.integer({ min: 1, max: 40 }) }),
   },
-  { weight: 4, arbitrary: fc.record({ ...step('time'), hours: fc.constantFrom(1, 25, 24 * 8, 24 * 20) }) },
+  { weight: 4, arbitrary: fc.record({ ...step('time'), hours: fc.constantFrom(1, 1, 25, 24 * 4, 24 * 20) }) },
   { weight: 1, arbitrary: fc.record(step('restart')) },
   { weight: 2, arbitrary: fc.record(step('kill')) },
 );
 
+/** Both accounts begin with some credits, so that histories are not all about having none. */
+const beginning: readonly Step[] = accountNames.map((account) => ({
+  step: 'load',
+  account,
+  nano: 2 * dearHold,
+  reference: 'first',
+}));
+
 /** Long enough for several requests to run at once and for limits to be reached. */
-export const histories = fc.array(steps, { maxLength: 200, size: 'max' });
+export const histories = fc
+  .array(steps, { maxLength: 200, size: 'max' })
+  .map((history) => [...beginning, ...history]);
 
 /** Whether an act means anything to a request. */
 export function concerns(request: Request, { act }: Act): boolean {

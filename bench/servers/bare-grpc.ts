@@ -1,0 +1,60 @@
+/** The floor: a grpc-js server that answers the same messages and does nothing else. */
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import {
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  Server,
+  ServerCredentials,
+} from '@grpc/grpc-js';
+import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
+import {
+  type StreamChatCompletionResponse,
+  StreamChatCompletionResponseSchema,
+} from '../../gen/parley/chat/v1/chat_pb.ts';
+import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { chatChunks, listModelsResponse } from './messages.ts';
+import { serveParent } from './parent.ts';
+
+const { listModels } = CatalogService.method;
+const { streamChatCompletion } = ChatService.method;
+const server = new Server();
+
+const list: handleUnaryCall<unknown, unknown> = (_, respond) => respond(null, listModelsResponse);
+server.addService(
+  {
+    listModels: {
+      path: `/${CatalogService.typeName}/${listModels.name}`,
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: () => Buffer.alloc(0),
+      requestDeserialize: (bytes: Buffer) => fromBinary(listModels.input, bytes),
+      responseSerialize: () => Buffer.from(toBinary(listModels.output, listModelsResponse)),
+      responseDeserialize: () => undefined,
+    },
+  },
+  { listModels: list },
+);
+
+const stream: handleServerStreamingCall<unknown, StreamChatCompletionResponse> = (call) => {
+  for (const chunk of chatChunks()) call.write(create(StreamChatCompletionResponseSchema, { chunk }));
+  call.end();
+};
+server.addService(
+  {
+    stream: {
+      path: `/${ChatService.typeName}/${streamChatCompletion.name}`,
+      requestStream: false,
+      responseStream: true,
+      requestSerialize: () => Buffer.alloc(0),
+      requestDeserialize: (bytes: Buffer) => fromBinary(streamChatCompletion.input, bytes),
+      responseSerialize: (message: StreamChatCompletionResponse) =>
+        Buffer.from(toBinary(streamChatCompletion.output, message)),
+      responseDeserialize: () => undefined,
+    },
+  },
+  { stream },
+);
+server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) => {
+  if (error) throw error;
+  serveParent({ origin: `http://127.0.0.1:${port}`, key: 'none' }, async () => server.forceShutdown());
+});

@@ -1,0 +1,51 @@
+/** What every server of the benchmark answers. */
+import { create } from '@bufbuild/protobuf';
+import { ListModelsResponseSchema } from '../../gen/parley/catalog/v1/catalog_pb.ts';
+import { type ChatCompletionChunk, ChatCompletionChunkSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
+
+const chunks = 100;
+
+export function chatChunks(): ChatCompletionChunk[] {
+  return Array.from({ length: chunks }, (_, index) =>
+    create(ChatCompletionChunkSchema, {
+      id: 'chatcmpl-bench',
+      object: 'chat.completion.chunk',
+      created: 1_700_000_000n,
+      model: 'eliza',
+      choices: [
+        {
+          index: 0,
+          delta: { content: ` word${index}` },
+          ...(index === chunks - 1 && { finishReason: 'stop' }),
+        },
+      ],
+      ...(index === chunks - 1 && { usage: { promptTokens: 9, completionTokens: 200, totalTokens: 209 } }),
+    }),
+  );
+}
+
+/** As large as what Parley answers by default. */
+export const listModelsResponse = create(ListModelsResponseSchema, {
+  object: 'list',
+  data: [
+    {
+      id: 'flite',
+      object: 'model',
+      ownedBy: 'parley',
+      type: 'speech',
+      voices: ['slt', 'rms', 'awb', 'kal16', 'kal'],
+      voiceDetails: ['slt', 'rms', 'awb', 'kal16', 'kal'].map((id) => ({ id, language: 'en-US' })),
+      defaultVoice: 'rms',
+    },
+    { id: 'pocketsphinx', object: 'model', ownedBy: 'parley', type: 'transcription' },
+    {
+      id: 'eliza',
+      object: 'model',
+      ownedBy: 'parley',
+      type: 'chat',
+      contextWindow: 4096,
+      maxOutputTokens: 4096,
+      price: { input: '0.1', output: '0.4', unit: 'credits_per_million_tokens' },
+    },
+  ],
+});

@@ -1,0 +1,154 @@
+/**
+ * What a call costs the server in CPU, over gRPC against a bare grpc-js server and over REST against bare node:http, which
+ * answer the same messages. Parley checks the key and writes the usage record durably; the floors do neither.
+ *
+ *   node bench/wires.ts [rounds, default 7]
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import { Pool } from 'undici';
+import { ListModelsRequestSchema } from '../gen/parley/catalog/v1/catalog_pb.ts';
+import { CatalogService } from '../gen/parley/catalog/v1/catalog_service_pb.ts';
+import { StreamChatCompletionRequestSchema } from '../gen/parley/chat/v1/chat_pb.ts';
+import { ChatService } from '../gen/parley/chat/v1/chat_service_pb.ts';
+import type { Started } from './servers/parent.ts';
+
+const rounds = Number(process.argv[2] ?? 7);
+const atOnce = 16;
+
+interface Served extends Started {
+  cpuMs(): Promise<number>;
+  stop(): void;
+}
+
+async function start(name: string): Promise<Served> {
+  const child = fork(new URL(`./servers/${name}.ts`, import.meta.url));
+  const [started] = (await once(child, 'message')) as [Started];
+  return {
+    ...started,
+    async cpuMs() {
+      child.send('cpu');
+      const [{ cpuMs }] = (await once(child, 'message')) as [{ cpuMs: number }];
+      return cpuMs;
+    },
+    stop: () => child.disconnect(),
+  };
+}
+
+type Call = () => Promise<void>;
+
+function listOverGrpc({ origin, key }: Served): Call {
+  const client = new Client(new URL(origin).host, credentials.createInsecure());
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${key}`);
+  const { name, input, output } = CatalogService.method.listModels;
+  const request = toBinary(ListModelsRequestSchema, create(input));
+  const serialize = () => Buffer.from(request);
+  return () =>
+    new Promise((resolve, reject) => {
+      const path = `/${CatalogService.typeName}/${name}`;
+      client.makeUnaryRequest(
+        path,
+        serialize,
+        (bytes) => fromBinary(output, bytes),
+        {},
+        metadata,
+        (error) => (error ? reject(error) : resolve()),
+      );
+    });
+}
+
+function streamOverGrpc({ origin, key }: Served): Call {
+  const client = new Client(new URL(origin).host, credentials.createInsecure());
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${key}`);
+  const content = { value: { case: 'text', value: 'Hello.' } } as const;
+  const params = { model: 'eliza', messages: [{ role: 'user', content }] };
+  const request = toBinary(
+    StreamChatCompletionRequestSchema,
+    create(StreamChatCompletionRequestSchema, { params }),
+  );
+  const path = `/${ChatService.typeName}/${ChatService.method.streamChatCompletion.name}`;
+  return () =>
+    new Promise((resolve, reject) => {
+      const call = client.makeServerStreamRequest(
+        path,
+        () => Buffer.from(request),
+        (bytes) => bytes,
+        {},
+        metadata,
+      );
+      let messages = 0;
+      call.on('data', () => messages++);
+      call.on('error', reject);
+      call.on('end', () => (messages === 100 ? resolve() : reject(new Error(`${messages} messages`))));
+    });
+}
+
+function listOverRest({ origin, key }: Served): Call {
+  const pool = new Pool(origin, { connections: atOnce });
+  const headers = { authorization: `Bearer ${key}` };
+  return async () => {
+    const { statusCode, body } = await pool.request({ method: 'GET', path: '/api/v1/models', headers });
+    await body.dump();
+    if (statusCode !== 200) throw new Error(`status ${statusCode}`);
+  };
+}
+
+/** CPU of the server for one call, in microseconds. */
+async function cost(server: Served, call: Call, calls: number): Promise<number> {
+  const before = await server.cpuMs();
+  let left = calls;
+  const worker = async () => {
+    while (left-- > 0) await call();
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return ((await server.cpuMs()) - before) * (1000 / calls);
+}
+
+const median = (values: number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+/** The two in turn, so that a slow moment of the machine hits both. */
+async function compare(
+  name: string,
+  parley: Served,
+  floor: Served,
+  make: (server: Served) => Call,
+  calls: number,
+) {
+  const [ours, theirs] = [make(parley), make(floor)];
+  await cost(parley, ours, calls);
+  await cost(floor, theirs, calls);
+  const pairs: { ours: number; theirs: number }[] = [];
+  for (let round = 0; round < rounds; round++) {
+    pairs.push({ theirs: await cost(floor, theirs, calls), ours: await cost(parley, ours, calls) });
+  }
+  const ratios = pairs.map(({ ours, theirs }) => ours / theirs);
+  const cells = [
+    median(pairs.map(({ theirs }) => theirs)).toFixed(0),
+    median(pairs.map(({ ours }) => ours)).toFixed(0),
+    median(ratios).toFixed(2),
+    `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
+  ];
+  process.stdout.write(`${name.padEnd(34)}${cells.map((cell) => cell.padStart(16)).join('')}\n`);
+}
+
+const [parley, grpc, http] = (await Promise.all(['parley', 'bare-grpc', 'bare-http'].map(start))) as [
+  Served,
+  Served,
+  Served,
+];
+process.stdout.write(
+  `server CPU a call in µs, medians of ${rounds} rounds in turn, ${atOnce} calls at once\n\n`,
+);
+process.stdout.write(
+  `${''.padEnd(34)}${['floor', 'Parley', 'ratio', 'spread'].map((cell) => cell.padStart(16)).join('')}\n`,
+);
+await compare('gRPC ListModels', parley, grpc, listOverGrpc, 2000);
+await compare('gRPC chat stream, 100 messages', parley, grpc, streamOverGrpc, 200);
+await compare('REST GET /models', parley, http, listOverRest, 2000);
+for (const server of [parley, grpc, http]) server.stop();
+process.exit(0);

@@ -1,0 +1,186 @@
+/** Clients that use a server until it is gone, and remember what it has told them: they are who must not be cheated. */
+import type { Random } from './random.ts';
+
+export interface Server {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly adminKey: string;
+  /** A key of the account whose every request has an Idempotency-Key, and is repeated until it is answered. */
+  readonly carefulKey: string;
+}
+
+/** A request whose answer has come whole. */
+export interface Answered {
+  readonly id: string;
+  readonly operation: 'chat' | 'speech';
+  /** Of chat: tokens of the prompt and of the answer. */
+  readonly usage: readonly [number, number] | undefined;
+}
+
+/** Something that is asked for under a key until it is answered. */
+interface Errand {
+  readonly kind: 'load' | 'careful';
+  readonly key: string;
+}
+
+interface Usage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+}
+
+const sentences = ['I am worried about my work.', 'Hello.', 'My mother does not listen to me.', 'Why?'];
+const clientsAtOnce = 8;
+/** What fetch says of a connection that cannot be had, or ends within an answer. */
+const lostConnection = new Set(['fetch failed', 'terminated']);
+const loadedCredits = '0.001';
+const jsonType = { 'content-type': 'application/json' };
+
+export class PayingClients {
+  readonly #random: Random;
+  readonly answered: Answered[] = [];
+  /** Keys of errands that have been answered. */
+  readonly done: Record<Errand['kind'], Set<string>> = { load: new Set(), careful: new Set() };
+  /** Errands that were asked for and not answered. */
+  readonly #open = new Set<Errand>();
+  /** Answers that no client should get. */
+  readonly surprises: string[] = [];
+  #errands = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** How many errands of a kind wait for their answer. */
+  open(kind: Errand['kind']): number {
+    return [...this.#open].filter((errand) => errand.kind === kind).length;
+  }
+
+  /** Resolves when the server answers no more. What was not answered before is asked for first. */
+  async useUntilGone(server: Server): Promise<void> {
+    const use = async () => {
+      while (await this.#survives(() => this.#useOnce(server)));
+    };
+    await this.finishErrands(server);
+    await Promise.all(Array.from({ length: clientsAtOnce }, use));
+  }
+
+  async finishErrands(server: Server): Promise<void> {
+    const open = [...this.#open];
+    await Promise.all(open.map((errand) => this.#survives(() => this.#run(errand, server))));
+  }
+
+  /** False where the connection is lost. */
+  async #survives(use: () => Promise<void>): Promise<boolean> {
+    try {
+      await use();
+      return true;
+    } catch (error) {
+      if (error instanceof Error && lostConnection.has(error.message)) return false;
+      throw error;
+    }
+  }
+
+  #useOnce(server: Server): Promise<void> {
+    switch (
+      this.#random.pick(['plain', 'plain', 'stream', 'stream', 'stream', 'speech', 'load', 'careful'])
+    ) {
+      case 'plain':
+        return this.#chat(server);
+      case 'stream':
+        return this.#stream(server);
+      case 'speech':
+        return this.#speak(server);
+      case 'load':
+        return this.#run(this.#newErrand('load'), server);
+      default:
+        return this.#run(this.#newErrand('careful'), server);
+    }
+  }
+
+  async #chat(server: Server): Promise<void> {
+    const response = await this.#post(server, '/chat/completions', server.apiKey, this.#conversation());
+    const { usage } = (await response.json()) as { usage: Usage };
+    this.#note(response, 'chat', usage);
+  }
+
+  async #stream(server: Server): Promise<void> {
+    const options = this.#random.onceIn(2) ? { stream_options: { include_usage: true } } : {};
+    const body = { ...this.#conversation(), ...options, stream: true };
+    const response = await this.#post(server, '/chat/completions', server.apiKey, body);
+    if (this.#random.onceIn(5)) return leaveAfterOnePart(response);
+    const events = (await response.text()).split('\n\n').filter(Boolean);
+    if (events.at(-1) !== 'data: [DONE]') throw new Error('terminated');
+    const chunks = events.slice(0, -1).map((event) => JSON.parse(event.slice('data: '.length)));
+    const usages: Usage[] = chunks.flatMap(({ usage }) => usage ?? []);
+    if (usages.length !== 1) this.surprises.push(`${usages.length} usages in ${events.join(' ')}`);
+    this.#note(response, 'chat', usages[0]);
+  }
+
+  async #speak(server: Server): Promise<void> {
+    const body = {
+      model: 'flite',
+      input: 'Hello there.',
+      response_format: this.#random.pick(['wav', 'pcm', 'mp3']),
+    };
+    const response = await this.#post(server, '/audio/speech', server.apiKey, body);
+    await response.arrayBuffer();
+    this.#note(response, 'speech', undefined);
+  }
+
+  #newErrand(kind: Errand['kind']): Errand {
+    return { kind, key: `${kind}-${++this.#errands}` };
+  }
+
+  async #run(errand: Errand, server: Server): Promise<void> {
+    this.#open.add(errand);
+    const { kind, key } = errand;
+    if (kind === 'load') {
+      const entry = { amount: loadedCredits, reason: 'test', idempotency_key: key };
+      const response = await this.#post(server, '/admin/accounts/demo/credits', server.adminKey, entry);
+      await response.arrayBuffer();
+    } else {
+      const body = { ...talk('Hello.'), max_tokens: 50 };
+      const headers = { 'idempotency-key': key };
+      const response = await this.#post(server, '/chat/completions', server.carefulKey, body, headers);
+      await response.arrayBuffer();
+    }
+    this.#open.delete(errand);
+    this.done[kind].add(key);
+  }
+
+  #conversation() {
+    return { ...talk(this.#random.pick(sentences)), ...(this.#random.onceIn(3) && { max_tokens: 5 }) };
+  }
+
+  #note(response: Response, operation: Answered['operation'], usage: Usage | undefined): void {
+    const id = response.headers.get('x-request-id') ?? 'without an id';
+    const tokens = usage && ([usage.prompt_tokens, usage.completion_tokens] as const);
+    if (response.ok) this.answered.push({ id, operation, usage: tokens });
+  }
+
+  async #post(
+    { baseUrl }: Server,
+    path: string,
+    key: string,
+    body: object,
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
+    const response = await fetch(baseUrl + path, {
+      method: 'POST',
+      headers: { ...jsonType, ...headers, authorization: `Bearer ${key}` },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) this.surprises.push(`${path} ${response.status} ${await response.text()}`);
+    return response;
+  }
+}
+
+function talk(content: string) {
+  return { model: 'eliza', messages: [{ role: 'user', content }] };
+}
+
+async function leaveAfterOnePart(response: Response): Promise<void> {
+  const reader = response.body?.getReader();
+  await reader?.read();
+  await reader?.cancel();
+}
