@@ -1,23 +1,110 @@
 /**
- * The money path alone: find the key and its account, reserve, settle, record; 64 requests at once, every commit synced to
- * a disk. Once as the store does it, and once as Kysely's own transactions, two a request, on the same tables and with the
- * same pragmas; and the store on a database that has seen a million requests beside one that has seen none.
+ * The money path alone: find the key and its account, hold, settle, record; 64 requests at once, every commit synced to a
+ * disk. As the store does it, beside Kysely's own transactions on the same tables with the same pragmas, two a request; and
+ * the store on a database that has seen a million requests, beside one that has seen none.
  *
  *   node bench/money-path.ts [folder, default that of temporary files; it must be on a disk]
  */
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KeyHolder } from '../src/core/ports/store.ts';
-import { openStore } from '../src/store/sqlite-store.ts';
-import { fillDatabase, openAccounts } from './money/accounts.ts';
+import { addRecords, openAccounts } from './money/accounts.ts';
 import { kyselyPath } from './money/kysely-path.ts';
-import type { MoneyPath } from './money/path.ts';
+import type { MoneyPath } from './money/request.ts';
 import { storePath } from './money/store-path.ts';
 
-const concurrency = 64;
+const atOnce = 64;
 const sliceMs = 1_500;
-const slices = 9;
-const accounts = 10_000;
+const rounds = 9;
+const accountsMax = 10_000;
 const records = 1_000_000;
 const tmpfsType = 0x01021994;
+
+interface Slice {
+  readonly perSecond: number;
+  readonly p99Ms: number;
+}
+
+/** So many clients send one request after another for a while, each with one of the keys. */
+async function measure(path: MoneyPath, keys: readonly string[]): Promise<Slice> {
+  const times: number[] = [];
+  const startedAt = performance.now();
+  const client = async (n: number) => {
+    for (let turn = n; performance.now() - startedAt < sliceMs; turn += atOnce) {
+      const sentAt = performance.now();
+      await path.request(keys[turn % keys.length] ?? '');
+      times.push(performance.now() - sentAt);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, (_, n) => client(n)));
+  const seconds = (performance.now() - startedAt) / 1000;
+  times.sort((a, b) => a - b);
+  return { perSecond: times.length / seconds, p99Ms: times[Math.floor(times.length * 0.99)] ?? Number.NaN };
+}
+
+interface Candidate {
+  readonly name: string;
+  readonly path: MoneyPath;
+  readonly keys: readonly string[];
+}
+
+/** Lets the candidates take turns, and prints how each compares with the first in its rounds. */
+async function compare(candidates: readonly Candidate[]): Promise<void> {
+  const results = candidates.map((candidate) => ({ ...candidate, slices: [] as Slice[] }));
+  for (const { path, keys } of results) await measure(path, keys);
+  for (let round = 0; round < rounds; round++) {
+    for (const { path, keys, slices } of results) slices.push(await measure(path, keys));
+  }
+  const [first] = results;
+  for (const { name, slices, path } of results) {
+    const ratios = slices.map(({ perSecond }, n) => perSecond / (first?.slices[n]?.perSecond ?? Number.NaN));
+    printRow(name, [
+      median(slices.map(({ perSecond }) => perSecond)).toFixed(0),
+      `${median(slices.map(({ p99Ms }) => p99Ms)).toFixed(1)} ms`,
+      median(ratios).toFixed(2),
+      `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
+    ]);
+    await path.close();
+  }
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+function printRow(name: string, cells: readonly string[]): void {
+  process.stdout.write(`${name.padEnd(46)}${cells.map((cell) => cell.padStart(16)).join('')}\n`);
+}
+
+const folder = mkdtempSync(join(process.argv[2] ?? tmpdir(), 'parley-bench-'));
+try {
+  if (statfsSync(folder).type === tmpfsType)
+    process.stdout.write('This folder is in memory: a sync costs nothing.\n');
+  process.stdout.write(
+    `${atOnce} requests at once, medians of ${rounds} slices of ${sliceMs} ms in turn\n\n`,
+  );
+  const [kyselyDir, emptyDir, fullDir] = ['kysely', 'empty', 'full'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const few = await openAccounts(kyselyDir, atOnce);
+  await openAccounts(emptyDir, atOnce);
+  printRow('', ['requests/s', 'p99', 'ratio', 'spread']);
+  await compare([
+    { name: 'Kysely, two transactions a request', path: await kyselyPath(kyselyDir), keys: few },
+    { name: 'the store', path: await storePath(emptyDir), keys: few },
+  ]);
+  const all = await openAccounts(fullDir, accountsMax);
+  await addRecords(fullDir, records);
+  process.stdout.write('\n');
+  printRow('', ['requests/s', 'p99', 'ratio', 'spread']);
+  const fullPath = await storePath(fullDir);
+  await compare([
+    { name: 'the store, no records, 64 accounts', path: await storePath(emptyDir), keys: few },
+    { name: '1,000,000 records, the same 64 accounts', path: fullPath, keys: few },
+    { name: '1,000,000 records, all of 10,000 accounts', path: await storePath(fullDir), keys: all },
+  ]);
+} finally {
+  rmSync(folder, { recursive: true });
+}

@@ -20,10 +20,11 @@ import { createBuiltinEngine } from './engines/builtin/index.ts';
 import type { EngineSet } from './engines/engine-set.ts';
 import { createLog } from './log.ts';
 import { type PortHandler, startServer } from './net/server.ts';
+import { type TlsFiles, TlsPair } from './net/tls-pair.ts';
 import { restHandler } from './rest/handler.ts';
 import { restRoutes } from './rest/routes.ts';
 import { createConnectHandler } from './rpc/connect.ts';
-import { createGrpcServer } from './rpc/grpc.ts';
+import { createGrpcHandler } from './rpc/grpc.ts';
 import { openRpcs } from './rpc/open-rpcs.ts';
 import { lockDataDir } from './store/data-lock.ts';
 import { openStore as openSqliteStore } from './store/sqlite-store.ts';
@@ -41,6 +42,8 @@ export interface AppOverrides {
 export interface App {
   /** Where clients go, version prefix included: `http://127.0.0.1:8080/api/v1`. */
   readonly baseUrl: string;
+  /** The same for administration, which may have a port of its own. */
+  readonly adminBaseUrl: string;
   readonly services: Services;
   readonly store: Store;
   /** Models that cannot be called on this machine, with the reason. */
@@ -53,6 +56,7 @@ export interface App {
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.log.level);
+  const tls = config.tls && (await openTls(config.tls, log));
   const lock = lockDataDir(config.dataDir);
   const store = await (overrides.openStore ?? openSqliteStore)(config.dataDir);
   const interrupted = await store.recover(clock.now());
@@ -63,8 +67,11 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   const models = config.models.map((model) => toCatalogModel(model, engines));
   const services = createServices(config, { store, clock, tokens, catalog: new Catalog(models) });
   const gate = new Gate({ store, clock, log, unsettled });
-  const { handle, http2, health } = openEdges(config, services, { gate, clock, log });
-  const closeParts = async () => {
+  const wiring: Wiring = { config, services, gate, clock, log, tls };
+  const ports: Port[] = [];
+  const close = async () => {
+    await Promise.all(ports.map((port) => port.close()));
+    tls?.close();
     await Promise.all([...engines.values()].map((engine) => engine.close()));
     await tokens.close();
     unsettled.close();
@@ -72,46 +79,81 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
     lock.release();
   };
   try {
-    const { host, port, drainMs } = config.server;
-    const server = await startServer({ host, port, limits: config.server, handle, http2 });
-    return {
-      baseUrl: server.origin + basePath,
-      services,
-      store,
-      unavailable: models.flatMap(whyUnavailable),
-      close: async () => {
-        health.drain();
-        await server.close(drainMs);
-        await closeParts();
-      },
-    };
+    const main = await openPort(wiring, config.server, config.admin ? 'clients' : 'all');
+    ports.push(main);
+    const admin = config.admin && (await openPort(wiring, config.admin, 'admins'));
+    if (admin) ports.push(admin);
+    const { baseUrl } = main;
+    const unavailable = models.flatMap(whyUnavailable);
+    return { baseUrl, adminBaseUrl: admin?.baseUrl ?? baseUrl, services, store, unavailable, close };
   } catch (error) {
-    await closeParts();
+    await close();
     throw error;
   }
 }
 
+function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
+  return TlsPair.open(files, {
+    onTaken: () => log.info(files, 'took the new certificate'),
+    onRefused: (error) => log.error(files, `the certificate in use stays: ${error.message}`),
+  });
+}
+
+interface Wiring {
+  readonly config: Config;
+  readonly services: Services;
+  readonly gate: Gate;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly tls: TlsPair | undefined;
+}
+
+/** Whom a port serves. */
+type Audience = 'all' | 'clients' | 'admins';
+
+interface Port {
+  readonly baseUrl: string;
+  /** Lets requests in flight finish. */
+  close(): Promise<void>;
+}
+
+async function openPort(
+  wiring: Wiring,
+  { host, port }: { readonly host: string; readonly port: number },
+  audience: Audience,
+): Promise<Port> {
+  const { server: limits } = wiring.config;
+  const { health, ...edges } = openEdges(wiring, audience);
+  const server = await startServer({ host, port, limits, tls: wiring.tls, ...edges });
+  const close = () => {
+    health.drain();
+    return server.close(limits.drainMs);
+  };
+  return { baseUrl: server.origin + basePath, close };
+}
+
 /** The wires: REST, and the RPCs over gRPC, Connect and gRPC-Web. */
-function openEdges(
-  { server, limits }: Config,
-  services: Services,
-  shared: { gate: Gate; clock: Clock; log: Log },
-) {
-  const { requestMsMax } = server;
-  const routes = restRoutes(services, shared.gate, limits);
-  const rest = restHandler(routes, { ...shared, requestMsMax });
-  const own = rpcsOf(services);
+function openEdges({ config, services, ...shared }: Wiring, audience: Audience) {
+  const { server, limits } = config;
+  const deps = { ...shared, requestMsMax: server.requestMsMax };
+  const isServed = (isAdmin: boolean) => audience === 'all' || isAdmin === (audience === 'admins');
+  const routes = restRoutes(services, shared.gate, limits).filter(({ rule }) =>
+    isServed(rule.path.startsWith(`${basePath}/admin/`)),
+  );
+  const rest = restHandler(routes, deps);
+  const own = rpcsOf(services).filter(({ kind }) => isServed(kind === 'admin'));
   const { rpcs: open, health } = openRpcs(own);
   const rpcs = [...own, ...open];
   const rpcLimits = { ...server, messageBytesMax: limits.rpcMessageBytesMax };
-  const connect = createConnectHandler(rpcs, rpcLimits, { ...shared, requestMsMax });
-  const { http2 } = createGrpcServer(rpcs, rpcLimits, { ...shared, requestMsMax });
+  const connect = createConnectHandler(rpcs, rpcLimits, deps);
   const paths = new Set(rpcs.map(({ method }) => `/${method.parent.typeName}/${method.name}`));
   const handle: PortHandler = (request, response) => {
-    if (paths.has(request.url ?? '')) connect(request, response);
-    else rest(request, response);
+    if (!paths.has(request.url ?? '')) return rest(request, response);
+    // Unlike REST it reads every body, so any may come.
+    if (request.headers.expect !== undefined) response.writeContinue();
+    connect(request, response);
   };
-  return { handle, http2, health };
+  return { handle, grpc: createGrpcHandler(rpcs, rpcLimits, deps), health };
 }
 
 interface ServiceDeps {

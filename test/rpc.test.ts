@@ -1,10 +1,14 @@
-import { createClient, ConnectError, Code } from '@connectrpc/connect';
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from '@connectrpc/connect-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ErrorInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
 import { CatalogService } from '../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatService } from '../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../gen/parley/speech/v1/speech_service_pb.ts';
-import { ErrorInfoSchema } from '../gen/google/rpc/error_details_pb.ts';
 import { type Parley, startParley } from './support/parley.ts';
 
 describe('rpc', () => {
@@ -26,14 +30,30 @@ describe('rpc', () => {
     const models = await createClient(CatalogService, transport).listModels({}, { headers });
     expect(models.data.map(({ id }) => id)).toContain('eliza');
     const chunks = [];
-    const params = { model: 'eliza', messages: [{ role: 'user', content: { value: { case: 'text', value: 'hello' } } }] } as const;
-    for await (const { chunk } of createClient(ChatService, transport).streamChatCompletion({ params: params as never }, { headers })) chunks.push(chunk);
+    const params = {
+      model: 'eliza',
+      messages: [{ role: 'user', content: { value: { case: 'text', value: 'hello' } } }],
+    } as const;
+    for await (const { chunk } of createClient(ChatService, transport).streamChatCompletion(
+      { params: params as never },
+      { headers },
+    ))
+      chunks.push(chunk);
     expect(chunks.at(-1)?.usage?.totalTokens).toBeGreaterThan(0);
     let bytes = 0;
-    for await (const { audio } of createClient(SpeechService, transport).synthesizeSpeech({ model: 'flite', input: 'Hello.' }, { headers })) bytes += audio.length;
+    for await (const { audio } of createClient(SpeechService, transport).synthesizeSpeech(
+      { model: 'flite', input: 'Hello.' },
+      { headers },
+    ))
+      bytes += audio.length;
     expect(bytes).toBeGreaterThan(1000);
-    const error = await createClient(CatalogService, transport).listModels({}).catch((e) => ConnectError.from(e));
+    const error = await createClient(CatalogService, transport)
+      .listModels({})
+      .catch((e) => ConnectError.from(e));
     expect(error).toMatchObject({ code: Code.Unauthenticated });
-    expect((error as ConnectError).findDetails(ErrorInfoSchema)[0]).toMatchObject({ reason: 'invalid_api_key', domain: 'parley' });
+    expect((error as ConnectError).findDetails(ErrorInfoSchema)[0]).toMatchObject({
+      reason: 'invalid_api_key',
+      domain: 'parley',
+    });
   });
 });

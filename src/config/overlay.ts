@@ -18,7 +18,10 @@ const shortNames = new Map([
 const otherVariables = ['PARLEY_CONFIG', 'PARLEY_API_KEY', 'PARLEY_ADMIN_KEY', 'PARLEY_BASE_URL'];
 
 type Override<T> = T extends object ? { readonly [K in keyof T]?: Override<T[K]> } : T | string | undefined;
-type Overridable = Pick<z.input<typeof configSchema>, 'server' | 'limits' | 'dataDir' | 'fairUse' | 'log'>;
+type Overridable = Pick<
+  z.input<typeof configSchema>,
+  'server' | 'tls' | 'admin' | 'limits' | 'dataDir' | 'fairUse' | 'log'
+>;
 
 /** Settings from the command line. A text is read as strictly as a variable's, so flags can be handed on as they came. */
 export type ConfigOverrides = Override<Overridable>;

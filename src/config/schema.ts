@@ -1,66 +1,10 @@
-import { isIP } from 'node:net';
 import { z } from 'zod';
 import { engines } from './engine-settings.ts';
 import { models } from './model-settings.ts';
+import { admin, server, tls } from './server-settings.ts';
 import { group, oneOf, text, wholeNumber } from './setting.ts';
 
-const hour = 3_600_000;
 const mebibyte = 1_048_576;
-const hostAllowed = 'an IP address or a host name, such as 127.0.0.1, 0.0.0.0 or ::1';
-const hostName =
-  /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
-
-const server = group({
-  host: z
-    .string({ error: hostAllowed })
-    .refine((host) => isIP(host) !== 0 || hostName.test(host), { error: hostAllowed })
-    .default('127.0.0.1')
-    .describe(
-      'The address to listen on. 127.0.0.1 takes calls from this machine only, 0.0.0.0 from everywhere.',
-    ),
-  port: wholeNumber(0, 65_535)
-    .default(8080)
-    .describe('The TCP port for everything: REST, Connect, gRPC and gRPC-Web. 0 takes any free port.'),
-  drainMs: wholeNumber(0, hour)
-    .default(10_000)
-    .describe('Milliseconds that running requests get to end when the server is told to stop.'),
-  requestMsMax: wholeNumber(100, 24 * hour)
-    .default(600_000)
-    .describe('Milliseconds that one request may take in all. Then it ends with 503 overloaded.'),
-  connectionsMax: wholeNumber(1, 1_000_000)
-    .default(1024)
-    .describe(
-      'Connections that may be open at once. Keep it under half of the open files that the system allows.',
-    ),
-  headersMsMax: wholeNumber(100, hour)
-    .default(10_000)
-    .describe('Milliseconds that a client may take to send the headers of a request.'),
-  keepAliveMs: wholeNumber(1, hour)
-    .default(5_000)
-    .describe('Milliseconds that a connection stays open without a request.'),
-  bodyMsMax: wholeNumber(100, hour)
-    .default(124_000)
-    .describe(
-      'Milliseconds that a client may take to send a whole request. The default is a minute, and the 64 seconds that the largest upload for transcription, 4 MiB, takes at 64 KiB a second.',
-    ),
-  headerBytesMax: wholeNumber(1024, mebibyte)
-    .default(16_384)
-    .describe('Bytes that the headers of a request may have together.'),
-  streamsPerConnectionMax: wholeNumber(1, 10_000)
-    .default(100)
-    .describe('Requests that may run at once on one HTTP/2 connection.'),
-  idleMs: wholeNumber(1000, 24 * hour)
-    .default(60_000)
-    .describe('Milliseconds that an HTTP/2 connection stays open without a request.'),
-  pingEveryMs: wholeNumber(1000, 24 * hour)
-    .default(30_000)
-    .describe('Milliseconds between the pings that find out whether an HTTP/2 client is still there.'),
-  pingTimeoutMs: wholeNumber(100, hour)
-    .default(10_000)
-    .describe('Milliseconds that an HTTP/2 client may take to answer a ping.'),
-})
-  .prefault({})
-  .describe('The one port, and how long clients may take.');
 
 const limits = group({
   // 4,000 characters, each written as an escaped surrogate pair of 12 bytes, must still fit.
@@ -112,6 +56,8 @@ const log = group({
 export const configSchema = z.strictObject(
   {
     server,
+    tls,
+    admin,
     limits,
     dataDir: text(/^[^\0]*\S[^\0]*$/, 'the path of a folder (in quotes where it is all digits)')
       .default('./data')

@@ -30,13 +30,23 @@ const onsetDb = 8;
 const onsetFrames = 5;
 /** ...and ends when it has been closer to the floor than this... */
 const offsetDb = 5;
-/** ...for so many frames, which the closure of a consonant is not. */
-const offsetFrames = 15;
+/** ...for so many frames. */
+const offsetFrames = 8;
+/** What is so far below the loudness around it is no speech, however quiet the room: a voice that dies away. */
+const speechRangeDb = 50;
 /** How strongly a frame's energy is mixed with those before it. */
 const smoothing = 0.5;
 
 /** The loudness of each frame of a window in one band, in dB over one step of a sample. */
 type BandLevels = Float32Array;
+
+/** The quietest frame of a band that is not empty, and the loudest; the wrong way round where all are empty. */
+interface LevelRange {
+  readonly quietest: number;
+  readonly loudest: number;
+}
+
+const emptyRange: LevelRange = { quietest: Number.POSITIVE_INFINITY, loudest: 0 };
 
 interface MeasuredWindow {
   readonly samples: Int16Array | undefined;
@@ -44,9 +54,8 @@ interface MeasuredWindow {
   readonly frames: number;
   readonly low: BandLevels;
   readonly high: BandLevels;
-  /** The quietest frame of each band that is not empty; infinite where all are. */
-  readonly lowFloor: number;
-  readonly highFloor: number;
+  readonly lowRange: LevelRange;
+  readonly highRange: LevelRange;
 }
 
 export interface SpeechDetector {
@@ -99,8 +108,8 @@ function judge(windows: readonly MeasuredWindow[], at: number, hysteresis: Hyste
     hysteresis.reset();
     return { samples: undefined, speech, levels: window.low };
   }
-  const lowFloor = floorOf(windows, (each) => each.lowFloor);
-  const highFloor = floorOf(windows, (each) => each.highFloor);
+  const lowFloor = floorOf(windows, ({ lowRange }) => lowRange);
+  const highFloor = floorOf(windows, ({ highRange }) => highRange);
   for (let frame = 0; frame < window.frames; frame += 1) {
     const above = Math.max((window.low[frame] ?? 0) - lowFloor, (window.high[frame] ?? 0) - highFloor);
     speech[frame] = hysteresis.next(above) ? 1 : 0;
@@ -109,9 +118,15 @@ function judge(windows: readonly MeasuredWindow[], at: number, hysteresis: Hyste
 }
 
 /** Without any frame that says something about noise, there is none: all that is not empty counts. */
-function floorOf(windows: readonly MeasuredWindow[], floor: (window: MeasuredWindow) => number): number {
-  const lowest = windows.reduce((least, window) => Math.min(least, floor(window)), Number.POSITIVE_INFINITY);
-  return Number.isFinite(lowest) ? lowest : 0;
+function floorOf(
+  windows: readonly MeasuredWindow[],
+  rangeOf: (window: MeasuredWindow) => LevelRange,
+): number {
+  const ranges = windows.map(rangeOf);
+  const quietest = Math.min(...ranges.map((range) => range.quietest));
+  // The median of the windows, so that a knock against the microphone does not hide a quiet voice.
+  const loudness = ranges.map((range) => range.loudest).sort((a, b) => a - b)[ranges.length >> 1] ?? 0;
+  return Math.max(Number.isFinite(quietest) ? quietest : 0, loudness - speechRangeDb);
 }
 
 /** Whether speech goes on, from how far each frame stands above the floor. */
@@ -154,21 +169,13 @@ class Meter {
       low[frame] = decibels(this.#lowEnergy);
       high[frame] = decibels(this.#highEnergy);
     }
-    const [lowFloor, highFloor] = [lowestOf(low, frames), lowestOf(high, frames)];
-    return { samples, frames, low, high, lowFloor, highFloor };
+    return { samples, frames, low, high, lowRange: rangeOf(low, frames), highRange: rangeOf(high, frames) };
   }
 
   #emptyWindow(frames: number): MeasuredWindow {
     this.#lastSample = this.#lowState = this.#lowEnergy = this.#highEnergy = 0;
-    const none = Number.POSITIVE_INFINITY;
-    return {
-      samples: undefined,
-      frames,
-      low: emptyLevels,
-      high: emptyLevels,
-      lowFloor: none,
-      highFloor: none,
-    };
+    const [low, high] = [emptyLevels, emptyLevels];
+    return { samples: undefined, frames, low, high, lowRange: emptyRange, highRange: emptyRange };
   }
 
   #addFrame(samples: Int16Array, start: number): void {
@@ -200,11 +207,13 @@ function decibels(energy: number): number {
   return 10 * Math.log10(energy + 1);
 }
 
-function lowestOf(levels: BandLevels, frames: number): number {
-  let lowest = Number.POSITIVE_INFINITY;
+function rangeOf(levels: BandLevels, frames: number): LevelRange {
+  let { quietest, loudest } = emptyRange;
   for (let frame = 0; frame < frames; frame += 1) {
     const level = levels[frame] ?? 0;
-    if (level >= emptyLevelDb && level < lowest) lowest = level;
+    if (level < emptyLevelDb) continue;
+    quietest = Math.min(quietest, level);
+    loudest = Math.max(loudest, level);
   }
-  return lowest;
+  return { quietest, loudest };
 }

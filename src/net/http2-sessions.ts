@@ -1,27 +1,48 @@
 import type { Http2Server, ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import { Http2Connection } from './http2-connection.ts';
+import type { ServerLimits } from './limits.ts';
 
-/** The connections of an HTTP/2 server, which keeps no list of them itself. */
+const checkMs = 1_000;
+
+/** The connections of an HTTP/2 server, which keeps no list of them itself and watches none. */
 export class Http2Sessions {
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #server: Http2Server;
+  readonly #limits: ServerLimits;
+  readonly #connections = new Set<Http2Connection>();
+  readonly #checks: NodeJS.Timeout;
 
-  constructor(server: Http2Server) {
-    server.on('session', (session) => {
-      this.#sessions.add(session);
-      session.once('close', () => this.#sessions.delete(session));
-    });
-    // A connection that breaks is its own business.
-    server.on('sessionError', () => undefined);
+  constructor(server: Http2Server, limits: ServerLimits) {
+    this.#server = server;
+    this.#limits = limits;
+    this.#checks = setInterval(() => this.#check(), checkMs).unref();
   }
 
-  /** Tells every client to open no more streams, and resolves when all have ended; cuts them after `drainMs`. */
-  async close(drainMs: number): Promise<void> {
-    const closing = [...this.#sessions].map(
-      (session) => new Promise<void>((resolve) => (session.closed ? resolve() : session.close(resolve))),
-    );
-    const cut = setTimeout(() => {
-      for (const session of this.#sessions) session.destroy();
-    }, drainMs);
-    await Promise.all(closing);
-    clearTimeout(cut);
+  /** Hands a socket that speaks HTTP/2 to the server. */
+  adopt(socket: Socket): void {
+    const watch = (session: ServerHttp2Session) => {
+      const connection = new Http2Connection(session, socket, this.#limits);
+      this.#connections.add(connection);
+      // A session says that it is closed while its socket may still be open.
+      socket.once('close', () => this.#connections.delete(connection));
+    };
+    this.#server.once('session', watch);
+    this.#server.emit('connection', socket);
+    this.#server.off('session', watch);
+  }
+
+  /** Tells every client to send no more requests; each connection ends with the last of those it has. */
+  close(): void {
+    for (const connection of this.#connections) connection.close();
+  }
+
+  /** To be called when no connection is left. */
+  stop(): void {
+    clearInterval(this.#checks);
+  }
+
+  #check(): void {
+    const nowMs = Date.now();
+    for (const connection of this.#connections) connection.check(nowMs);
   }
 }

@@ -1,27 +1,25 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Http2Server, Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { createHttp1Server } from './http1-server.ts';
+import { createHttp2Server, type StreamHandler } from './http2-server.ts';
 import { Http2Sessions } from './http2-sessions.ts';
-import { shareHttp2 } from './http2-sharing.ts';
+import type { ServerLimits } from './limits.ts';
 import { sniff } from './sniff.ts';
-
-export interface ServerLimits {
-  readonly connectionsMax: number;
-  readonly headersMsMax: number;
-  readonly headerBytesMax: number;
-  readonly bodyMsMax: number;
-  readonly keepAliveMs: number;
-}
+import type { TlsPair } from './tls-pair.ts';
 
 export interface ServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
   readonly limits: ServerLimits;
+  /** Default: in the clear. */
+  readonly tls?: TlsPair | undefined;
   /** Answers what is not gRPC, over HTTP/1.1 and HTTP/2 alike. */
   readonly handle: PortHandler;
-  /** The HTTP/2 server of gRPC, which listens nowhere; it is handed the sockets that speak HTTP/2. */
-  readonly http2: Http2Server;
+  /** Answers gRPC. */
+  readonly grpc: StreamHandler;
 }
 
 export type PortHandler = (
@@ -36,62 +34,76 @@ export interface RunningServer {
   close(drainMs: number): Promise<void>;
 }
 
-/** The default of 30 s would let a slow client keep its socket for that much longer than its limit. */
-const connectionsCheckMs = 1_000;
-const headersMax = 100;
 const idleCheckMs = 20;
 
 /** Listens. Rejects where the address cannot be had. */
-export async function startServer({
-  host,
-  port,
-  limits,
-  handle,
-  http2,
-}: ServerOptions): Promise<RunningServer> {
-  const server = createServer(
-    {
-      headersTimeout: limits.headersMsMax,
-      requestTimeout: limits.bodyMsMax,
-      keepAliveTimeout: limits.keepAliveMs,
-      maxHeaderSize: limits.headerBytesMax,
-      connectionsCheckingInterval: connectionsCheckMs,
-    },
-    handle,
-  );
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { host, port, limits, tls } = options;
+  const server = createHttp1Server(limits, options.handle, tls);
+  const sessions = new Http2Sessions(createHttp2Server(limits, options), limits);
+  // Those that speak HTTP/2 count, too: the server has accepted them all.
   server.maxConnections = limits.connectionsMax;
-  server.maxHeadersCount = headersMax;
-  // The handler itself says when the body may come: a refused request is spared sending it.
-  server.on('checkContinue', handle);
-  server.on('clientError', refuseBadRequest);
-  shareHttp2(http2, handle);
-  const sessions = new Http2Sessions(http2);
-  sniffConnections(server, http2, limits.headersMsMax);
+  const undecided = routeSockets(server, tls ? 'secureConnection' : 'connection', sessions, limits);
+  const accepted = acceptedSockets(server);
   await listen(server, host, port);
-  const address = server.address() as AddressInfo;
   return {
-    origin: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    origin: originOf(server.address() as AddressInfo, tls ? 'https' : 'http'),
     close: async (drainMs) => {
-      await Promise.all([close(server, drainMs), sessions.close(drainMs)]);
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      sessions.close();
+      destroyAll(undecided);
+      // A connection whose answer ends from now on would stay for its keep-alive time.
+      const idle = setInterval(() => server.closeIdleConnections(), idleCheckMs);
+      const cut = setTimeout(() => destroyAll(accepted), drainMs);
+      await closed;
+      clearInterval(idle);
+      clearTimeout(cut);
+      sessions.stop();
     },
   };
 }
 
+function acceptedSockets(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => addWhileOpen(sockets, socket));
+  return sockets;
+}
+
+function addWhileOpen(sockets: Set<Socket>, socket: Socket): void {
+  sockets.add(socket);
+  socket.once('close', () => sockets.delete(socket));
+}
+
+function destroyAll(sockets: ReadonlySet<Socket>): void {
+  for (const socket of sockets) socket.destroy();
+}
+
 /**
- * Puts a look at the first bytes before the HTTP/1 server's own listener. The HTTP/1 server must be the one that listens:
- * Node watches its slow clients only then.
+ * Puts the choice of the protocol before the HTTP/1 server's own listener: by what TLS has agreed on, or by the first bytes.
+ * @returns the sockets that have not told yet what they speak
  */
-function sniffConnections(server: Server, http2: Http2Server, firstByteMsMax: number): void {
-  const toHttp1 = server.listeners('connection') as ((socket: Socket) => void)[];
-  server.removeAllListeners('connection');
-  server.on('connection', (socket: Socket) => {
-    sniff(socket, firstByteMsMax, {
-      http1: () => {
-        for (const listener of toHttp1) listener.call(server, socket);
-      },
-      http2: () => http2.emit('connection', socket),
+function routeSockets(
+  server: Server,
+  event: 'connection' | 'secureConnection',
+  sessions: Http2Sessions,
+  { headersMsMax }: ServerLimits,
+): ReadonlySet<Socket> {
+  const toHttp1 = server.listeners(event) as ((socket: Socket) => void)[];
+  server.removeAllListeners(event);
+  const undecided = new Set<Socket>();
+  server.on(event, (socket: Socket) => {
+    if (socket instanceof TLSSocket && socket.alpnProtocol === 'h2') {
+      sessions.adopt(socket);
+      return;
+    }
+    addWhileOpen(undecided, socket);
+    sniff(socket, headersMsMax, (isHttp2) => {
+      undecided.delete(socket);
+      if (isHttp2) sessions.adopt(socket);
+      else for (const listener of toHttp1) listener.call(server, socket);
     });
   });
+  return undecided;
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
@@ -104,34 +116,6 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   });
 }
 
-async function close(server: Server, drainMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  // A connection whose answer ends from now on would stay for its keep-alive time.
-  const idle = setInterval(() => server.closeIdleConnections(), idleCheckMs);
-  const cut = setTimeout(() => server.closeAllConnections(), drainMs);
-  await closed;
-  clearInterval(idle);
-  clearTimeout(cut);
-}
-
-const badRequest = JSON.stringify({
-  error: {
-    message: 'The request is not valid HTTP. Check the request line and the headers.',
-    type: 'invalid_request_error',
-    param: null,
-    code: 'invalid_request_error',
-  },
-});
-
-/** Answers what the HTTP parser refuses, in the shape of every other error. */
-function refuseBadRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request';
-  const length = Buffer.byteLength(badRequest);
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n${badRequest}`,
-  );
+function originOf({ family, address, port }: AddressInfo, scheme: 'http' | 'https'): string {
+  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

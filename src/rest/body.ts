@@ -33,18 +33,21 @@ export interface JsonBody {
 /** Reads a JSON object. @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object */
 export async function readJson(exchange: Exchange, bytesMax: number): Promise<JsonBody> {
   const bytes = await readBytes(exchange, bytesMax);
-  const value = parse(bytes);
-  if (isObject(value)) return { json: value, bytes: bytes.length };
-  throw new ParleyError('invalid_request_error', {
-    message: 'The body must be a JSON object, such as `{"model": …}`.',
-  });
+  return { json: parseObject(bytes), bytes: bytes.length };
 }
 
 /** The same, where an empty body stands for an empty object. */
 export async function readOptionalJson(exchange: Exchange, bytesMax: number): Promise<JsonObject> {
-  const { headers } = exchange.request;
-  const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
-  return isEmpty ? {} : (await readJson(exchange, bytesMax)).json;
+  const bytes = await readBytes(exchange, bytesMax);
+  return bytes.length === 0 ? {} : parseObject(bytes);
+}
+
+function parseObject(bytes: Buffer): JsonObject {
+  const value = parse(bytes);
+  if (isObject(value)) return value;
+  throw new ParleyError('invalid_request_error', {
+    message: 'The body must be a JSON object, such as `{"model": …}`.',
+  });
 }
 
 function isObject(value: unknown): value is JsonObject {

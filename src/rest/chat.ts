@@ -11,6 +11,7 @@ import type { Call } from '../core/call.ts';
 import type { ChatOperations } from '../core/chat.ts';
 import { type ErrorCode, ParleyError } from '../core/errors.ts';
 import { jsonCodec } from '../json/codec.ts';
+import { noteAskedModel } from './asked-model.ts';
 import { accept, requireMembers } from './bad-fields.ts';
 import { readJson } from './body.ts';
 import type { Exchange } from './exchange.ts';
@@ -27,6 +28,7 @@ export function chatHandler(chat: ChatOperations, bodyBytesMax: number) {
     const { json, bytes } = await readJson(exchange, bodyBytesMax);
     const { stream, ...body } = json;
     call.requestBytes = bytes;
+    noteAskedModel(body, call);
     const params = readParams(body);
     if (isStreamed(stream)) return streamAnswer(exchange, call, chat, params);
     const request = create(CreateChatCompletionRequestSchema, { params });

@@ -155,7 +155,8 @@ export class Exchange {
 
   #close(): void {
     clearTimeout(this.#deadline);
-    if (!this.#response.writableFinished) this.#abort.abort(new ParleyError('request_cancelled'));
+    // What was ended has its record; over HTTP/2 an answer that broke off says that it is finished, too.
+    if (!this.#response.writableEnded) this.#abort.abort(new ParleyError('request_cancelled'));
   }
 }
 

@@ -2,6 +2,7 @@ import { SynthesizeSpeechRequestSchema } from '../../gen/parley/speech/v1/speech
 import type { Call } from '../core/call.ts';
 import type { SpeechOperations } from '../core/speech.ts';
 import { jsonCodec } from '../json/codec.ts';
+import { noteAskedModel } from './asked-model.ts';
 import { accept, requireMembers } from './bad-fields.ts';
 import { readJson } from './body.ts';
 import type { Exchange } from './exchange.ts';
@@ -14,6 +15,7 @@ export function speechHandler(speech: SpeechOperations, bodyBytesMax: number) {
   return async (exchange: Exchange, call: Call): Promise<void> => {
     const { json, bytes } = await readJson(exchange, bodyBytesMax);
     call.requestBytes = bytes;
+    noteAskedModel(json, call);
     requireMembers(json, { model: 'missing_model', input: 'missing_input' });
     const request = accept(codec.decode(json), () => 'invalid_input');
     for await (const { audio, contentType } of speech.synthesizeSpeech(request, call)) {

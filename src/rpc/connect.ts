@@ -79,7 +79,9 @@ async function answer(
 ): Promise<Message> {
   const { incoming, stop } = receive(context, deps);
   try {
-    return await run(incoming);
+    const response = await run(incoming);
+    markReplay(context, incoming);
+    return response;
   } catch (error) {
     throw connectError(error, incoming.id, deps);
   } finally {
@@ -94,12 +96,19 @@ async function* stream(
 ): AsyncGenerator<Message> {
   const { incoming, stop } = receive(context, deps);
   try {
-    yield* run(incoming);
+    for await (const part of run(incoming)) {
+      markReplay(context, incoming);
+      yield part;
+    }
   } catch (error) {
     throw connectError(error, incoming.id, deps);
   } finally {
     stop();
   }
+}
+
+function markReplay({ responseHeader }: HandlerContext, { isReplay }: IncomingCall): void {
+  if (isReplay) responseHeader.set('idempotent-replayed', 'true');
 }
 
 const wires: Readonly<Record<string, Wire>> = { connect: 'connect', grpc: 'grpc', 'grpc-web': 'grpc-web' };
@@ -118,6 +127,7 @@ function receive(context: HandlerContext, deps: RpcDeps): { incoming: IncomingCa
     authorization: requestHeader.get('authorization') ?? undefined,
     idempotencyKey: requestHeader.get('idempotency-key') ?? undefined,
     signal: clock.signal,
+    isReplay: false,
   };
   return {
     incoming,
@@ -135,7 +145,8 @@ function connectError(thrown: unknown, id: RequestId, { log }: RpcDeps): Connect
   }
   const retry = retryInfo(error);
   const code: Code = statusCode(error);
-  return new ConnectError(error.message, code, { 'x-request-id': id }, [
+  // The headers have the request's id already.
+  return new ConnectError(error.message, code, undefined, [
     { desc: ErrorInfoSchema, value: errorInfo(error, id) },
     ...(retry ? [{ desc: RetryInfoSchema, value: retry }] : []),
   ]);

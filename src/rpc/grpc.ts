@@ -1,6 +1,6 @@
 /** The services over gRPC, by grpc-js. */
 import { EventEmitter } from 'node:events';
-import type { Http2Server } from 'node:http2';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
 import { fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
 import {
@@ -33,18 +33,10 @@ import { statusCode, statusDetails } from './status.ts';
 export interface GrpcLimits {
   /** Bytes of a message after decompression. */
   readonly messageBytesMax: number;
-  readonly streamsPerConnectionMax: number;
-  readonly idleMs: number;
-  readonly pingEveryMs: number;
-  readonly pingTimeoutMs: number;
-  readonly headerBytesMax: number;
 }
 
-export interface GrpcServer {
-  /** Sockets that speak HTTP/2 are handed to it. */
-  readonly http2: Http2Server;
-  readonly server: Server;
-}
+/** Serves one HTTP/2 stream, of a connection that it has no part in. */
+export type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
 /** What the calls of all kinds have in common. */
 interface AnyCall {
@@ -54,18 +46,13 @@ interface AnyCall {
 }
 
 /**
- * Serves the RPCs on a server that listens nowhere.
- * @throws where this grpc-js does not let its HTTP/2 server be shared
+ * Serves the RPCs on a server that listens nowhere and is handed streams.
+ * @throws where this grpc-js does not let its streams be handed in
  */
-export function createGrpcServer(rpcs: readonly AnyRpc[], limits: GrpcLimits, deps: RpcDeps): GrpcServer {
+export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, deps: RpcDeps): GrpcHandler {
   const server = new Server({
     'grpc.max_receive_message_length': limits.messageBytesMax,
     'grpc.max_send_message_length': -1,
-    'grpc.max_concurrent_streams': limits.streamsPerConnectionMax,
-    'grpc.max_connection_idle_ms': limits.idleMs,
-    'grpc.keepalive_time_ms': limits.pingEveryMs,
-    'grpc.keepalive_timeout_ms': limits.pingTimeoutMs,
-    'grpc.max_metadata_size': limits.headerBytesMax,
     'grpc.enable_channelz': 0,
   });
   for (const rpc of rpcs) {
@@ -73,18 +60,19 @@ export function createGrpcServer(rpcs: readonly AnyRpc[], limits: GrpcLimits, de
     server.addService({ [name]: definitionOf(rpc) }, { [name]: handlerOf(rpc, deps) });
   }
   server.createConnectionInjector(ServerCredentials.createInsecure());
-  return { http2: http2ServerOf(server), server };
+  return streamHandlerOf(server);
 }
 
 /**
- * The HTTP/2 server inside. grpc-js has no public way to share a connection with other protocols; this leans on a private
- * field, which a test watches over.
+ * What the server does with a stream. grpc-js has no public way to share a connection with other protocols, and watches
+ * its own streams only, so the connections are not its own here; this leans on a private field, which a test watches over.
  */
-function http2ServerOf(server: Server): Http2Server {
+function streamHandlerOf(server: Server): GrpcHandler {
   const servers: unknown = Reflect.get(server, 'http2Servers');
   const [http2] = servers instanceof Map ? servers.keys() : [];
-  if (http2 instanceof EventEmitter) return http2 as Http2Server;
-  throw new Error('This version of @grpc/grpc-js keeps its HTTP/2 server elsewhere. Install the pinned one.');
+  const [handler] = http2 instanceof EventEmitter ? http2.listeners('stream') : [];
+  if (handler !== undefined) return handler as GrpcHandler;
+  throw new Error('This version of @grpc/grpc-js serves its streams elsewhere. Install the pinned one.');
 }
 
 function definitionOf({ method }: AnyRpc) {
@@ -117,6 +105,7 @@ function unaryHandler(rpc: AnyRpc, deps: RpcDeps): handleUnaryCall<Message, Mess
   return (call, respond) => {
     const { incoming, stop } = receive(call, deps);
     serveUnary(rpc, call.request, incoming, deps)
+      .finally(() => begin(call, incoming))
       .then(
         (response) => respond(null, response),
         (error: unknown) => respond(serviceError(error, incoming.id, deps)),
@@ -129,6 +118,7 @@ function clientStreamHandler(rpc: AnyRpc, deps: RpcDeps): handleClientStreamingC
   return (call, respond) => {
     const { incoming, stop } = receive(call, deps);
     serveClientStream(rpc, requestsOf(call), incoming, deps)
+      .finally(() => begin(call, incoming))
       .then(
         (response) => respond(null, response),
         (error: unknown) => respond(serviceError(error, incoming.id, deps)),
@@ -163,18 +153,20 @@ function answerWith(
   incoming: IncomingCall,
   deps: RpcDeps,
 ): Promise<void> {
-  return writeAll(call, parts, incoming.signal).then(
-    () => {
-      call.end();
-    },
-    (error: unknown) => {
-      call.emit('error', serviceError(error, incoming.id, deps));
-    },
-  );
+  return writeAll(call, parts, incoming)
+    .finally(() => begin(call, incoming))
+    .then(
+      () => {
+        call.end();
+      },
+      (error: unknown) => {
+        call.emit('error', serviceError(error, incoming.id, deps));
+      },
+    );
 }
 
 /** What the calls that answer with a stream have in common. */
-interface WritableCall {
+interface WritableCall extends AnyCall {
   write(message: Message): boolean;
   end(): unknown;
   emit(event: 'error', error: ServiceError): boolean;
@@ -186,10 +178,11 @@ interface WritableCall {
 async function writeAll(
   call: WritableCall,
   parts: AsyncIterable<Message>,
-  signal: AbortSignal,
+  incoming: IncomingCall,
 ): Promise<void> {
   for await (const part of parts) {
-    if (!call.write(part)) await drained(call, signal);
+    begin(call, incoming);
+    if (!call.write(part)) await drained(call, incoming.signal);
   }
 }
 
@@ -213,17 +206,23 @@ function receive(call: AnyCall, deps: RpcDeps): { incoming: IncomingCall; stop: 
   const id = nextRequestId(deps);
   // Also when its deadline has passed.
   call.on('cancelled', () => clock.cancel());
-  const head = new Metadata();
-  head.set('x-request-id', id);
-  call.sendMetadata(head);
   const incoming: IncomingCall = {
     id,
     wire: 'grpc',
     authorization: textOf(call.metadata, 'authorization'),
     idempotencyKey: textOf(call.metadata, 'idempotency-key'),
     signal: clock.signal,
+    isReplay: false,
   };
   return { incoming, stop: () => clock.stop() };
+}
+
+/** Sends the head of the answer, unless it has gone out already. */
+function begin(call: AnyCall, { id, isReplay }: IncomingCall): void {
+  const head = new Metadata();
+  head.set('x-request-id', id);
+  if (isReplay) head.set('idempotent-replayed', 'true');
+  call.sendMetadata(head);
 }
 
 function textOf(metadata: Metadata, name: string): string | undefined {

@@ -25,6 +25,8 @@ export interface IncomingCall {
   readonly idempotencyKey: string | undefined;
   /** Aborts when the client has left, its deadline has passed or the request's time is up; its reason is a ParleyError. */
   readonly signal: AbortSignal;
+  /** Set before the first part of the answer: whether it is that of an earlier request under the same key. */
+  isReplay: boolean;
 }
 
 export type AnyRpc = Rpc | OpenRpc;
@@ -121,7 +123,10 @@ async function* streamWithCall(
   const call = await openCall(rpc, incoming, deps);
   call.requestBytes = sizeOf(rpc, request);
   try {
-    yield* rpc.run(request, call);
+    for await (const part of rpc.run(request, call)) {
+      incoming.isReplay = call.isReplay;
+      yield part;
+    }
   } catch (error) {
     throw await ended(call, error);
   }
@@ -135,7 +140,9 @@ async function withCall(
 ): Promise<Message> {
   const call = await openCall(rpc, incoming, deps);
   try {
-    return await run(call);
+    const response = await run(call);
+    incoming.isReplay = call.isReplay;
+    return response;
   } catch (error) {
     throw await ended(call, error);
   }

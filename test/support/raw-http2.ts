@@ -105,7 +105,10 @@ export function request(streamId: number, options: RequestFrame = {}): Buffer {
   return frame(frameTypes.headers, flags, streamId, headerBlock(requestHeaders(method, path, headers)));
 }
 
-/** A connection that has sent its preface and SETTINGS, and answers SETTINGS and pings unless told otherwise. */
+/**
+ * A connection that has sent its preface and SETTINGS, and answers SETTINGS and pings unless told otherwise. It never
+ * closes its end by itself.
+ */
 export class RawHttp2 {
   readonly socket: Socket;
   readonly frames: Frame[] = [];
@@ -116,9 +119,11 @@ export class RawHttp2 {
     this.socket = socket;
     socket.on('data', (bytes) => this.#take(bytes, isPolite));
     socket.on('error', () => undefined);
-    socket.on('close', () => {
-      this.#isClosed = true;
-    });
+    for (const event of ['end', 'close']) {
+      socket.on(event, () => {
+        this.#isClosed = true;
+      });
+    }
   }
 
   static async open(
@@ -127,7 +132,8 @@ export class RawHttp2 {
   ): Promise<RawHttp2> {
     const { hostname, port } = new URL(baseUrl);
     const socket = await new Promise<Socket>((resolve, reject) => {
-      const opening = connect(Number(port), hostname, () => resolve(opening));
+      const options = { host: hostname, port: Number(port), allowHalfOpen: true };
+      const opening = connect(options, () => resolve(opening));
       opening.once('error', reject);
     });
     const client = new RawHttp2(socket, isPolite);
@@ -135,13 +141,14 @@ export class RawHttp2 {
     return client;
   }
 
+  /** Whether the server has closed its end. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
   /** Resolves false where the server has closed the connection. */
   write(...parts: readonly Buffer[]): Promise<boolean> {
-    if (this.socket.destroyed) return Promise.resolve(false);
+    if (this.#isClosed) return Promise.resolve(false);
     return new Promise((resolve) => this.socket.write(Buffer.concat(parts), (error) => resolve(!error)));
   }
 

@@ -38,6 +38,9 @@ export interface CutAudio {
  * taken over an utterance, and short enough for that mean to follow a change of speaker or loudness.
  */
 const utteranceSecondsMin = 3;
+/** From this length on a short pause will do, as between the sentences of someone who reads without a break. */
+const utteranceSecondsForShortPause = 8;
+const shortPauseFrames = 12;
 /** Where nobody pauses, an utterance ends here at the latest, at the quietest place of its second half. */
 const utteranceSecondsMax = 20;
 /** How much of a pause is kept after speech and before it; the sum is the shortest pause that is left out. */
@@ -48,6 +51,7 @@ const progressSeconds = 30;
 
 const framesPerSecond = decodedSampleRate / frameSamples;
 const framesMin = utteranceSecondsMin * framesPerSecond;
+const framesForShortPause = utteranceSecondsForShortPause * framesPerSecond;
 const framesMax = utteranceSecondsMax * framesPerSecond;
 
 /** The utterances of `blocks` in order. Memory is bounded whatever the length; silence is not stored. */
@@ -142,9 +146,12 @@ class Cutter {
   }
 
   #takeEnded(): Utterance | undefined {
-    const isPause = this.#silentFrames === pauseFramesKept;
-    if (isPause && this.#draft.frames >= framesMin) return this.#draft.takeAll();
-    return this.#draft.frames >= framesMax ? this.#draft.takeToQuietestPlace() : undefined;
+    const { frames } = this.#draft;
+    const isEnd =
+      (this.#silentFrames === pauseFramesKept && frames >= framesMin) ||
+      (this.#silentFrames === shortPauseFrames && frames >= framesForShortPause);
+    if (isEnd) return this.#draft.takeAll();
+    return frames >= framesMax ? this.#draft.takeToQuietestPlace() : undefined;
   }
 }
 

@@ -1,0 +1,104 @@
+import { Kysely, SqliteDialect, sql, type Transaction } from 'kysely';
+import { type AccountId, type KeyId, newLedgerEntryId } from '../../src/core/ids.ts';
+import type { RecordStart } from '../../src/core/ports/store.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/schema.ts';
+import { costAmount, end, holdAmount, type MoneyPath, price, startOf, tokens } from './request.ts';
+
+/** The same steps on the same tables as one writes them with Kysely: a look-up and two transactions a request. */
+export async function kyselyPath(dataDir: string): Promise<MoneyPath> {
+  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: await openDatabase(dataDir) }) });
+  return {
+    async request(keyHash) {
+      const key = await findKey(db, keyHash);
+      const start = startOf(key.account_id as AccountId, key.id as KeyId);
+      await db.transaction().execute((tx) => admit(tx, start));
+      await db.transaction().execute((tx) => finish(tx, start.id));
+    },
+    close: () => db.destroy(),
+  };
+}
+
+function findKey(db: Kysely<Database>, hash: string) {
+  return db
+    .selectFrom('api_keys')
+    .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
+    .leftJoin('subscriptions', 'subscriptions.account_id', 'accounts.id')
+    .selectAll('api_keys')
+    .select(['balance_nano_credits', 'held_nano_credits', 'starts_at_ms', 'ends_at_ms'])
+    .where('hash', '=', hash)
+    .executeTakeFirstOrThrow();
+}
+
+async function admit(tx: Transaction<Database>, start: RecordStart): Promise<void> {
+  const held = await tx
+    .updateTable('accounts')
+    .set({ held_nano_credits: sql`held_nano_credits + ${holdAmount}` })
+    .where('id', '=', start.accountId)
+    .where(sql<boolean>`balance_nano_credits - held_nano_credits >= ${holdAmount}`)
+    .executeTakeFirst();
+  if (held.numUpdatedRows === 0n) throw new Error('insufficient_credits');
+  await tx
+    .insertInto('usage_records')
+    .values({
+      id: start.id,
+      account_id: start.accountId,
+      key_id: start.keyId,
+      operation: start.operation,
+      model: start.model ?? null,
+      wire: start.wire,
+      state: 'started',
+      started_at_ms: start.startedAtMs,
+      reserved_units: 0,
+      hold_nano_credits: holdAmount,
+      price_input: price.inputPerMillion,
+      price_output: price.outputPerMillion,
+    })
+    .execute();
+}
+
+async function finish(tx: Transaction<Database>, id: string): Promise<void> {
+  const record = await tx
+    .selectFrom('usage_records')
+    .select(['account_id', 'model', 'started_at_ms', 'hold_nano_credits'])
+    .where('id', '=', id)
+    .where('state', '=', 'started')
+    .executeTakeFirstOrThrow();
+  await tx
+    .updateTable('accounts')
+    .set({
+      held_nano_credits: sql`held_nano_credits - ${record.hold_nano_credits}`,
+      balance_nano_credits: sql`balance_nano_credits - ${costAmount}`,
+    })
+    .where('id', '=', record.account_id)
+    .execute();
+  const createdAtMs = Number(record.started_at_ms) + end.durationMs;
+  await tx
+    .insertInto('ledger_entries')
+    .values({
+      id: newLedgerEntryId(createdAtMs),
+      account_id: record.account_id,
+      kind: 'debit',
+      amount_nano_credits: -costAmount,
+      reason: record.model ?? '',
+      reference: id,
+      created_at_ms: createdAtMs,
+    })
+    .execute();
+  await tx
+    .updateTable('usage_records')
+    .set({
+      state: end.state,
+      http_status: end.httpStatus,
+      first_output_ms: end.firstOutputMs ?? null,
+      duration_ms: end.durationMs,
+      prompt_tokens: tokens.promptTokens,
+      completion_tokens: tokens.completionTokens,
+      total_tokens: tokens.totalTokens,
+      tokens_source: tokens.source,
+      cost_nano_credits: costAmount,
+      hold_nano_credits: 0,
+    })
+    .where('id', '=', id)
+    .execute();
+}

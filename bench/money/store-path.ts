@@ -1,0 +1,18 @@
+import { openStore } from '../../src/store/sqlite-store.ts';
+import { end, holdAmount, type MoneyPath, price, startOf } from './request.ts';
+
+/** As Parley does it: prepared statements, and one commit for what comes together. */
+export async function storePath(dataDir: string): Promise<MoneyPath> {
+  const store = await openStore(dataDir);
+  return {
+    async request(keyHash) {
+      const holder = await store.findKey(keyHash);
+      if (holder?.account === undefined) throw new Error('there is no such key');
+      const start = startOf(holder.account.id, holder.key.id);
+      const outcome = await store.admit(start, { hold: { amount: holdAmount, price } });
+      if (outcome !== 'admitted') throw new Error(outcome);
+      await store.finish(start.id, end);
+    },
+    close: () => store.close(),
+  };
+}

@@ -1,0 +1,112 @@
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
+import { Http2Stream } from './http2-stream.ts';
+import type { ServerLimits } from './limits.ts';
+
+/** How long a client may keep its socket after all is said: Node itself would wait for it for ever. */
+const closingMsMax = 5_000;
+/** Requests since the last check, about a second, among which resets are counted; below it a client may change its mind. */
+const judgedRequestsMin = 200;
+/** PING and SETTINGS frames since the last check. Clients that measure the line send one a round trip. */
+const controlFramesMax = 1_000;
+
+/** Watches one HTTP/2 connection for what Node leaves open: one that is idle, dead, or busy with nothing but resets. */
+export class Http2Connection {
+  readonly #session: ServerHttp2Session;
+  readonly #socket: Socket;
+  readonly #limits: ServerLimits;
+  readonly #streams = new Map<ServerHttp2Stream, Http2Stream>();
+  readonly #openedAtMs = Date.now();
+  /** Whether it has agreed to the settings, as every client must at once: only then do they bind it. */
+  #hasAgreed = false;
+  #idleSinceMs = this.#openedAtMs;
+  #pingedAtMs = this.#openedAtMs;
+  #isPinged = false;
+  #closedAtMs: number | undefined;
+  #requests = 0;
+  #resets = 0;
+  #controlFrames = 0;
+  #isRefused = false;
+
+  constructor(session: ServerHttp2Session, socket: Socket, limits: ServerLimits) {
+    this.#session = session;
+    this.#socket = socket;
+    this.#limits = limits;
+    session.on('stream', (stream) => this.#open(stream));
+    session.on('ping', () => this.#countControlFrame());
+    session.on('remoteSettings', () => this.#countControlFrame());
+    session.once('localSettings', () => {
+      this.#hasAgreed = true;
+    });
+  }
+
+  /** Lets requests in flight finish, and tells the client to send no more. */
+  close(): void {
+    if (!this.#session.destroyed) this.#session.close();
+  }
+
+  /** To be called about every second. */
+  check(nowMs: number): void {
+    this.#requests = 0;
+    this.#resets = 0;
+    this.#controlFrames = 0;
+    if (this.#isOver()) {
+      this.#closedAtMs ??= nowMs;
+      if (nowMs - this.#closedAtMs > closingMsMax) this.#socket.destroy();
+      return;
+    }
+    for (const [stream, watched] of this.#streams) {
+      if (watched.isOverdue(nowMs)) stream.close(constants.NGHTTP2_CANCEL);
+    }
+    if (!this.#hasAgreed && nowMs - this.#openedAtMs > this.#limits.headersMsMax) this.#socket.destroy();
+    else if (this.#streams.size === 0 && nowMs - this.#idleSinceMs > this.#limits.idleMs) this.close();
+    else this.#checkPing(nowMs);
+  }
+
+  #isOver(): boolean {
+    return this.#session.destroyed || (this.#session.closed && this.#streams.size === 0);
+  }
+
+  #open(stream: ServerHttp2Stream): void {
+    this.#requests += 1;
+    this.#streams.set(stream, new Http2Stream(stream, this.#socket, this.#limits, Date.now()));
+    stream.once('close', () => {
+      this.#streams.delete(stream);
+      this.#idleSinceMs = Date.now();
+      // Also those that the server had to reset, or a client would have it do that.
+      if (stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#countReset();
+    });
+  }
+
+  #countReset(): void {
+    this.#resets += 1;
+    if (this.#requests > judgedRequestsMin && this.#resets > this.#requests / 2) this.#refuse();
+  }
+
+  #countControlFrame(): void {
+    this.#controlFrames += 1;
+    if (this.#controlFrames > controlFramesMax) this.#refuse();
+  }
+
+  /** A client that is dead does not answer, nor does one that never ends a block of headers. */
+  #checkPing(nowMs: number): void {
+    const { pingEveryMs, pingTimeoutMs } = this.#limits;
+    const sinceMs = nowMs - this.#pingedAtMs;
+    if (this.#isPinged && sinceMs > pingTimeoutMs) this.#socket.destroy();
+    if (this.#isPinged || this.#session.closed || sinceMs < pingEveryMs) return;
+    this.#isPinged = true;
+    this.#pingedAtMs = nowMs;
+    this.#session.ping(() => {
+      this.#isPinged = false;
+    });
+  }
+
+  /** It costs more than it brings. */
+  #refuse(): void {
+    if (this.#isRefused) return;
+    this.#isRefused = true;
+    const error = new Error('the client keeps the connection busy with resets or control frames');
+    // Node is in the middle of reading: it would forget to tell the client why.
+    setImmediate(() => this.#session.destroy(error, constants.NGHTTP2_ENHANCE_YOUR_CALM));
+  }
+}

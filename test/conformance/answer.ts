@@ -1,0 +1,55 @@
+/** What an answer says, the same for every wire: ids, times and the cuts between parts left out. */
+import { createHash } from 'node:crypto';
+import { type JsonValue, type Message, toJson } from '@bufbuild/protobuf';
+import type { StreamTranscriptionResponse } from '../../gen/parley/audio/v1/transcription_pb.ts';
+import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
+import type { SynthesizeSpeechResponse } from '../../gen/parley/speech/v1/speech_pb.ts';
+import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
+import type { Method } from './wire.ts';
+
+export function answerOf(method: Method, messages: readonly Message[]): unknown {
+  switch (method) {
+    case SpeechService.method.synthesizeSpeech:
+      return audioOf(messages as readonly SynthesizeSpeechResponse[]);
+    case TranscriptionService.method.streamTranscription:
+      return (messages as readonly StreamTranscriptionResponse[]).map(({ event }) =>
+        event.case === undefined ? event : { [event.case]: event.value.text },
+      );
+    default:
+      return messages.map((message) => withoutChance(toJson(method.output, message)));
+  }
+}
+
+/** The parts are joined: each wire may cut them as it likes. */
+function audioOf(parts: readonly SynthesizeSpeechResponse[]) {
+  const audio = Buffer.concat(parts.map((part) => part.audio));
+  const sha256 = createHash('sha256').update(audio).digest('hex');
+  return { contentType: parts[0]?.contentType, bytes: audio.length, sha256 };
+}
+
+/** Members whose values differ from call to call. */
+const chance: ReadonlySet<string> = new Set([
+  ...['created', 'created_at', 'started_at', 'ends_at', 'resets_at', 'expires_at', 'revoked_at'],
+  ...['first_output_ms', 'duration_ms', 'last_four', 'secret', 'wire', 'next_page_token'],
+]);
+
+const chanceTexts: readonly (readonly [RegExp, string])[] = [
+  [/\b(acc|key|req|led|aud)_[0-9a-f]{32}\b/g, '<$1>'],
+  [/\bchatcmpl-[0-9a-f]{32}\b/g, '<chat>'],
+  [/\bconformance-[\d-]+/g, '<account>'],
+  [/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>'],
+];
+
+/** The same JSON, with a mark where a value is one of chance. */
+export function withoutChance(json: JsonValue): JsonValue {
+  if (typeof json === 'string') {
+    return chanceTexts.reduce((text, [pattern, mark]) => text.replace(pattern, mark), json);
+  }
+  if (Array.isArray(json)) return json.map(withoutChance);
+  if (typeof json !== 'object' || json === null) return json;
+  const members = Object.entries(json).map(([name, value]): [string, JsonValue] => [
+    name,
+    chance.has(name) ? '<chance>' : withoutChance(value),
+  ]);
+  return Object.fromEntries(members);
+}

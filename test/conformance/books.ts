@@ -1,0 +1,102 @@
+/** Accounts of a server and what is in its books about them, by its own admin calls. */
+import type { Caller, Subject } from './case.ts';
+import { type HttpClient, openHttp1 } from './http-client.ts';
+import type { Target } from './wire.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export interface Account extends Subject {
+  readonly id: string;
+  /** The `Authorization` header to send; undefined where none is. */
+  readonly authorization: string | undefined;
+}
+
+/** What the operator sees of an account. */
+export interface Books {
+  /** Oldest first. */
+  readonly records: readonly Json[];
+  readonly entries: readonly Json[];
+  readonly balance: number;
+  readonly held: number;
+  readonly usedUnits: number;
+}
+
+const settleMsMax = 5_000;
+
+export class Operator {
+  readonly #http: HttpClient;
+  readonly #adminKey: string;
+  #accounts = 0;
+
+  constructor(target: Target) {
+    this.#http = openHttp1(target);
+    this.#adminKey = target.adminKey;
+  }
+
+  async open({ trial = true, credits = '10', scopes = [], key }: Caller): Promise<Account> {
+    const name = `conformance-${process.pid}-${Date.now()}-${++this.#accounts}`;
+    const { id } = await this.#post('/accounts', { name });
+    const path = `/accounts/${name}`;
+    if (trial) await this.#post(`${path}/trial`, {});
+    if (credits !== '0') {
+      await this.#post(`${path}/credits`, { amount: credits, reason: 'test', idempotency_key: 'test' });
+    }
+    const issued = await this.#post(`${path}/keys`, { name: 'test', scopes });
+    const secrets = {
+      own: String(issued['secret']),
+      admin: this.#adminKey,
+      unknown: `pk_${'0'.repeat(57)}`,
+      none: undefined,
+    };
+    const secret = secrets[key ?? 'own'];
+    return {
+      id: String(id),
+      accountName: name,
+      keyId: String((issued['key'] as Json)['id']),
+      authorization: secret && `Bearer ${secret}`,
+    };
+  }
+
+  /** Once nothing of the account runs any more: a client that left is noticed a moment later. */
+  async booksOf({ id }: Account, recordsExpected: number): Promise<Books> {
+    const deadline = Date.now() + settleMsMax;
+    for (;;) {
+      const { records } = (await this.#get(`/usage?account_id=${id}`)) as { records: Json[] };
+      const isSettled =
+        records.length >= recordsExpected && records.every(({ state }) => state !== 'started');
+      if (isSettled || Date.now() > deadline) return this.#read(id, records.toReversed());
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#http.close();
+  }
+
+  async #read(id: string, records: readonly Json[]): Promise<Books> {
+    const { entries } = (await this.#get(`/accounts/${id}/ledger`)) as { entries: Json[] };
+    const account = await this.#get(`/accounts/${id}`);
+    return {
+      records,
+      entries: entries.toReversed(),
+      balance: Number(account['balance_nano_credits']),
+      held: Number(account['held_nano_credits']),
+      usedUnits: Number((account['fair_use'] as Json)['used_units']),
+    };
+  }
+
+  #get(path: string): Promise<Json> {
+    return this.#send('GET', path);
+  }
+
+  #post(path: string, body: Json): Promise<Json> {
+    return this.#send('POST', path, JSON.stringify(body));
+  }
+
+  async #send(method: string, path: string, body?: string): Promise<Json> {
+    const headers = { authorization: `Bearer ${this.#adminKey}` };
+    const answer = await this.#http.send({ method, path: `/api/v1/admin${path}`, headers, body });
+    if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`);
+    return JSON.parse(answer.body.toString());
+  }
+}

@@ -1,0 +1,95 @@
+/** HTTP/1.1 and HTTP/2 as the REST wire needs them: one request, its answer whole or cut. */
+import { connect } from 'node:http2';
+import { Agent, request as send } from 'undici';
+import type { Target } from './wire.ts';
+
+export interface HttpCall {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Told of each piece of the answer's body. */
+  readonly onChunk?: (() => void) | undefined;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Buffer;
+  /** Whether the answer broke off before its end. */
+  readonly isCut: boolean;
+}
+
+export interface HttpClient {
+  /** Rejects where the client gives up, and where there is no answer at all. */
+  send(call: HttpCall): Promise<HttpAnswer>;
+  close(): Promise<void>;
+}
+
+export function openHttp1({ origin, ca }: Target): HttpClient {
+  const dispatcher = new Agent({ connect: ca === undefined ? {} : { ca } });
+  return {
+    send: async ({ method, path, headers, body, signal, onChunk }) => {
+      const response = await send(origin + path, {
+        ...{ method, headers, dispatcher, body: body ?? null },
+        ...(signal && { signal }),
+      });
+      const read = await readAll(response.body, onChunk);
+      return { status: response.statusCode, headers: flat(response.headers), ...read };
+    },
+    close: () => dispatcher.destroy(),
+  };
+}
+
+export function openHttp2({ origin, ca }: Target): HttpClient {
+  const session = connect(origin, ca === undefined ? {} : { ca });
+  // Each request tells of it.
+  session.on('error', () => undefined);
+  return {
+    send: async ({ method, path, headers, body, signal, onChunk }) => {
+      const stream = session.request(
+        { ':method': method, ':path': path, ...headers },
+        { ...(signal && { signal }) },
+      );
+      const head = new Promise<Record<string, string | string[] | undefined>>((resolve, reject) => {
+        stream.once('response', ({ ':status': status, ...rest }) =>
+          resolve({ ...(rest as Record<string, string>), ':status': String(status) }),
+        );
+        stream.once('error', reject);
+      });
+      stream.end(body);
+      const headersOf = flat(await head);
+      return {
+        status: Number(headersOf[':status']),
+        headers: headersOf,
+        ...(await readAll(stream, onChunk)),
+      };
+    },
+    close: async () => session.destroy(),
+  };
+}
+
+async function readAll(
+  body: AsyncIterable<Uint8Array>,
+  onChunk?: () => void,
+): Promise<Pick<HttpAnswer, 'body' | 'isCut'>> {
+  const chunks: Uint8Array[] = [];
+  let isCut = false;
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      onChunk?.();
+    }
+  } catch {
+    isCut = true;
+  }
+  return { body: Buffer.concat(chunks), isCut };
+}
+
+function flat(headers: Readonly<Record<string, string | string[] | undefined>>): HttpAnswer['headers'] {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
+  );
+}

@@ -1,0 +1,111 @@
+/** Runs a case over a wire, and tells all that can be seen of it from outside. */
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import { status as grpcStatus } from '@grpc/grpc-js';
+import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
+import { errorTable } from '../../src/core/errors.ts';
+import { answerOf, withoutChance } from './answer.ts';
+import type { Account, Books, Json, Operator } from './books.ts';
+import type { Case, CaseRequest } from './case.ts';
+import type { Method, WireAnswer, WireClient, WireError } from './wire.ts';
+
+export interface Observation {
+  readonly answer: unknown;
+  readonly error: unknown;
+  readonly isReplay: boolean;
+  /** Oldest first. */
+  readonly records: readonly JsonValue[];
+  readonly entries: readonly JsonValue[];
+  /** Rules of the books that do not hold. */
+  readonly faults: readonly string[];
+}
+
+/** How long what runs `meanwhile` is given to get to its engine. */
+const headStartMs = 300;
+const meanwhileMs = 1_200;
+
+export async function observe(row: Case, client: WireClient, operator: Operator): Promise<Observation> {
+  const account = await operator.open(row.caller ?? {});
+  const send = (request: CaseRequest, timeoutMs?: number) =>
+    client.call({
+      method: request.method,
+      requests: request.messages(account),
+      headers: {
+        ...(account.authorization !== undefined && { authorization: account.authorization }),
+        ...(row.idempotencyKey !== undefined && { 'idempotency-key': row.idempotencyKey }),
+      },
+      timeoutMs,
+    });
+  for (const request of row.before ?? []) await send(request);
+  const running = row.meanwhile && send(row.meanwhile, meanwhileMs);
+  if (running) await new Promise((resolve) => setTimeout(resolve, headStartMs));
+  const answer = await send(row.request, row.timeoutMs);
+  await running;
+  const books = await operator.booksOf(account, row.records.length);
+  const isPartial =
+    answer.error !== undefined && row.request.method === SpeechService.method.synthesizeSpeech;
+  const seen = isPartial ? undefined : answerOf(row.request.method, answer.messages);
+  return {
+    answer: row.compare && answer.error === undefined ? row.compare(seen) : seen,
+    error: answer.error && errorSeen(answer.error, row, row.request.method),
+    isReplay: answer.isReplay,
+    records: books.records.map(recordSeen),
+    entries: books.entries.map((entry) => entrySeen(entry, books)),
+    faults: faultsOf({ account, client, answer, books }),
+  };
+}
+
+/** After a part has gone out REST has no status left to tell an error with; audio it can only cut. */
+function errorSeen(error: WireError, { error: expected }: Case, method: Method): unknown {
+  const { code, grpcCode, ...members } = error;
+  if (code === 'deadline_exceeded') return { code };
+  if (expected?.afterOutput) {
+    const isAudio = method === SpeechService.method.synthesizeSpeech;
+    return { code: isAudio && code === 'cut' ? expected.code : code };
+  }
+  const byTable = Object.entries(errorTable).find(([name]) => name === code)?.[1].grpc;
+  const grpc = grpcCode === undefined ? byTable : grpcStatus[grpcCode];
+  return { code, ...members, message: withoutChance(error.message), grpc };
+}
+
+const ownOfRequest: ReadonlySet<string> = new Set(['id', 'account_id', 'key_id', 'wire', 'started_at']);
+
+function recordSeen(record: Json): JsonValue {
+  const members = Object.entries(record).filter(([name]) => !ownOfRequest.has(name));
+  return withoutChance(Object.fromEntries(members) as JsonObject);
+}
+
+function entrySeen({ kind, amount, reason, reference }: Json, { records }: Books): JsonValue {
+  const index = records.findIndex(({ id }) => id === reference);
+  return { kind, amount, reason, reference: index < 0 ? reference : `record ${index}` } as JsonObject;
+}
+
+interface Outcome {
+  readonly account: Account;
+  readonly client: WireClient;
+  readonly answer: WireAnswer;
+  readonly books: Books;
+}
+
+/** What must hold of every request on every wire. */
+function faultsOf({ account, client, answer, books }: Outcome): string[] {
+  const { records, entries, balance, held, usedUnits } = books;
+  const sum = (rows: readonly Json[], member: string) =>
+    rows.reduce((total, row) => total + Number(row[member] ?? 0), 0);
+  const rules: Record<string, boolean> = {
+    'each record names the wire': records.every(({ wire }) => wire === client.wire),
+    'each record names the key': records.every(({ key_id }) => key_id === account.keyId),
+    'the answer names its record':
+      answer.error?.code === 'deadline_exceeded' ||
+      (answer.requestId !== undefined &&
+        (records.length === 0 || records.some(({ id }) => id === answer.requestId))),
+    'the balance is the sum of the entries': balance === sum(entries, 'amount_nano_credits'),
+    'debits are the costs of the records':
+      -sum(
+        entries.filter(({ kind }) => kind === 'debit'),
+        'amount_nano_credits',
+      ) === sum(records, 'cost_nano_credits'),
+    'nothing is held any more': held === 0,
+    'units used are those of the records': usedUnits === sum(records, 'fair_use_units'),
+  };
+  return Object.keys(rules).filter((rule) => !rules[rule]);
+}

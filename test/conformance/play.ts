@@ -1,0 +1,141 @@
+/**
+ * Engines that play what the text of a request tells them, so that every failure can be had over any wire and from any
+ * server that runs them: `play: say one two; fail upstream_error 429 7`.
+ */
+import { create, toJson } from '@bufbuild/protobuf';
+import {
+  type ChatCompletionChunk,
+  ChatCompletionChunkSchema,
+  type ChatCompletionParams,
+  ChatCompletionParamsSchema,
+  ChatCompletionSchema,
+  type ChatMessage,
+} from '../../gen/parley/chat/v1/chat_pb.ts';
+import { type ErrorCode, errorTable, ParleyError } from '../../src/core/errors.ts';
+import type { TranscriptionEvent } from '../../src/core/ports/engines.ts';
+import type { EngineSet } from '../../src/engines/engine-set.ts';
+import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../support/fake-engines.ts';
+
+/**
+ * - `say <words>`: a piece of output
+ * - `hear <ms>`: of transcription, that there is so much audio
+ * - `fail <code> [<upstream status> [<seconds to wait>]]`, `crash`: an error of the table, an unforeseen one
+ * - `wait`: works on until it is stopped; `break off`: ends as if cut
+ */
+export type Step = `say ${string}` | `hear ${number}` | `fail ${string}` | 'crash' | 'wait' | 'break off';
+
+export function play(...steps: readonly Step[]): string {
+  return `play: ${steps.join('; ')}`;
+}
+
+/** A secret that must not reach a client. */
+export const secret = 'a secret of the engine';
+
+const usage = { promptTokens: 7, completionTokens: 3, totalTokens: 10 };
+const pieceMs = 250;
+
+type Output = { readonly said: string } | { readonly heardMs: number } | 'broken off';
+
+async function* run(script: string, signal: AbortSignal): AsyncGenerator<Output> {
+  const steps = script.replace(/^play: /, '').split('; ');
+  for (const step of steps) {
+    const [verb = '', ...words] = step.split(' ');
+    if (verb === 'say') yield { said: words.join(' ') };
+    if (verb === 'hear') yield { heardMs: Number(words[0]) };
+    if (verb === 'fail') throw failure(words);
+    if (verb === 'crash') throw new Error(secret);
+    if (verb === 'wait') await untilStopped(signal);
+    if (verb === 'break') yield 'broken off';
+  }
+}
+
+function failure([code = '', status, retryAfter]: readonly string[]): ParleyError {
+  if (!(code in errorTable)) throw new Error(`${code} is no code of the table`);
+  return new ParleyError(code as ErrorCode, {
+    ...(status !== undefined && status !== '-' && { upstreamStatus: Number(status) }),
+    ...(retryAfter !== undefined && { retryAfterSeconds: Number(retryAfter) }),
+    cause: new Error(secret),
+  });
+}
+
+function untilStopped(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}
+
+/** Audio whose bytes are the words. */
+async function* speak(script: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const output of run(script, signal)) {
+    if (typeof output === 'object' && 'said' in output) yield Buffer.from(output.said);
+  }
+}
+
+/** A recording whose bytes are the script; each piece that is said takes a quarter of a second. */
+async function* transcribe(script: string, signal: AbortSignal): AsyncGenerator<TranscriptionEvent> {
+  let endMs = 0;
+  for await (const output of run(script, signal)) {
+    if (output === 'broken off') return;
+    if ('heardMs' in output) yield { kind: 'audio', durationMs: output.heardMs };
+    else {
+      const startMs = endMs;
+      endMs += pieceMs;
+      const words = [{ word: output.said, startMs, endMs }];
+      yield { kind: 'segment', segment: { startMs, endMs, text: output.said, words, avgLogprob: -0.5 } };
+    }
+  }
+  yield { kind: 'done', durationMs: endMs, language: 'english' };
+}
+
+async function* chat(params: ChatCompletionParams, signal: AbortSignal): AsyncGenerator<ChatCompletionChunk> {
+  yield chunk({ delta: { role: 'assistant' } });
+  for await (const output of run(textOf(params.messages.at(-1)), signal)) {
+    if (output === 'broken off') return;
+    if ('said' in output) yield chunk({ delta: { content: output.said } });
+  }
+  yield {
+    ...chunk({ delta: {}, finishReason: 'stop' }),
+    usage: create(ChatCompletionChunkSchema, { usage }).usage,
+  };
+}
+
+function chunk(choice: object): ChatCompletionChunk {
+  return create(ChatCompletionChunkSchema, {
+    ...{ id: 'chat-1', object: 'chat.completion.chunk', created: 1n },
+    choices: [choice],
+  });
+}
+
+/** The same, whole; it also tells what parameters have reached it. */
+async function complete(params: ChatCompletionParams, signal: AbortSignal) {
+  const chunks: ChatCompletionChunk[] = [];
+  for await (const piece of chat(params, signal)) chunks.push(piece);
+  const said = chunks.map(({ choices }) => choices[0]?.delta?.content ?? '').join('');
+  const finishReason = chunks.at(-1)?.choices[0]?.finishReason;
+  const message = { role: 'assistant', content: { value: { case: 'text', value: said } as const } };
+  return create(ChatCompletionSchema, {
+    ...{ id: 'chat-1', object: 'chat.completion', created: 1n, usage },
+    choices: [{ message, ...(finishReason !== undefined && { finishReason }) }],
+    other: { seen: toJson(ChatCompletionParamsSchema, params) },
+  });
+}
+
+function textOf(message: ChatMessage | undefined): string {
+  const value = message?.content?.value;
+  return value?.case === 'text' ? value.value : '';
+}
+
+/** The engines, in the place of the builtin ones. */
+export function playingEngines(): Record<string, EngineSet> {
+  return withFakes({
+    speech: fakeSpeech({
+      synthesize: ({ input }, signal) => ({ audio: speak(input, signal), durationMs: () => 1500 }),
+    }),
+    transcription: fakeTranscription({
+      transcribe: ({ audio, signal }) => transcribe(Buffer.from(audio).toString(), signal),
+    }),
+    chat: fakeChat({ stream: chat, complete }),
+  });
+}

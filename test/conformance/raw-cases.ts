@@ -1,0 +1,82 @@
+/** What only some wires can say: bodies that no client of the schema would send, as they are on HTTP/1.1. */
+export interface RawCase {
+  readonly what: string;
+  readonly path: string;
+  readonly contentType: string;
+  readonly body: string | Uint8Array;
+  readonly status: number;
+  /** Of REST's error body, or of Connect's; undefined where the call succeeds or the answer has no words. */
+  readonly code: string | undefined;
+  /** The states of the usage records that are left. */
+  readonly records: readonly string[];
+}
+
+const json = 'application/json';
+const form = 'multipart/form-data; boundary=b';
+const speech = '/api/v1/audio/speech';
+const chat = '/api/v1/chat/completions';
+const transcription = '/api/v1/audio/transcriptions';
+const connectChat = '/parley.chat.v1.ChatService/CreateChatCompletion';
+const connectModels = '/parley.catalog.v1.CatalogService/ListModels';
+
+const hello = { model: 'eliza', messages: [{ role: 'user', content: 'play: say one' }] };
+
+function rest(what: string, path: string, body: RawCase['body'], code: string, status = 400): RawCase {
+  const contentType = path === transcription ? form : json;
+  return { what: `REST: ${what}`, path, contentType, body, status, code, records: ['refused'] };
+}
+
+/** Connect reads the message itself, before Parley sees the call: nothing is recorded. */
+function connect(what: string, body: RawCase['body'], code: string, status = 400): RawCase {
+  return { what: `Connect: ${what}`, path: connectChat, contentType: json, body, status, code, records: [] };
+}
+
+const restCases: readonly RawCase[] = [
+  ...[speech, chat].flatMap((path) => [
+    rest(`half an object to ${path}`, path, '{"model":', 'invalid_request_error'),
+    rest(`nothing to ${path}`, path, '', 'invalid_request_error'),
+    rest(`null to ${path}`, path, 'null', 'invalid_request_error'),
+    rest(`a list to ${path}`, path, '[{}]', 'invalid_request_error'),
+    rest(
+      `what is not UTF-8 to ${path}`,
+      path,
+      Buffer.from('{"model":"\xff"}', 'latin1'),
+      'invalid_request_error',
+    ),
+  ]),
+  rest('a text that is a number', speech, '{"model":"flite","input":5}', 'invalid_input'),
+  rest('messages that are a text', chat, '{"model":"eliza","messages":"hi"}', 'invalid_messages'),
+  rest('no messages in a list', chat, '{"model":"eliza","messages":[]}', 'invalid_messages'),
+  rest('stream in words', chat, JSON.stringify({ ...hello, stream: 'yes' }), 'invalid_parameter'),
+  rest(
+    'a form without an end',
+    transcription,
+    '--b\r\ncontent-disposition: form-data; name="x"\r\n\r\n1',
+    'invalid_request_error',
+  ),
+  rest('a body over the limit of speech', speech, ' '.repeat(1_048_577), 'payload_too_large', 413),
+  {
+    ...rest('a parameter that it does not name', chat, JSON.stringify({ ...hello, future: 1 }), '', 200),
+    code: undefined,
+    records: ['ok'],
+  },
+];
+
+const params = { model: 'eliza', messages: [{ role: 'user', content: { text: 'play: say one' } }] };
+
+const connectCases: readonly RawCase[] = [
+  connect('half an object', '{"params":', 'invalid_argument'),
+  connect('a list', '[]', 'invalid_argument'),
+  connect('a model that is a number', '{"params":{"model":5}}', 'invalid_argument'),
+  connect('a message over the limit', ' '.repeat(20 * 1_048_576 + 1), 'resource_exhausted', 429),
+  {
+    ...connect('a parameter that the schema does not name', JSON.stringify({ params, future: 1 }), '', 200),
+    code: undefined,
+    records: ['ok'],
+  },
+  { ...connect('text', 'hello', '', 415), contentType: 'text/plain', code: undefined },
+  { ...connect('a method that there is not', '{}', 'not_found', 404), path: `${connectModels}s` },
+  { ...connect('protobuf that is none', '\xff\xff', 'internal', 500), contentType: 'application/proto' },
+];
+
+export const rawCases: readonly RawCase[] = [...restCases, ...connectCases];

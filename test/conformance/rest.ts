@@ -1,0 +1,135 @@
+/** REST as a client of the OpenAI API speaks it, told in the words of the schema. */
+import type { DescMessage, DescMethodUnary, JsonObject, Message } from '@bufbuild/protobuf';
+import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
+import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
+import { jsonCodec } from '../../src/json/codec.ts';
+import { httpRule } from '../../src/json/http-rule.ts';
+import { responseBodyCodec } from '../../src/json/response-body.ts';
+import { type HttpAnswer, type HttpClient, openHttp1, openHttp2 } from './http-client.ts';
+import { type ErrorMembers, errorIn, jsonOf, type ReadAnswer, type RestCall } from './rest-call.ts';
+import { chatRequest, readChatStream } from './rest-chat.ts';
+import { readSpeech, speechRequest } from './rest-speech.ts';
+import { formRequest, readTranscript, readTranscriptStream } from './rest-transcription.ts';
+import {
+  cancelled,
+  deadlineExceeded,
+  type Target,
+  type WireAnswer,
+  type WireCall,
+  type WireClient,
+  type WireError,
+} from './wire.ts';
+
+export function openRest(target: Target): WireClient {
+  return restClient('REST', openHttp1(target));
+}
+
+export function openRestOverHttp2(target: Target): WireClient {
+  return restClient('REST over HTTP/2', openHttp2(target));
+}
+
+/** How an RPC's request goes out over REST, and how its answer is read. */
+interface Transcoding {
+  readonly toHttp: (request: Message) => RestCall;
+  readonly read: (answer: HttpAnswer) => ReadAnswer;
+}
+
+const transcodings: ReadonlyMap<unknown, Transcoding> = new Map<unknown, Transcoding>([
+  [SpeechService.method.synthesizeSpeech, { toHttp: speechRequest, read: readSpeech }],
+  [
+    TranscriptionService.method.createTranscription,
+    { toHttp: (request) => formRequest(request, false), read: readTranscript },
+  ],
+  [
+    TranscriptionService.method.streamTranscription,
+    { toHttp: (request) => formRequest(request, true), read: readTranscriptStream },
+  ],
+  [
+    ChatService.method.createChatCompletion,
+    {
+      toHttp: (request) => chatRequest(request, false),
+      read: (answer) => ({
+        messages: [responseBodyCodec(ChatService.method.createChatCompletion).decode(jsonOf(answer))],
+      }),
+    },
+  ],
+  [
+    ChatService.method.streamChatCompletion,
+    { toHttp: (request) => chatRequest(request, true), read: readChatStream },
+  ],
+]);
+
+function restClient(name: string, http: HttpClient): WireClient {
+  return { name, wire: 'rest', call: (call) => callRest(http, call), close: () => http.close() };
+}
+
+async function callRest(http: HttpClient, call: WireCall): Promise<WireAnswer> {
+  const { method, requests, headers, timeoutMs } = call;
+  const { toHttp, read } = transcodings.get(method) ?? unaryTranscoding(method as DescMethodUnary);
+  const [request] = requests;
+  if (request === undefined) throw new Error('a REST call has one request');
+  const { contentType, ...sent } = toHttp(request);
+  const deadline = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+  const signals = [deadline, call.signal].filter((signal) => signal !== undefined);
+  const ownEnd = () => (deadline?.aborted ? deadlineExceeded : call.signal?.aborted ? cancelled : undefined);
+  try {
+    const answer = await http.send({
+      ...sent,
+      headers: { ...headers, ...(contentType && { 'content-type': contentType }) },
+      ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),
+      onChunk: call.onMessage,
+    });
+    const { messages, error } =
+      answer.status === 200 ? read(answer) : { messages: [], error: errorIn(answer) };
+    return {
+      messages,
+      requestId: answer.headers['x-request-id'],
+      isReplay: answer.headers['idempotent-replayed'] === 'true',
+      error: ownEnd() ?? toWireError(answer, error),
+    };
+  } catch (thrown) {
+    const error = ownEnd();
+    if (error === undefined) throw thrown;
+    return { messages: [], requestId: undefined, isReplay: false, error };
+  }
+}
+
+/** Path, query and body as the schema states them. */
+function unaryTranscoding(method: DescMethodUnary<DescMessage, DescMessage>): Transcoding {
+  const { verb, path, pathFields, body } = httpRule(method);
+  const { encode } = jsonCodec(method.input);
+  return {
+    toHttp: (request) => {
+      const members = new Map(Object.entries(encode(request) as JsonObject));
+      const filled = path.replace(/:(\w+)|\*/g, (found, parameter: string | undefined) => {
+        const field = pathFields.get(parameter ?? found) ?? '';
+        const value = String(members.get(field));
+        members.delete(field);
+        return encodeURIComponent(value);
+      });
+      if (body === '*') {
+        const json = JSON.stringify(Object.fromEntries(members));
+        return { method: verb, path: filled, body: json, contentType: 'application/json' };
+      }
+      const query = new URLSearchParams(
+        [...members].map(([name, value]): [string, string] => [name, String(value)]),
+      );
+      return { method: verb, path: query.size === 0 ? filled : `${filled}?${query}` };
+    },
+    read: (answer) => ({ messages: [responseBodyCodec(method).decode(jsonOf(answer))] }),
+  };
+}
+
+function toWireError(answer: HttpAnswer, error: ErrorMembers | undefined): WireError | undefined {
+  if (error === undefined && !answer.isCut) return undefined;
+  const retryAfter = answer.headers['retry-after'];
+  return {
+    code: error?.code ?? 'cut',
+    httpStatus: answer.status === 200 ? undefined : answer.status,
+    param: error?.param ?? undefined,
+    message: error?.message ?? '',
+    retryAfterSeconds: retryAfter === undefined ? undefined : Number(retryAfter),
+    grpcCode: undefined,
+  };
+}

@@ -1,0 +1,258 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { CreateTranscriptionRequestSchema } from '../../gen/parley/audio/v1/transcription_pb.ts';
+import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
+import type { ErrorCode } from '../../src/core/errors.ts';
+import { transcriptionBytesMax } from '../../src/core/transcription.ts';
+import { wavFile } from '../support/audio-files.ts';
+import {
+  type Case,
+  type CaseRequest,
+  calling,
+  callingWith,
+  cancelled,
+  type ExpectedError,
+  ended,
+  noRest,
+  ok,
+} from './case.ts';
+import { play, type Step } from './play.ts';
+
+type Recording = MessageInitShape<typeof CreateTranscriptionRequestSchema>;
+
+const { createTranscription, streamTranscription, uploadTranscription } = TranscriptionService.method;
+
+const whole = (recording: Recording) => calling(createTranscription, recording);
+const streamed = (transcription: Recording) => calling(streamTranscription, { transcription });
+
+/** The file in chunks, after the rest of the request. */
+function uploaded({ file, ...recording }: Recording, chunkBytes = 64 * 1024): CaseRequest {
+  const bytes = file ?? new Uint8Array();
+  const chunks = Array.from({ length: Math.ceil(bytes.length / chunkBytes) }, (_, index) =>
+    bytes.subarray(index * chunkBytes, (index + 1) * chunkBytes),
+  );
+  return callingWith(uploadTranscription, [
+    { part: { case: 'transcription', value: recording } },
+    ...chunks.map((value) => ({ part: { case: 'chunk' as const, value } })),
+  ]);
+}
+
+/** The ways to have a recording transcribed. */
+const ways: readonly { readonly name: string; readonly of: (recording: Recording) => CaseRequest }[] = [
+  { name: 'transcription', of: whole },
+  { name: 'transcription, streamed', of: streamed },
+  { name: 'transcription, uploaded in chunks', of: uploaded },
+];
+
+const oneForm = noRest('an upload over REST is one form, which the case of plain transcription sends');
+const playing = (...steps: readonly Step[]): Recording => ({
+  file: Buffer.from(play(...steps)),
+  fileName: 'a.wav',
+});
+
+/** The same recording in every way. */
+function everyWay(makeCase: (of: (recording: Recording) => CaseRequest, name: string) => Case): Case[] {
+  return ways.map(({ name, of }) => ({
+    ...makeCase(of, name),
+    ...(of === uploaded && { notOn: oneForm }),
+  }));
+}
+
+const transcribed = (facts: Record<string, unknown> = {}) => [
+  ok({ operation: 'transcription', model: 'pocketsphinx', ...facts }),
+];
+
+/** What only a real recogniser can do. @param spokenWav a short sentence, as `wavFile` makes them */
+export function recognitionCases(spokenWav: Uint8Array): Case[] {
+  const silence = wavFile(new Int16Array(16_000));
+  return [
+    ...everyWay((of, name) => ({
+      what: `${name} by a real recogniser`,
+      server: 'builtin',
+      request: of({ file: spokenWav, fileName: 'a.wav', model: 'whisper-1' }),
+      records: transcribed({ fair_use_units: expectedUnits(spokenWav) }),
+    })),
+    {
+      what: 'silence is an empty transcript',
+      server: 'builtin',
+      request: whole({ file: silence, fileName: 'a.wav' }),
+      answer: [{ transcript: { duration: 1 } }],
+      records: transcribed({ audio_seconds_in: 1, fair_use_units: 15 }),
+    },
+    refusal('bytes that are no audio', { file: Buffer.alloc(2_000, 7) }, 'invalid_file', 'file'),
+    refusal('an AIFF file', { file: aiffHeader }, 'unsupported_file_format', 'file'),
+  ];
+}
+
+/** 15 units a second that was begun, of 16-bit samples at 16 kHz behind a header of 44 bytes. */
+function expectedUnits(wav: Uint8Array): number {
+  return Math.ceil((wav.length - 44) / 32_000) * 15;
+}
+
+const aiffHeader = Buffer.from('FORM\0\0\x07\xd0AIFFCOMM\0\0\0\x12'.padEnd(2_000, '\0'), 'latin1');
+
+const answers: Case[] = [
+  ...everyWay((of, name) => ({
+    what: `${name}, with the times of its segments`,
+    server: 'playing',
+    request: of(playing('hear 400', 'say one two', 'say three — “четыре” 🎉')),
+    records: transcribed({ audio_seconds_in: 0.5, fair_use_units: 15 }),
+  })),
+  ...everyWay((of, name) => ({
+    what: `${name}, with the times of its words`,
+    server: 'playing',
+    request: of({ ...playing('say one', 'say two'), timestampGranularities: ['word', 'segment'] }),
+    records: transcribed(),
+  })),
+  {
+    what: 'transcription tells the text, the language and the length',
+    server: 'playing',
+    request: whole({ ...playing('say one', 'say two'), language: 'en' }),
+    answer: [{ transcript: { text: 'one two', language: 'english', duration: 0.5 } }],
+    records: transcribed(),
+  },
+];
+
+function refusal(what: string, recording: Recording, code: ErrorCode, param: string): Case {
+  return {
+    what: `${code}: ${what}`,
+    server: 'builtin',
+    request: whole(recording),
+    error: { code, param },
+    records: [ended('refused', code, { operation: 'transcription' })],
+  };
+}
+
+const tooLarge = Buffer.alloc(transcriptionBytesMax + 1);
+
+const refusals: Case[] = [
+  ...everyWay((of, name) => ({
+    ...refusal(`${name} without a file`, {}, 'missing_file', 'file'),
+    request: of({ model: 'x' }),
+  })),
+  refusal('an empty file', { file: new Uint8Array() }, 'invalid_file', 'file'),
+  {
+    ...refusal(
+      'times of what there is not',
+      { ...playing('say one'), timestampGranularities: ['letter'] },
+      'invalid_input',
+      'timestamp_granularities',
+    ),
+    server: 'playing',
+  },
+  ...everyWay((of, name) => ({
+    what: `payload_too_large: ${name} of more than 4 MB`,
+    server: 'playing',
+    request: of({ file: tooLarge }),
+    error: { code: 'payload_too_large' },
+    records: [ended('refused', 'payload_too_large', { operation: 'transcription' })],
+  })),
+  ...everyWay((of, name) => ({
+    what: `engine_unavailable: ${name} where there is no model for it`,
+    server: 'strict',
+    request: of(playing('say one')),
+    error: { code: 'engine_unavailable' },
+    records: [ended('failed', 'engine_unavailable', { operation: 'transcription' })],
+  })),
+  {
+    ...refusal('what is wrong with a request is told before what is wrong here', {}, 'missing_file', 'file'),
+    server: 'strict',
+  },
+];
+
+const declined: Case[] = [
+  ...everyWay((of, name) => ({
+    what: `subscription_required: ${name} without a plan`,
+    server: 'playing',
+    caller: { trial: false },
+    request: of(playing('say one')),
+    error: { code: 'subscription_required' },
+    records: [ended('refused', 'subscription_required', { operation: 'transcription' })],
+  })),
+  {
+    what: 'insufficient_scope: transcription with a key for speech',
+    server: 'playing',
+    caller: { scopes: ['speech'] },
+    request: whole(playing('say one')),
+    error: { code: 'insufficient_scope' },
+    records: [ended('refused', 'insufficient_scope', { operation: 'transcription' })],
+  },
+  ...everyWay((of, name) => ({
+    what: `fair_use_limit_reached: ${name} of more than the month allows`,
+    server: 'playing',
+    request: of(playing('hear 3600000', 'say one')),
+    error: { code: 'fair_use_limit_reached' },
+    records: [ended('refused', 'fair_use_limit_reached', { audio_seconds_in: 3600, fair_use_units: 0 })],
+  })),
+];
+
+function failure(what: string, steps: readonly Step[], error: ExpectedError & { code: ErrorCode }): Case[] {
+  const facts = { operation: 'transcription', model: 'pocketsphinx', fair_use_units: 0 };
+  const status = error.httpStatus === undefined ? {} : { http_status: error.httpStatus };
+  return everyWay((of, name) => ({
+    what: `${error.code}: ${name}, ${what}`,
+    server: 'playing',
+    request: of(playing(...steps)),
+    error: of === streamed ? error : { ...error, afterOutput: false },
+    records: [ended('failed', error.code, { ...facts, ...status })],
+  }));
+}
+
+const failures: Case[] = [
+  ...failure('the upstream says 429', ['fail upstream_error 429 7'], {
+    ...{ code: 'upstream_error', httpStatus: 429, retryAfterSeconds: 7 },
+  }),
+  ...failure('the queue is full', ['fail overloaded - 5'], { code: 'overloaded', retryAfterSeconds: 5 }),
+  ...failure('a fault of our own', ['crash'], { code: 'internal_error' }),
+  ...failure('the engine breaks off', ['say one', 'break off'], {
+    ...{ code: 'upstream_error', afterOutput: true },
+  }),
+];
+
+const deadlines: Case[] = [
+  ...everyWay((of, name) => ({
+    what: `the client’s deadline before any of a ${name}: nothing is charged`,
+    server: 'playing',
+    request: of(playing('hear 2000', 'wait')),
+    timeoutMs: 500,
+    error: { code: 'deadline_exceeded' },
+    records: [cancelled({ operation: 'transcription', audio_seconds_in: 2, fair_use_units: 0 })],
+  })),
+  {
+    what: 'the client’s deadline in the middle of a streamed transcription: the units of what was heard',
+    server: 'playing',
+    request: streamed(playing('hear 2000', 'say one', 'wait')),
+    timeoutMs: 1000,
+    error: { code: 'deadline_exceeded' },
+    records: [cancelled({ operation: 'transcription', audio_seconds_in: 2, fair_use_units: 30 })],
+  },
+];
+
+const repetitions: Case[] = [
+  {
+    what: 'transcription that is asked for again under the same Idempotency-Key',
+    server: 'playing',
+    idempotencyKey: 'again',
+    before: [whole(playing('say one'))],
+    request: whole(playing('say one')),
+    answer: [{ transcript: { text: 'one' } }],
+    records: [...transcribed(), { state: 'replayed', http_status: 200, model: 'pocketsphinx' }],
+  },
+  {
+    what: 'a failure frees the Idempotency-Key',
+    server: 'playing',
+    idempotencyKey: 'again',
+    before: [whole(playing('fail upstream_error'))],
+    request: whole(playing('say two')),
+    answer: [{ transcript: { text: 'two' } }],
+    records: [ended('failed', 'upstream_error'), ...transcribed()],
+  },
+];
+
+export const transcriptionCases: readonly Case[] = [
+  ...answers,
+  ...refusals,
+  ...declined,
+  ...failures,
+  ...deadlines,
+  ...repetitions,
+];

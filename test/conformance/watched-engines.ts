@@ -1,0 +1,87 @@
+/** Engines that tell how far they have come and when they were stopped. */
+import { create } from '@bufbuild/protobuf';
+import {
+  type ChatCompletionChunk,
+  ChatCompletionChunkSchema,
+  ChatCompletionSchema,
+} from '../../gen/parley/chat/v1/chat_pb.ts';
+import type { EngineSet } from '../../src/engines/engine-set.ts';
+import { fakeChat, fakeSpeech, withFakes } from '../support/fake-engines.ts';
+
+/** What the engine does: works without a word, says one and works on, or says without end. */
+export type Pace = 'silent' | 'one' | 'endless';
+
+/** One run of an engine. */
+export class Watch {
+  readonly pace: Pace;
+  readonly #begun = Promise.withResolvers<void>();
+  readonly #stopped = Promise.withResolvers<number>();
+  /** Parts that have been taken. */
+  parts = 0;
+  hasEnded = false;
+
+  constructor(pace: Pace) {
+    this.pace = pace;
+  }
+
+  /** Resolves when the engine works. */
+  get begun(): Promise<void> {
+    return this.#begun.promise;
+  }
+
+  /** Resolves to the moment, as `performance.now` tells it, at which the engine was told to stop. */
+  get stopped(): Promise<number> {
+    return this.#stopped.promise;
+  }
+
+  async *run(signal: AbortSignal): AsyncGenerator<void> {
+    signal.addEventListener('abort', () => this.#stopped.resolve(performance.now()), { once: true });
+    this.#begun.resolve();
+    try {
+      for (let said = 0; this.pace === 'endless' || (this.pace === 'one' && said === 0); said++) {
+        signal.throwIfAborted();
+        yield;
+        this.parts++;
+        // An engine's work takes turns with all else.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await new Promise((_, reject) => {
+        if (signal.aborted) reject(signal.reason);
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      });
+    } finally {
+      this.hasEnded = true;
+    }
+  }
+}
+
+export const partBytes = 65_536;
+const padding = 'x'.repeat(partBytes);
+
+/** @param current the run that the next request is */
+export function watchedEngines(current: () => Watch): Record<string, EngineSet> {
+  return withFakes({
+    speech: fakeSpeech({
+      synthesize: (_, signal) => ({ audio: speak(current(), signal), durationMs: () => 1500 }),
+    }),
+    chat: fakeChat({
+      stream: (_, signal) => chat(current(), signal),
+      complete: async (_, signal) => {
+        for await (const _piece of chat(current(), signal));
+        return create(ChatCompletionSchema);
+      },
+    }),
+  });
+}
+
+async function* speak(watch: Watch, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const _ of watch.run(signal)) yield Buffer.alloc(partBytes, 1);
+}
+
+/** Each chunk says a word, and weighs as much as a part of speech. */
+async function* chat(watch: Watch, signal: AbortSignal): AsyncGenerator<ChatCompletionChunk> {
+  for await (const _ of watch.run(signal)) {
+    const choices = [{ delta: { content: 'word ' } }];
+    yield create(ChatCompletionChunkSchema, { choices, other: { padding } });
+  }
+}

@@ -1,0 +1,15 @@
+import { openConnectBinary, openConnectJson } from './connect.ts';
+import { openGrpc } from './grpc.ts';
+import { openGrpcWeb } from './grpc-web.ts';
+import { openRest, openRestOverHttp2 } from './rest.ts';
+import type { OpenWire } from './wire.ts';
+
+/** Every wire, one client each. */
+export const wires: readonly OpenWire[] = [
+  openRest,
+  openRestOverHttp2,
+  openConnectJson,
+  openConnectBinary,
+  openGrpcWeb,
+  openGrpc,
+];
