@@ -80,13 +80,11 @@ describe.each([
   });
 
   it('start a trial once, and open and end the plan', async () => {
-    expect(await text('account', 'start-trial', 'acme')).toMatch(
-      /^subscription +trial until \d{4}-\d\d-\d\d$/m,
-    );
-    expect((await run('account', 'start-trial', 'acme')).code).toBe(1);
-    const plan = await json<Account>('account', 'activate-plan', 'acme', '--until', '30d');
+    expect(await text('plan', 'start-trial', 'acme')).toMatch(/^subscription +trial until \d{4}-\d\d-\d\d$/m);
+    expect((await run('plan', 'start-trial', 'acme')).code).toBe(1);
+    const plan = await json<Account>('plan', 'activate', 'acme', '--until', '30d');
     expect(plan.subscription.state).toBe('active');
-    expect(await text('account', 'end-plan', 'acme')).toMatch(/^subscription +ended on /m);
+    expect(await text('plan', 'end', 'acme')).toMatch(/^subscription +ended on /m);
   });
 
   it('load and adjust credits, once for each idempotency key, and show the ledger', async () => {
@@ -224,6 +222,13 @@ describe('the commands of the operator', () => {
       ...['usage', '--account', 'demo', '--state', 'ok', '--operation', 'speech', '--since', '1h', ...flags],
     ]);
     expect(records.map(({ state, operation }) => [state, operation])).toEqual([['ok', 'speech']]);
+    const csv = (await printed(['usage', 'export', '--csv', '--operation', 'speech', ...flags])).split(
+      '\r\n',
+    );
+    expect(csv[0]).toMatch(/^id,account_id,key_id,operation,model,/);
+    expect(csv[1]).toMatch(/^req_[^,]+,acc_[^,]+,key_[^,]+,speech,flite,/);
+    const jsonl = (await printed(['usage', 'export', '--jsonl', ...flags])).trim().split('\n');
+    expect(jsonl.map((line) => JSON.parse(line).id.slice(0, 4))).toContain('req_');
     expect(await printedJson(['usage', '--since', '2099-01-01', ...flags])).toEqual({ records: [] });
     expect((await printed(['usage', '--limit', '1', ...flags])).split('\n')).toHaveLength(3);
   });

@@ -64,6 +64,7 @@ const groups = {
   '': [
     'serve',
     'account',
+    'plan',
     'key',
     'credits',
     'usage',
@@ -74,9 +75,11 @@ const groups = {
     'chat',
     'config',
   ],
-  account: ['create', 'list', 'show', 'start-trial', 'activate-plan', 'end-plan'],
+  account: ['create', 'list', 'show'],
+  plan: ['start-trial', 'activate', 'end'],
   key: ['create', 'list', 'rotate', 'revoke'],
   credits: ['load', 'adjust', 'show', 'ledger'],
+  usage: ['export'],
   config: ['show', 'check'],
 };
 

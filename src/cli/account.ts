@@ -1,5 +1,4 @@
 import { create } from '@bufbuild/protobuf';
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
 import type { Account } from '../../gen/parley/account/v1/account_pb.ts';
 import { ListAccountsResponseSchema } from '../../gen/parley/admin/v1/admin_pb.ts';
@@ -8,13 +7,9 @@ import type { AdminConnection } from './admin-connection.ts';
 import { newCommand } from './command.ts';
 import { collect } from './paging.ts';
 import { facts, table } from './table.ts';
-import { dateText, parseExpiry, timeText } from './times.ts';
+import { dateText, timeText } from './times.ts';
 
-interface PlanFlags extends AdminCommandFlags {
-  readonly until: Date;
-}
-
-const accountArgument = ['<account>', 'its id or name'] as const;
+export const accountArgument = ['<account>', 'its id or name'] as const;
 
 export function accountCommand(): Command {
   const make = adminCommand('create', 'Make an account. It has no plan and no credits yet.', [
@@ -27,34 +22,13 @@ export function accountCommand(): Command {
   const showOne = adminCommand('show', 'Show an account: its plan, balance and fair use.', [
     'parley account show acme',
   ]);
-  const startTrial = adminCommand('start-trial', 'Start the 14-day trial of an account, which it has once.', [
-    'parley account start-trial acme',
-  ]);
-  const activate = adminCommand('activate-plan', 'Open the paid plan of an account until a time.', [
-    'parley account activate-plan acme --until 30d',
-  ]);
-  const end = adminCommand('end-plan', 'End the plan or trial of an account at once.', [
-    'parley account end-plan acme',
-  ]);
   return newCommand('account', 'Make accounts and look at them.', [
     'parley account create acme',
     'parley account list',
   ])
     .addCommand(make.argument('<name>', '1 to 100 characters, unique').action(createAccount))
     .addCommand(list.action(listAccounts))
-    .addCommand(showOne.argument(...accountArgument).action(showAccount))
-    .addCommand(startTrial.argument(...accountArgument).action(beginTrial))
-    .addCommand(
-      activate
-        .argument(...accountArgument)
-        .requiredOption(
-          '--until <when>',
-          'a date such as 2027-01-31 (0:00 UTC), or a span such as 30d',
-          parseExpiry,
-        )
-        .action(activatePlan),
-    )
-    .addCommand(end.argument(...accountArgument).action(endPlan));
+    .addCommand(showOne.argument(...accountArgument).action(showAccount));
 }
 
 function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
@@ -77,25 +51,6 @@ function listAccounts(flags: AdminCommandFlags): Promise<void> {
 function showAccount(accountId: string, flags: AdminCommandFlags): Promise<void> {
   return withAdmin(flags, async (admin) => {
     await show(flags, 'getAccount', await admin.invoke('getAccount', { accountId }), accountFacts);
-  });
-}
-
-function beginTrial(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  return withAdmin(flags, async (admin) => {
-    await show(flags, 'startTrial', await admin.invoke('startTrial', { accountId }), accountFacts);
-  });
-}
-
-function activatePlan(accountId: string, flags: PlanFlags): Promise<void> {
-  const request = { accountId, endsAt: timestampFromDate(flags.until) };
-  return withAdmin(flags, async (admin) => {
-    await show(flags, 'activatePlan', await admin.invoke('activatePlan', request), accountFacts);
-  });
-}
-
-function endPlan(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  return withAdmin(flags, async (admin) => {
-    await show(flags, 'endPlan', await admin.invoke('endPlan', { accountId }), accountFacts);
   });
 }
 

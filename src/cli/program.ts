@@ -7,6 +7,7 @@ import { configCommand } from './config.ts';
 import { creditsCommand } from './credits.ts';
 import { keyCommand } from './key.ts';
 import { modelsCommand } from './models.ts';
+import { planCommand } from './plan.ts';
 import { serveCommand } from './serve.ts';
 import { speakCommand } from './speak.ts';
 import { endWithReader } from './terminal.ts';
@@ -25,6 +26,7 @@ export function createProgram(version: string): Command {
     .version(version)
     .addCommand(serveCommand())
     .addCommand(accountCommand())
+    .addCommand(planCommand())
     .addCommand(keyCommand())
     .addCommand(creditsCommand())
     .addCommand(usageCommand())

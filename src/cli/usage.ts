@@ -1,43 +1,31 @@
 import { create } from '@bufbuild/protobuf';
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
 import type { UsageRecord } from '../../gen/parley/account/v1/account_pb.ts';
 import { ListUsageRecordsResponseSchema } from '../../gen/parley/admin/v1/admin_pb.ts';
 import { formatCredits, nanoCredits } from '../core/money.ts';
-import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+import { adminCommand, show, withAdmin } from './admin-command.ts';
 import type { AdminConnection } from './admin-connection.ts';
 import { collect, limitDefault, parseLimit } from './paging.ts';
 import { type Column, table } from './table.ts';
-import { parseMoment, spanText, timeText } from './times.ts';
+import { spanText, timeText } from './times.ts';
+import { exportCommand } from './usage-export.ts';
+import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
 
-interface UsageFlags extends AdminCommandFlags {
-  readonly account?: string;
-  readonly since?: Date;
-  readonly until?: Date;
-  readonly operation?: string;
-  readonly model?: string;
-  readonly state?: string;
+interface UsageFlags extends UsageFilterFlags {
   readonly limit: number;
 }
 
 export function usageCommand(): Command {
-  return adminCommand('usage', 'Show usage records, the newest first.', [
+  const command = adminCommand('usage', 'Show usage records, the newest first.', [
     'parley usage',
     'parley usage --account acme --limit 100',
     'parley usage --since 24h --state failed --json',
-  ])
-    .option('--account <account>', "an account's id or name (default: all accounts)")
-    .option(
-      '--since <when>',
-      'from then on: a date (0:00 UTC), a time, or how long ago, such as 24h',
-      parseMoment,
-    )
-    .option('--until <when>', 'only before then', parseMoment)
-    .option('--operation <operation>', 'speech, transcription, chat, catalog or account')
-    .option('--model <model>', 'only of this model')
-    .option('--state <state>', 'ok, refused, failed, cancelled, interrupted, replayed or started')
+    'parley usage export --csv --since 2027-01-01 > usage.csv',
+  ]);
+  return withFilters(command)
     .option('--limit <number>', 'how many records', parseLimit, limitDefault)
-    .action(showUsage);
+    .action(showUsage)
+    .addCommand(exportCommand());
 }
 
 function showUsage(flags: UsageFlags): Promise<void> {
@@ -50,15 +38,7 @@ function showUsage(flags: UsageFlags): Promise<void> {
 }
 
 function newest(admin: AdminConnection, flags: UsageFlags): Promise<UsageRecord[]> {
-  const { account, since, until, operation, model, state } = flags;
-  const filter = {
-    ...(account !== undefined && { accountId: account }),
-    ...(since && { startTime: timestampFromDate(since) }),
-    ...(until && { endTime: timestampFromDate(until) }),
-    ...(operation !== undefined && { operation }),
-    ...(model !== undefined && { model }),
-    ...(state !== undefined && { state }),
-  };
+  const filter = usageFilter(flags);
   return collect(flags.limit, async (request) => {
     const page = await admin.invoke('listUsageRecords', { ...request, ...filter });
     return { items: page.records, next: page.nextPageToken };
