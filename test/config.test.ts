@@ -72,6 +72,12 @@ describe('the defaults', () => {
       keepAliveMs: 5_000,
       bodyMsMax: 124_000,
       headerBytesMax: 16_384,
+      headerCountMax: 100,
+      stallMsMax: 30_000,
+      streamsPerConnectionMax: 100,
+      idleMs: 60_000,
+      pingEveryMs: 10_000,
+      pingTimeoutMs: 20_000,
     });
   });
 
@@ -176,7 +182,7 @@ describe('a name that is not a setting', () => {
   it('is refused with its place, what is allowed there, and what was meant', () => {
     expect(finding('server:\n  host: 0.0.0.0\n  prot: 80\n')).toBe(
       '3:3: `server.prot` is not a setting. Allowed here: host, port, drainMs, requestMsMax, connectionsMax, ' +
-        'headersMsMax, keepAliveMs, bodyMsMax, headerBytesMax. Did you mean `port`?',
+        'headersMsMax, keepAliveMs, bodyMsMax, headerBytesMax, headerCountMax, stallMsMax, streamsPerConnectionMax, idleMs, pingEveryMs, pingTimeoutMs. Did you mean `port`?',
     );
   });
 
