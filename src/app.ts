@@ -1,4 +1,5 @@
 /** The composition root: wires every part to the others. The program and its tests start the same app. */
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { basePath, type Config, type EngineConfig, type ModelConfig } from './config.ts';
 import { AccountOperations } from './core/account.ts';
@@ -181,6 +182,8 @@ function openEngines(
   given: AppOverrides['engines'] = {},
 ): Map<string, EngineSet> {
   const scratchDir = join(config.dataDir, 'scratch');
+  // A process that was killed may have left uploads behind.
+  rmSync(scratchDir, { recursive: true, force: true });
   const { requestMsMax } = config.server;
   const open = (engine: EngineConfig) => createBuiltinEngine(engine, { ...deps, scratchDir, requestMsMax });
   return new Map(Object.entries(config.engines).map(([name, engine]) => [name, given[name] ?? open(engine)]));

@@ -1,17 +1,21 @@
 /** A client that leaves, gives up or reads slowly, over every wire: the engine learns of it at once. */
+import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { StreamChatCompletionRequestSchema } from '../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../gen/parley/speech/v1/speech_service_pb.ts';
 import { type Books, Operator } from './conformance/books.ts';
-import { type CaseRequest, calling, wireNames } from './conformance/case.ts';
+import { type CaseRequest, calling, type WireName, wireNames } from './conformance/case.ts';
+import { openLine } from './conformance/line.ts';
+import { slowReaders } from './conformance/slow-reader.ts';
 import { type Pace, Watch, watchedEngines } from './conformance/watched-engines.ts';
 import type { WireClient } from './conformance/wire.ts';
 import { wires } from './conformance/wires.ts';
 import { type Parley, startParley } from './support/parley.ts';
 
 /** Some 50 ms on an idle machine. */
-const noticeMsMax = 1_000;
-const timeoutMs = 600;
+const noticeMsMax = 500;
+const timeoutMs = 300;
 
 const messages = [{ role: 'user', content: { value: { case: 'text' as const, value: 'Hello there.' } } }];
 const params = { model: 'eliza', messages };
@@ -46,7 +50,7 @@ let clients: ReadonlyMap<string, WireClient>;
 
 beforeAll(async () => {
   parley = await startParley({ engines: watchedEngines(() => watch) });
-  const target = { origin: new URL(parley.baseUrl).origin, adminKey: parley.adminKey };
+  const target = { origin: originOf(parley), adminKey: parley.adminKey };
   operator = new Operator(target);
   clients = new Map(wires.map((open) => open(target)).map((client) => [client.name, client]));
 });
@@ -97,7 +101,6 @@ describe.each(wireNames)('over %s', (wire) => {
   it.each(rows)('the engine is stopped when the client leaves $what', async (row) => {
     const { error, noticeMs, books } = await call(wire, row, 'leaves');
     expect(error?.code).toBe('cancelled');
-    console.log(wire, row.what, noticeMs);
     expect(noticeMs).toBeLessThan(noticeMsMax);
     expect(watch.hasEnded).toBe(true);
     expectCancelled(books, row);
@@ -106,9 +109,91 @@ describe.each(wireNames)('over %s', (wire) => {
   it.each(rows)('the engine is stopped when the client’s deadline passes in $what', async (row) => {
     const { error, noticeMs, books } = await call(wire, row, { timeoutMs });
     expect(error?.code).toBe('deadline_exceeded');
-    console.log(wire, row.what, noticeMs);
     expect(noticeMs).toBeLessThan(noticeMsMax);
     expect(watch.hasEnded).toBe(true);
     expectCancelled(books, row);
+  });
+});
+
+/** Loopback alone takes some megabytes in. */
+const partsUnreadMax = 400;
+const restMs = 400;
+
+/** Parts that the engine has given once it gives no more. */
+async function partsAtRest(): Promise<number> {
+  for (;;) {
+    const before = watch.parts;
+    await new Promise((resolve) => setTimeout(resolve, restMs));
+    if (watch.parts === before || before > partsUnreadMax) return watch.parts;
+  }
+}
+
+function originOf({ baseUrl }: Parley): string {
+  return new URL(baseUrl).origin;
+}
+
+/** Opens an endless answer, and takes the first piece of it. */
+async function readSlowly(origin: string, books: Operator, wire: WireName) {
+  watch = new Watch('endless');
+  const account = await books.open({});
+  const slow = await slowReaders[wire]({
+    origin,
+    authorization: account.authorization ?? '',
+    request: create(StreamChatCompletionRequestSchema, { params }),
+  });
+  await slow.take(1);
+  return { account, slow };
+}
+
+function expectPaidFor({ records, entries, held }: Books): void {
+  expect(records).toMatchObject([{ state: 'cancelled', code: 'request_cancelled' }]);
+  expect(held).toBe(0);
+  expect(entries.filter(({ kind }) => kind === 'debit')).toHaveLength(1);
+}
+
+describe('a slow reader', () => {
+  it.each(wireNames)('over %s slows the engine, which goes on when it reads', async (wire) => {
+    const { account, slow } = await readSlowly(originOf(parley), operator, wire);
+    const atRest = await partsAtRest();
+    expect(atRest).toBeLessThan(partsUnreadMax);
+    await slow.take(100);
+    await expect.poll(() => watch.parts).toBeGreaterThan(atRest);
+    slow.leave();
+    await watch.stopped;
+    expectPaidFor(await operator.booksOf(account, 1));
+  });
+
+  it.each(wireNames)('over %s stops the engine when its connection goes away', async (wire) => {
+    const line = await openLine(originOf(parley));
+    const { account, slow } = await readSlowly(line.origin, operator, wire);
+    await partsAtRest();
+    const cutAt = performance.now();
+    line.cut();
+    const noticeMs = (await watch.stopped) - cutAt;
+    slow.leave();
+    line.close();
+    expect(noticeMs).toBeLessThan(noticeMsMax);
+    expectPaidFor(await operator.booksOf(account, 1));
+  });
+});
+
+describe('a reader that still has not read when the time is up', () => {
+  let hasty: Parley;
+  let books: Operator;
+  beforeAll(async () => {
+    const settings = { server: { requestMsMax: 1_000, drainMs: 100 } };
+    hasty = await startParley({ engines: watchedEngines(() => watch), settings });
+    books = new Operator({ origin: originOf(hasty), adminKey: hasty.adminKey });
+  });
+  afterAll(async () => {
+    await books.close();
+    await hasty.close();
+  });
+
+  it.each(wireNames)('over %s has left: it pays for what was sent', async (wire) => {
+    const { account, slow } = await readSlowly(originOf(hasty), books, wire);
+    await watch.stopped;
+    expectPaidFor(await books.booksOf(account, 1));
+    slow.leave();
   });
 });

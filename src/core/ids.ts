@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 
 declare const brand: unique symbol;
 type Branded<T, Name extends string> = T & { readonly [brand]: Name };
@@ -15,7 +15,9 @@ export type AuditId = Branded<string, 'AuditId'>;
  * they were made, so a table that is keyed by them grows at its end and is paged by them.
  */
 function newId(prefix: string, nowMs: number): string {
-  return `${prefix}_${nowMs.toString(16).padStart(12, '0')}${randomBytes(10).toString('hex')}`;
+  // Every digit of these two groups of a UUID is random. Node has the bytes of UUIDs in stock; others cost a system call.
+  const uuid = randomUUID();
+  return `${prefix}_${nowMs.toString(16).padStart(12, '0')}${uuid.slice(0, 8)}${uuid.slice(-12)}`;
 }
 
 export const newAccountId = (nowMs: number): AccountId => newId('acc', nowMs) as AccountId;

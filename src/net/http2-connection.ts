@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Http2Stream } from './http2-stream.ts';
 import type { ServerLimits } from './limits.ts';
 
-/** How long a client may keep its socket after all is said: Node itself would wait for it for ever. */
+/** How long a client may keep its socket after all is said, where it may stall for longer: Node itself would wait for ever. */
 const closingMsMax = 5_000;
 /** Requests since the last check, about a second, among which resets are counted; below it a client may change its mind. */
 const judgedRequestsMin = 200;
@@ -52,7 +52,8 @@ export class Http2Connection {
     this.#controlFrames = 0;
     if (this.#isOver()) {
       this.#closedAtMs ??= nowMs;
-      if (nowMs - this.#closedAtMs > closingMsMax) this.#socket.destroy();
+      const waitMsMax = Math.min(closingMsMax, this.#limits.stallMsMax);
+      if (nowMs - this.#closedAtMs > waitMsMax) this.#socket.destroy();
       return;
     }
     for (const [stream, watched] of this.#streams) {

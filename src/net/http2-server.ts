@@ -18,8 +18,8 @@ export interface Http2Handlers {
   readonly grpc: StreamHandler;
 }
 
-/** `:method`, `:scheme`, `:authority` and `:path` are headers on the wire, but not to those who count them. */
-const pseudoHeaders = 4;
+/** `:method`, `:scheme` and `:path`, which are no headers elsewhere; `:authority` stands for `Host`. */
+const pseudoHeaders = 3;
 /** Megabytes of what Node and nghttp2 keep for a connection; beyond it streams are refused. */
 const sessionMemoryMax = 10;
 

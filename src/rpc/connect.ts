@@ -1,9 +1,21 @@
 /** The services over Connect and gRPC-Web, by connect-node; and over gRPC where grpc-js cannot share the port. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { constants, type Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Message } from '@bufbuild/protobuf';
-import { type Code, ConnectError, type ConnectRouter, type HandlerContext } from '@connectrpc/connect';
-import { connectNodeAdapter } from '@connectrpc/connect-node';
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+} from '@connectrpc/connect';
+import {
+  compressionGzip,
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from '@connectrpc/connect-node';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
 import type { RequestId } from '../core/ids.ts';
@@ -24,26 +36,41 @@ import { errorInfo, retryInfo, statusCode } from './status.ts';
 export interface ConnectLimits {
   /** Bytes of a message after decompression. */
   readonly messageBytesMax: number;
-  readonly requestMsMax: number;
 }
 
-export type RpcRequestHandler = (
-  request: IncomingMessage | Http2ServerRequest,
-  response: ServerResponse | Http2ServerResponse,
-) => void;
+/** The longest that a timer can wait; a client may give more time than Parley's own limit. */
+const timeoutMsMax = 2 ** 31 - 1;
+
+type Response = ServerResponse | Http2ServerResponse;
+const responseKey = createContextKey<Response | undefined>(undefined);
+
+export type RpcRequestHandler = (request: IncomingMessage | Http2ServerRequest, response: Response) => void;
 
 export function createConnectHandler(
   rpcs: readonly AnyRpc[],
   limits: ConnectLimits,
   deps: RpcDeps,
 ): RpcRequestHandler {
-  return connectNodeAdapter({
+  const router = createConnectRouter({
     readMaxBytes: limits.messageBytesMax,
-    maxTimeoutMs: limits.requestMsMax,
-    routes: (router) => {
-      for (const rpc of rpcs) addRpc(router, rpc, deps);
-    },
+    maxTimeoutMs: timeoutMsMax,
+    acceptCompression: [compressionGzip],
   });
+  for (const rpc of rpcs) addRpc(router, rpc, deps);
+  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  return (request, response) => {
+    const handle = handlers.get(request.url ?? '');
+    if (handle === undefined) throw new Error(`${request.url} is no path of an RPC`);
+    const values = createContextValues().set(responseKey, response);
+    const received = universalRequestFromNodeRequest(request, response, undefined, values);
+    handle(received)
+      .then((answer) => universalResponseToNodeResponse(answer, response))
+      .catch((err: unknown) => {
+        // Where the client has left, that is the reason, and the call knows.
+        if (!received.signal.aborted) deps.log.error({ err }, 'an answer could not be written');
+        response.destroy();
+      });
+  };
 }
 
 function addRpc(router: ConnectRouter, rpc: AnyRpc, deps: RpcDeps): void {
@@ -83,7 +110,7 @@ async function answer(
     markReplay(context, incoming);
     return response;
   } catch (error) {
-    throw connectError(error, incoming.id, deps);
+    throw answerOf(error, context, incoming, deps);
   } finally {
     stop();
   }
@@ -95,16 +122,32 @@ async function* stream(
   run: (incoming: IncomingCall) => AsyncIterable<Message>,
 ): AsyncGenerator<Message> {
   const { incoming, stop } = receive(context, deps);
+  // Of a client that is still behind when the call is over nothing else would wake what waits for it.
+  const giveUp = () => cut(context.values.get(responseKey));
   try {
     for await (const part of run(incoming)) {
       markReplay(context, incoming);
-      yield part;
+      incoming.signal.addEventListener('abort', giveUp);
+      try {
+        yield part;
+      } catch {
+        // The part could not be written: the client has left.
+        return;
+      }
+      incoming.signal.removeEventListener('abort', giveUp);
     }
   } catch (error) {
-    throw connectError(error, incoming.id, deps);
+    throw answerOf(error, context, incoming, deps);
   } finally {
+    incoming.signal.removeEventListener('abort', giveUp);
     stop();
   }
+}
+
+/** Ends the answer so that no client can take it for whole. */
+function cut(response: Response | undefined): void {
+  if (response instanceof Http2ServerResponse) response.stream.close(constants.NGHTTP2_CANCEL);
+  else response?.destroy();
 }
 
 function markReplay({ responseHeader }: HandlerContext, { isReplay }: IncomingCall): void {
@@ -119,6 +162,7 @@ function receive(context: HandlerContext, deps: RpcDeps): { incoming: IncomingCa
   const cancel = () => clock.cancel();
   // Also when its deadline has passed.
   context.signal.addEventListener('abort', cancel);
+  if (context.signal.aborted) cancel();
   context.responseHeader.set('x-request-id', id);
   const { requestHeader, protocolName } = context;
   const incoming: IncomingCall = {
@@ -138,8 +182,20 @@ function receive(context: HandlerContext, deps: RpcDeps): { incoming: IncomingCa
   };
 }
 
-function connectError(thrown: unknown, id: RequestId, { log }: RpcDeps): ConnectError {
-  const error: ParleyError = toParleyError(thrown);
+/** What a client is told whose own deadline has passed is the protocol's to say. */
+function answerOf(
+  thrown: unknown,
+  { signal }: HandlerContext,
+  { id }: IncomingCall,
+  deps: RpcDeps,
+): ConnectError {
+  const error = toParleyError(thrown);
+  const reason: unknown = signal.reason;
+  const isPast = reason instanceof ConnectError && reason.code === Code.DeadlineExceeded;
+  return isPast && error.code === 'request_cancelled' ? reason : connectError(error, id, deps);
+}
+
+function connectError(error: ParleyError, id: RequestId, { log }: RpcDeps): ConnectError {
   if (error.code === 'internal_error' || error.code === 'upstream_error') {
     log.error({ requestId: id, err: error.cause ?? error }, error.message);
   }

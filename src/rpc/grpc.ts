@@ -41,6 +41,7 @@ export type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
 /** What the calls of all kinds have in common. */
 interface AnyCall {
   readonly metadata: Metadata;
+  readonly cancelled: boolean;
   sendMetadata(metadata: Metadata): void;
   on(event: 'cancelled', listener: () => void): unknown;
 }
@@ -206,6 +207,7 @@ function receive(call: AnyCall, deps: RpcDeps): { incoming: IncomingCall; stop: 
   const id = nextRequestId(deps);
   // Also when its deadline has passed.
   call.on('cancelled', () => clock.cancel());
+  if (call.cancelled) clock.cancel();
   const incoming: IncomingCall = {
     id,
     wire: 'grpc',

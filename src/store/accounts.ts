@@ -3,7 +3,7 @@ import type { AccountId } from '../core/ids.ts';
 import { nanoCredits } from '../core/money.ts';
 import type { Account, PageRequest } from '../core/ports/store.ts';
 import { type Connection, prepare, query } from './database.ts';
-import type { AccountRow } from './schema.ts';
+import type { AccountRow, SubscriptionKind } from './schema.ts';
 
 type AccountWithPeriods = AccountRow & {
   trial_starts: bigint | null;
@@ -43,7 +43,7 @@ export class Accounts {
     );
     this.#insertSubscription = prepare(
       connection,
-      (p: Period & { accountId: string; kind: 'trial' | 'plan' }) =>
+      (p: Period & { accountId: string; kind: SubscriptionKind }) =>
         query
           .insertInto('subscriptions')
           .values({
@@ -107,22 +107,25 @@ export class Accounts {
   }
 }
 
+/** By subqueries: SQLite prepares a left join anew at each run, as its plan may depend on the parameters. */
 function withPeriods() {
   return query
     .selectFrom('accounts')
-    .leftJoin('subscriptions as trial', (join) =>
-      join.onRef('trial.account_id', '=', 'accounts.id').on('trial.kind', '=', 'trial'),
-    )
-    .leftJoin('subscriptions as plan', (join) =>
-      join.onRef('plan.account_id', '=', 'accounts.id').on('plan.kind', '=', 'plan'),
-    )
     .selectAll('accounts')
-    .select([
-      'trial.starts_at_ms as trial_starts',
-      'trial.ends_at_ms as trial_ends',
-      'plan.starts_at_ms as plan_starts',
-      'plan.ends_at_ms as plan_ends',
-    ]);
+    .select((accounts) => {
+      const ofPeriod = (kind: SubscriptionKind, column: 'starts_at_ms' | 'ends_at_ms') =>
+        accounts
+          .selectFrom('subscriptions')
+          .select(column)
+          .whereRef('subscriptions.account_id', '=', 'accounts.id')
+          .where('kind', '=', kind);
+      return [
+        ofPeriod('trial', 'starts_at_ms').as('trial_starts'),
+        ofPeriod('trial', 'ends_at_ms').as('trial_ends'),
+        ofPeriod('plan', 'starts_at_ms').as('plan_starts'),
+        ofPeriod('plan', 'ends_at_ms').as('plan_ends'),
+      ];
+    });
 }
 
 function toAccount(row: AccountWithPeriods | undefined): Account | undefined {

@@ -15,6 +15,8 @@ import type { Database } from './schema.ts';
 
 /** How long a statement waits while another process, such as a backup, holds the database. */
 const busyMs = 5_000;
+/** Pages of 4 KB in the log before they are moved into the database. A page that changes often is so moved less often. */
+const logPagesMax = 4_000;
 const fileName = 'parley.db';
 
 export type Connection = Sqlite.Database;
@@ -36,6 +38,7 @@ export async function openDatabase(dataDir: string): Promise<Connection> {
   connection.pragma(`busy_timeout = ${busyMs}`);
   connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
+  connection.pragma(`wal_autocheckpoint = ${logPagesMax}`);
   connection.pragma('foreign_keys = ON');
   await migrate(connection);
   connection.defaultSafeIntegers(true);

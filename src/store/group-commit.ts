@@ -14,11 +14,18 @@ type Outcome = { readonly pending: Pending; readonly settle: () => void };
  */
 export class GroupCommit {
   readonly #connection: Connection;
+  readonly #commitAll: (group: readonly Pending[]) => Outcome[];
+  /** Within a transaction this is a savepoint. */
+  readonly #atomically: (work: () => unknown) => unknown;
   #queue: Pending[] = [];
   #scheduled = false;
 
   constructor(connection: Connection) {
     this.#connection = connection;
+    this.#commitAll = connection.transaction((group: readonly Pending[]) =>
+      group.map((pending) => this.#attempt(pending)),
+    ).immediate;
+    this.#atomically = connection.transaction((work: () => unknown) => work());
   }
 
   /** Rejects with what the work throws, and then nothing of it is kept; or with the reason that the commit failed. */
@@ -42,9 +49,7 @@ export class GroupCommit {
     this.#scheduled = false;
     let outcomes: Outcome[];
     try {
-      outcomes = this.#connection
-        .transaction(() => group.map((pending) => this.#attempt(pending)))
-        .immediate();
+      outcomes = this.#commitAll(group);
     } catch (error) {
       for (const { reject } of group) reject(error);
       return;
@@ -54,8 +59,7 @@ export class GroupCommit {
 
   #attempt(pending: Pending): Outcome {
     try {
-      // A transaction within a transaction is a savepoint.
-      const value = this.#connection.transaction(pending.work)();
+      const value = this.#atomically(pending.work);
       return { pending, settle: () => pending.resolve(value) };
     } catch (error) {
       // SQLite ends the whole transaction on errors such as a full disk: then none of the group is kept.

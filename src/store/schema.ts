@@ -25,10 +25,12 @@ interface AccountsTable {
   held_nano_credits: Integer;
 }
 
+export type SubscriptionKind = 'trial' | 'plan';
+
 /** At most one trial and one plan an account. */
 interface SubscriptionsTable {
   account_id: string;
-  kind: 'trial' | 'plan';
+  kind: SubscriptionKind;
   starts_at_ms: Integer;
   ends_at_ms: Integer;
 }

@@ -1,4 +1,5 @@
 /** Engines that tell how far they have come and when they were stopped. */
+import { randomBytes } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
 import {
   type ChatCompletionChunk,
@@ -16,7 +17,7 @@ export class Watch {
   readonly pace: Pace;
   readonly #begun = Promise.withResolvers<void>();
   readonly #stopped = Promise.withResolvers<number>();
-  /** Parts that have been taken. */
+  /** Parts that were given. */
   parts = 0;
   hasEnded = false;
 
@@ -40,8 +41,8 @@ export class Watch {
     try {
       for (let said = 0; this.pace === 'endless' || (this.pace === 'one' && said === 0); said++) {
         signal.throwIfAborted();
-        yield;
         this.parts++;
+        yield;
         // An engine's work takes turns with all else.
         await new Promise((resolve) => setImmediate(resolve));
       }
@@ -56,7 +57,8 @@ export class Watch {
 }
 
 export const partBytes = 65_536;
-const padding = 'x'.repeat(partBytes);
+/** Of chance, so that no compression hides how much is sent. */
+const padding = randomBytes(partBytes / 2).toString('hex');
 
 /** @param current the run that the next request is */
 export function watchedEngines(current: () => Watch): Record<string, EngineSet> {

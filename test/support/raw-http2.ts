@@ -52,7 +52,7 @@ export const resetStream = (streamId: number, code = 8) =>
 export const windowUpdate = (streamId: number, bytes: number) =>
   frame(frameTypes.windowUpdate, 0, streamId, uint32(bytes));
 export const ping = () => frame(frameTypes.ping, 0, 0, Buffer.alloc(8));
-export const data = (streamId: number, bytes: Buffer, flags = 0) =>
+export const data = (streamId: number, bytes: Buffer = Buffer.alloc(0), flags = 0) =>
   frame(frameTypes.data, flags, streamId, bytes);
 
 /** Identifiers of settings (RFC 9113, 6.5.2). */

@@ -7,13 +7,27 @@ import type { Stretch, Utterance } from './utterances.ts';
 /** The recogniser prints probabilities in thousandths; one that it rounds to nothing is taken as half of that. */
 const probabilityMin = 0.0005;
 
-/** One segment for each stretch of the utterance that has words: a pause of half a second begins a new one. */
+/** A pause between two words from which on they belong to different segments, as sentences do. */
+const segmentPauseMs = 250;
+
+/** The words of the utterance as segments, parted where a pause was left out and where a pause was heard. */
 export function toSegments(utterance: Utterance, words: readonly RecognisedWord[]): TranscriptSegment[] {
   return utterance.stretches.flatMap((stretch, index) => {
     const next = utterance.stretches[index + 1];
     const own = words.filter((word) => isWithin(word, index === 0 ? undefined : stretch, next));
-    return own.length === 0 ? [] : [toSegment(stretch, own)];
+    return partAtPauses(own).map((part) => toSegment(stretch, part));
   });
+}
+
+function partAtPauses(words: readonly RecognisedWord[]): RecognisedWord[][] {
+  const parts: RecognisedWord[][] = [];
+  for (const word of words) {
+    const part = parts.at(-1);
+    const last = part?.at(-1);
+    if (last === undefined || word.startMs - last.endMs >= segmentPauseMs) parts.push([word]);
+    else part?.push(word);
+  }
+  return parts;
 }
 
 /** A word belongs where its middle lies. The first stretch takes what is before it, the last what is after. */
