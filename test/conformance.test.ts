@@ -25,6 +25,7 @@ import { recognitionCases, transcriptionCases } from './conformance/transcriptio
 import type { Method, WireAnswer, WireClient } from './conformance/wire.ts';
 import { wires } from './conformance/wires.ts';
 import { missingPrograms, speak, wavFile } from './support/audio-files.ts';
+import { RawClient } from './support/raw-http.ts';
 
 const missing = missingPrograms('pocketsphinx_batch', 'ffmpeg', 'flite');
 const recognition = missing === undefined ? recognitionCases(wavFile(await speak('hello my friend'))) : [];
@@ -103,9 +104,13 @@ describe('on one wire only:', () => {
     await target.close();
   });
 
-  it.each(rawCases)('$what', async ({ path, contentType, body, status, code, records }) => {
+  it.each(rawCases)('$what', async ({ path, contentType, body, status, code, records, ...row }) => {
     const account = await operator.open({});
-    const headers = { authorization: account.authorization ?? '', 'content-type': contentType };
+    const headers = {
+      authorization: account.authorization ?? '',
+      'content-type': contentType,
+      ...row.headers,
+    };
     const answer = await http.send({ method: 'POST', path, headers, body });
     expect(answer.status).toBe(status);
     if (code !== undefined) {
@@ -115,6 +120,18 @@ describe('on one wire only:', () => {
     const books = await operator.booksOf(account, records.length);
     expect(books.records.map(({ state }) => state)).toEqual(records);
   });
+
+  it.each(['Host: [', 'Host:', 'Host: a b'])(
+    'Connect: a request to `%s` is refused, and harms no other',
+    async (host) => {
+      const raw = await RawClient.open(target.origin);
+      await raw.write(
+        `POST /parley.catalog.v1.CatalogService/ListModels HTTP/1.1\r\n${host}\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
+      );
+      await expect.poll(() => raw.received).toMatch(/^HTTP\/1\.1 400 /);
+      raw.close();
+    },
+  );
 
   it('a request is repeated under its Idempotency-Key over another wire, and charged once', async () => {
     const account = await operator.open({});

@@ -11,6 +11,7 @@ import {
   createContextValues,
   type HandlerContext,
 } from '@connectrpc/connect';
+import type { UniversalServerRequest } from '@connectrpc/connect/protocol';
 import {
   compressionGzip,
   universalRequestFromNodeRequest,
@@ -41,10 +42,11 @@ export interface ConnectLimits {
 /** The longest that a timer can wait; a client may give more time than Parley's own limit. */
 const timeoutMsMax = 2 ** 31 - 1;
 
+type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 const responseKey = createContextKey<Response | undefined>(undefined);
 
-export type RpcRequestHandler = (request: IncomingMessage | Http2ServerRequest, response: Response) => void;
+export type RpcRequestHandler = (request: Request, response: Response) => void;
 
 export function createConnectHandler(
   rpcs: readonly AnyRpc[],
@@ -60,9 +62,12 @@ export function createConnectHandler(
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   return (request, response) => {
     const handle = handlers.get(request.url ?? '');
-    if (handle === undefined) throw new Error(`${request.url} is no path of an RPC`);
-    const values = createContextValues().set(responseKey, response);
-    const received = universalRequestFromNodeRequest(request, response, undefined, values);
+    const received = toUniversal(request, response);
+    if (handle === undefined || received === undefined) {
+      response.statusCode = 400;
+      response.end();
+      return;
+    }
     handle(received)
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((err: unknown) => {
@@ -71,6 +76,16 @@ export function createConnectHandler(
         response.destroy();
       });
   };
+}
+
+/** Undefined where the request names a host that is none: connect-node makes a URL of it. */
+function toUniversal(request: Request, response: Response): UniversalServerRequest | undefined {
+  const values = createContextValues().set(responseKey, response);
+  try {
+    return universalRequestFromNodeRequest(request, response, undefined, values);
+  } catch {
+    return undefined;
+  }
 }
 
 function addRpc(router: ConnectRouter, rpc: AnyRpc, deps: RpcDeps): void {

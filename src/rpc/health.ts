@@ -26,15 +26,13 @@ export class Health {
     return this.#services.has(service) ? this.#response(this.#current()) : undefined;
   }
 
-  /** Tells the status now and at every change, until the watcher leaves. */
+  /** Tells the status now and at its change, until the watcher leaves. It ends with the server, whose end it would hold up. */
   async *watch({ service }: HealthCheckRequest, signal: AbortSignal) {
-    if (!this.#services.has(service)) yield this.#response(ServingStatus.SERVICE_UNKNOWN);
-    else yield this.#response(this.#current());
-    while (!signal.aborted) {
-      const before = this.#isDraining;
-      await this.#change(signal);
-      if (before !== this.#isDraining && this.#services.has(service)) yield this.#response(this.#current());
-    }
+    const isKnown = this.#services.has(service);
+    yield this.#response(isKnown ? this.#current() : ServingStatus.SERVICE_UNKNOWN);
+    if (this.#isDraining) return;
+    await this.#change(signal);
+    if (this.#isDraining && isKnown) yield this.#response(ServingStatus.NOT_SERVING);
   }
 
   #current() {

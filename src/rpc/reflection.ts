@@ -1,5 +1,13 @@
 /** Server reflection: tells a client the schemas that it was not built with. v1 and v1alpha have the same messages. */
-import { create, type DescFile, type DescService, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import {
+  create,
+  type DescExtension,
+  type DescFile,
+  type DescMessage,
+  type DescService,
+  type MessageInitShape,
+  toBinary,
+} from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import {
   type ServerReflectionRequest,
@@ -65,24 +73,30 @@ export class Reflection {
   #add(file: DescFile): void {
     if (this.#filesByName.has(file.proto.name)) return;
     this.#filesByName.set(file.proto.name, file);
-    for (const { typeName } of [...file.services, ...file.enums]) this.#filesBySymbol.set(typeName, file);
-    for (const service of file.services) {
-      for (const { name } of service.methods) this.#filesBySymbol.set(`${service.typeName}.${name}`, file);
-    }
+    for (const service of file.services) this.#addSymbols(service.typeName, service.methods, file);
     for (const message of file.messages) this.#addMessage(message, file);
-    for (const extension of file.extensions) {
-      this.#filesBySymbol.set(extension.typeName, file);
-      const { typeName } = extension.extendee;
-      const numbers = this.#extensions.get(typeName) ?? new Map<number, DescFile>();
-      this.#extensions.set(typeName, numbers.set(extension.number, file));
-    }
+    for (const { typeName, values } of file.enums) this.#addSymbols(typeName, values, file);
+    for (const extension of file.extensions) this.#addExtension(extension, file);
     for (const dependency of file.dependencies) this.#add(dependency);
   }
 
-  #addMessage(message: DescFile['messages'][number], file: DescFile): void {
-    this.#filesBySymbol.set(message.typeName, file);
-    for (const { typeName } of message.nestedEnums) this.#filesBySymbol.set(typeName, file);
+  #addMessage(message: DescMessage, file: DescFile): void {
+    this.#addSymbols(message.typeName, [...message.fields, ...message.oneofs], file);
+    for (const { typeName, values } of message.nestedEnums) this.#addSymbols(typeName, values, file);
     for (const nested of message.nestedMessages) this.#addMessage(nested, file);
+    for (const extension of message.nestedExtensions) this.#addExtension(extension, file);
+  }
+
+  /** A name, and those that are looked up under it. */
+  #addSymbols(typeName: string, members: readonly { readonly name: string }[], file: DescFile): void {
+    this.#filesBySymbol.set(typeName, file);
+    for (const { name } of members) this.#filesBySymbol.set(`${typeName}.${name}`, file);
+  }
+
+  #addExtension({ typeName, number, extendee }: DescExtension, file: DescFile): void {
+    this.#filesBySymbol.set(typeName, file);
+    const numbers = this.#extensions.get(extendee.typeName) ?? new Map<number, DescFile>();
+    this.#extensions.set(extendee.typeName, numbers.set(number, file));
   }
 }
 

@@ -15,6 +15,12 @@ const looked = (operation: 'catalog' | 'account') => [ok({ operation })];
 const catalog: Case[] = [
   { what: 'the catalog', request: calling(listModels, {}), records: looked('catalog') },
   {
+    what: 'the catalog, by a client that gives more time than the server takes',
+    timeoutMs: 3_600_000,
+    request: calling(listModels, {}),
+    records: looked('catalog'),
+  },
+  {
     what: 'the catalog’s speech models, with their voices',
     request: calling(listModels, { type: 'speech' }),
     answer: [{ object: 'list', data: [{ id: 'flite', type: 'speech', defaultVoice: expectText() }] }],

@@ -4,6 +4,7 @@ export interface RawCase {
   readonly path: string;
   readonly contentType: string;
   readonly body: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly status: number;
   /** Of REST's error body, or of Connect's; undefined where the call succeeds or the answer has no words. */
   readonly code: string | undefined;
@@ -64,6 +65,8 @@ const restCases: readonly RawCase[] = [
 
 const params = { model: 'eliza', messages: [{ role: 'user', content: { text: 'play: say one' } }] };
 
+const waiting = { model: 'eliza', messages: [{ role: 'user', content: { text: 'play: wait' } }] };
+
 const connectCases: readonly RawCase[] = [
   connect('half an object', '{"params":', 'invalid_argument'),
   connect('a list', '[]', 'invalid_argument'),
@@ -73,6 +76,16 @@ const connectCases: readonly RawCase[] = [
     ...connect('a parameter that the schema does not name', JSON.stringify({ params, future: 1 }), '', 200),
     code: undefined,
     records: ['ok'],
+  },
+  {
+    ...connect(
+      'a deadline that the client does not watch itself',
+      JSON.stringify({ params: waiting }),
+      'deadline_exceeded',
+      504,
+    ),
+    headers: { 'connect-timeout-ms': '300' },
+    records: ['cancelled'],
   },
   { ...connect('text', 'hello', '', 415), contentType: 'text/plain', code: undefined },
   { ...connect('a method that there is not', '{}', 'not_found', 404), path: `${connectModels}s` },
