@@ -11,15 +11,17 @@ import { ChatService } from '../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../gen/parley/speech/v1/speech_service_pb.ts';
 import { type ErrorCode, errorTable } from '../src/core/errors.ts';
 import { accountCases } from './conformance/account-cases.ts';
+import { adminCases } from './conformance/admin-cases.ts';
 import { answerOf } from './conformance/answer.ts';
 import { Operator } from './conformance/books.ts';
 import { type Case, calling, type ServerName, wireNames } from './conformance/case.ts';
 import { chatCases } from './conformance/chat-cases.ts';
+import { chatFailureCases } from './conformance/chat-failure-cases.ts';
 import { type HttpClient, openHttp1 } from './conformance/http-client.ts';
 import { type Observation, observe } from './conformance/observation.ts';
 import { play } from './conformance/play.ts';
 import { rawCases } from './conformance/raw-cases.ts';
-import { type RunningTarget, startTarget } from './conformance/servers.ts';
+import { type RunningTarget, startTarget, startTlsTarget } from './conformance/servers.ts';
 import { speechCases } from './conformance/speech-cases.ts';
 import { recognitionCases, transcriptionCases } from './conformance/transcription-cases.ts';
 import type { Method, WireAnswer, WireClient } from './conformance/wire.ts';
@@ -34,7 +36,9 @@ const table: readonly Case[] = [
   ...transcriptionCases,
   ...recognition,
   ...chatCases,
+  ...chatFailureCases,
   ...accountCases,
+  ...adminCases,
 ];
 const servers: readonly ServerName[] = ['builtin', 'playing', 'strict'];
 
@@ -48,12 +52,28 @@ const services = [
 ];
 
 describe.each(servers)('over every wire, with the %s server:', (name) => {
+  runTable(
+    () => startTarget(name),
+    table.filter(({ server }) => server === name),
+  );
+});
+
+describe('over every wire and TLS:', () => {
+  const rows = table.filter(
+    ({ server, timeoutMs, meanwhile }) => server === 'playing' && !timeoutMs && !meanwhile,
+  );
+  // One for each call and each code: what the messages say is the same as in the clear.
+  const kinds = new Map(rows.map((row) => [`${row.request.method}${row.error?.code}`, row]));
+  runTable(() => startTlsTarget('playing'), [...kinds.values()]);
+});
+
+function runTable(start: () => Promise<RunningTarget>, rows: readonly Case[]): void {
   let target: RunningTarget;
   let operator: Operator;
   let clients: readonly WireClient[] = [];
 
   beforeAll(async () => {
-    target = await startTarget(name);
+    target = await start();
     operator = new Operator(target);
     clients = wires.map((open) => open(target));
   });
@@ -62,7 +82,6 @@ describe.each(servers)('over every wire, with the %s server:', (name) => {
     await target.close();
   });
 
-  const rows = table.filter(({ server }) => server === name);
   it.each(rows)('$what', async (row) => {
     const here = clients.filter((client) => !(row.notOn && client.name in row.notOn));
     const seen = await Promise.all(
@@ -75,7 +94,7 @@ describe.each(servers)('over every wire, with the %s server:', (name) => {
     const same = Object.fromEntries(here.map((client) => [client.name, measure]));
     expect(Object.fromEntries(seen)).toEqual(same);
   });
-});
+}
 
 function expectAsStated(seen: Observation, row: Case): void {
   expect(seen.faults).toEqual([]);

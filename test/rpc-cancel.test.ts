@@ -15,7 +15,7 @@ import { type Parley, startParley } from './support/parley.ts';
 
 /** Some 50 ms on an idle machine. */
 const noticeMsMax = 500;
-const timeoutMs = 300;
+const timeoutMs = 500;
 
 const messages = [{ role: 'user', content: { value: { case: 'text' as const, value: 'Hello there.' } } }];
 const params = { model: 'eliza', messages };
@@ -174,6 +174,7 @@ describe('a slow reader', () => {
     await partsAtRest();
     const cutAt = performance.now();
     line.cut();
+    await expect.poll(() => watch.hasEnded, { timeout: 5_000 }).toBe(true);
     const noticeMs = (await watch.stopped) - cutAt;
     slow.leave();
     line.close();

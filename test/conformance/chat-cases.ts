@@ -1,45 +1,12 @@
-import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
-import type { ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
+/** Chats that are answered, and those that are refused for what they say or for who asks. */
+import type { JsonObject } from '@bufbuild/protobuf';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
-import { type ErrorCode, errorTable } from '../../src/core/errors.ts';
-import {
-  type Case,
-  type CaseRequest,
-  calling,
-  cancelled,
-  type ExpectedError,
-  ended,
-  noRest,
-  ok,
-} from './case.ts';
-import { play, type Step } from './play.ts';
+import type { ErrorCode } from '../../src/core/errors.ts';
+import { type Case, calling, ended, noRest } from './case.ts';
+import { answered, bothWays, type Params, playing, saying, streamed, whole, worried } from './chat-calls.ts';
+import { play } from './play.ts';
 
-type Params = MessageInitShape<typeof ChatCompletionParamsSchema>;
-
-const { createChatCompletion, streamChatCompletion } = ChatService.method;
-
-const saying = (value: string) => [{ role: 'user', content: { value: { case: 'text' as const, value } } }];
-const worried: Params = { model: 'eliza', messages: saying('I am worried about my work.') };
-const playing = (...steps: readonly Step[]): Params => ({ model: 'eliza', messages: saying(play(...steps)) });
-
-const whole = (params: Params) => calling(createChatCompletion, { params });
-const streamed = (params: Params) => calling(streamChatCompletion, { params });
-
-/** The same conversation, answered at once and streamed. */
-function bothWays(makeCase: (of: (params: Params) => CaseRequest, name: string) => Case): Case[] {
-  return [makeCase(whole, 'chat'), makeCase(streamed, 'chat, streamed')];
-}
-
-const aCost = { cost_nano_credits: expectAnyCost() };
-const reported = { tokens_source: 'reported', ...aCost };
-
-function expectAnyCost(): unknown {
-  return { asymmetricMatch: (cost: unknown) => Number(cost) > 0, toString: () => 'a cost' };
-}
-
-const answered = (facts: Record<string, unknown> = {}) => [
-  ok({ operation: 'chat', model: 'eliza', ...reported, ...facts }),
-];
+const { createChatCompletion } = ChatService.method;
 
 const answers: Case[] = [
   ...bothWays((of, name) => ({ what: name, server: 'builtin', request: of(worried), records: answered() })),
@@ -228,120 +195,4 @@ const declined: Case[] = bothWays((of, name) => ({
   })),
 );
 
-function failure(what: string, steps: readonly Step[], error: ExpectedError & { code: ErrorCode }): Case[] {
-  return bothWays((of, name) => ({
-    what: `${error.code}: ${name}, ${what}`,
-    server: 'playing',
-    request: of(playing(...steps)),
-    // The role has gone out before.
-    error: of === streamed ? { code: error.code, afterOutput: true } : error,
-    records: [
-      ended('failed', error.code, {
-        model: 'eliza',
-        http_status: error.httpStatus ?? errorTable[error.code].http,
-      }),
-    ],
-  }));
-}
-
-const failures: Case[] = [
-  ...failure('the upstream cannot be reached', ['fail upstream_error'], { code: 'upstream_error' }),
-  ...failure('the upstream says 429', ['fail upstream_error 429 7'], {
-    ...{ code: 'upstream_error', httpStatus: 429, retryAfterSeconds: 7 },
-  }),
-  ...failure('the upstream wants to be paid', ['fail upstream_error 402'], {
-    ...{ code: 'upstream_error', httpStatus: 402 },
-  }),
-  ...failure('there is no room', ['fail overloaded - 5'], { code: 'overloaded', retryAfterSeconds: 5 }),
-  ...failure('a fault of our own', ['crash'], { code: 'internal_error' }),
-  ...failure('the engine fails in its middle', ['say one', 'fail upstream_error'], {
-    code: 'upstream_error',
-  }),
-  ...failure('the answer has no end', ['say one', 'break off'], { code: 'upstream_error' }),
-  {
-    what: 'overloaded: chat that takes too long',
-    server: 'strict',
-    request: whole(playing('wait')),
-    error: { code: 'overloaded', retryAfterSeconds: 10 },
-    records: [ended('failed', 'overloaded', { model: 'eliza' })],
-  },
-];
-
-const deadlines: Case[] = [
-  ...bothWays((of, name) => ({
-    what: `the client’s deadline before any of a ${name}: nothing is charged`,
-    server: 'playing',
-    request: of(playing('wait')),
-    timeoutMs: 500,
-    error: { code: 'deadline_exceeded' },
-    records: [cancelled({ operation: 'chat', model: 'eliza' })],
-  })),
-  {
-    what: 'the client’s deadline in the middle of a streamed chat: the prompt and what was produced',
-    server: 'playing',
-    request: streamed(playing('say one two', 'wait')),
-    timeoutMs: 1000,
-    error: { code: 'deadline_exceeded' },
-    records: [cancelled({ operation: 'chat', completion_tokens: 2, tokens_source: 'estimated', ...aCost })],
-  },
-  {
-    what: 'the client’s deadline in the middle of a chat: a plain answer has sent nothing',
-    server: 'playing',
-    request: whole(playing('say one two', 'wait')),
-    timeoutMs: 500,
-    error: { code: 'deadline_exceeded' },
-    records: [cancelled({ operation: 'chat' })],
-  },
-];
-
-const again = { server: 'playing', idempotencyKey: 'again' } as const;
-
-const repetitions: Case[] = [
-  {
-    ...again,
-    what: 'chat that is asked for again under the same Idempotency-Key',
-    before: [whole(playing('say one'))],
-    request: whole(playing('say one')),
-    records: [...answered(), { state: 'replayed', http_status: 200, model: 'eliza' }],
-  },
-  {
-    ...again,
-    what: 'idempotency_conflict: another chat under the same Idempotency-Key',
-    before: [whole(playing('say one'))],
-    request: whole(playing('say two')),
-    error: { code: 'idempotency_conflict' },
-    records: [...answered(), ended('refused', 'idempotency_conflict', { model: 'eliza' })],
-  },
-  {
-    ...again,
-    what: 'idempotency_conflict: a chat whose first request still runs',
-    meanwhile: whole(playing('wait')),
-    request: whole(playing('wait')),
-    error: { code: 'idempotency_conflict', retryAfterSeconds: 1 },
-    records: [cancelled({ model: 'eliza' }), ended('refused', 'idempotency_conflict', { model: 'eliza' })],
-  },
-  {
-    ...again,
-    what: 'streamed chats do not heed the Idempotency-Key',
-    before: [streamed(playing('say one'))],
-    request: streamed(playing('say two')),
-    records: [...answered(), ...answered()],
-  },
-  {
-    ...again,
-    what: 'invalid_parameter: an Idempotency-Key that is too long',
-    idempotencyKey: 'k'.repeat(256),
-    request: whole(playing('say one')),
-    error: { code: 'invalid_parameter', param: 'Idempotency-Key' },
-    records: [ended('refused', 'invalid_parameter', { model: 'eliza' })],
-  },
-];
-
-export const chatCases: readonly Case[] = [
-  ...answers,
-  ...refusals,
-  ...declined,
-  ...failures,
-  ...deadlines,
-  ...repetitions,
-];
+export const chatCases: readonly Case[] = [...answers, ...refusals, ...declined];

@@ -20,8 +20,8 @@ export interface Observation {
 }
 
 /** How long what runs `meanwhile` is given to get to its engine. */
-const headStartMs = 300;
-const meanwhileMs = 1_200;
+const headStartMs = 500;
+const meanwhileMs = 2_000;
 
 export async function observe(row: Case, client: WireClient, operator: Operator): Promise<Observation> {
   const account = await operator.open(row.caller ?? {});

@@ -1,21 +1,24 @@
 /** The servers that the table runs against, in this process. */
-import { type Parley, startParley } from '../support/parley.ts';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeCertificate } from '../support/certificates.ts';
+import { type Parley, type ParleyOptions, startParley } from '../support/parley.ts';
 import type { ServerName } from './case.ts';
 import { playingEngines } from './play.ts';
 import type { Target } from './wire.ts';
 
 /** Units that an account on trial has a month with the playing server. */
 export const trialUnits = 1000;
-const fairUse = { trialUnitsPerMonth: trialUnits };
 const strictFile = new URL('strict.yaml', import.meta.url).pathname;
 
-const starts: Readonly<Record<ServerName, () => Promise<Parley>>> = {
+const options: Readonly<Record<ServerName, () => ParleyOptions>> = {
   /** As it comes. */
-  builtin: () => startParley(),
+  builtin: () => ({}),
   /** With engines that do what the request says. */
-  playing: () => startParley({ engines: playingEngines(), settings: { fairUse } }),
+  playing: () => ({ engines: playingEngines(), settings: { fairUse: { trialUnitsPerMonth: trialUnits } } }),
   /** The same without a model for transcription, and with little time for a request. */
-  strict: () => startParley({ engines: playingEngines(), file: strictFile }),
+  strict: () => ({ engines: playingEngines(), file: strictFile }),
 };
 
 export interface RunningTarget extends Target {
@@ -23,6 +26,22 @@ export interface RunningTarget extends Target {
 }
 
 export async function startTarget(name: ServerName): Promise<RunningTarget> {
-  const parley = await starts[name]();
+  return targetOf(await startParley(options[name]()));
+}
+
+/** The same behind a certificate of its own. */
+export async function startTlsTarget(name: ServerName): Promise<RunningTarget> {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-conformance-'));
+  const { cert: ca, key } = makeCertificate('conformance');
+  const tls = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+  writeFileSync(tls.cert, ca);
+  writeFileSync(tls.key, key);
+  const plain = options[name]();
+  const parley = await startParley({ ...plain, settings: { ...plain.settings, tls } });
+  rmSync(folder, { recursive: true });
+  return { ...targetOf(parley), ca };
+}
+
+function targetOf(parley: Parley): RunningTarget {
   return { origin: new URL(parley.baseUrl).origin, adminKey: parley.adminKey, close: () => parley.close() };
 }

@@ -213,7 +213,7 @@ const deadlines: Case[] = [
     what: `the client’s deadline before any of a ${name}: nothing is charged`,
     server: 'playing',
     request: of(playing('hear 2000', 'wait')),
-    timeoutMs: 500,
+    timeoutMs: 1000,
     error: { code: 'deadline_exceeded' },
     records: [cancelled({ operation: 'transcription', audio_seconds_in: 2, fair_use_units: 0 })],
   })),

@@ -1,0 +1,167 @@
+/** What administrators do. An admin call leaves no usage record. */
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
+import type { ErrorCode } from '../../src/core/errors.ts';
+import { type Case, type CaseRequest, calling, type Subject } from './case.ts';
+
+const admin = AdminService.method;
+const monthsAgo = timestampFromDate(new Date(Date.UTC(2020, 0, 1)));
+
+type ForAccount = (subject: Subject) => { accountId: string };
+const ofAccount: ForAccount = ({ accountName }) => ({ accountId: accountName });
+
+function byAdmin(what: string, request: CaseRequest, rest: Partial<Case> = {}): Case {
+  return { what, server: 'builtin', caller: { key: 'admin' }, request, records: [], ...rest };
+}
+
+function adminRefused(
+  what: string,
+  request: CaseRequest,
+  code: ErrorCode,
+  param: string,
+  rest?: Partial<Case>,
+): Case {
+  return byAdmin(`${code}: ${what}`, request, { error: { code, param }, ...rest });
+}
+
+const load = (amount: string, idempotencyKey: string) =>
+  calling(admin.loadCredits, (subject) => ({
+    ...ofAccount(subject),
+    amount,
+    idempotencyKey,
+    reason: 'a — “gift” 🎉',
+  }));
+const adjust = (amount: string) =>
+  calling(admin.adjustCredits, (subject) => ({
+    ...ofAccount(subject),
+    amount,
+    idempotencyKey: 'k',
+    reason: 'r',
+  }));
+const inTheFuture = timestampFromDate(new Date(Date.UTC(2100, 0, 1)));
+
+const accountsByAdmin: Case[] = [
+  byAdmin(
+    'admin: an account is made',
+    calling(admin.createAccount, ({ accountName }) => ({ name: `${accountName} ü` })),
+    {
+      answer: [{ account: { subscription: { state: 'none' }, balance: '0' } }],
+    },
+  ),
+  adminRefused(
+    'an account of a name that is taken',
+    calling(admin.createAccount, ({ accountName }) => ({ name: accountName })),
+    'invalid_parameter',
+    'name',
+  ),
+  adminRefused('an account without a name', calling(admin.createAccount, {}), 'invalid_parameter', 'name'),
+  byAdmin('admin: an account is looked up', calling(admin.getAccount, ofAccount)),
+  adminRefused(
+    'an account that there is not',
+    calling(admin.getAccount, { accountId: 'nobody/at all' }),
+    'not_found',
+    'account_id',
+  ),
+  byAdmin('admin: the first account', calling(admin.listAccounts, { pageSize: 1 })),
+  adminRefused(
+    'a page that is too large',
+    calling(admin.listAccounts, { pageSize: 1001 }),
+    'invalid_parameter',
+    'page_size',
+  ),
+  adminRefused('a second trial', calling(admin.startTrial, ofAccount), 'invalid_parameter', 'account_id'),
+  byAdmin('admin: a trial is started', calling(admin.startTrial, ofAccount), {
+    caller: { key: 'admin', trial: false },
+  }),
+  byAdmin(
+    'admin: a plan is opened',
+    calling(admin.activatePlan, (subject) => ({ ...ofAccount(subject), endsAt: inTheFuture })),
+    { answer: [{ account: { subscription: { state: 'active' } } }] },
+  ),
+  adminRefused(
+    'a plan that has ended',
+    calling(admin.activatePlan, (subject) => ({ ...ofAccount(subject), endsAt: monthsAgo })),
+    'invalid_parameter',
+    'ends_at',
+  ),
+  byAdmin('admin: a trial is ended', calling(admin.endPlan, ofAccount), {
+    answer: [{ account: { subscription: { state: 'ended' } } }],
+  }),
+];
+
+const moneyByAdmin: Case[] = [
+  byAdmin('admin: credits are loaded', load('2.5', 'k'), { answer: [{ account: { balance: '12.5' } }] }),
+  byAdmin('admin: credits are loaded once', load('2.5', 'k'), {
+    before: [load('2.5', 'k')],
+    answer: [{ account: { balance: '12.5' } }],
+  }),
+  adminRefused(
+    'other credits under the same key',
+    load('3', 'k'),
+    'idempotency_conflict',
+    'idempotency_key',
+    {
+      before: [load('2.5', 'k')],
+    },
+  ),
+  adminRefused('less than nothing', load('-1', 'k'), 'invalid_parameter', 'amount'),
+  adminRefused('an amount in words', load('ten', 'k'), 'invalid_parameter', 'amount'),
+  byAdmin('admin: credits are taken', adjust('-0.000000001'), {
+    answer: [{ account: { balance: '9.999999999' } }],
+  }),
+  adminRefused('more than there is', adjust('-10.000000001'), 'insufficient_credits', 'amount'),
+  byAdmin('admin: the ledger', calling(admin.listLedgerEntries, ofAccount), {
+    answer: [{ entries: [{ kind: 'load', amount: '10' }] }],
+  }),
+];
+
+const keysByAdmin: Case[] = [
+  byAdmin(
+    'admin: a key is made',
+    calling(admin.createKey, (subject) => ({
+      ...ofAccount(subject),
+      name: 'a',
+      scopes: ['chat'],
+      expiresAt: inTheFuture,
+    })),
+    { answer: [{ key: { prefix: 'pk_', scopes: ['chat'] } }] },
+  ),
+  adminRefused(
+    'a key for what there is not',
+    calling(admin.createKey, (subject) => ({ ...ofAccount(subject), name: 'a', scopes: ['video'] })),
+    'invalid_parameter',
+    'scopes',
+  ),
+  byAdmin('admin: the keys of an account', calling(admin.listKeys, ofAccount)),
+  byAdmin(
+    'admin: a key is rotated',
+    calling(admin.rotateKey, ({ keyId }) => ({ keyId, overlapSeconds: 60 })),
+  ),
+  byAdmin(
+    'admin: a key is revoked',
+    calling(admin.revokeKey, ({ keyId }) => ({ keyId })),
+    {
+      answer: [{ key: { revoked_at: '<chance>' } }],
+    },
+  ),
+  adminRefused(
+    'a key that is revoked is not rotated',
+    calling(admin.rotateKey, ({ keyId }) => ({ keyId })),
+    'invalid_parameter',
+    'key_id',
+    { before: [calling(admin.revokeKey, ({ keyId }) => ({ keyId }))] },
+  ),
+  byAdmin('admin: an admin key is made', calling(admin.createAdminKey, { name: 'a' }), {
+    answer: [{ key: { prefix: 'pa_' } }],
+  }),
+  byAdmin('admin: the admin keys', calling(admin.listAdminKeys, {}), {
+    // Others of the table make some at the same time.
+    compare: (answer) => JSON.stringify(answer).includes('"prefix":"pa_"'),
+  }),
+  byAdmin('admin: the usage records of an account', calling(admin.listUsageRecords, ofAccount)),
+  byAdmin('admin: the audit trail', calling(admin.listAuditEntries, { pageSize: 1 }), {
+    compare: (answer) => Object.keys((answer as [{ entries: [object] }])[0].entries[0]),
+  }),
+];
+
+export const adminCases: readonly Case[] = [...accountsByAdmin, ...moneyByAdmin, ...keysByAdmin];
