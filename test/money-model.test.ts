@@ -9,12 +9,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TokenCounter } from '../src/core/ports/engines.ts';
 import { createTokenCounter } from '../src/tokens/counter.ts';
 import { type BookedRecord, readBooks } from './support/books.ts';
-import { type ExpectedRecord, MoneyModel, prompt, type TextTokens, word } from './support/money-model.ts';
+import { MoneyModel } from './support/money-model.ts';
 import { MoneyFolder, MoneyProgram } from './support/money-program.ts';
+import { type ExpectedRecord, prompt, type TextTokens, word } from './support/money-rules.ts';
 import { accountNames, concerns, histories, type Request, type Step } from './support/money-steps.ts';
 import { TestClock } from './support/parley.ts';
 
-const runs = Number(process.env['PARLEY_MODEL_RUNS'] ?? 25);
+const runsByDefault = 25;
+const runs = Number(process.env['PARLEY_MODEL_RUNS'] ?? runsByDefault);
 const seed = process.env['PARLEY_MODEL_SEED'];
 const msPerRunMax = 5_000;
 const wordsMax = 100;
@@ -136,8 +138,8 @@ function asExpected(record: BookedRecord): ExpectedRecord {
   return { state, status, code, units, cost, overrun, tokens: cost === undefined ? undefined : charged };
 }
 
-/** How often each end of a request has come up, to know that the histories are about something. */
-const ends = new Map<string, number>();
+/** How requests have ended, to know that the histories are about something. */
+const ends = new Set<string>();
 
 /** Those that any run has by the dozen. */
 const endsThatMatter = [
@@ -146,7 +148,6 @@ const endsThatMatter = [
   'cancelled request_cancelled',
   'failed upstream_error',
   'interrupted internal_error',
-  'refused insufficient_credits',
 ];
 
 function note(records: readonly ExpectedRecord[]): void {
@@ -158,8 +159,7 @@ function note(records: readonly ExpectedRecord[]): void {
         : units > 0
           ? 'for units'
           : undefined;
-    const end = [state, code, charge].filter(Boolean).join(' ');
-    ends.set(end, (ends.get(end) ?? 0) + 1);
+    ends.add([state, code, charge].filter(Boolean).join(' '));
   }
 }
 
@@ -172,7 +172,6 @@ describe('the rules of money', () => {
       interruptAfterTimeLimit: 30_000 + runs * msPerRunMax,
       markInterruptAsFailure: true,
     });
-    expect([...ends.keys()]).toEqual(expect.arrayContaining(endsThatMatter));
-    process.stderr.write(JSON.stringify(Object.fromEntries(ends), null, 1));
+    if (runs >= runsByDefault) expect([...ends]).toEqual(expect.arrayContaining(endsThatMatter));
   });
 });

@@ -201,6 +201,9 @@ export class AdminOperations {
         param: 'amount',
       });
     }
+    if (outcome === 'balance_too_large') {
+      throw check.invalid('amount', 'The balance would be larger than an account can hold. Load less.');
+    }
     return account;
   }
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { type AccountId, type LedgerEntryId, newLedgerEntryId, type RequestId } from '../core/ids.ts';
-import { type NanoCredits, nanoCredits } from '../core/money.ts';
+import { type NanoCredits, nanoCredits, nanoCreditsMax } from '../core/money.ts';
 import type { EntryOutcome, LedgerEntry, PageRequest } from '../core/ports/store.ts';
 import { type Connection, prepare, query } from './database.ts';
 import type { LedgerRow } from './schema.ts';
@@ -39,6 +39,7 @@ export class Ledger {
         .updateTable('accounts')
         .set({ balance_nano_credits: sql`balance_nano_credits + ${p.amount}` })
         .where('id', '=', p.id)
+        .where(sql<boolean>`balance_nano_credits <= ${nanoCreditsMax} - ${p.amount}`)
         .where(sql<boolean>`balance_nano_credits + ${p.amount} >= held_nano_credits`),
     );
     this.#insert = prepare(connection, (p: LedgerEntry) =>
@@ -95,8 +96,9 @@ export class Ledger {
   enter(entry: LedgerEntry): EntryOutcome | 'repeated' {
     const earlier = this.#byReference.get(entry);
     if (earlier) return isSame(earlier, entry) ? 'repeated' : 'conflict';
-    if (this.#add.run({ id: entry.accountId, amount: entry.amount }).changes === 0)
-      return 'insufficient_credits';
+    if (this.#add.run({ id: entry.accountId, amount: entry.amount }).changes === 0) {
+      return entry.amount > 0n ? 'balance_too_large' : 'insufficient_credits';
+    }
     this.#insert.run(entry);
     return 'entered';
   }

@@ -73,7 +73,10 @@ class SqliteStore implements Store {
     const { accountId } = record;
     return this.#writes.run(() => {
       if (fairUse && !this.#reserve(accountId, fairUse, fairUse.units)) return 'fair_use_limit_reached';
-      if (hold && !this.#ledger.hold(accountId, hold.amount)) return 'insufficient_credits';
+      if (hold && !this.#ledger.hold(accountId, hold.amount)) {
+        if (fairUse) this.#fairUse.release({ accountId, month: fairUse.month }, fairUse.units, 0);
+        return 'insufficient_credits';
+      }
       this.#usage.insertStarted(record, reservation);
       return 'admitted';
     });

@@ -14,8 +14,8 @@ import { newRequestId } from '../../src/core/ids.ts';
 import { creditDecimals, formatCredits, nanoCredits } from '../../src/core/money.ts';
 import type { Scope } from '../../src/core/ports/store.ts';
 import { Unsettled } from '../../src/core/unsettled.ts';
-import { chatTokens, type Outcome, planUnits, prices, trialUnits, unitsPerSecond } from './money-model.ts';
 import { type Edge, MoneyRequest } from './money-request.ts';
+import { chatTokens, type Outcome, planUnits, prices, trialUnits, unitsPerSecond } from './money-rules.ts';
 import {
   type AccountName,
   type Act,

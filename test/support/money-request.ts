@@ -17,7 +17,7 @@ import { ParleyError, toParleyError } from '../../src/core/errors.ts';
 import type { Gate } from '../../src/core/gate.ts';
 import type { RequestId } from '../../src/core/ids.ts';
 import type { Services } from '../../src/core/services.ts';
-import { type Outcome, prompt, word } from './money-model.ts';
+import { type Outcome, prompt, word } from './money-rules.ts';
 import type { Act, ChatRequest, Report, Request } from './money-steps.ts';
 import type { Cue, Run, ScriptedEngines } from './scripted-engines.ts';
 

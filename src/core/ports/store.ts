@@ -132,7 +132,7 @@ export interface LedgerEntry {
   readonly createdAtMs: number;
 }
 
-export type EntryOutcome = 'entered' | 'conflict' | 'insufficient_credits';
+export type EntryOutcome = 'entered' | 'conflict' | 'insufficient_credits' | 'balance_too_large';
 
 export interface RecordFilter {
   readonly accountId?: AccountId | undefined;
@@ -232,7 +232,7 @@ export interface Store {
 
   /**
    * Enters a load or an adjustment. The same reference with the same facts enters nothing and is well; with others it is a
-   * `conflict`. An adjustment cannot take the balance below what is held.
+   * `conflict`. An adjustment cannot take the balance below what is held, and no entry can take it over the largest amount.
    */
   enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome>;
   /** Newest first. */

@@ -1,0 +1,120 @@
+/** The settings that the model and the program are both given, the arithmetic of the rules, and what the model expects. */
+import type { ChatModelName, ChatRequest, Request } from './money-steps.ts';
+
+export const planUnits = 160;
+export const trialUnits = 100;
+export const unitsPerSecond = 15;
+/** Tokens that a chat model takes, and that it writes. */
+export const chatTokens = 20;
+/** Nano-credits per million tokens. */
+export const prices: Readonly<Record<ChatModelName, { readonly input: bigint; readonly output: bigint }>> = {
+  fine: { input: 333_333n, output: 777_777n },
+  dear: { input: 3_000_000_000n, output: 7_000_000_000n },
+  free: { input: 0n, output: 0n },
+};
+export const prompt = 'Hello there';
+export const word = 'word ';
+
+/** What the model needs to know of texts: tokens of the prompt, and of so many times the word. */
+export interface TextTokens {
+  readonly prompt: number;
+  words(count: number): number;
+}
+
+export interface ExpectedRecord {
+  state: string;
+  status: number | undefined;
+  code: string | undefined;
+  units: number | undefined;
+  cost: bigint | undefined;
+  overrun: bigint | undefined;
+  /** Prompt, completion and where they are from; only of what is charged. */
+  tokens: readonly [number, number, string] | undefined;
+}
+
+export interface ExpectedEntry {
+  readonly kind: 'load' | 'adjustment' | 'debit';
+  readonly amount: bigint;
+}
+
+/** A request that runs. */
+export interface Running {
+  readonly id: string;
+  readonly request: Request;
+  readonly month: string;
+  readonly limitUnits: number;
+  units: number;
+  readonly hold: bigint;
+  /** Of chat: the limit that its engine is told. */
+  readonly maxTokens: number | undefined;
+  words: number;
+  heardMs: number;
+  hasOutput: boolean;
+}
+
+export interface Kept {
+  readonly fingerprint: string;
+  readonly id: string;
+  readonly atMs: number;
+  isRunning: boolean;
+}
+
+export interface ExpectedAccount {
+  readonly trialEndsMs: number;
+  plan: { readonly startsMs: number; readonly endsMs: number } | undefined;
+  balance: bigint;
+  readonly entries: Map<string, ExpectedEntry>;
+  readonly records: Map<string, ExpectedRecord>;
+  readonly usedUnits: Map<string, number>;
+  readonly kept: Map<string, Kept>;
+}
+
+/** `runs`, `answered`, or the code of a refusal. */
+export type Outcome = string;
+
+/** What a chat sets aside, and the limit its engine is told; undefined where the credits do not cover a token. */
+export function planHold(request: ChatRequest, available: bigint) {
+  const input = Math.min(chatTokens, request.bytes);
+  const most = Math.min(chatTokens, request.maxTokens ?? chatTokens);
+  for (let output = most; output > 0; output--) {
+    const hold = costOf(request.model, input, output * request.n);
+    if (hold <= available) return { hold, maxTokens: output < most ? output : request.maxTokens };
+  }
+  return undefined;
+}
+
+/** Rounded up to a whole nano-credit. */
+export function costOf(model: ChatModelName, input: number, output: number): bigint {
+  const millionths = prices[model].input * BigInt(input) + prices[model].output * BigInt(output);
+  const whole = millionths / 1_000_000n;
+  return whole * 1_000_000n === millionths ? whole : whole + 1n;
+}
+
+/** Of a refusal or a failure: the status that goes with its code. */
+export const statuses: Readonly<Record<string, number>> = {
+  invalid_input: 400,
+  unknown_model: 400,
+  missing_file: 400,
+  subscription_required: 402,
+  fair_use_limit_reached: 402,
+  insufficient_credits: 402,
+  insufficient_scope: 403,
+  idempotency_conflict: 409,
+  request_cancelled: 499,
+  internal_error: 500,
+  upstream_error: 502,
+  overloaded: 503,
+};
+
+/** A record of which nothing is known but its state. */
+export function ended(state: string): ExpectedRecord {
+  return {
+    state,
+    status: undefined,
+    code: undefined,
+    units: undefined,
+    cost: undefined,
+    overrun: undefined,
+    tokens: undefined,
+  };
+}
