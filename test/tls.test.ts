@@ -25,6 +25,7 @@ import { type Certificate, makeCertificate } from './support/certificates.ts';
 import { parley as runParley } from './support/command-line.ts';
 import { type Parley, startParley } from './support/parley.ts';
 
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const folder = mkdtempSync(join(tmpdir(), 'parley-tls-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
@@ -264,6 +265,19 @@ describe('TLS', () => {
       await expect.poll(() => errors().length, waitMs).toBe(before + 1);
       expect(errors().at(-1)?.message).toMatch(words);
       expect(await issuedTo()).toBe('second');
+    });
+
+    it('waits for the second file of a pair where it finds the first one new', async () => {
+      const before = errors().length;
+      const pair = makeCertificate('written slowly');
+      // Between two looks, which are two seconds apart: the test before this one has ended with one.
+      await sleep(1000);
+      writeFileSync(files.cert, pair.cert);
+      // Long enough for one look at them, too short for two.
+      await sleep(1500);
+      writeFileSync(files.key, pair.key);
+      await expect.poll(issuedTo, waitMs).toBe('written slowly');
+      expect(errors().length).toBe(before);
     });
 
     it('takes the next good pair, with the minimum of TLS 1.2 as before', async () => {

@@ -53,21 +53,29 @@ const log = group({
   .describe('The log, in JSON lines on standard error.');
 
 /** Everything that can be configured. Unknown names are refused. */
-export const configSchema = z.strictObject(
-  {
-    server,
-    tls,
-    admin,
-    limits,
-    dataDir: text(/^[^\0]*\S[^\0]*$/, 'the path of a folder (in quotes where it is all digits)')
-      .default('./data')
-      .describe(
-        'The folder of the database. A relative path starts in the folder that Parley is started in.',
-      ),
-    fairUse,
-    log,
-    engines,
-    models,
-  },
-  { error: 'a map of settings' },
-);
+export const configSchema = z
+  .strictObject(
+    {
+      server,
+      tls,
+      admin,
+      limits,
+      dataDir: text(/^[^\0]*\S[^\0]*$/, 'the path of a folder (in quotes where it is all digits)')
+        .default('./data')
+        .describe(
+          'The folder of the database. A relative path starts in the folder that Parley is started in.',
+        ),
+      fairUse,
+      log,
+      engines,
+      models,
+    },
+    { error: 'a map of settings' },
+  )
+  .refine(
+    ({ server: { host, port }, admin: other }) => other?.host !== host || other.port !== port || port === 0,
+    {
+      path: ['admin', 'port'],
+      error: 'another port than `server.port`',
+    },
+  );

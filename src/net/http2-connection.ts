@@ -1,10 +1,8 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Http2Stream } from './http2-stream.ts';
-import type { ServerLimits } from './limits.ts';
+import { lingerMsMax, type ServerLimits } from './limits.ts';
 
-/** How long a client may keep its socket after all is said, where it may stall for longer: Node itself would wait for ever. */
-const closingMsMax = 5_000;
 /** Requests since the last check, about a second, among which resets are counted; below it a client may change its mind. */
 const judgedRequestsMin = 200;
 /** PING and SETTINGS frames since the last check. Clients that measure the line send one a round trip. */
@@ -52,13 +50,10 @@ export class Http2Connection {
     this.#controlFrames = 0;
     if (this.#isOver()) {
       this.#closedAtMs ??= nowMs;
-      const waitMsMax = Math.min(closingMsMax, this.#limits.stallMsMax);
-      if (nowMs - this.#closedAtMs > waitMsMax) this.#socket.destroy();
+      if (nowMs - this.#closedAtMs > lingerMsMax(this.#limits)) this.#socket.destroy();
       return;
     }
-    for (const [stream, watched] of this.#streams) {
-      if (watched.isOverdue(nowMs)) stream.close(constants.NGHTTP2_CANCEL);
-    }
+    for (const stream of this.#streams.values()) stream.check(nowMs);
     if (!this.#hasAgreed && nowMs - this.#openedAtMs > this.#limits.headersMsMax) this.#socket.destroy();
     else if (this.#streams.size === 0 && nowMs - this.#idleSinceMs > this.#limits.idleMs) this.close();
     else this.#checkPing(nowMs);

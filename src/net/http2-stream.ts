@@ -1,8 +1,8 @@
-import type { ServerHttp2Stream } from 'node:http2';
+import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { ServerLimits } from './limits.ts';
+import { lingerMsMax, type ServerLimits } from './limits.ts';
 
-/** A connection that sends less than this in the time of a stall is taken to stand still: what it sends may be answers to pings. */
+/** A connection that sends less than this in the time of a stall stands still: what it sends may be answers to pings. */
 const movingBytesMin = 65_536;
 
 /** Watches one HTTP/2 stream for a client that sends its request, or takes its answer, too slowly. */
@@ -11,6 +11,7 @@ export class Http2Stream {
   readonly #socket: Socket;
   readonly #limits: ServerLimits;
   readonly #openedAtMs: number;
+  #answeredAtMs: number | undefined;
   /** What waited to be sent when last something of it went, how much the socket had sent then, and when that was. */
   #waitingBytes = 0;
   #sentBytes = 0;
@@ -23,21 +24,34 @@ export class Http2Stream {
     this.#openedAtMs = nowMs;
   }
 
-  /** Whether the client lets it wait for longer than it may. */
-  isOverdue(nowMs: number): boolean {
-    const { bodyMsMax, requestMsMax, stallMsMax } = this.#limits;
-    const ageMs = nowMs - this.#openedAtMs;
-    if (ageMs > bodyMsMax + requestMsMax + stallMsMax) return true;
-    return (ageMs > bodyMsMax && this.#isUnfinished()) || this.#isStalled(nowMs);
+  /** Closes the stream where its client lets it wait for longer than it may. */
+  check(nowMs: number): void {
+    const { localClose, remoteClose } = this.#stream.state;
+    const isUnfinished = remoteClose === 0;
+    if (localClose === 1) this.#answeredAtMs ??= nowMs;
+    if (this.#answeredAtMs !== undefined && isUnfinished) {
+      if (nowMs - this.#answeredAtMs > lingerMsMax(this.#limits)) this.#leave();
+    } else if (this.#isTooOld(nowMs, isUnfinished) || this.#isStalled(nowMs)) {
+      this.#stream.close(constants.NGHTTP2_CANCEL);
+    }
+  }
+
+  /** The client has its answer, which the code of an error would take from it again. */
+  #leave(): void {
+    this.#stream.close(constants.NGHTTP2_NO_ERROR);
+    // What came of the request and was never read would keep it open.
+    this.#stream.destroy();
   }
 
   /**
-   * The request is not whole. Where its answer has begun it may take as long as the program gives it: a call that streams
-   * both ways is never whole before its end.
+   * A request whose answer has begun may take as long as the program gives it: a call that streams both ways is not whole
+   * before its end.
    */
-  #isUnfinished(): boolean {
-    const { localClose, remoteClose } = this.#stream.state;
-    return remoteClose === 0 && (!this.#stream.headersSent || localClose === 1);
+  #isTooOld(nowMs: number, isUnfinished: boolean): boolean {
+    const { bodyMsMax, requestMsMax, stallMsMax } = this.#limits;
+    const ageMs = nowMs - this.#openedAtMs;
+    if (isUnfinished && !this.#stream.headersSent) return ageMs > bodyMsMax;
+    return ageMs > bodyMsMax + requestMsMax + stallMsMax;
   }
 
   #isStalled(nowMs: number): boolean {

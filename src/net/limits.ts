@@ -21,3 +21,11 @@ export interface ServerLimits {
   /** HTTP/2: requests at once on a connection. */
   readonly streamsPerConnectionMax: number;
 }
+
+/**
+ * How long a client may go on, or keep its socket, once it has been told all: Node itself would wait for ever. Long enough
+ * for it to read that.
+ */
+export function lingerMsMax({ stallMsMax }: ServerLimits): number {
+  return Math.min(5_000, stallMsMax);
+}

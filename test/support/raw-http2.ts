@@ -105,19 +105,25 @@ export function request(streamId: number, options: RequestFrame = {}): Buffer {
   return frame(frameTypes.headers, flags, streamId, headerBlock(requestHeaders(method, path, headers)));
 }
 
-/**
- * A connection that has sent its preface and SETTINGS, and answers SETTINGS and pings unless told otherwise. It never
- * closes its end by itself.
- */
+export interface RawHttp2Options {
+  /** What it sends at once. Default: the preface and SETTINGS. */
+  readonly start?: Buffer;
+  /** The types of frames that it acknowledges. Default: SETTINGS and PING, as every client must. */
+  readonly answers?: readonly FrameType[];
+}
+
+const polite = [frameTypes.settings, frameTypes.ping];
+
+/** It never closes its end by itself. */
 export class RawHttp2 {
   readonly socket: Socket;
   readonly frames: Frame[] = [];
   #unread: Buffer = Buffer.alloc(0);
   #isClosed = false;
 
-  private constructor(socket: Socket, isPolite: boolean) {
+  private constructor(socket: Socket, answers: readonly number[]) {
     this.socket = socket;
-    socket.on('data', (bytes) => this.#take(bytes, isPolite));
+    socket.on('data', (bytes) => this.#take(bytes, answers));
     socket.on('error', () => undefined);
     for (const event of ['end', 'close']) {
       socket.on(event, () => {
@@ -128,7 +134,7 @@ export class RawHttp2 {
 
   static async open(
     baseUrl: string,
-    { isPolite = true, start = Buffer.concat([preface, settings()]) } = {},
+    { answers = polite, start = Buffer.concat([preface, settings()]) }: RawHttp2Options = {},
   ): Promise<RawHttp2> {
     const { hostname, port } = new URL(baseUrl);
     const socket = await new Promise<Socket>((resolve, reject) => {
@@ -136,7 +142,7 @@ export class RawHttp2 {
       const opening = connect(options, () => resolve(opening));
       opening.once('error', reject);
     });
-    const client = new RawHttp2(socket, isPolite);
+    const client = new RawHttp2(socket, answers);
     await client.write(start);
     return client;
   }
@@ -172,7 +178,7 @@ export class RawHttp2 {
     this.socket.destroy();
   }
 
-  #take(bytes: Buffer, isPolite: boolean): void {
+  #take(bytes: Buffer, answers: readonly number[]): void {
     this.#unread = Buffer.concat([this.#unread, bytes]);
     while (this.#unread.length >= 9) {
       const end = 9 + this.#unread.readUIntBE(0, 3);
@@ -182,7 +188,7 @@ export class RawHttp2 {
       const received = { type, flags, streamId, payload: this.#unread.subarray(9, end) };
       this.#unread = this.#unread.subarray(end);
       this.frames.push(received);
-      if (isPolite) this.#answer(received);
+      if (answers.includes(type)) this.#answer(received);
     }
   }
 
