@@ -14,9 +14,9 @@ import type { MoneyPath } from './money/request.ts';
 import { storePath } from './money/store-path.ts';
 
 const atOnce = 64;
-const sliceMs = 1_500;
-const rounds = 9;
-const accountsMax = 10_000;
+const sliceMs = 1_000;
+const rounds = 11;
+const accounts = 10_000;
 const records = 1_000_000;
 const tmpfsType = 0x01021994;
 
@@ -55,17 +55,20 @@ async function compare(candidates: readonly Candidate[]): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     for (const { path, keys, slices } of results) slices.push(await measure(path, keys));
   }
-  const [first] = results;
-  for (const { name, slices, path } of results) {
-    const ratios = slices.map(({ perSecond }, n) => perSecond / (first?.slices[n]?.perSecond ?? Number.NaN));
+  printRow('', ['requests/s', 'p99', 'ratio', 'spread']);
+  for (const { name, slices } of results) {
+    const ratios = slices.map(
+      ({ perSecond }, n) => perSecond / (results[0]?.slices[n]?.perSecond ?? Number.NaN),
+    );
     printRow(name, [
       median(slices.map(({ perSecond }) => perSecond)).toFixed(0),
       `${median(slices.map(({ p99Ms }) => p99Ms)).toFixed(1)} ms`,
       median(ratios).toFixed(2),
       `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
     ]);
-    await path.close();
   }
+  print('');
+  for (const path of new Set(candidates.map((candidate) => candidate.path))) await path.close();
 }
 
 function median(values: readonly number[]): number {
@@ -73,38 +76,44 @@ function median(values: readonly number[]): number {
 }
 
 function printRow(name: string, cells: readonly string[]): void {
-  process.stdout.write(`${name.padEnd(46)}${cells.map((cell) => cell.padStart(16)).join('')}\n`);
+  print(name.padEnd(46) + cells.map((cell) => cell.padStart(16)).join(''));
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function besideKysely(folder: string): Promise<void> {
+  const [one, other] = [join(folder, 'kysely'), join(folder, 'store')];
+  const keys = await openAccounts(one, atOnce);
+  await openAccounts(other, atOnce);
+  await compare([
+    { name: 'Kysely, two transactions a request', path: await kyselyPath(one), keys },
+    { name: 'the store', path: await storePath(other), keys },
+  ]);
+}
+
+async function besideEmpty(folder: string): Promise<void> {
+  const [empty, wide, full] = [join(folder, 'empty'), join(folder, 'wide'), join(folder, 'full')];
+  const few = await openAccounts(empty, atOnce);
+  await openAccounts(wide, accounts);
+  const all = await openAccounts(full, accounts);
+  await addRecords(full, records);
+  const path = await storePath(full);
+  await compare([
+    { name: 'no records, 64 accounts', path: await storePath(empty), keys: few },
+    { name: 'no records, 64 of 10,000 accounts', path: await storePath(wide), keys: few },
+    { name: '1,000,000 records, 64 of 10,000 accounts', path, keys: few },
+    { name: '1,000,000 records, all of 10,000 accounts', path, keys: all },
+  ]);
 }
 
 const folder = mkdtempSync(join(process.argv[2] ?? tmpdir(), 'parley-bench-'));
 try {
-  if (statfsSync(folder).type === tmpfsType)
-    process.stdout.write('This folder is in memory: a sync costs nothing.\n');
-  process.stdout.write(
-    `${atOnce} requests at once, medians of ${rounds} slices of ${sliceMs} ms in turn\n\n`,
-  );
-  const [kyselyDir, emptyDir, fullDir] = ['kysely', 'empty', 'full'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ];
-  const few = await openAccounts(kyselyDir, atOnce);
-  await openAccounts(emptyDir, atOnce);
-  printRow('', ['requests/s', 'p99', 'ratio', 'spread']);
-  await compare([
-    { name: 'Kysely, two transactions a request', path: await kyselyPath(kyselyDir), keys: few },
-    { name: 'the store', path: await storePath(emptyDir), keys: few },
-  ]);
-  const all = await openAccounts(fullDir, accountsMax);
-  await addRecords(fullDir, records);
-  process.stdout.write('\n');
-  printRow('', ['requests/s', 'p99', 'ratio', 'spread']);
-  const fullPath = await storePath(fullDir);
-  await compare([
-    { name: 'the store, no records, 64 accounts', path: await storePath(emptyDir), keys: few },
-    { name: '1,000,000 records, the same 64 accounts', path: fullPath, keys: few },
-    { name: '1,000,000 records, all of 10,000 accounts', path: await storePath(fullDir), keys: all },
-  ]);
+  if (statfsSync(folder).type === tmpfsType) print('This folder is in memory, where a sync costs nothing.');
+  print(`${atOnce} requests at once, medians of ${rounds} slices of ${sliceMs} ms in turn\n`);
+  await besideKysely(folder);
+  await besideEmpty(folder);
 } finally {
   rmSync(folder, { recursive: true });
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { create } from '@bufbuild/protobuf';
 import Sqlite from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -423,7 +424,12 @@ describe('a database that another program holds', () => {
   it('is waited for, by every request, and is never a matter of the key', async () => {
     const { isFree } = await holdDatabase(1000);
     const startedAt = performance.now();
+    const delays = monitorEventLoopDelay({ resolution: 5 });
+    delays.enable();
     const responses = await Promise.all(operations.map(([, path, init]) => parley.call(path, init())));
+    delays.disable();
+    // The process has all its time for others meanwhile.
+    expect(delays.max / 1e6).toBeLessThan(400);
     for (const response of responses) {
       expect(response.status).toBe(200);
       await response.arrayBuffer();
@@ -436,7 +442,8 @@ describe('a database that another program holds', () => {
   it('is a failure of ours where it stays so, and no more than that', async () => {
     const { isFree } = await holdDatabase(8000);
     const response = await parley.postJson('/chat/completions', hello);
-    expect(await errorOf(response)).toMatchObject({ status: 500, code: 'internal_error' });
+    expect(await errorOf(response)).toMatchObject({ status: 503, code: 'overloaded' });
+    expect(response.headers.get('retry-after')).toBe('1');
     await isFree;
     expect((await parley.postJson('/chat/completions', hello)).status).toBe(200);
     await expect.poll(() => accountOf(parley.apiKey), soon).toMatchObject({ held_nano_credits: 0 });

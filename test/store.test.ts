@@ -2,10 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
+import { Kysely, SqliteDialect } from 'kysely';
+import { Migrator } from 'kysely/migration';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type AccountId,
   type KeyId,
+  type LedgerEntryId,
   newAccountId,
   newAuditId,
   newKeyId,
@@ -24,6 +27,7 @@ import type {
 import { DataInUseError, lockDataDir } from '../src/store/data-lock.ts';
 import { openDatabase } from '../src/store/database.ts';
 import { GroupCommit } from '../src/store/group-commit.ts';
+import { migrations } from '../src/store/migrations/index.ts';
 import { openStore } from '../src/store/sqlite-store.ts';
 
 let dataDir: string;
@@ -185,7 +189,7 @@ describe('group commit', () => {
     const connection = await openDatabase(dataDir);
     connection.exec('create table t (a integer primary key)');
     const insert = connection.prepare('insert into t values (?)');
-    const writes = new GroupCommit(connection);
+    const writes = new GroupCommit(connection, fail);
     const results = await Promise.allSettled([
       writes.run(() => insert.run(1)),
       writes.run(() => {
@@ -204,25 +208,111 @@ describe('group commit', () => {
     const connection = await openDatabase(dataDir);
     connection.exec('create table t (a integer primary key)');
     const other = new Sqlite(join(dataDir, 'parley.db'));
-    const writes = new GroupCommit(connection);
+    const writes = new GroupCommit(connection, fail);
     await writes.run(() => connection.exec('insert into t values (1)'));
     expect(other.prepare('select count(*) from t').pluck().get()).toBe(1);
     other.close();
     connection.close();
   });
 
-  it('rejects the whole group where the commit fails, and works again once it can', async () => {
+  it('waits for another program that writes, and lets the process work meanwhile', async () => {
     const connection = await openDatabase(dataDir);
     connection.exec('create table t (a integer primary key)');
-    connection.pragma('busy_timeout = 50');
     const other = new Sqlite(join(dataDir, 'parley.db'));
-    const writes = new GroupCommit(connection);
+    const writes = new GroupCommit(connection, fail);
     other.exec('begin immediate');
-    await expect(writes.run(() => connection.exec('insert into t values (1)'))).rejects.toThrow('locked');
+    const written = ['first', 'second'].map((name, n) =>
+      writes.run(() => connection.exec(`insert into t values (${n})`)).then(() => name),
+    );
+    const free = new Promise((resolve) => setTimeout(resolve, 50)).then(() => 'the process is free');
+    expect(await Promise.race([...written, free])).toBe('the process is free');
     other.exec('rollback');
-    await writes.run(() => connection.exec('insert into t values (1)'));
+    expect(await Promise.all(written)).toEqual(['first', 'second']);
     other.close();
     connection.close();
+  });
+
+  it('rejects the whole group where the database stays locked, and works again once it can', async () => {
+    const connection = await openDatabase(dataDir);
+    connection.exec('create table t (a integer primary key)');
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    const writes = new GroupCommit(connection, fail);
+    other.exec('begin immediate');
+    const insert = () => writes.run(() => connection.exec('insert into t values (1)'));
+    const refused = await Promise.allSettled([insert(), insert()]);
+    for (const { status, ...rest } of refused) {
+      expect(status).toBe('rejected');
+      expect(rest).toMatchObject({ reason: { code: 'overloaded', retryAfterSeconds: 1 } });
+    }
+    other.exec('rollback');
+    await insert();
+    other.close();
+    connection.close();
+  }, 15_000);
+
+  it('says that the disk could not be synced, and takes nothing of it for written', async () => {
+    const connection = await openDatabase(dataDir);
+    const told: unknown[] = [];
+    const failing = Object.create(connection, {
+      transaction: { value: () => Object.assign(() => undefined, { immediate: syncFails }) },
+    });
+    const writes = new GroupCommit(failing, (error) => told.push(error));
+    await expect(writes.run(() => 'written')).rejects.toThrow('disk I/O error');
+    expect(told).toMatchObject([{ code: 'SQLITE_IOERR_FSYNC' }]);
+    connection.close();
+  });
+});
+
+function fail(error: unknown): never {
+  throw error;
+}
+
+function syncFails(): never {
+  throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC');
+}
+
+describe('a database of an earlier schema', () => {
+  it('keeps its ledger', async () => {
+    const connection = new Sqlite(join(dataDir, 'parley.db'));
+    const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) });
+    const provider = { getMigrations: async () => migrations };
+    expect((await new Migrator({ db, provider }).migrateTo('0001-initial')).error).toBeUndefined();
+    connection.exec(`
+      insert into accounts values ('acc_1', 'ada', 1, 70, 0);
+      insert into ledger_entries values
+        ('led_b', 'acc_1', 'debit', -30, 'eliza', 'req_1', 2), ('led_a', 'acc_1', 'load', 100, 'r', 'once', 1)`);
+    connection.close();
+    const store = await openStore(dataDir);
+    const accountId = 'acc_1' as AccountId;
+    const { items } = await store.listEntries(accountId, { size: 10, after: undefined });
+    expect(items.map(({ id, kind, amount, reference }) => [id, kind, amount, reference])).toEqual([
+      ['led_b', 'debit', -30n, 'req_1'],
+      ['led_a', 'load', 100n, 'once'],
+    ]);
+    const load = {
+      id: 'led_c' as LedgerEntryId,
+      accountId,
+      kind: 'load',
+      reason: 'r',
+      createdAtMs: 1,
+    } as const;
+    const audit: AuditEntry = {
+      id: newAuditId(1),
+      createdAtMs: 1,
+      actor: 'cli',
+      action: 'test',
+      target: 'a',
+      details: {},
+    };
+    const enter = (amount: bigint) =>
+      store.enter({ ...load, amount: nanoCredits(amount), reference: 'once' }, audit);
+    expect(await enter(100n)).toBe('entered');
+    expect(await enter(101n)).toBe('conflict');
+    expect((await store.findAccount('ada'))?.balance).toBe(70n);
+    await store.close();
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    expect(() => other.exec('update ledger_entries set amount_nano_credits = 9')).toThrow('never changed');
+    other.close();
   });
 });
 

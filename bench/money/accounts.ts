@@ -77,8 +77,9 @@ export async function addRecords(dataDir: string, count: number): Promise<void> 
       insert into ledger_entries (id, account_id, kind, amount_nano_credits, reason, reference, created_at_ms)
       select entry_id, account_id, 'debit', -1, 'eliza', id, at_ms from chats order by entry_id`);
     connection.exec(`
-      update accounts set balance_nano_credits = balance_nano_credits -
-        (select count(*) from chats where account_id = accounts.id)`);
+      update accounts set balance_nano_credits = balance_nano_credits - spent
+      from (select account_id, count(*) as spent from chats group by account_id)
+      where account_id = accounts.id`);
   })();
   connection.pragma('wal_checkpoint(TRUNCATE)');
   connection.close();

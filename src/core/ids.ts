@@ -24,4 +24,6 @@ export const newAccountId = (nowMs: number): AccountId => newId('acc', nowMs) as
 export const newKeyId = (nowMs: number): KeyId => newId('key', nowMs) as KeyId;
 export const newRequestId = (nowMs: number): RequestId => newId('req', nowMs) as RequestId;
 export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', nowMs) as LedgerEntryId;
+/** The id of the debit for a request, which has at most one. */
+export const debitEntryId = (id: RequestId): LedgerEntryId => id.replace(/^req/, 'led') as LedgerEntryId;
 export const newAuditId = (nowMs: number): AuditId => newId('aud', nowMs) as AuditId;

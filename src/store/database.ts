@@ -13,10 +13,12 @@ import { privateFile } from './data-dir.ts';
 import { migrations } from './migrations/index.ts';
 import type { Database } from './schema.ts';
 
-/** How long a statement waits while another process, such as a backup, holds the database. */
-const busyMs = 5_000;
+/** How long opening waits while another process, such as a backup, holds the database. Later none does: see GroupCommit. */
+const openingBusyMs = 5_000;
 /** Pages of 4 KB in the log before they are moved into the database. A page that changes often is so moved less often. */
 const logPagesMax = 4_000;
+/** Memory for pages of the database in KB, taken as they are read: 10,000 busy accounts touch some 30 MB. */
+const cacheKbMax = 32_768;
 const fileName = 'parley.db';
 
 export type Connection = Sqlite.Database;
@@ -35,12 +37,14 @@ export const query = new Kysely<Database>({
 export async function openDatabase(dataDir: string): Promise<Connection> {
   const path = privateFile(dataDir, fileName);
   const connection = new Sqlite(path);
-  connection.pragma(`busy_timeout = ${busyMs}`);
+  connection.pragma(`busy_timeout = ${openingBusyMs}`);
   connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
   connection.pragma(`wal_autocheckpoint = ${logPagesMax}`);
+  connection.pragma(`cache_size = -${cacheKbMax}`);
   connection.pragma('foreign_keys = ON');
   await migrate(connection);
+  connection.pragma('busy_timeout = 0');
   connection.defaultSafeIntegers(true);
   return connection;
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type AccountId, type LedgerEntryId, newLedgerEntryId, type RequestId } from '../core/ids.ts';
+import { type AccountId, debitEntryId, type LedgerEntryId, type RequestId } from '../core/ids.ts';
 import { type NanoCredits, nanoCredits, nanoCreditsMax } from '../core/money.ts';
 import type { EntryOutcome, LedgerEntry, PageRequest } from '../core/ports/store.ts';
 import { type Connection, prepare, query } from './database.ts';
@@ -58,7 +58,9 @@ export class Ledger {
         .selectFrom('ledger_entries')
         .selectAll()
         .where('account_id', '=', p.accountId)
-        .where('reference', '=', p.reference),
+        .where('reference', '=', p.reference)
+        // Written out, as the index is of these entries only.
+        .where(sql<boolean>`kind <> 'debit'`),
     );
     this.#page = prepare(connection, (p: { accountId: AccountId; after: string; size: number }) =>
       query
@@ -82,7 +84,7 @@ export class Ledger {
     this.#release.run({ id, hold, debit: debit.amount });
     if (debit.amount === 0n) return;
     this.#insert.run({
-      id: newLedgerEntryId(debit.atMs),
+      id: debitEntryId(debit.requestId),
       accountId: id,
       kind: 'debit',
       amount: nanoCredits(-debit.amount),

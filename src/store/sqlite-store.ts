@@ -2,6 +2,7 @@ import type { Period } from '../core/entitlement.ts';
 import { ParleyError } from '../core/errors.ts';
 import type { Month } from '../core/fair-use.ts';
 import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../core/ids.ts';
+import type { NanoCredits } from '../core/money.ts';
 import type {
   Account,
   AdmitOutcome,
@@ -29,14 +30,27 @@ import { type Connection, openDatabase } from './database.ts';
 import { FairUse } from './fair-use.ts';
 import { GroupCommit } from './group-commit.ts';
 import { KeptAnswers } from './kept-answers.ts';
+import { KeyHolders } from './key-holders.ts';
 import { Keys } from './keys.ts';
 import { Ledger } from './ledger.ts';
 import { UsageRecords } from './usage.ts';
 import { nothing, type SetAside } from './usage-columns.ts';
 
 /** Opens the store of a data folder, which is made where it is missing. */
-export async function openStore(dataDir: string): Promise<Store> {
-  return new SqliteStore(await openDatabase(dataDir));
+export async function openStore(dataDir: string, onSyncFailed = endProcess): Promise<Store> {
+  return new SqliteStore(await openDatabase(dataDir), onSyncFailed);
+}
+
+/** A sync that is tried again can report success for what is lost: only a new start knows what the disk holds. */
+function endProcess(cause: unknown): void {
+  setImmediate(() => {
+    throw new Error(
+      'The disk could not be synced. The server ends, so that it starts from what is on the disk.',
+      {
+        cause,
+      },
+    );
+  });
 }
 
 class SqliteStore implements Store {
@@ -44,17 +58,19 @@ class SqliteStore implements Store {
   readonly #writes: GroupCommit;
   readonly #accounts: Accounts;
   readonly #keys: Keys;
+  readonly #holders: KeyHolders;
   readonly #usage: UsageRecords;
   readonly #fairUse: FairUse;
   readonly #ledger: Ledger;
   readonly #answers: KeptAnswers;
   readonly #audit: AuditTrail;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, onSyncFailed: (error: unknown) => void) {
     this.#connection = connection;
-    this.#writes = new GroupCommit(connection);
+    this.#writes = new GroupCommit(connection, onSyncFailed);
     this.#accounts = new Accounts(connection);
     this.#keys = new Keys(connection);
+    this.#holders = new KeyHolders(connection, this.#keys, this.#accounts);
     this.#usage = new UsageRecords(connection);
     this.#fairUse = new FairUse(connection);
     this.#ledger = new Ledger(connection);
@@ -63,9 +79,7 @@ class SqliteStore implements Store {
   }
 
   async findKey(hash: string): Promise<KeyHolder | undefined> {
-    const key = this.#keys.byHash(hash);
-    if (key === undefined) return undefined;
-    return { key, account: key.accountId && this.#accounts.byId(key.accountId) };
+    return this.#holders.find(hash);
   }
 
   admit(record: RecordStart, reservation: Reservation): Promise<AdmitOutcome> {
@@ -128,6 +142,10 @@ class SqliteStore implements Store {
 
   createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean> {
     return this.#audited(audit, () => this.#accounts.insert(account));
+  }
+
+  async availableCredits(accountId: AccountId): Promise<NanoCredits> {
+    return this.#accounts.available(accountId);
   }
 
   async findAccount(idOrName: string): Promise<Account | undefined> {
@@ -195,7 +213,7 @@ class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#writes.flush();
+    await this.#writes.drain();
     this.#connection.close();
   }
 
@@ -203,6 +221,7 @@ class SqliteStore implements Store {
   #audited<T>(audit: AuditEntry, change: () => T): Promise<T> {
     return this.#writes.run(() => {
       const changed = change();
+      this.#holders.forgetAll();
       if (changed !== false) this.#audit.insert(audit);
       return changed;
     });
