@@ -163,12 +163,7 @@ describe('a slow reader', () => {
     expectPaidFor(await operator.booksOf(account, 1));
   });
 
-  // Over HTTP/2 Node does not hear of a connection that goes away while its client's window is shut: there the stream ends by
-  // `server.stallMsMax`, which takes too long to wait for here.
-  const heardAtOnce = wireNames.filter(
-    (wire) => !['REST over HTTP/2', 'Connect binary', 'gRPC'].includes(wire),
-  );
-  it.each(heardAtOnce)('over %s stops the engine when its connection goes away', async (wire) => {
+  it.each(wireNames)('over %s stops the engine when its connection goes away', async (wire) => {
     const line = await openLine(originOf(parley));
     const { account, slow } = await readSlowly(line.origin, operator, wire);
     await partsAtRest();

@@ -26,6 +26,8 @@ export class Http2Sessions {
       // A session says that it is closed while its socket may still be open.
       socket.once('close', () => this.#connections.delete(connection));
     };
+    // The HTTP/1 server that accepted it lets clients half close. HTTP/2 has no use for that, and would hear only of a whole close.
+    socket.allowHalfOpen = false;
     this.#server.once('session', watch);
     this.#server.emit('connection', socket);
     this.#server.off('session', watch);
