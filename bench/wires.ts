@@ -1,12 +1,12 @@
 /**
  * What a call costs the server in CPU, over gRPC against a bare grpc-js server and over REST against bare node:http, which
- * answer the same messages. Parley checks the key and writes the usage record durably; the floors do neither.
+ * answer the same bytes. Parley checks the key and writes the usage record durably; the floors do neither.
  *
- *   node bench/wires.ts [rounds, default 7]
+ *   node bench/wires.ts [rounds, default 15] [calls at once, default 16]
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import { Pool } from 'undici';
 import { ListModelsRequestSchema } from '../gen/parley/catalog/v1/catalog_pb.ts';
@@ -15,8 +15,10 @@ import { StreamChatCompletionRequestSchema } from '../gen/parley/chat/v1/chat_pb
 import { ChatService } from '../gen/parley/chat/v1/chat_service_pb.ts';
 import type { Started } from './servers/parent.ts';
 
-const rounds = Number(process.argv[2] ?? 7);
-const atOnce = 16;
+const rounds = Number(process.argv[2] ?? 15);
+const atOnce = Number(process.argv[3] ?? 16);
+/** Slices of both until their code is compiled and their memory has its size. */
+const warmUps = 3;
 
 interface Served extends Started {
   cpuMs(): Promise<number>;
@@ -37,13 +39,14 @@ async function start(name: string): Promise<Served> {
   };
 }
 
-type Call = () => Promise<void>;
+/** Resolves to the answer's bytes. */
+type Call = () => Promise<Buffer>;
 
 function listOverGrpc({ origin, key }: Served): Call {
   const client = new Client(new URL(origin).host, credentials.createInsecure());
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${key}`);
-  const { name, input, output } = CatalogService.method.listModels;
+  const { name, input } = CatalogService.method.listModels;
   const request = toBinary(ListModelsRequestSchema, create(input));
   const serialize = () => Buffer.from(request);
   return () =>
@@ -52,10 +55,10 @@ function listOverGrpc({ origin, key }: Served): Call {
       client.makeUnaryRequest(
         path,
         serialize,
-        (bytes) => fromBinary(output, bytes),
+        (bytes) => bytes,
         {},
         metadata,
-        (error) => (error ? reject(error) : resolve()),
+        (error, answer) => (answer ? resolve(answer) : reject(error)),
       );
     });
 }
@@ -80,10 +83,10 @@ function streamOverGrpc({ origin, key }: Served): Call {
         {},
         metadata,
       );
-      let messages = 0;
-      call.on('data', () => messages++);
+      const messages: Buffer[] = [];
+      call.on('data', (bytes: Buffer) => messages.push(bytes));
       call.on('error', reject);
-      call.on('end', () => (messages === 100 ? resolve() : reject(new Error(`${messages} messages`))));
+      call.on('end', () => resolve(Buffer.concat(messages)));
     });
 }
 
@@ -92,8 +95,8 @@ function listOverRest({ origin, key }: Served): Call {
   const headers = { authorization: `Bearer ${key}` };
   return async () => {
     const { statusCode, body } = await pool.request({ method: 'GET', path: '/api/v1/models', headers });
-    await body.dump();
     if (statusCode !== 200) throw new Error(`status ${statusCode}`);
+    return Buffer.from(await body.arrayBuffer());
   };
 }
 
@@ -120,12 +123,14 @@ async function compare(
   calls: number,
 ) {
   const [ours, theirs] = [make(parley), make(floor)];
-  await cost(parley, ours, calls);
-  await cost(floor, theirs, calls);
+  if (!(await ours()).equals(await theirs())) throw new Error(`${name}: the answers differ`);
+  const slice = async () => ({
+    theirs: await cost(floor, theirs, calls),
+    ours: await cost(parley, ours, calls),
+  });
+  for (let warmUp = 0; warmUp < warmUps; warmUp++) await slice();
   const pairs: { ours: number; theirs: number }[] = [];
-  for (let round = 0; round < rounds; round++) {
-    pairs.push({ theirs: await cost(floor, theirs, calls), ours: await cost(parley, ours, calls) });
-  }
+  for (let round = 0; round < rounds; round++) pairs.push(await slice());
   const ratios = pairs.map(({ ours, theirs }) => ours / theirs);
   const cells = [
     median(pairs.map(({ theirs }) => theirs)).toFixed(0),

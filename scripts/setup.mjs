@@ -11,7 +11,7 @@
 import { build } from './setup/build.mjs';
 import { dependencies } from './setup/dependencies.mjs';
 import { hasCode, SetupFailure } from './setup/failure.mjs';
-import { programsToTest, programsToTranscribe, provide } from './setup/programs.mjs';
+import { programsToTest, programsToTestSlowly, programsToTranscribe, provide } from './setup/programs.mjs';
 import { projectEnvironment } from './setup/project.mjs';
 import { endProgramsWithThisProcess, runInForeground } from './setup/run.mjs';
 import { runtime } from './setup/runtime.mjs';
@@ -32,6 +32,8 @@ const commands = {
   async test() {
     await doSteps([runtime, dependencies], 'npm test');
     await provide([...programsToTranscribe, ...programsToTest], 'npm test');
+    // By themselves: where the system lacks one of these, those above are installed all the same.
+    if (args.join() === '--all') await provide(programsToTestSlowly, 'npm test -- --all');
     return runInForeground(['node', 'scripts/check.mjs', ...args], projectEnvironment());
   },
 

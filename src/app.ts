@@ -1,11 +1,14 @@
 /** The composition root: wires every part to the others. The program and its tests start the same app. */
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { basePath, type Config, type EngineConfig, type ModelConfig } from './config.ts';
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Engines } from './app-engines.ts';
+import { basePath, type Config, NeedsRestartError, sectionsToRestart } from './config.ts';
 import { AccountOperations } from './core/account.ts';
 import { AdminOperations } from './core/admin.ts';
-import { Catalog, type CatalogModel, CatalogOperations } from './core/catalog.ts';
+import { Catalog } from './core/catalog.ts';
+import { CatalogOperations } from './core/catalog-operations.ts';
 import { ChatOperations } from './core/chat.ts';
+import type { FairUseRules } from './core/fair-use.ts';
 import { Gate } from './core/gate.ts';
 import { Idempotency } from './core/idempotency.ts';
 import { type Clock, systemClock } from './core/ports/clock.ts';
@@ -17,19 +20,21 @@ import type { Services } from './core/services.ts';
 import { SpeechOperations } from './core/speech.ts';
 import { TranscriptionOperations } from './core/transcription.ts';
 import { Unsettled } from './core/unsettled.ts';
-import { createBuiltinEngine } from './engines/builtin/index.ts';
 import type { EngineSet } from './engines/engine-set.ts';
 import { createLog } from './log.ts';
 import { type PortHandler, startServer } from './net/server.ts';
 import { type TlsFiles, TlsPair } from './net/tls-pair.ts';
 import { restHandler } from './rest/handler.ts';
+import { type Probes, probeRoutes } from './rest/probe-routes.ts';
 import { restRoutes } from './rest/routes.ts';
 import { createConnectHandler } from './rpc/connect.ts';
 import { createGrpcHandler } from './rpc/grpc.ts';
 import { openRpcs } from './rpc/open-rpcs.ts';
 import { lockDataDir } from './store/data-lock.ts';
 import { openStore as openSqliteStore } from './store/sqlite-store.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { createTokenCounter } from './tokens/counter.ts';
+import { version } from './version.ts';
 
 export interface AppOverrides {
   readonly clock?: Clock;
@@ -48,49 +53,99 @@ export interface App {
   readonly services: Services;
   readonly store: Store;
   /** Models that cannot be called on this machine, with the reason. */
-  readonly unavailable: readonly { readonly model: string; readonly reason: string }[];
+  unavailable(): readonly { readonly model: string; readonly reason: string }[];
+  /**
+   * Takes over engines, models, prices and fair-use rules of another configuration, all of it or nothing. Requests that run go on with
+   * what they began with. Throws NeedsRestartError where anything else differs.
+   */
+  reload(config: Config): void;
   /** Lets requests in flight finish, then releases everything. */
   close(): Promise<void>;
 }
 
 /** Starts the server that the configuration describes. Rejects where the data folder or the address cannot be had. */
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await open(config, overrides, opened);
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
+
+/** @param opened takes whatever is opened, to be closed in the opposite order */
+async function open(config: Config, overrides: AppOverrides, opened: AsyncDisposableStack): Promise<App> {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.log.level);
   const tls = config.tls && (await openTls(config.tls, log));
+  opened.defer(() => tls?.close());
   const lock = lockDataDir(config.dataDir);
+  opened.defer(() => lock.release());
   const store = await (overrides.openStore ?? openSqliteStore)(config.dataDir);
+  opened.defer(() => store.close());
   const interrupted = await store.recover(clock.now());
   if (interrupted > 0) log.warn({ interrupted }, 'released what an earlier run had left open');
   const unsettled = new Unsettled(store, log);
+  opened.defer(() => unsettled.close());
   const tokens = createTokenCounter();
-  const engines = openEngines(config, { clock, tokens }, overrides.engines);
-  const models = config.models.map((model) => toCatalogModel(model, engines));
-  const services = createServices(config, { store, clock, tokens, catalog: new Catalog(models) });
-  const gate = new Gate({ store, clock, log, unsettled });
-  const wiring: Wiring = { config, services, gate, clock, log, tls };
-  const ports: Port[] = [];
-  const close = async () => {
-    await Promise.all(ports.map((port) => port.close()));
-    tls?.close();
-    await Promise.all([...engines.values()].map((engine) => engine.close()));
-    await tokens.close();
-    unsettled.close();
-    await store.close();
-    lock.release();
+  opened.defer(() => tokens.close());
+  const engines = new Engines(config.dataDir, { clock, tokens, log, given: overrides.engines ?? {} });
+  opened.defer(() => engines.close());
+  const first = engines.prepare(config);
+  first.take();
+  const catalog = new Catalog(first.models);
+  // Replaced by reload: who reads it reads it anew each time.
+  const fairUse = { ...config.fairUse };
+  const services = createServices({ store, clock, tokens, catalog, fairUse });
+  const metrics = createMetrics({
+    version,
+    isModel: (id) => catalog.has(id),
+    engines: () => engines.readings(),
+  });
+  const gate = new Gate({ store, clock, log, unsettled, observer: metrics.observer });
+  let isStopping = false;
+  const whyNotReady = () => {
+    if (isStopping) return 'The server is stopping.';
+    return unsettled.hasAny ? 'The database cannot be written.' : undefined;
   };
-  try {
-    const main = await openPort(wiring, config.server, config.admin ? 'clients' : 'all');
-    ports.push(main);
-    const admin = config.admin && (await openPort(wiring, config.admin, 'admins'));
-    if (admin) ports.push(admin);
-    const { baseUrl } = main;
-    const unavailable = models.flatMap(whyUnavailable);
-    return { baseUrl, adminBaseUrl: admin?.baseUrl ?? baseUrl, services, store, unavailable, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  const probes: Probes = { whyNotReady, metrics, metricsAccess: config.metrics.access };
+  const wiring: Wiring = { config, services, gate, clock, log, tls, probes };
+  const ports: Port[] = [];
+  opened.defer(() => closeAll(ports));
+  const main = await openPort(wiring, config.server, config.admin ? 'clients' : 'all');
+  ports.push(main);
+  const admin = config.admin && (await openPort(wiring, config.admin, 'admins'));
+  if (admin) ports.push(admin);
+  const { baseUrl } = main;
+  let running = config;
+  const reload = (next: Config) => {
+    const bound = sectionsToRestart(running, next);
+    if (bound.length > 0) throw new NeedsRestartError(bound);
+    const prepared = engines.prepare(next);
+    prepared.take();
+    catalog.replace(prepared.models);
+    Object.assign(fairUse, next.fairUse);
+    running = next;
+  };
+  const close = async () => {
+    isStopping = true;
+    await sleep(config.server.unreadyMs);
+    await opened.disposeAsync();
+  };
+  return {
+    baseUrl,
+    adminBaseUrl: admin?.baseUrl ?? baseUrl,
+    services,
+    store,
+    unavailable: () => catalog.unavailable(),
+    reload,
+    close,
+  };
+}
+
+async function closeAll(parts: Iterable<{ close(): Promise<void> }>): Promise<void> {
+  await Promise.all([...parts].map((part) => part.close()));
 }
 
 function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
@@ -107,6 +162,7 @@ interface Wiring {
   readonly clock: Clock;
   readonly log: Log;
   readonly tls: TlsPair | undefined;
+  readonly probes: Probes;
 }
 
 /** Whom a port serves. */
@@ -134,14 +190,16 @@ async function openPort(
 }
 
 /** The wires: REST, and the RPCs over gRPC, Connect and gRPC-Web. */
-function openEdges({ config, services, ...shared }: Wiring, audience: Audience) {
+function openEdges({ config, services, probes, ...shared }: Wiring, audience: Audience) {
   const { server, limits } = config;
   const deps = { ...shared, requestMsMax: server.requestMsMax };
   const isServed = (isAdmin: boolean) => audience === 'all' || isAdmin === (audience === 'admins');
   const routes = restRoutes(services, shared.gate, limits).filter(({ rule }) =>
     isServed(rule.path.startsWith(`${basePath}/admin/`)),
   );
-  const rest = restHandler(routes, deps);
+  // Who must not administer at a port must not read its metrics either.
+  const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
+  const rest = restHandler([...routes, ...probeRoutes(shown, shared.gate)], deps);
   const own = rpcsOf(services).filter(({ kind }) => isServed(kind === 'admin'));
   const { rpcs: open, health } = openRpcs(own);
   const rpcs = [...own, ...open];
@@ -162,9 +220,10 @@ interface ServiceDeps {
   readonly clock: Clock;
   readonly tokens: TokenCounter;
   readonly catalog: Catalog;
+  readonly fairUse: FairUseRules;
 }
 
-function createServices({ fairUse }: Config, { store, clock, tokens, catalog }: ServiceDeps): Services {
+function createServices({ store, clock, tokens, catalog, fairUse }: ServiceDeps): Services {
   const idempotency = new Idempotency({ store, clock });
   return {
     speech: new SpeechOperations({ catalog, fairUse, idempotency }),
@@ -174,51 +233,4 @@ function createServices({ fairUse }: Config, { store, clock, tokens, catalog }: 
     account: new AccountOperations({ store, clock, fairUse }),
     admin: new AdminOperations({ store, clock, fairUse }),
   };
-}
-
-function openEngines(
-  config: Config,
-  deps: { readonly clock: Clock; readonly tokens: TokenCounter },
-  given: AppOverrides['engines'] = {},
-): Map<string, EngineSet> {
-  const scratchDir = join(config.dataDir, 'scratch');
-  // A process that was killed may have left uploads behind.
-  rmSync(scratchDir, { recursive: true, force: true });
-  const { requestMsMax } = config.server;
-  const open = (engine: EngineConfig) => createBuiltinEngine(engine, { ...deps, scratchDir, requestMsMax });
-  return new Map(Object.entries(config.engines).map(([name, engine]) => [name, given[name] ?? open(engine)]));
-}
-
-function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, EngineSet>): CatalogModel {
-  const set = engines.get(model.engine);
-  const facts = {
-    id: model.id,
-    createdAtSeconds: model.created === undefined ? 0 : Date.parse(model.created) / 1000,
-    ownedBy: model.ownedBy,
-    description: model.description,
-  };
-  switch (model.type) {
-    case 'speech': {
-      const voiceNames = model.voices && new Map(Object.entries(model.voices));
-      const { defaultVoice } = model;
-      return { ...facts, type: 'speech', engine: required(set?.speech, model), voiceNames, defaultVoice };
-    }
-    case 'transcription':
-      return { ...facts, type: 'transcription', engine: required(set?.transcription, model) };
-    case 'chat': {
-      const { price, contextTokens, outputTokensMax } = model;
-      const engine = required(set?.chat, model);
-      return { ...facts, type: 'chat', engine, price, contextTokens, outputTokensMax };
-    }
-  }
-}
-
-function required<T>(operation: T | undefined, { id, engine, type }: ModelConfig): T {
-  if (operation !== undefined) return operation;
-  throw new Error(`The model ${id} needs ${type}, which the engine ${engine} does not offer.`);
-}
-
-function whyUnavailable({ id, engine }: CatalogModel) {
-  const availability = engine.availability();
-  return availability.available ? [] : [{ model: id, reason: availability.reason }];
 }

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { readConfigFile } from './config/config-file.ts';
+import { readEngineKeys } from './config/engine-keys.ts';
 import { defaultEngines } from './config/engine-settings.ts';
 import { explain } from './config/explain.ts';
 import { ConfigError } from './config/finding.ts';
@@ -11,6 +12,7 @@ import { checkModels } from './config/model-checks.ts';
 import { defaultModels } from './config/model-settings.ts';
 import { applyOverrides, applyVariables, type ConfigOverrides } from './config/overlay.ts';
 import { configSchema } from './config/schema.ts';
+import type { Secret } from './config/secret.ts';
 import { SettingsTree } from './config/settings-tree.ts';
 import type { Source } from './config/source.ts';
 import { readYaml } from './config/yaml-reader.ts';
@@ -18,6 +20,8 @@ import { readYaml } from './config/yaml-reader.ts';
 export { ConfigError, type Finding, findingText } from './config/finding.ts';
 export { configJsonSchema } from './config/json-schema.ts';
 export { type ConfigOverrides, variableNames } from './config/overlay.ts';
+export { NeedsRestartError, sectionsToRestart } from './config/reload.ts';
+export { Secret } from './config/secret.ts';
 export { type Source, sourceText } from './config/source.ts';
 export { configSchema };
 
@@ -26,7 +30,10 @@ type DeepReadonly<T> = T extends bigint | boolean | number | string | undefined
   : { readonly [K in keyof T]: DeepReadonly<T[K]> };
 
 /** Validated, with every default filled in, and frozen all the way down. */
-export type Config = DeepReadonly<z.infer<typeof configSchema>>;
+export interface Config extends DeepReadonly<z.infer<typeof configSchema>> {
+  /** The API keys of engines, by the names of those that have one. */
+  readonly engineKeys: Readonly<Record<string, Secret>>;
+}
 export type ModelConfig = Config['models'][number];
 export type EngineConfig = Config['engines'][string];
 
@@ -69,10 +76,11 @@ export function loadConfigWithSources({ env, file, overrides = {} }: ConfigOptio
   applyOverrides(tree, overrides);
   const result = configSchema.safeParse(tree.root);
   if (!result.success) all.push(...result.error.issues.flatMap((issue) => explain(issue, tree)));
-  all.push(...checkModels(tree));
+  const { keys: engineKeys, findings: unread } = readEngineKeys(tree, env);
+  all.push(...checkModels(tree), ...unread);
   if (!result.success || all.length > 0) throw new ConfigError(all);
   return {
-    config: deepFreeze(result.data),
+    config: Object.freeze({ ...deepFreeze(result.data), engineKeys: Object.freeze(engineKeys) }),
     file: found?.file,
     sourceOf: (setting) => tree.sourceOf(setting),
   };

@@ -1,10 +1,15 @@
 #!/usr/bin/env node
+import { noticesCommand } from './cli/notices.ts';
 import { createProgram } from './cli/program.ts';
-import { version } from './version.ts';
+import { version, versionText } from './version.ts';
 
-try {
-  await createProgram(version).parseAsync();
-} catch (error) {
+async function main(): Promise<void> {
+  const [, , first = ''] = process.argv;
+  const told = ['--version', '-V'].includes(first) ? await versionText() : version;
+  await createProgram(told).addCommand(noticesCommand()).parseAsync();
+}
+
+main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
-}
+});

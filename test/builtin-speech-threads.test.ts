@@ -68,6 +68,7 @@ describe('long texts', () => {
     const pool = newPool({ threads: 2 });
     let asked = 0;
     const counting: FlitePool = {
+      waiting: 0,
       close: () => pool.close(),
       enter: () => {
         const speaker = pool.enter();

@@ -16,6 +16,7 @@ import {
   type BuiltinTranscriptionOptions,
   createBuiltinTranscription,
 } from '../src/engines/builtin/transcription.ts';
+import type { Owned } from '../src/engines/engine-set.ts';
 import {
   encode,
   generate,
@@ -40,11 +41,11 @@ const story =
 
 describe.skipIf(missing !== undefined)('the built-in transcription', () => {
   let scratchDir = '';
-  let engine: TranscriptionEngine;
+  let engine: Owned<TranscriptionEngine>;
   let spokenSentence: Int16Array = new Int16Array(0);
   let spokenStory: Int16Array = new Int16Array(0);
 
-  const createEngine = (options: Partial<BuiltinTranscriptionOptions> = {}): TranscriptionEngine =>
+  const createEngine = (options: Partial<BuiltinTranscriptionOptions> = {}): Owned<TranscriptionEngine> =>
     createBuiltinTranscription({ children: 2, queueMax: 8, scratchDir, ...options });
 
   beforeAll(async () => {
@@ -351,13 +352,13 @@ describe.skipIf(missing !== undefined)('the built-in transcription ends its prog
   });
   afterAll(() => rm(scratchDir, { recursive: true }));
 
-  const createEngine = (options: Partial<BuiltinTranscriptionOptions> = {}): TranscriptionEngine =>
+  const createEngine = (options: Partial<BuiltinTranscriptionOptions> = {}): Owned<TranscriptionEngine> =>
     createBuiltinTranscription({ children: 2, queueMax: 8, scratchDir, ...options });
   function startLong(options: Partial<BuiltinTranscriptionOptions>, signal = new AbortController().signal) {
     const own = createEngine(options);
     return { own, events: start(own, { audio: longFile, signal })[Symbol.asyncIterator]() };
   }
-  const expectNothingLeft = async (own: TranscriptionEngine) => {
+  const expectNothingLeft = async (own: Owned<TranscriptionEngine>) => {
     await until(() => runningPrograms('pocketsphinx').length === 0 && runningPrograms('ffmpeg').length === 0);
     await until(async () => (await readdir(scratchDir)).length === 0);
     await own.close();

@@ -68,18 +68,23 @@ const groups = {
     'key',
     'credits',
     'usage',
+    'prune',
+    'backup',
+    'restore',
     'audit',
     'models',
     'speak',
     'transcribe',
     'chat',
     'config',
+    'health',
+    'doctor',
   ],
   account: ['create', 'list', 'show'],
   plan: ['start-trial', 'activate', 'end'],
   key: ['create', 'list', 'rotate', 'revoke'],
   credits: ['load', 'adjust', 'show', 'ledger'],
-  usage: ['export'],
+  usage: ['export', 'totals'],
   config: ['show', 'check'],
 };
 
@@ -96,7 +101,10 @@ function helpOf(command: Command): string {
 
 describe('every command', () => {
   it('tells its version', async () => {
-    expect(await printed(['--version'])).toBe(`${version}\n`);
+    const [first, commit, schema] = (await printed(['--version'])).split('\n');
+    expect(first).toBe(version);
+    expect(commit).toMatch(/^commit ([0-9a-f]{40}(-dirty)?|unknown)$/);
+    expect(schema).toMatch(/^schema \d+ \(\d{4}-[a-z-]+\)$/);
   });
 
   it.each(Object.entries(groups))('under parley %s has help with examples', (group, commands) => {

@@ -10,37 +10,18 @@ import { CatalogService } from '../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatService } from '../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../gen/parley/speech/v1/speech_service_pb.ts';
 import { type ErrorCode, errorTable } from '../src/core/errors.ts';
-import { accountCases } from './conformance/account-cases.ts';
-import { adminCases } from './conformance/admin-cases.ts';
 import { answerOf } from './conformance/answer.ts';
 import { Operator } from './conformance/books.ts';
-import { type Case, calling, type ServerName, wireNames } from './conformance/case.ts';
-import { chatCases } from './conformance/chat-cases.ts';
-import { chatFailureCases } from './conformance/chat-failure-cases.ts';
+import { type Case, calling, wireNames } from './conformance/case.ts';
 import { type HttpClient, openHttp1 } from './conformance/http-client.ts';
 import { type Observation, observe } from './conformance/observation.ts';
 import { play } from './conformance/play.ts';
 import { rawCases } from './conformance/raw-cases.ts';
 import { type RunningTarget, startTarget, startTlsTarget } from './conformance/servers.ts';
-import { speechCases } from './conformance/speech-cases.ts';
-import { recognitionCases, transcriptionCases } from './conformance/transcription-cases.ts';
+import { missing, servers, table } from './conformance/table.ts';
 import type { Method, WireAnswer, WireClient } from './conformance/wire.ts';
 import { wires } from './conformance/wires.ts';
-import { missingPrograms, speak, wavFile } from './support/audio-files.ts';
 import { RawClient } from './support/raw-http.ts';
-
-const missing = missingPrograms('pocketsphinx_batch', 'ffmpeg', 'flite');
-const recognition = missing === undefined ? recognitionCases(wavFile(await speak('hello my friend'))) : [];
-const table: readonly Case[] = [
-  ...speechCases,
-  ...transcriptionCases,
-  ...recognition,
-  ...chatCases,
-  ...chatFailureCases,
-  ...accountCases,
-  ...adminCases,
-];
-const servers: readonly ServerName[] = ['builtin', 'playing', 'strict'];
 
 const services = [
   AccountService,

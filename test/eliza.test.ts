@@ -509,11 +509,9 @@ describe('a stream', () => {
 });
 
 describe('the engine', () => {
-  it('is always available, and leaves the token counter to others when it closes', async () => {
+  it('is always available', () => {
     const own = createBuiltinChat({ tokens, clock: () => now });
     expect(own.availability()).toEqual({ available: true });
-    await own.close();
-    expect(await tokens.count('hello world')).toBe(2);
   });
 });
 

@@ -5,28 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readPage } from './clients/page.ts';
 import { playingEngines } from './conformance/play.ts';
-import { missingPrograms } from './support/audio-files.ts';
+import { missingFromPython, python } from './python/debian.ts';
 import { type Parley, startParley } from './support/parley.ts';
 
 const run = promisify(execFile);
 const project = new URL('..', import.meta.url).pathname;
-/** Debian's own: another on PATH does not have Debian's packages. */
-const python = '/usr/bin/python3';
-const debianPackages = 'python3-grpcio python3-protobuf protobuf-compiler protobuf-compiler-grpc';
-
-function whatIsMissing(): string | undefined {
-  const programs = missingPrograms(python, 'protoc', 'grpc_python_plugin');
-  if (programs !== undefined) return programs;
-  const imported = spawnSync(python, ['-c', 'import grpc, google.protobuf']);
-  return imported.status === 0 ? undefined : `${python} has no module grpc or google.protobuf`;
-}
-
-const missing = whatIsMissing();
+const missing = missingFromPython();
 if (missing !== undefined) {
-  process.stderr.write(
-    `NOT TESTED: gRPC by Python (${missing}). To test it: apt-get install ${debianPackages}\n`,
-  );
+  const install = readPage('python').command('install');
+  process.stderr.write(`NOT TESTED: gRPC by Python (${missing}). To test it: ${install}\n`);
 }
 
 /** The folders that hold schemas, each with those of which stubs are made. */

@@ -2,6 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { ListModelsResponseSchema } from '../../gen/parley/catalog/v1/catalog_pb.ts';
 import { type ChatCompletionChunk, ChatCompletionChunkSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
+import { fliteVoices } from '../../src/engines/builtin/flite/voices.ts';
 
 const chunks = 100;
 
@@ -24,7 +25,7 @@ export function chatChunks(): ChatCompletionChunk[] {
   );
 }
 
-/** As large as what Parley answers by default. */
+/** What Parley answers by default. */
 export const listModelsResponse = create(ListModelsResponseSchema, {
   object: 'list',
   data: [
@@ -33,8 +34,8 @@ export const listModelsResponse = create(ListModelsResponseSchema, {
       object: 'model',
       ownedBy: 'parley',
       type: 'speech',
-      voices: ['slt', 'rms', 'awb', 'kal16', 'kal'],
-      voiceDetails: ['slt', 'rms', 'awb', 'kal16', 'kal'].map((id) => ({ id, language: 'en-US' })),
+      voices: fliteVoices.map(({ id }) => id),
+      voiceDetails: fliteVoices.map(({ id, language }) => ({ id, language })),
       defaultVoice: 'rms',
     },
     { id: 'pocketsphinx', object: 'model', ownedBy: 'parley', type: 'transcription' },

@@ -18,7 +18,6 @@ const overrides = { server: { port: 0 }, dataDir, log: { level: 'silent' } };
 const config = loadConfig({ env: {}, overrides });
 const chat: ChatEngine = {
   availability: () => ({ available: true }),
-  close: async () => undefined,
   complete: () => Promise.reject(new Error('not measured')),
   async *stream() {
     yield* chatChunks();
@@ -33,7 +32,7 @@ const settings = {
 };
 const deps = { tokens: createTokenCounter(), clock: Date, scratchDir: dataDir, requestMsMax: 60_000 };
 const builtin = createBuiltinEngine(settings, deps);
-const app = await createApp(config, { engines: { builtin: { ...builtin, chat } } });
+const app = await createApp(config, { engines: { builtin: { ...builtin, chat: () => chat } } });
 const { admin } = app.services;
 const accountId = 'bench';
 await admin.createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);

@@ -46,7 +46,7 @@ export async function installPackages(packages, prefix) {
   const aptGet = [...prefix, 'env', ...environment, 'apt-get', '-q', ...options];
   // Where this fails the lists of before may do, and if not, installing tells more of what is wrong.
   await run([...aptGet, 'update'], { timeoutMs: updateTimeoutMs });
-  const install = [...aptGet, 'install', '-y', '--no-install-recommends', ...packages];
+  const install = [...aptGet, 'install', '-y', '--no-install-recommends', '--no-remove', ...packages];
   const { ok, output } = await run(install, { timeoutMs: installTimeoutMs });
   if (!ok) throw new SetupFailure(explainAptFailure(output));
 }

@@ -15,7 +15,7 @@ import { doSteps } from './step.mjs';
  * @typedef {object} Program
  * @property {string} name
  * @property {string} debianPackage
- * @property {readonly string[]} [folders] where it is one of these folders, rather than a program on PATH
+ * @property {readonly string[]} [folders] where it is one of these folders or files, rather than a program on PATH
  */
 
 /** @type {readonly Program[]} */
@@ -31,13 +31,64 @@ export const programsToTranscribe = [
   },
 ];
 
+/** Of Debian's own Python, which is /usr/bin/python3. */
+const pythonModules = '/usr/lib/python3/dist-packages';
+
 /** @type {readonly Program[]} */
 export const programsToTest = [
   { name: 'flite', debianPackage: 'flite' },
   { name: 'sox', debianPackage: 'sox' },
   { name: 'curl', debianPackage: 'curl' },
   { name: 'ps', debianPackage: 'procps' },
+  // A client that is not JavaScript.
+  { name: 'protoc', debianPackage: 'protobuf-compiler' },
+  { name: 'grpc_python_plugin', debianPackage: 'protobuf-compiler-grpc' },
+  { name: 'gRPC for Python', debianPackage: 'python3-grpcio', folders: [`${pythonModules}/grpc`] },
+  {
+    name: 'protobuf for Python',
+    debianPackage: 'python3-protobuf',
+    folders: [`${pythonModules}/google/protobuf`],
+  },
 ];
+
+/**
+ * What the slow tests need too, to compile clients in Go and Java: some 230 MB to fetch and 1 GB on the disk.
+ *
+ * @type {readonly Program[]}
+ */
+export const programsToTestSlowly = [
+  { name: 'go', debianPackage: 'golang-go' },
+  { name: 'protoc-gen-go', debianPackage: 'protoc-gen-go' },
+  { name: 'protoc-gen-go-grpc', debianPackage: 'protoc-gen-go-grpc' },
+  goSource('gRPC for Go', 'golang-google-grpc-dev', 'google.golang.org/grpc'),
+  goSource("Google's messages for Go", 'golang-google-genproto-dev', 'google.golang.org/genproto'),
+  goSource('protobuf for Go', 'golang-google-protobuf-dev', 'google.golang.org/protobuf'),
+  // gRPC takes version 1.3 of it where nothing is said, which does not fit what the plugin generates and has no such file.
+  goSource(
+    'protobuf 1.5 for Go',
+    'golang-github-golang-protobuf-1-5-dev',
+    'github.com/golang/protobuf/proto/wire.go',
+  ),
+  { name: 'javac', debianPackage: 'default-jdk-headless' },
+  { name: 'grpc_java_plugin', debianPackage: 'protobuf-compiler-grpc-java-plugin' },
+  javaLibrary('libgrpc-java', 'grpc-netty'),
+  javaLibrary('libprotobuf-java', 'protobuf'),
+  javaLibrary('libnetty-java', 'netty-codec-http2'),
+  javaLibrary('libnetty-tcnative-java', 'netty-tcnative'),
+  javaLibrary('libguava-java', 'guava'),
+  javaLibrary('libperfmark-java', 'perfmark-api'),
+  javaLibrary('libgeronimo-annotation-1.3-spec-java', 'geronimo-annotation-1.3-spec'),
+];
+
+/** @param {string} name @param {string} debianPackage @param {string} path @returns {Program} */
+function goSource(name, debianPackage, path) {
+  return { name, debianPackage, folders: [`/usr/share/gocode/src/${path}`] };
+}
+
+/** @param {string} debianPackage @param {string} jar @returns {Program} */
+function javaLibrary(debianPackage, jar) {
+  return { name: `${jar}.jar`, debianPackage, folders: [`/usr/share/java/${jar}.jar`] };
+}
 
 /**
  * Installs what is missing, where it can, and tells what is missing still.

@@ -1,13 +1,18 @@
 import type { Command } from 'commander';
 import { accountCommand } from './account.ts';
 import { auditCommand } from './audit.ts';
+import { backupCommand } from './backup.ts';
 import { chatCommand } from './chat.ts';
 import { newCommand } from './command.ts';
 import { configCommand } from './config.ts';
 import { creditsCommand } from './credits.ts';
+import { doctorCommand } from './doctor.ts';
+import { healthCommand } from './health.ts';
 import { keyCommand } from './key.ts';
 import { modelsCommand } from './models.ts';
 import { planCommand } from './plan.ts';
+import { pruneCommand } from './prune.ts';
+import { restoreCommand } from './restore.ts';
 import { serveCommand } from './serve.ts';
 import { speakCommand } from './speak.ts';
 import { endWithReader } from './terminal.ts';
@@ -30,10 +35,15 @@ export function createProgram(version: string): Command {
     .addCommand(keyCommand())
     .addCommand(creditsCommand())
     .addCommand(usageCommand())
+    .addCommand(pruneCommand())
+    .addCommand(backupCommand())
+    .addCommand(restoreCommand())
     .addCommand(auditCommand())
     .addCommand(modelsCommand())
     .addCommand(speakCommand())
     .addCommand(transcribeCommand())
     .addCommand(chatCommand())
-    .addCommand(configCommand());
+    .addCommand(configCommand())
+    .addCommand(healthCommand())
+    .addCommand(doctorCommand());
 }

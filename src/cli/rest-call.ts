@@ -29,6 +29,8 @@ function toHttp(method: DescMethodUnary<DescMessage, DescMessage>, request: Json
   });
   if (body === '*') return { verb, path: filled, json: Object.fromEntries(members) satisfies JsonObject };
   const query = new URLSearchParams();
-  for (const [name, value] of members) query.set(name, String(value));
+  for (const [name, value] of members) {
+    for (const item of [value].flat()) query.append(name, String(item));
+  }
   return { verb, path: filled, query };
 }

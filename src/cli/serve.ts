@@ -11,6 +11,7 @@ import { loadWithFlags, type ServeConfigFlags, withConfigFlags } from './config-
 import { worded } from './data-folder.ts';
 import { type BannerFacts, demoBanner } from './demo-banner.ts';
 import { localUrl, removeServerFile, writeServerFile } from './server-file.ts';
+import { type ServiceManager, serviceManager } from './service-manager.ts';
 import { printData } from './terminal.ts';
 
 interface ServeFlags extends ServeConfigFlags {
@@ -40,16 +41,47 @@ async function serve(flags: ServeFlags): Promise<void> {
   // Told to stop before there is anything to serve: what is half open is closed as soon as it is open.
   if (opened === undefined) return (await opening).close();
   const baseUrl = localUrl(opened.baseUrl);
+  const manager = serviceManager(process.env, log);
+  const reload = () => takeConfiguration(flags, opened, log, manager);
+  process.on('SIGHUP', reload);
   try {
     writeServerFile(config.dataDir, { baseUrl, pid: process.pid });
-    for (const { model, reason } of opened.unavailable) log.warn({ model, reason }, 'model is not available');
+    for (const { model, reason } of opened.unavailable())
+      log.warn({ model, reason }, 'model is not available');
     if (flags.demo) await showDemo(opened, config, baseUrl);
     log.info({ baseUrl: opened.baseUrl }, `listening on ${opened.baseUrl}`);
+    manager.ready();
     log.info({ signal: await stopped }, 'stopping: requests in flight finish first');
+    manager.stopping();
   } finally {
+    process.off('SIGHUP', reload);
     removeServerFile(config.dataDir);
     await opened.close();
+    manager.close();
   }
+}
+
+/** At SIGHUP the configuration is read again, with the same flags. What is wrong with it leaves all as it is. */
+function takeConfiguration(
+  flags: ServeFlags,
+  app: App,
+  log: ReturnType<typeof createLog>,
+  manager: ServiceManager,
+): void {
+  manager.reloading();
+  try {
+    const { config } = loadWithFlags(flags);
+    app.reload(config);
+    log.level = config.log.level;
+    log.info({ models: config.models.map(({ id }) => id) }, 'took over the new configuration');
+    for (const { model, reason } of app.unavailable()) log.warn({ model, reason }, 'model is not available');
+  } catch (error) {
+    log.error(
+      { err: error },
+      'the new configuration was not taken over; the server goes on with the one it has',
+    );
+  }
+  manager.ready();
 }
 
 /** The app takes longest to load: it is not loaded for a configuration that cannot be used, nor for other commands. */
@@ -100,7 +132,8 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
 }
 
 /** The first model of each type that works on this machine. */
-function firstModels({ models }: Config, { unavailable }: App): BannerFacts['models'] {
+function firstModels({ models }: Config, app: App): BannerFacts['models'] {
+  const unavailable = app.unavailable();
   const usable = models.filter(({ id }) => !unavailable.some(({ model }) => model === id));
   return Object.fromEntries(usable.toReversed().map(({ type, id }) => [type, id]));
 }

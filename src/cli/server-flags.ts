@@ -44,6 +44,15 @@ export function withAdminFlags(command: Command): Command {
   return withConfigFlags(command);
 }
 
+export function withServerFlags(command: Command): Command {
+  return withConfigFlags(command.addOption(baseUrlOption('the server (default: that of the data folder)')));
+}
+
+/** Where a server is that needs no key. */
+export function serverUrl({ baseUrl, ...flags }: ServerFlags): string {
+  return baseUrl ?? knownServers(flags).baseUrls[0] ?? defaultBaseUrl;
+}
+
 /** @throws CliError where there is no key for the server */
 export function clientServer({ baseUrl, apiKey, ...flags }: ClientFlags): Server {
   if (baseUrl !== undefined && apiKey !== undefined) return { baseUrl, key: apiKey };

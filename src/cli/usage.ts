@@ -10,6 +10,7 @@ import { type Column, table } from './table.ts';
 import { spanText, timeText } from './times.ts';
 import { exportCommand } from './usage-export.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
+import { totalsCommand } from './usage-totals.ts';
 
 interface UsageFlags extends UsageFilterFlags {
   readonly limit: number;
@@ -20,12 +21,14 @@ export function usageCommand(): Command {
     'parley usage',
     'parley usage --account acme --limit 100',
     'parley usage --since 24h --state failed --json',
+    'parley usage totals --by account,month',
     'parley usage export --csv --since 2027-01-01 > usage.csv',
   ]);
   return withFilters(command)
     .option('--limit <number>', 'how many records', parseLimit, limitDefault)
     .action(showUsage)
-    .addCommand(exportCommand());
+    .addCommand(exportCommand())
+    .addCommand(totalsCommand());
 }
 
 function showUsage(flags: UsageFlags): Promise<void> {

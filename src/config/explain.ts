@@ -32,7 +32,7 @@ function unknownName(path: SettingPath, tree: SettingsTree): Finding {
     source,
     setting,
     message: `\`${setting}\` is not a setting. Allowed here: ${allowed.join(', ')}.`,
-    suggestion: didYouMean(name, allowed) ?? elsewhere(name, tree),
+    suggestion: elsewhere(name, tree) ?? didYouMean(name, allowed),
   };
 }
 

@@ -11,6 +11,7 @@ interface WrittenModel {
   readonly id?: unknown;
   readonly type?: unknown;
   readonly engine?: unknown;
+  readonly balance?: unknown;
   readonly defaultVoice?: unknown;
   readonly voices?: unknown;
   readonly contextTokens?: unknown;
@@ -31,7 +32,12 @@ export function checkModels(tree: SettingsTree): Finding[] {
     ...repeatedIds(entries, tree),
     ...furtherTranscription(entries, tree),
     ...(tree.isSet(['models']) ? unknownEngines(entries, tree) : engineOfDefaults(entries, tree)),
-    ...entries.flatMap((entry) => [...unknownVoice(entry, tree), ...answerOverContext(entry, tree)]),
+    ...entries.flatMap((entry) => [
+      ...repeatedEngines(entry, tree),
+      ...balanceOfOne(entry, tree),
+      ...unknownVoice(entry, tree),
+      ...answerOverContext(entry, tree),
+    ]),
   ];
 }
 
@@ -72,17 +78,50 @@ function furtherTranscription(entries: readonly Entry[], tree: SettingsTree): Fi
 
 function unknownEngines(entries: readonly Entry[], tree: SettingsTree): Finding[] {
   const engines = engineNames(tree);
-  return entries.flatMap(({ id, written, path }) => {
-    const { engine } = written;
-    if (typeof engine !== 'string' || engines === undefined || engines.includes(engine)) return [];
-    const setting = [...path, 'engine'];
-    return {
-      source: tree.valueSource(setting),
-      setting: pathText(setting),
-      message: `There is no engine \`${engine}\` for the model \`${id}\`. ${listed(engines)}`,
-      suggestion: didYouMean(engine, engines),
-    };
-  });
+  if (engines === undefined) return [];
+  return entries.flatMap((entry) =>
+    namedEngines(entry)
+      .filter(({ name }) => !engines.includes(name))
+      .map(({ name, path }) => ({
+        source: tree.valueSource(path),
+        setting: pathText(path),
+        message: `There is no engine \`${name}\` for the model \`${entry.id}\`. ${listed(engines)}`,
+        suggestion: didYouMean(name, engines),
+      })),
+  );
+}
+
+interface NamedEngine {
+  readonly name: string;
+  readonly path: SettingPath;
+}
+
+function namedEngines({ written: { engine }, path }: Entry): NamedEngine[] {
+  const setting = [...path, 'engine'];
+  if (typeof engine === 'string') return [{ name: engine, path: setting }];
+  if (!Array.isArray(engine)) return [];
+  return engine.flatMap((name: unknown, index) =>
+    typeof name === 'string' ? { name, path: [...setting, index] } : [],
+  );
+}
+
+/** Twice in one list would only ask the same engine again. */
+function repeatedEngines(entry: Entry, tree: SettingsTree): Finding[] {
+  const named = namedEngines(entry);
+  return named
+    .filter(({ name }, index) => named.findIndex((other) => other.name === name) < index)
+    .map(({ name, path }) => ({
+      source: tree.valueSource(path),
+      setting: pathText(path),
+      message: `The engine \`${name}\` is in the list of the model \`${entry.id}\` already. Keep it once.`,
+    }));
+}
+
+function balanceOfOne({ id, written, path }: Entry, tree: SettingsTree): Finding[] {
+  if (written.balance === undefined || Array.isArray(written.engine)) return [];
+  const setting = [...path, 'balance'];
+  const message = `\`balance\` is about several engines, but the model \`${id}\` has one. Write \`engine\` as a list, or leave \`balance\` out.`;
+  return [{ source: tree.nameSource(setting), setting: pathText(setting), message }];
 }
 
 /** Where the file names its own engines but no models, the finding belongs to the engines. */

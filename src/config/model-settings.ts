@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { formatCredits, type Price, parseCredits } from '../core/money.ts';
-import { group, text, wholeNumber } from './setting.ts';
+import { group, oneOf, text, wholeNumber } from './setting.ts';
 import type { SettingPath } from './setting-path.ts';
 
 /** One credit a token. It keeps every cost far inside the range of an amount. */
@@ -42,13 +42,23 @@ const name = text(
 );
 const words = text(/\S/, 'a text that is not blank (in quotes where it is all digits)');
 
+const engineAllowed = 'the name of an engine, or a list of at least one';
 const voicesAllowed = 'a map of at least one public voice name to a voice of the engine';
 
 const common = {
   id: name.describe(
     'The id that clients send as `model`. Any name will do, also one that clients have built in, such as `tts-1`.',
   ),
-  engine: name.describe('The name of an engine under `engines`.'),
+  engine: z
+    .union([name, z.array(name).min(1, { error: engineAllowed })], { error: engineAllowed })
+    .describe(
+      'The name of an engine under `engines`, or a list of those that serve the same model: the next is asked where one cannot be had.',
+    ),
+  balance: oneOf(['in-order', 'round-robin'])
+    .optional()
+    .describe(
+      'Which of several engines is asked first: always the first one listed, or the next one each time. Default: in-order.',
+    ),
   created: z.iso
     .date({ error: 'a date such as 2026-01-31' })
     .optional()

@@ -17,14 +17,14 @@ const shortNames = new Map([
 /** Variables that are no settings: where the file is, and what the commands that call a server read. */
 const otherVariables = ['PARLEY_CONFIG', 'PARLEY_API_KEY', 'PARLEY_ADMIN_KEY', 'PARLEY_BASE_URL'];
 
-type Override<T> = T extends object ? { readonly [K in keyof T]?: Override<T[K]> } : T | string | undefined;
-type Overridable = Pick<
-  z.input<typeof configSchema>,
-  'server' | 'tls' | 'admin' | 'limits' | 'dataDir' | 'fairUse' | 'log'
->;
+type Override<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]?: Override<T[K]> }
+    : T | string | undefined;
 
 /** Settings from the command line. A text is read as strictly as a variable's, so flags can be handed on as they came. */
-export type ConfigOverrides = Override<Overridable>;
+export type ConfigOverrides = Override<z.input<typeof configSchema>>;
 
 /** The variables of a setting, the one to show first: `PARLEY_LOG_LEVEL`, or a short name and the long one. */
 export function variableNames(path: SettingPath): readonly [string, ...string[]] {

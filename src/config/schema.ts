@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { engines } from './engine-settings.ts';
 import { models } from './model-settings.ts';
+import { cors, metrics, retention, tracing } from './operation-settings.ts';
 import { admin, server, tls } from './server-settings.ts';
 import { group, oneOf, text, wholeNumber } from './setting.ts';
 
@@ -59,6 +60,10 @@ export const configSchema = z
       server,
       tls,
       admin,
+      metrics,
+      tracing,
+      retention,
+      cors,
       limits,
       dataDir: text(/^[^\0]*\S[^\0]*$/, 'the path of a folder (in quotes where it is all digits)')
         .default('./data')

@@ -22,6 +22,11 @@ export const server = group({
   port: wholeNumber(0, 65_535)
     .default(8080)
     .describe('The TCP port for everything: REST, Connect, gRPC and gRPC-Web. 0 takes any free port.'),
+  unreadyMs: wholeNumber(0, hour)
+    .default(0)
+    .describe(
+      'Milliseconds that the server goes on to take requests after it is told to stop, while GET /readyz says that it is not ready: time for load balancers to hear of it.',
+    ),
   drainMs: wholeNumber(0, hour)
     .default(10_000)
     .describe('Milliseconds that running requests get to end when the server is told to stop.'),

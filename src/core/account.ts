@@ -46,8 +46,10 @@ export class AccountOperations {
 
   getAccount(_request: GetAccountRequest, call: Call): Promise<GetAccountResponse> {
     return metered(call.metering, call.signal, async () => {
-      const account = await describeAccount(call.caller.account, this.#deps);
-      return create(GetAccountResponseSchema, { account });
+      const account = await this.#deps.store.findAccount(call.caller.account.id);
+      // An account is never removed.
+      if (account === undefined) throw new ParleyError('internal_error');
+      return create(GetAccountResponseSchema, { account: await describeAccount(account, this.#deps) });
     });
   }
 

@@ -11,6 +11,7 @@ import { newAccountId, newAuditId, newKeyId, newLedgerEntryId } from './ids.ts';
 import { hashKey, newKeySecret } from './keys.ts';
 import { nextPage, readPage } from './paging.ts';
 import type { Account, AuditEntry, Key, LedgerEntry } from './ports/store.ts';
+import { getUsageTotals, pruneUsageRecords } from './usage-administration.ts';
 
 interface IssuedKey {
   readonly key: Key;
@@ -162,6 +163,20 @@ export class AdminOperations {
       records: page.items.map(describeRecord),
       ...nextPage(page),
     });
+  }
+
+  async getUsageTotals(request: pb.GetUsageTotalsRequest): Promise<pb.GetUsageTotalsResponse> {
+    const account = request.accountId === undefined ? undefined : await this.#account(request.accountId);
+    return getUsageTotals(this.#deps.store, request, account?.id);
+  }
+
+  pruneUsageRecords(
+    request: pb.PruneUsageRecordsRequest,
+    call: AdminCall,
+  ): Promise<pb.PruneUsageRecordsResponse> {
+    return pruneUsageRecords(this.#deps.store, request, this.#now(), (details) =>
+      this.#audit(call, 'usage.prune', 'usage', details),
+    );
   }
 
   async listAuditEntries(request: pb.ListAuditEntriesRequest): Promise<pb.ListAuditEntriesResponse> {

@@ -2,11 +2,11 @@
 import type { Entitlement } from './entitlement.ts';
 import type { KeyId, RequestId } from './ids.ts';
 import type { Metering } from './metering.ts';
-import type { Account, Operation, Scope, Wire } from './ports/store.ts';
+import type { AccountFacts, Operation, Scope, Wire } from './ports/store.ts';
 
 export interface Caller {
   readonly keyId: KeyId;
-  readonly account: Account;
+  readonly account: AccountFacts;
   readonly scopes: readonly Scope[];
   /** As it was at admission; it holds for the whole request. */
   readonly entitlement: Entitlement;

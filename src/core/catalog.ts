@@ -1,21 +1,8 @@
 /** The models that an operator offers, and which of them a caller may call now. */
-import { create } from '@bufbuild/protobuf';
-import {
-  type GetModelRequest,
-  type GetModelResponse,
-  GetModelResponseSchema,
-  type ListModelsRequest,
-  type ListModelsResponse,
-  ListModelsResponseSchema,
-  type Model,
-  ModelSchema,
-} from '../../gen/parley/catalog/v1/catalog_pb.ts';
-import type { Call, Caller } from './call.ts';
+import type { Caller } from './call.ts';
 import { isEntitled } from './entitlement.ts';
-import { ParleyError } from './errors.ts';
-import { metered } from './metering.ts';
-import { formatCredits, type Price } from './money.ts';
-import type { ChatEngine, SpeechEngine, TranscriptionEngine, VoiceList } from './ports/engines.ts';
+import type { Price } from './money.ts';
+import type { ChatEngine, SpeechEngine, TranscriptionEngine } from './ports/engines.ts';
 
 interface ModelFacts {
   readonly id: string;
@@ -48,10 +35,19 @@ export interface ChatModel extends ModelFacts {
 export type CatalogModel = SpeechModel | TranscriptionModel | ChatModel;
 
 export class Catalog {
-  readonly #models: ReadonlyMap<string, CatalogModel>;
+  #models: ReadonlyMap<string, CatalogModel> = new Map();
 
   constructor(models: readonly CatalogModel[]) {
+    this.replace(models);
+  }
+
+  /** Puts others in the place of all models. Requests that run go on with theirs. */
+  replace(models: readonly CatalogModel[]): void {
     this.#models = new Map(models.map((model) => [model.id, model]));
+  }
+
+  has(id: string): boolean {
+    return this.#models.has(id);
   }
 
   speechModel(id: string): SpeechModel | undefined {
@@ -70,89 +66,22 @@ export class Catalog {
     return undefined;
   }
 
+  /** Models that cannot be called just now, with the reason, but for those that are still finding out. */
+  unavailable(): { readonly model: string; readonly reason: string }[] {
+    return [...this.#models.values()].flatMap(({ id, engine }) => {
+      const availability = engine.availability();
+      if (availability.available || availability.isPending) return [];
+      return [{ model: id, reason: availability.reason }];
+    });
+  }
+
   /** In the configured order. */
   callableBy(caller: Caller): CatalogModel[] {
     return [...this.#models.values()].filter((model) => isCallable(model, caller));
   }
 }
 
-/** What CatalogService does. */
-export class CatalogOperations {
-  readonly #catalog: Catalog;
-
-  constructor(catalog: Catalog) {
-    this.#catalog = catalog;
-  }
-
-  listModels(request: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
-    return metered(call.metering, call.signal, async () => {
-      const models = this.#catalog.callableBy(call.caller);
-      const wanted = request.type === undefined ? models : models.filter(({ type }) => type === request.type);
-      return create(ListModelsResponseSchema, { object: 'list', data: wanted.map(describe) });
-    });
-  }
-
-  /** @throws `not_found` where the caller can call no such model */
-  getModel(request: GetModelRequest, call: Call): Promise<GetModelResponse> {
-    return metered(call.metering, call.signal, async () => {
-      const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
-      if (model === undefined) {
-        throw new ParleyError('not_found', {
-          message: 'There is no such model for your key. GET /models lists those it can call.',
-          param: 'id',
-        });
-      }
-      return create(GetModelResponseSchema, { model: describe(model) });
-    });
-  }
-}
-
-/** The voices that callers may send, with their languages, and the one used where none is sent. */
-export function voicesOf(model: SpeechModel): VoiceList {
-  const offered = model.engine.voices();
-  if (model.voiceNames === undefined) {
-    return { voices: offered.voices, defaultVoice: model.defaultVoice ?? offered.defaultVoice };
-  }
-  const languages = new Map(offered.voices.map(({ id, language }) => [id, language]));
-  const voices = [...model.voiceNames].map(([id, own]) => ({ id, language: languages.get(own) ?? 'und' }));
-  return { voices, defaultVoice: model.defaultVoice ?? voices[0]?.id ?? offered.defaultVoice };
-}
-
 function isCallable(model: CatalogModel, caller: Caller): boolean {
   if (!caller.scopes.includes(model.type) || !model.engine.availability().available) return false;
   return model.type === 'chat' || isEntitled(caller.entitlement);
-}
-
-function describe(model: CatalogModel): Model {
-  return create(ModelSchema, {
-    id: model.id,
-    object: 'model',
-    created: BigInt(model.createdAtSeconds),
-    ownedBy: model.ownedBy,
-    type: model.type,
-    ...(model.description !== undefined && { description: model.description }),
-    ...(model.type === 'speech' && describeVoices(model)),
-    ...(model.type === 'chat' && describeChat(model)),
-  });
-}
-
-function describeVoices(model: SpeechModel) {
-  const { voices, defaultVoice } = voicesOf(model);
-  return {
-    voices: voices.map(({ id }) => id),
-    voiceDetails: voices.map(({ id, language }) => ({ id, language })),
-    defaultVoice,
-  };
-}
-
-function describeChat({ contextTokens, outputTokensMax, price }: ChatModel) {
-  return {
-    contextWindow: contextTokens,
-    maxOutputTokens: outputTokensMax,
-    price: {
-      input: formatCredits(price.inputPerMillion),
-      output: formatCredits(price.outputPerMillion),
-      unit: 'credits_per_million_tokens',
-    },
-  };
 }

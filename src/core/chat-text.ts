@@ -45,10 +45,12 @@ function definitionText({ function: definition }: Tool): string {
 }
 
 function toolText(calls: readonly ToolCall[]): string {
+  if (calls.length === 0) return '';
   return calls.map((call) => (call.function?.name ?? '') + (call.function?.arguments ?? '')).join('');
 }
 
 function reasoningText(other: JsonObject | undefined): string {
-  const texts: (JsonValue | undefined)[] = reasoningMembers.map((member) => other?.[member]);
+  if (other === undefined) return '';
+  const texts: (JsonValue | undefined)[] = reasoningMembers.map((member) => other[member]);
   return texts.find((text) => typeof text === 'string') ?? '';
 }

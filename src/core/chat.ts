@@ -20,7 +20,7 @@ import { chunkText, completionText, promptText } from './chat-text.ts';
 import { ParleyError } from './errors.ts';
 import type { Idempotency } from './idempotency.ts';
 import { metered, meteredParts } from './metering.ts';
-import { cost, nanoCredits } from './money.ts';
+import { cost } from './money.ts';
 import type { TokenCounter } from './ports/engines.ts';
 import type { Store, TokenUsage } from './ports/store.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
@@ -38,7 +38,7 @@ interface ChatJob {
 export interface ChatDeps {
   readonly catalog: Catalog;
   readonly tokens: TokenCounter;
-  readonly accounts: Pick<Store, 'findAccount'>;
+  readonly accounts: Pick<Store, 'availableCredits'>;
   readonly idempotency: Idempotency;
 }
 
@@ -107,16 +107,15 @@ export class ChatOperations {
     const model = checkChatParams(params, this.#deps.catalog);
     const countPrompt = () => this.#deps.tokens.count(toJsonString(ChatCompletionParamsSchema, params));
     const facts = { model, params, requestBytes: call.requestBytes, countPrompt };
-    let { account } = call.caller;
+    // Others may take credits between the look at them and the hold.
     for (let attempt = 0; attempt < holdAttemptsMax; attempt++) {
-      const plan = await planHold(facts, nanoCredits(account.balance - account.held));
+      const available = await this.#deps.accounts.availableCredits(call.caller.account.id);
+      const plan = await planHold(facts, available);
       const hold = { amount: plan.amount, price: model.price };
       if (await call.metering.admit({ model: model.id, hold })) {
         limitOutput(params, plan.outputLimit);
         return { model, params, call };
       }
-      // Others have taken credits since the balance was read.
-      account = (await this.#deps.accounts.findAccount(account.id)) ?? account;
     }
     throw new ParleyError('insufficient_credits');
   }

@@ -112,6 +112,8 @@ export interface ErrorDetails {
   readonly retryAfterSeconds?: number;
   /** The status of an upstream, which is passed through in place of the table's. */
   readonly upstreamStatus?: number;
+  /** The engine cannot have begun with it: the same request may be given to another engine, or again. Default: false. */
+  readonly hasNotRun?: boolean;
   /** What the operator's log needs; it never reaches the caller. */
   readonly cause?: unknown;
 }
@@ -122,6 +124,7 @@ export class ParleyError extends Error {
   readonly param: string | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly httpStatus: number;
+  readonly hasNotRun: boolean;
 
   constructor(code: ErrorCode, details: ErrorDetails = {}) {
     super(details.message ?? errorTable[code].message, { cause: details.cause });
@@ -129,6 +132,7 @@ export class ParleyError extends Error {
     this.code = code;
     this.param = details.param;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.hasNotRun = details.hasNotRun ?? false;
     this.httpStatus = details.upstreamStatus ?? errorTable[code].http;
   }
 

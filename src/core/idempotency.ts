@@ -9,8 +9,8 @@ import { fingerprintOf } from './fingerprint.ts';
 import type { Clock } from './ports/clock.ts';
 import type { AnswerClaim, Store } from './ports/store.ts';
 
-/** 24 hours. */
-const keptMs = 24 * 60 * 60 * 1000;
+/** How long an answer is kept: 24 hours. */
+export const keptMs = 24 * 60 * 60 * 1000;
 const keyCharactersMax = 255;
 /** An answer that is larger is not kept: the key is freed, and a repetition runs again. */
 const answerBytesMax = 8 * 1024 * 1024;

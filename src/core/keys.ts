@@ -1,5 +1,5 @@
 /** The format of keys: a prefix, 256 random bits and a checksum, so that a mistyped key costs no look-up. */
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 export const keyKinds = { account: 'pk_', admin: 'pa_' } as const;
@@ -25,7 +25,7 @@ export function isWellFormedKey(text: string): boolean {
 
 /** What is stored of a key. */
 export function hashKey(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
+  return hash('sha256', secret, 'hex');
 }
 
 function checksum(body: string): string {

@@ -8,6 +8,7 @@ import type { RequestId } from './ids.ts';
 import { type NanoCredits, nanoCredits } from './money.ts';
 import type { Clock } from './ports/clock.ts';
 import type { Log } from './ports/log.ts';
+import type { RequestObserver } from './ports/observer.ts';
 import type {
   AnswerClaim,
   ClaimEnd,
@@ -50,6 +51,7 @@ export interface MeteringDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly unsettled: Unsettled;
+  readonly observer: RequestObserver;
 }
 
 export class Metering {
@@ -66,6 +68,7 @@ export class Metering {
   constructor(deps: MeteringDeps, start: RecordStart) {
     this.#deps = deps;
     this.#start = start;
+    deps.observer.began(start);
   }
 
   get id(): RequestId {
@@ -100,6 +103,7 @@ export class Metering {
     this.#state = 'admitted';
     this.#units = fairUse?.units;
     this.#hold = hold?.amount;
+    if (hold) this.#deps.observer.held(hold.amount);
     return true;
   }
 
@@ -154,6 +158,7 @@ export class Metering {
       await this.#end(end, claim);
     } catch (reason) {
       this.#state = 'ended';
+      this.#deps.observer.ended(this.#start, end, this.#hold);
       // A request that has set something aside, or has taken a key, must give it back.
       if (start === undefined || claim) this.#deps.unsettled.add({ id: this.id, start, end, claim }, reason);
       else this.#deps.log.error({ requestId: this.id, err: reason }, 'a request could not be recorded');
@@ -176,6 +181,7 @@ export class Metering {
       this.#state = was;
       throw error;
     }
+    this.#deps.observer.ended(this.#start, end, this.#hold);
   }
 
   #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
@@ -250,7 +256,7 @@ export async function* meteredParts<T>(
   try {
     for await (const part of source) {
       signal.throwIfAborted();
-      if (isOutput(part)) metering.markOutput();
+      if (!metering.hasOutput && isOutput(part)) metering.markOutput();
       yield part;
     }
     left = false;

@@ -2,7 +2,7 @@ import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import type { AccountOperations } from './account.ts';
 import type { AdminCall } from './call.ts';
-import type { CatalogOperations } from './catalog.ts';
+import type { CatalogOperations } from './catalog-operations.ts';
 import type { ChatOperations } from './chat.ts';
 import type { SpeechOperations } from './speech.ts';
 import type { TranscriptionOperations } from './transcription.ts';

@@ -5,12 +5,13 @@ import {
   SynthesizeSpeechResponseSchema,
 } from '../../gen/parley/speech/v1/speech_pb.ts';
 import type { Call } from './call.ts';
-import { type Catalog, type SpeechModel, voicesOf } from './catalog.ts';
+import type { Catalog, SpeechModel } from './catalog.ts';
 import { contentType as contentTypeOf } from './content-type.ts';
 import { ParleyError } from './errors.ts';
 import { type FairUseRules, speechUnits, unitsPerMonth } from './fair-use.ts';
 import type { Idempotency } from './idempotency.ts';
 import { meteredParts } from './metering.ts';
+import { voicesOf } from './model-description.ts';
 import { type AudioFormat, audioFormats, type SpeechRequest } from './ports/engines.ts';
 
 /** Unicode code points of `input`: the contract's limit. */

@@ -22,19 +22,28 @@ export class StreamedAnswer {
     return this.#pieces.join('');
   }
 
-  *take(chunk: ChatCompletionChunk): Generator<ChatCompletionChunk> {
-    this.usage = chunk.usage ?? this.usage;
-    delete chunk.usage;
+  /** @returns the chunks that may leave now */
+  take(chunk: ChatCompletionChunk): ChatCompletionChunk[] {
+    if (chunk.usage !== undefined) {
+      this.usage = chunk.usage;
+      delete chunk.usage;
+    }
     const text = chunkText(chunk);
     // Some models send their usage with an empty choice that has ended before.
-    if (text === '' && chunk.choices.every(({ index }) => this.#finished.get(index))) return;
+    if (text === '' && chunk.choices.every(({ index }) => this.#finished.get(index))) {
+      // Such a chunk may tell more, such as how long the model took, or first of all what was filtered of the prompt.
+      if (chunk.other === undefined) return [];
+      if (this.#held === undefined) return [chunk];
+      this.#held.other = { ...this.#held.other, ...chunk.other };
+      return [];
+    }
     if (text !== '') this.#pieces.push(text);
     for (const { index, finishReason } of chunk.choices) {
       this.#finished.set(index, this.#finished.get(index) === true || Boolean(finishReason));
     }
-    if (this.#held) yield this.#held;
-    this.#held = this.#isFinished ? chunk : undefined;
-    if (this.#held === undefined) yield chunk;
+    const held = this.#held ? [this.#held] : [];
+    this.#held = this.#isFinished() ? chunk : undefined;
+    return this.#held === undefined ? [...held, chunk] : held;
   }
 
   /** The last chunk. @throws `upstream_error` where a choice never got its finish reason: a truncation, not a success. */
@@ -43,8 +52,9 @@ export class StreamedAnswer {
     throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
   }
 
-  get #isFinished(): boolean {
-    return [...this.#finished.values()].every(Boolean);
+  #isFinished(): boolean {
+    for (const isFinished of this.#finished.values()) if (!isFinished) return false;
+    return true;
   }
 }
 

@@ -29,6 +29,7 @@ import type {
   TranscriptionEvent,
 } from './ports/engines.ts';
 import type { AudioDeps } from './speech.ts';
+import { checkTimes, needsOf, refuseWithoutTimes, type TranscriptNeeds } from './transcript-needs.ts';
 
 /** 4 MB: the contract's limit of a transcription request. */
 export const transcriptionBytesMax = 4_194_304;
@@ -47,21 +48,27 @@ export class TranscriptionOperations {
     this.#idempotency = idempotency;
   }
 
-  createTranscription(request: CreateTranscriptionRequest, call: Call): Promise<CreateTranscriptionResponse> {
+  /** @param needs what the answer cannot do without, where an edge makes something else of the transcript */
+  createTranscription(
+    request: CreateTranscriptionRequest,
+    call: Call,
+    needs = needsOf(request),
+  ): Promise<CreateTranscriptionResponse> {
     const repeatable = { answerSchema: CreateTranscriptionResponseSchema, request, call };
     return metered(call.metering, call.signal, () => {
       checkRequest(request);
       this.#noteModel(call);
-      return this.#idempotency.run(repeatable, () => this.#transcribeWhole(request, call));
+      return this.#idempotency.run(repeatable, () => this.#transcribeWhole(request, call, needs));
     });
   }
 
+  /** @param needs as for `createTranscription` */
   streamTranscription(
-    request: StreamTranscriptionRequest,
+    { transcription = create(CreateTranscriptionRequestSchema) }: StreamTranscriptionRequest,
     call: Call,
+    needs = needsOf(transcription),
   ): AsyncGenerator<StreamTranscriptionResponse> {
-    const transcription = request.transcription ?? create(CreateTranscriptionRequestSchema);
-    const parts = settledBeforeEnd(this.#transcribe(transcription, call), call);
+    const parts = settledBeforeEnd(this.#transcribe(transcription, call, needs), call);
     return meteredParts(call.metering, call.signal, parts);
   }
 
@@ -71,7 +78,7 @@ export class TranscriptionOperations {
   ): Promise<UploadTranscriptionResponse> {
     return metered(call.metering, call.signal, async () => {
       const request = await collectUpload(requests);
-      const { transcript } = await this.#transcribeWhole(request, call);
+      const { transcript } = await this.#transcribeWhole(request, call, needsOf(request));
       return create(UploadTranscriptionResponseSchema, { ...(transcript && { transcript }) });
     });
   }
@@ -79,8 +86,9 @@ export class TranscriptionOperations {
   async #transcribeWhole(
     request: CreateTranscriptionRequest,
     call: Call,
+    needs: TranscriptNeeds,
   ): Promise<CreateTranscriptionResponse> {
-    for await (const { event } of this.#transcribe(request, call)) {
+    for await (const { event } of this.#transcribe(request, call, needs)) {
       if (event.case !== 'transcript') continue;
       return create(CreateTranscriptionResponseSchema, { transcript: event.value });
     }
@@ -90,23 +98,27 @@ export class TranscriptionOperations {
   async *#transcribe(
     request: CreateTranscriptionRequest,
     call: Call,
+    needs: TranscriptNeeds,
   ): AsyncGenerator<StreamTranscriptionResponse> {
     const { metering, signal } = call;
     const audio = checkRequest(request);
     const withWords = request.timestampGranularities.includes('word');
     this.#noteModel(call);
     const model = this.#activeModel();
+    if (model.engine.tellsTimes === false) refuseWithoutTimes(needs);
     await metering.admit({ model: model.id, fairUse: this.#units(0, call) });
     const events = model.engine.transcribe({
       audio,
       fileName: request.fileName,
       language: request.language,
+      words: withWords,
       signal,
     });
     const transcript = create(TranscriptSchema);
     for await (const event of events) {
       await this.#account(event, call);
       const part = collect(event, transcript, withWords);
+      if (event.kind === 'done') checkTimes(transcript, needs);
       if (part !== undefined) yield part;
       if (event.kind === 'done') return;
     }
@@ -222,7 +234,7 @@ function collect(
     if (withWords) transcript.words.push(...event.segment.words.map(toWord));
     return create(StreamTranscriptionResponseSchema, { event: { case: 'segment', value: segment } });
   }
-  transcript.text = transcript.segments.map(({ text }) => text).join(' ');
+  transcript.text = event.text ?? transcript.segments.map(({ text }) => text).join(' ');
   transcript.language = event.language;
   transcript.duration = event.durationMs / 1000;
   return create(StreamTranscriptionResponseSchema, { event: { case: 'transcript', value: transcript } });

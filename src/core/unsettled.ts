@@ -28,6 +28,11 @@ export class Unsettled {
     this.#log = log;
   }
 
+  /** Whether something waits that could not be written. */
+  get hasAny(): boolean {
+    return this.#ends.size > 0;
+  }
+
   add(unsettled: UnsettledEnd, reason: unknown): void {
     this.#log.error(
       { requestId: unsettled.id, err: reason },

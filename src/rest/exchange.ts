@@ -7,6 +7,8 @@ import { errorBody, errorHeaders } from './error-body.ts';
 
 /** A reader that takes nothing for so long has left. */
 const stallMsMax = 30_000;
+/** So much text is sent before the turn is over. */
+const gatheredCharactersMax = 16_384;
 /** How long the rest of a refused body is read away, so that its client comes to read the answer. */
 const drainMsMax = 5_000;
 
@@ -22,7 +24,6 @@ export interface HttpRequest extends Readable {
 /** The same of a response. */
 interface HttpResponse extends Writable {
   readonly headersSent: boolean;
-  setHeader(name: string, value: string): unknown;
   writeHead(status: number, headers: Record<string, string | number>): unknown;
   writeContinue(): void;
 }
@@ -43,6 +44,8 @@ export class Exchange {
   readonly #response: HttpResponse;
   readonly #abort = new AbortController();
   readonly #deadline: NodeJS.Timeout;
+  /** Texts that wait for the end of the turn: each on its own would be a chunk, of HTTP/1 or of HTTP/2. */
+  #gathered = '';
 
   constructor(
     request: IncomingMessage | Http2ServerRequest,
@@ -55,7 +58,6 @@ export class Exchange {
     const [path = '', query] = splitOnce(request.url ?? '/', '?');
     this.path = path;
     this.query = new URLSearchParams(query);
-    response.setHeader('x-request-id', this.id);
     response.once('close', () => this.#close());
     this.#deadline = setTimeout(() => this.#abort.abort(timeUp(options.requestMsMax)), options.requestMsMax);
   }
@@ -84,27 +86,35 @@ export class Exchange {
   }
 
   sendText(status: number, contentType: string, text: string, headers: Record<string, string> = {}): void {
-    const bytes = Buffer.from(text);
     this.#response.writeHead(status, {
+      'x-request-id': this.id,
       ...headers,
       'content-type': contentType,
-      'content-length': bytes.length,
+      'content-length': Buffer.byteLength(text),
     });
-    this.#response.end(bytes);
+    // As text it goes out in one piece with the head.
+    this.#response.end(text);
     this.#drainRequest();
   }
 
   /** Begins an answer in parts. */
   begin(headers: Record<string, string>): void {
-    this.#response.writeHead(200, headers);
+    this.#response.writeHead(200, { 'x-request-id': this.id, ...headers });
   }
 
-  /** Sends a part; resolves when the client has room for more. */
+  /** Sends a part; resolves when the client has room for more. Texts of one turn leave together. */
   async write(part: string | Uint8Array): Promise<void> {
-    if (!this.#response.write(part)) await this.#drained();
+    if (typeof part === 'string') {
+      this.#gather(part);
+    } else {
+      this.#release();
+      this.#response.write(part);
+    }
+    if (this.#response.destroyed || this.#response.writableNeedDrain) await this.#drained();
   }
 
   end(): void {
+    this.#release();
     this.#response.end();
     this.#drainRequest();
   }
@@ -114,6 +124,19 @@ export class Exchange {
     const error = toParleyError(thrown);
     if (this.#response.headersSent) this.#cut();
     else this.sendJson(error.httpStatus, errorBody(error), errorHeaders(error));
+  }
+
+  #gather(text: string): void {
+    // It runs when nothing is left to do at once: an answer whose events come one by one is not held back.
+    if (this.#gathered === '') process.nextTick(() => this.#release());
+    this.#gathered += text;
+    if (this.#gathered.length >= gatheredCharactersMax) this.#release();
+  }
+
+  #release(): void {
+    const text = this.#gathered;
+    this.#gathered = '';
+    if (text !== '' && !this.#response.destroyed) this.#response.write(text);
   }
 
   /** Ends the answer so that no client can take it for whole. */

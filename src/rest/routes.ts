@@ -22,7 +22,7 @@ export interface RestLimits {
 }
 
 export interface Route {
-  readonly rule: HttpRule;
+  readonly rule: Pick<HttpRule, 'verb' | 'path'>;
   readonly handle: (exchange: Exchange, parameters: PathParameters) => Promise<void>;
 }
 
@@ -90,7 +90,7 @@ class Guard {
     operation: Operation,
     run: (request: MessageShape<I>, call: Call) => Promise<MessageShape<O>>,
   ): Route {
-    const answer = unaryHandler(method, run);
+    const answer = unaryHandler(method, run, operation);
     return this.operation(method, operation, (exchange, call, parameters) =>
       answer(exchange, parameters, call),
     );

@@ -3,9 +3,11 @@ import {
   type CreateTranscriptionRequest,
   CreateTranscriptionRequestSchema,
   StreamTranscriptionRequestSchema,
+  type StreamTranscriptionResponse,
 } from '../../gen/parley/audio/v1/transcription_pb.ts';
 import type { Call } from '../core/call.ts';
 import { ParleyError } from '../core/errors.ts';
+import type { TranscriptNeeds } from '../core/transcript-needs.ts';
 import {
   checkFile,
   type TranscriptionOperations,
@@ -16,7 +18,7 @@ import type { Exchange } from './exchange.ts';
 import { type Form, readForm } from './multipart.ts';
 import { replayHeaders } from './replay.ts';
 import { sendEvents } from './sse.ts';
-import { readTranscriptFormat, renderTranscript } from './transcript-formats.ts';
+import { readTranscriptFormat, renderTranscript, type TranscriptFormat } from './transcript-formats.ts';
 
 /** Clients send lists in forms under a name with brackets; some leave them out. */
 const granularityFields = ['timestamp_granularities[]', 'timestamp_granularities'];
@@ -30,16 +32,24 @@ export function transcriptionHandler(transcription: TranscriptionOperations) {
     const format = readTranscriptFormat(lastValue(form, 'response_format'));
     call.answerForm = format;
     if (isStreamed(form)) return streamTranscript(exchange, call, transcription, request);
-    const { transcript } = await transcription.createTranscription(request, call);
-    if (transcript === undefined) throw new ParleyError('internal_error');
     const wanted = request.timestampGranularities;
+    const needs = needsOf(format, wanted);
+    const { transcript } = await transcription.createTranscription(request, call, needs);
+    if (transcript === undefined) throw new ParleyError('internal_error');
     const withSegments = wanted.length === 0 || wanted.includes('segment');
     const { contentType, text } = renderTranscript(transcript, format, withSegments);
     exchange.sendText(200, contentType, text, replayHeaders(call));
   };
 }
 
-/** Tells each segment as it is recognised, as the API's clients read it, and the whole text at the end. */
+/** Of the formats, subtitles cannot do without times, and only `verbose_json` shows those of words. */
+function needsOf(format: TranscriptFormat, granularities: readonly string[]): TranscriptNeeds {
+  return {
+    segments: format === 'srt' || format === 'vtt',
+    words: format === 'verbose_json' && granularities.includes('word'),
+  };
+}
+
 async function streamTranscript(
   exchange: Exchange,
   call: Call,
@@ -49,15 +59,32 @@ async function streamTranscript(
   const parts = transcription.streamTranscription(
     create(StreamTranscriptionRequestSchema, { transcription: request }),
     call,
+    { segments: false, words: false },
   );
-  await sendEvents(exchange, parts, ({ event }) => {
-    if (event.case === 'segment') {
-      const { id, text } = event.value;
-      return { type: 'transcript.text.delta', delta: id === 0 ? text : ` ${text}` };
-    }
-    return event.case === 'transcript' ? { type: 'transcript.text.done', text: event.value.text } : undefined;
-  });
+  await sendEvents(exchange, toTextEvents(parts), (event) => event);
   exchange.end();
+}
+
+type TextEvent =
+  | { readonly type: 'transcript.text.delta'; readonly delta: string }
+  | { readonly type: 'transcript.text.done'; readonly text: string };
+
+/** Tells each segment as it is recognised, as the API's clients read it, and the whole text at the end. */
+async function* toTextEvents(parts: AsyncIterable<StreamTranscriptionResponse>): AsyncGenerator<TextEvent> {
+  let hasText = false;
+  for await (const { event } of parts) {
+    if (event.case === 'segment') {
+      const { text } = event.value;
+      yield { type: 'transcript.text.delta', delta: hasText ? ` ${text}` : text };
+      hasText = true;
+    }
+    if (event.case === 'transcript') {
+      const { text } = event.value;
+      // A model that tells no segments has told nothing so far to those who put the deltas together.
+      if (!hasText && text !== '') yield { type: 'transcript.text.delta', delta: text };
+      yield { type: 'transcript.text.done', text };
+    }
+  }
 }
 
 function isStreamed(form: Form): boolean {

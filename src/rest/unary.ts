@@ -8,6 +8,8 @@ import {
   type MessageShape,
   ScalarType,
 } from '@bufbuild/protobuf';
+import { answerEncoder } from '../core/encode-once.ts';
+import type { Operation } from '../core/ports/store.ts';
 import { jsonCodec } from '../json/codec.ts';
 import { type HttpRule, httpRule } from '../json/http-rule.ts';
 import { responseBodyCodec } from '../json/response-body.ts';
@@ -30,14 +32,16 @@ export type UnaryHandler<Context> = (
 export function unaryHandler<I extends DescMessage, O extends DescMessage, Context>(
   method: DescMethodUnary<I, O>,
   run: (request: MessageShape<I>, context: Context) => Promise<MessageShape<O>>,
+  operation?: Operation,
 ): UnaryHandler<Context> {
   const rule = httpRule(method);
   const codec = jsonCodec(method.input);
   const { encode } = responseBodyCodec(method);
+  const textOf = answerEncoder(operation, (response: MessageShape<O>) => JSON.stringify(encode(response)));
   return async (exchange, parameters, context) => {
     const members = await readMembers(exchange, parameters, rule, method.input);
     const request = accept(codec.decode(members), () => 'invalid_parameter');
-    exchange.sendJson(200, encode(await run(request, context)));
+    exchange.sendText(200, 'application/json', textOf(await run(request, context)));
   };
 }
 

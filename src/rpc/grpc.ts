@@ -13,8 +13,10 @@ import {
   ServerCredentials,
   type ServiceError,
   type StatusObject,
+  type sendUnaryData,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
+import { answerEncoder } from '../core/encode-once.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
 import type { RequestId } from '../core/ids.ts';
 import {
@@ -76,17 +78,24 @@ function streamHandlerOf(server: Server): GrpcHandler {
   throw new Error('This version of @grpc/grpc-js serves its streams elsewhere. Install the pinned one.');
 }
 
-function definitionOf({ method }: AnyRpc) {
+function definitionOf(rpc: AnyRpc) {
+  const { method } = rpc;
   const { input, output, methodKind } = method;
+  const operation = 'operation' in rpc ? rpc.operation : undefined;
   return {
     path: `/${method.parent.typeName}/${method.name}`,
     requestStream: methodKind === 'client_streaming' || methodKind === 'bidi_streaming',
     responseStream: methodKind === 'server_streaming' || methodKind === 'bidi_streaming',
-    requestSerialize: (message: Message) => Buffer.from(toBinary(input, message)),
+    requestSerialize: (message: Message) => bytesOf(toBinary(input, message)),
     requestDeserialize: (bytes: Buffer): Message => fromBinary(input, bytes),
-    responseSerialize: (message: Message) => Buffer.from(toBinary(output, message)),
+    responseSerialize: answerEncoder(operation, (message: Message) => bytesOf(toBinary(output, message))),
     responseDeserialize: (bytes: Buffer): Message => fromBinary(output, bytes),
   };
+}
+
+/** The same bytes as the Buffer that grpc-js wants, not a copy of them. */
+function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 function handlerOf(rpc: AnyRpc, deps: RpcDeps): UntypedHandleCall {
@@ -103,44 +112,24 @@ function handlerOf(rpc: AnyRpc, deps: RpcDeps): UntypedHandleCall {
 }
 
 function unaryHandler(rpc: AnyRpc, deps: RpcDeps): handleUnaryCall<Message, Message> {
-  return (call, respond) => {
-    const { incoming, stop } = receive(call, deps);
-    serveUnary(rpc, call.request, incoming, deps)
-      .finally(() => begin(call, incoming))
-      .then(
-        (response) => respond(null, response),
-        (error: unknown) => respond(serviceError(error, incoming.id, deps)),
-      )
-      .finally(stop);
-  };
+  return (call, respond) =>
+    void answerOnce(call, respond, deps, (incoming) => serveUnary(rpc, call.request, incoming, deps));
 }
 
 function clientStreamHandler(rpc: AnyRpc, deps: RpcDeps): handleClientStreamingCall<Message, Message> {
-  return (call, respond) => {
-    const { incoming, stop } = receive(call, deps);
-    serveClientStream(rpc, requestsOf(call), incoming, deps)
-      .finally(() => begin(call, incoming))
-      .then(
-        (response) => respond(null, response),
-        (error: unknown) => respond(serviceError(error, incoming.id, deps)),
-      )
-      .finally(stop);
-  };
+  return (call, respond) =>
+    void answerOnce(call, respond, deps, (incoming) =>
+      serveClientStream(rpc, requestsOf(call), incoming, deps),
+    );
 }
 
 function serverStreamHandler(rpc: AnyRpc, deps: RpcDeps): handleServerStreamingCall<Message, Message> {
-  return (call) => {
-    const { incoming, stop } = receive(call, deps);
-    const parts = serveServerStream(rpc, call.request, incoming, deps);
-    answerWith(call, parts, incoming, deps).finally(stop);
-  };
+  return (call) =>
+    void answerInParts(call, deps, (incoming) => serveServerStream(rpc, call.request, incoming, deps));
 }
 
 function bidiHandler(rpc: AnyRpc, deps: RpcDeps): handleBidiStreamingCall<Message, Message> {
-  return (call) => {
-    const { incoming, stop } = receive(call, deps);
-    answerWith(call, serveBidi(rpc, requestsOf(call), incoming), incoming, deps).finally(stop);
-  };
+  return (call) => void answerInParts(call, deps, (incoming) => serveBidi(rpc, requestsOf(call), incoming));
 }
 
 /** Leaving the loop over them must not destroy the call: its answer has to go out on it. */
@@ -148,22 +137,41 @@ function requestsOf(call: Readable): AsyncIterable<Message> {
   return { [Symbol.asyncIterator]: () => call.iterator({ destroyOnReturn: false }) };
 }
 
-function answerWith(
-  call: WritableCall,
-  parts: AsyncIterable<Message>,
-  incoming: IncomingCall,
+async function answerOnce(
+  call: AnyCall,
+  respond: sendUnaryData<Message>,
   deps: RpcDeps,
+  run: (incoming: IncomingCall) => Promise<Message>,
 ): Promise<void> {
-  return writeAll(call, parts, incoming)
-    .finally(() => begin(call, incoming))
-    .then(
-      () => {
-        call.end();
-      },
-      (error: unknown) => {
-        call.emit('error', serviceError(error, incoming.id, deps));
-      },
-    );
+  const served = new ServedCall(call, deps);
+  try {
+    const response = await run(served.incoming);
+    served.begin();
+    respond(null, response);
+  } catch (error) {
+    served.begin();
+    respond(serviceError(error, served.incoming.id, deps));
+  } finally {
+    served.stop();
+  }
+}
+
+async function answerInParts(
+  call: WritableCall,
+  deps: RpcDeps,
+  run: (incoming: IncomingCall) => AsyncIterable<Message>,
+): Promise<void> {
+  const served = new ServedCall(call, deps);
+  try {
+    await writeAll(call, run(served.incoming), served);
+    served.begin();
+    call.end();
+  } catch (error) {
+    served.begin();
+    call.emit('error', serviceError(error, served.incoming.id, deps));
+  } finally {
+    served.stop();
+  }
 }
 
 /** What the calls that answer with a stream have in common. */
@@ -179,11 +187,11 @@ interface WritableCall extends AnyCall {
 async function writeAll(
   call: WritableCall,
   parts: AsyncIterable<Message>,
-  incoming: IncomingCall,
+  served: ServedCall,
 ): Promise<void> {
   for await (const part of parts) {
-    begin(call, incoming);
-    if (!call.write(part)) await drained(call, incoming.signal);
+    served.begin();
+    if (!call.write(part)) await drained(call, served.incoming.signal);
   }
 }
 
@@ -202,29 +210,42 @@ function drained(call: WritableCall, signal: AbortSignal): Promise<void> {
   });
 }
 
-function receive(call: AnyCall, deps: RpcDeps): { incoming: IncomingCall; stop: () => void } {
-  const clock = new CallClock(deps.requestMsMax);
-  const id = nextRequestId(deps);
-  // Also when its deadline has passed.
-  call.on('cancelled', () => clock.cancel());
-  if (call.cancelled) clock.cancel();
-  const incoming: IncomingCall = {
-    id,
-    wire: 'grpc',
-    authorization: textOf(call.metadata, 'authorization'),
-    idempotencyKey: textOf(call.metadata, 'idempotency-key'),
-    signal: clock.signal,
-    isReplay: false,
-  };
-  return { incoming, stop: () => clock.stop() };
-}
+/** A call while it is served: what came in with it, and the head of its answer. */
+class ServedCall {
+  readonly incoming: IncomingCall;
+  readonly #call: AnyCall;
+  readonly #clock: CallClock;
+  #hasBegun = false;
 
-/** Sends the head of the answer, unless it has gone out already. */
-function begin(call: AnyCall, { id, isReplay }: IncomingCall): void {
-  const head = new Metadata();
-  head.set('x-request-id', id);
-  if (isReplay) head.set('idempotent-replayed', 'true');
-  call.sendMetadata(head);
+  constructor(call: AnyCall, deps: RpcDeps) {
+    this.#call = call;
+    this.#clock = new CallClock(deps.requestMsMax);
+    // Also when its deadline has passed.
+    call.on('cancelled', () => this.#clock.cancel());
+    if (call.cancelled) this.#clock.cancel();
+    this.incoming = {
+      id: nextRequestId(deps),
+      wire: 'grpc',
+      authorization: textOf(call.metadata, 'authorization'),
+      idempotencyKey: textOf(call.metadata, 'idempotency-key'),
+      signal: this.#clock.signal,
+      isReplay: false,
+    };
+  }
+
+  /** Sends the head of the answer, unless it has gone out already. */
+  begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const head = new Metadata();
+    head.set('x-request-id', this.incoming.id);
+    if (this.incoming.isReplay) head.set('idempotent-replayed', 'true');
+    this.#call.sendMetadata(head);
+  }
+
+  stop(): void {
+    this.#clock.stop();
+  }
 }
 
 function textOf(metadata: Metadata, name: string): string | undefined {

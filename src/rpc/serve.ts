@@ -36,6 +36,7 @@ type Of<Kind extends Rpc['kind']> = Extract<Rpc, { readonly kind: Kind }>;
 export class CallClock {
   readonly #abort = new AbortController();
   readonly #timer: NodeJS.Timeout;
+  #isOver = false;
 
   constructor(requestMsMax: number) {
     this.#timer = setTimeout(() => this.#abort.abort(timeUp(requestMsMax)), requestMsMax);
@@ -45,12 +46,13 @@ export class CallClock {
     return this.#abort.signal;
   }
 
-  /** The client has left, or its own deadline has passed. */
+  /** The client has left, or its own deadline has passed. Of a call that is over the protocols say the same. */
   cancel(): void {
-    this.#abort.abort(new ParleyError('request_cancelled'));
+    if (!this.#isOver) this.#abort.abort(new ParleyError('request_cancelled'));
   }
 
   stop(): void {
+    this.#isOver = true;
     clearTimeout(this.#timer);
   }
 }

@@ -1,7 +1,8 @@
+import { sql } from 'kysely';
 import type { Period } from '../core/entitlement.ts';
 import type { AccountId } from '../core/ids.ts';
-import { nanoCredits } from '../core/money.ts';
-import type { Account, PageRequest } from '../core/ports/store.ts';
+import { type NanoCredits, nanoCredits } from '../core/money.ts';
+import type { Account, AccountFacts, PageRequest } from '../core/ports/store.ts';
 import { type Connection, prepare, query } from './database.ts';
 import type { AccountRow, SubscriptionKind } from './schema.ts';
 
@@ -17,6 +18,7 @@ export class Accounts {
   readonly #byId;
   readonly #byName;
   readonly #after;
+  readonly #available;
   readonly #insert;
   readonly #insertSubscription;
   readonly #setPlan;
@@ -28,6 +30,12 @@ export class Accounts {
     this.#byName = prepare(connection, (p: { name: string }) => withPeriods().where('name', '=', p.name));
     this.#after = prepare(connection, (p: { after: string; size: number }) =>
       withPeriods().where('accounts.id', '>', p.after).orderBy('accounts.id').limit(p.size),
+    );
+    this.#available = prepare(connection, (p: { id: string }) =>
+      query
+        .selectFrom('accounts')
+        .select(sql<bigint>`balance_nano_credits - held_nano_credits`.as('amount'))
+        .where('id', '=', p.id),
     );
     this.#insert = prepare(connection, (p: Pick<Account, 'id' | 'name' | 'createdAtMs'>) =>
       query
@@ -76,6 +84,17 @@ export class Accounts {
 
   byId(id: string): Account | undefined {
     return toAccount(this.#byId.get({ id }));
+  }
+
+  /** All but its money. */
+  factsById(id: string): AccountFacts | undefined {
+    const row = this.#byId.get({ id });
+    return row && toFacts(row);
+  }
+
+  /** Its balance less what is held; 0 where there is no such account. */
+  available(id: string): NanoCredits {
+    return nanoCredits(this.#available.get({ id })?.amount ?? 0n);
   }
 
   byName(name: string): Account | undefined {
@@ -131,17 +150,23 @@ function withPeriods() {
 function toAccount(row: AccountWithPeriods | undefined): Account | undefined {
   return (
     row && {
-      id: row.id as AccountId,
-      name: row.name,
-      createdAtMs: Number(row.created_at_ms),
+      ...toFacts(row),
       balance: nanoCredits(row.balance_nano_credits),
       held: nanoCredits(row.held_nano_credits),
-      subscription: {
-        trial: toPeriod(row.trial_starts, row.trial_ends),
-        plan: toPeriod(row.plan_starts, row.plan_ends),
-      },
     }
   );
+}
+
+function toFacts(row: AccountWithPeriods): AccountFacts {
+  return {
+    id: row.id as AccountId,
+    name: row.name,
+    createdAtMs: Number(row.created_at_ms),
+    subscription: {
+      trial: toPeriod(row.trial_starts, row.trial_ends),
+      plan: toPeriod(row.plan_starts, row.plan_ends),
+    },
+  };
 }
 
 function toPeriod(startsAtMs: bigint | null, endsAtMs: bigint | null): Period | undefined {

@@ -9,6 +9,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { Migrator } from 'kysely/migration';
+import { checkKnown } from './applied-migrations.ts';
 import { privateFile } from './data-dir.ts';
 import { migrations } from './migrations/index.ts';
 import type { Database } from './schema.ts';
@@ -19,7 +20,8 @@ const openingBusyMs = 5_000;
 const logPagesMax = 4_000;
 /** Memory for pages of the database in KB, taken as they are read: 10,000 busy accounts touch some 30 MB. */
 const cacheKbMax = 32_768;
-const fileName = 'parley.db';
+/** The database in a data folder. */
+export const databaseName = 'parley.db';
 
 export type Connection = Sqlite.Database;
 
@@ -33,26 +35,39 @@ export const query = new Kysely<Database>({
   },
 });
 
-/** Opens the database in a data folder, made where it is missing, and brings it to the newest schema. */
+/**
+ * Opens the database in a data folder, made where it is missing, and brings it to the newest schema.
+ * @throws NewerSchemaError where that is newer than this program; nothing of it is changed
+ */
 export async function openDatabase(dataDir: string): Promise<Connection> {
-  const path = privateFile(dataDir, fileName);
+  const path = privateFile(dataDir, databaseName);
   const connection = new Sqlite(path);
-  connection.pragma(`busy_timeout = ${openingBusyMs}`);
-  connection.pragma('journal_mode = WAL');
-  connection.pragma('synchronous = FULL');
-  connection.pragma(`wal_autocheckpoint = ${logPagesMax}`);
-  connection.pragma(`cache_size = -${cacheKbMax}`);
-  connection.pragma('foreign_keys = ON');
-  await migrate(connection);
-  connection.pragma('busy_timeout = 0');
-  connection.defaultSafeIntegers(true);
-  return connection;
+  try {
+    connection.pragma(`busy_timeout = ${openingBusyMs}`);
+    checkKnown(connection);
+    connection.pragma('journal_mode = WAL');
+    connection.pragma('synchronous = FULL');
+    connection.pragma(`wal_autocheckpoint = ${logPagesMax}`);
+    connection.pragma(`cache_size = -${cacheKbMax}`);
+    connection.pragma('foreign_keys = ON');
+    await migrate(connection);
+    connection.pragma('busy_timeout = 0');
+    connection.defaultSafeIntegers(true);
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
 }
 
+/** All of it or nothing: a process that is killed on the way leaves the schema that it found. */
 async function migrate(connection: Connection): Promise<void> {
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) });
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  // Kysely takes SQLite for a database whose schema cannot be changed within a transaction; it can.
+  connection.exec('begin immediate');
   const { error } = await migrator.migrateToLatest();
+  connection.exec(error === undefined ? 'commit' : 'rollback');
   if (error) throw error;
 }
 

@@ -11,6 +11,7 @@ export interface Database {
   ledger_entries: LedgerEntriesTable;
   fair_use: FairUseTable;
   usage_records: UsageRecordsTable;
+  usage_rollups: UsageRollupsTable;
   kept_answers: KeptAnswersTable;
   audit_entries: AuditEntriesTable;
 }
@@ -98,6 +99,24 @@ interface UsageRecordsTable {
   fair_use_units: OptionalInteger;
   cost_nano_credits: OptionalInteger;
   overrun_nano_credits: OptionalInteger;
+}
+
+/** What usage records that were pruned came to. */
+interface UsageRollupsTable {
+  /** Of UTC, such as `2026-11-21`: the day on which the requests started. */
+  day: string;
+  account_id: string;
+  operation: string;
+  model: string;
+  state: string;
+  requests: Integer;
+  characters: Integer;
+  audio_ms_in: Integer;
+  audio_ms_out: Integer;
+  prompt_tokens: Integer;
+  completion_tokens: Integer;
+  fair_use_units: Integer;
+  cost_nano_credits: Integer;
 }
 
 /** Answers to requests with an Idempotency-Key. */

@@ -24,6 +24,7 @@ import type {
   Store,
   UsageRecord,
 } from '../core/ports/store.ts';
+import type { Prunable, PruneCut, Pruned, TotalsQuery, UsageTotal } from '../core/ports/usage-archive.ts';
 import { Accounts } from './accounts.ts';
 import { AuditTrail } from './audit.ts';
 import { type Connection, openDatabase } from './database.ts';
@@ -33,8 +34,10 @@ import { KeptAnswers } from './kept-answers.ts';
 import { KeyHolders } from './key-holders.ts';
 import { Keys } from './keys.ts';
 import { Ledger } from './ledger.ts';
+import { Pruning } from './prune.ts';
 import { UsageRecords } from './usage.ts';
 import { nothing, type SetAside } from './usage-columns.ts';
+import { readPrunable, readTotals } from './usage-totals.ts';
 
 /** Opens the store of a data folder, which is made where it is missing. */
 export async function openStore(dataDir: string, onSyncFailed = endProcess): Promise<Store> {
@@ -64,6 +67,7 @@ class SqliteStore implements Store {
   readonly #ledger: Ledger;
   readonly #answers: KeptAnswers;
   readonly #audit: AuditTrail;
+  readonly #pruning: Pruning;
 
   constructor(connection: Connection, onSyncFailed: (error: unknown) => void) {
     this.#connection = connection;
@@ -76,6 +80,7 @@ class SqliteStore implements Store {
     this.#ledger = new Ledger(connection);
     this.#answers = new KeptAnswers(connection);
     this.#audit = new AuditTrail(connection);
+    this.#pruning = new Pruning(connection, this.#writes, this.#audit);
   }
 
   async findKey(hash: string): Promise<KeyHolder | undefined> {
@@ -134,6 +139,18 @@ class SqliteStore implements Store {
 
   async listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>> {
     return pageOf(page, (request) => this.#usage.list(filter, request));
+  }
+
+  usageTotals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'> {
+    return readTotals(this.#connection.name, query);
+  }
+
+  countPrunable(cut: PruneCut): Promise<Prunable> {
+    return readPrunable(this.#connection.name, cut);
+  }
+
+  prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {
+    return this.#pruning.prune(cut, recordsMax, audit);
   }
 
   claimAnswer(claim: AnswerClaim): Promise<ClaimOutcome> {

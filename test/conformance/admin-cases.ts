@@ -1,7 +1,8 @@
 /** What administrators do. An admin call leaves no usage record. */
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
+import { totalDimensions } from '../../src/core/ports/usage-archive.ts';
 import { type Case, type CaseRequest, calling, type Subject } from './case.ts';
 
 const admin = AdminService.method;
@@ -164,4 +165,38 @@ const keysByAdmin: Case[] = [
   }),
 ];
 
-export const adminCases: readonly Case[] = [...accountsByAdmin, ...moneyByAdmin, ...keysByAdmin];
+const usageByAdmin: Case[] = [
+  byAdmin('admin: the usage of an account that has none', calling(admin.getUsageTotals, ofAccount)),
+  byAdmin(
+    'admin: all usage of long ago, by everything',
+    calling(admin.getUsageTotals, { endTime: monthsAgo, groupBy: [...totalDimensions] }),
+  ),
+  adminRefused(
+    'totals by what there is not',
+    calling(admin.getUsageTotals, { groupBy: ['month', 'weather'] }),
+    'invalid_parameter',
+    'group_by',
+  ),
+  adminRefused(
+    'totals of a part of a day',
+    calling(admin.getUsageTotals, { startTime: timestampFromMs(1) }),
+    'invalid_parameter',
+    'start_time',
+  ),
+  byAdmin('admin: nothing is old enough', calling(admin.pruneUsageRecords, { before: monthsAgo }), {
+    answer: [{ complete: true }],
+  }),
+  adminRefused(
+    'what is to come cannot be removed',
+    calling(admin.pruneUsageRecords, { before: inTheFuture, dryRun: true }),
+    'invalid_parameter',
+    'before',
+  ),
+];
+
+export const adminCases: readonly Case[] = [
+  ...accountsByAdmin,
+  ...moneyByAdmin,
+  ...keysByAdmin,
+  ...usageByAdmin,
+];

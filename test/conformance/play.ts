@@ -14,11 +14,12 @@ import {
 import { type ErrorCode, errorTable, ParleyError } from '../../src/core/errors.ts';
 import type { TranscriptionEvent } from '../../src/core/ports/engines.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
+import { wavHeader } from '../support/audio-files.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../support/fake-engines.ts';
 
 /**
  * - `say <words>`: a piece of output
- * - `hear <ms>`: of transcription, that there is so much audio
+ * - `hear <ms>`: of a recording, that it is at least so long
  * - `fail <code> [<upstream status> [<seconds to wait>]]`, `crash`: an error of the table, an unforeseen one
  * - `wait`: works on until it is stopped; `break off`: ends as if cut
  */
@@ -28,20 +29,38 @@ export function play(...steps: readonly Step[]): string {
   return `play: ${steps.join('; ')}`;
 }
 
+/** Bytes a second of a recording: so few that an hour is an upload. */
+const recordingRate = 500;
+/** Of each piece that is said in one. */
+const pieceMs = 250;
+
+/** A recording, as any program takes it for one, whose samples are the script. */
+export function recording(...steps: readonly Step[]): Buffer {
+  const script = play(...steps);
+  const dataBytes = (lengthMs(script) * recordingRate) / 1000;
+  const header = wavHeader({ channels: 1, sampleRate: recordingRate, bitsPerSample: 8, dataBytes });
+  return Buffer.concat([header, Buffer.from(script)], header.length + dataBytes);
+}
+
+/** How long it is: as its script says, but long enough to hold it, and all that is said. */
+function lengthMs(script: string): number {
+  const heard = [...script.matchAll(/\bhear (\d+)/g)].map(([, ms]) => Number(ms));
+  const said = [...script.matchAll(/\bsay /g)].length * pieceMs;
+  return Math.max((Buffer.byteLength(script) * 1000) / recordingRate, said, ...heard);
+}
+
 /** A secret that must not reach a client. */
 export const secret = 'a secret of the engine';
 
 const usage = { promptTokens: 7, completionTokens: 3, totalTokens: 10 };
-const pieceMs = 250;
 
-type Output = { readonly said: string } | { readonly heardMs: number } | 'broken off';
+type Output = { readonly said: string } | 'broken off';
 
 async function* run(script: string, signal: AbortSignal): AsyncGenerator<Output> {
   const steps = script.replace(/^play: /, '').split('; ');
   for (const step of steps) {
     const [verb = '', ...words] = step.split(' ');
     if (verb === 'say') yield { said: words.join(' ') };
-    if (verb === 'hear') yield { heardMs: Number(words[0]) };
     if (verb === 'fail') throw failure(words);
     if (verb === 'crash') throw new Error(secret);
     if (verb === 'wait') await untilStopped(signal);
@@ -69,22 +88,22 @@ function untilStopped(signal: AbortSignal): Promise<never> {
 /** Audio whose bytes are the words. */
 async function* speak(script: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   for await (const output of run(script, signal)) {
-    if (typeof output === 'object' && 'said' in output) yield Buffer.from(output.said);
+    if (output !== 'broken off') yield Buffer.from(output.said);
   }
 }
 
-/** A recording whose bytes are the script; each piece that is said takes a quarter of a second. */
-async function* transcribe(script: string, signal: AbortSignal): AsyncGenerator<TranscriptionEvent> {
+/** @param file a recording, or its script as it is */
+async function* transcribe(file: Uint8Array, signal: AbortSignal): AsyncGenerator<TranscriptionEvent> {
+  const content = Buffer.from(file).toString();
+  const script = content.slice(Math.max(content.indexOf('play: '), 0)).replace(/\0+$/, '');
+  yield { kind: 'audio', durationMs: lengthMs(script) };
   let endMs = 0;
   for await (const output of run(script, signal)) {
     if (output === 'broken off') return;
-    if ('heardMs' in output) yield { kind: 'audio', durationMs: output.heardMs };
-    else {
-      const startMs = endMs;
-      endMs += pieceMs;
-      const words = [{ word: output.said, startMs, endMs }];
-      yield { kind: 'segment', segment: { startMs, endMs, text: output.said, words, avgLogprob: -0.5 } };
-    }
+    const startMs = endMs;
+    endMs += pieceMs;
+    const words = [{ word: output.said, startMs, endMs }];
+    yield { kind: 'segment', segment: { startMs, endMs, text: output.said, words, avgLogprob: -0.5 } };
   }
   yield { kind: 'done', durationMs: endMs, language: 'english' };
 }
@@ -93,7 +112,7 @@ async function* chat(params: ChatCompletionParams, signal: AbortSignal): AsyncGe
   yield chunk({ delta: { role: 'assistant' } });
   for await (const output of run(textOf(params.messages.at(-1)), signal)) {
     if (output === 'broken off') return;
-    if ('said' in output) yield chunk({ delta: { content: output.said } });
+    yield chunk({ delta: { content: output.said } });
   }
   yield {
     ...chunk({ delta: {}, finishReason: 'stop' }),
@@ -134,7 +153,7 @@ export function playingEngines(): Record<string, EngineSet> {
       synthesize: ({ input }, signal) => ({ audio: speak(input, signal), durationMs: () => 1500 }),
     }),
     transcription: fakeTranscription({
-      transcribe: ({ audio, signal }) => transcribe(Buffer.from(audio).toString(), signal),
+      transcribe: ({ audio, signal }) => transcribe(audio, signal),
     }),
     chat: fakeChat({ stream: chat, complete }),
   });

@@ -113,7 +113,9 @@ function unaryTranscoding(method: DescMethodUnary<DescMessage, DescMessage>): Tr
         return { method: verb, path: filled, body: json, contentType: 'application/json' };
       }
       const query = new URLSearchParams(
-        [...members].map(([name, value]): [string, string] => [name, String(value)]),
+        [...members].flatMap(([name, value]) =>
+          [value].flat().map((item): [string, string] => [name, String(item)]),
+        ),
       );
       return { method: verb, path: query.size === 0 ? filled : `${filled}?${query}` };
     },

@@ -12,7 +12,8 @@ import type { Target } from './wire.ts';
 export const trialUnits = 1000;
 const strictFile = new URL('strict.yaml', import.meta.url).pathname;
 
-const options: Readonly<Record<ServerName, () => ParleyOptions>> = {
+/** How each is started where nothing is behind it. */
+export const serverOptions: Readonly<Record<ServerName, () => ParleyOptions>> = {
   /** As it comes. */
   builtin: () => ({}),
   /** With engines that do what the request says. */
@@ -26,7 +27,7 @@ export interface RunningTarget extends Target {
 }
 
 export async function startTarget(name: ServerName): Promise<RunningTarget> {
-  return targetOf(await startParley(options[name]()));
+  return targetOf(await startParley(serverOptions[name]()));
 }
 
 /** The same behind a certificate of its own. */
@@ -36,12 +37,12 @@ export async function startTlsTarget(name: ServerName): Promise<RunningTarget> {
   const tls = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
   writeFileSync(tls.cert, ca);
   writeFileSync(tls.key, key);
-  const plain = options[name]();
+  const plain = serverOptions[name]();
   const parley = await startParley({ ...plain, settings: { ...plain.settings, tls } });
   rmSync(folder, { recursive: true });
   return { ...targetOf(parley), ca };
 }
 
-function targetOf(parley: Parley): RunningTarget {
+export function targetOf(parley: Parley): RunningTarget {
   return { origin: new URL(parley.baseUrl).origin, adminKey: parley.adminKey, close: () => parley.close() };
 }

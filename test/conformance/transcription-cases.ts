@@ -15,7 +15,7 @@ import {
   noRest,
   ok,
 } from './case.ts';
-import { play, type Step } from './play.ts';
+import { recording, type Step } from './play.ts';
 
 type Recording = MessageInitShape<typeof CreateTranscriptionRequestSchema>;
 
@@ -45,7 +45,7 @@ const ways: readonly { readonly name: string; readonly of: (recording: Recording
 
 const oneForm = noRest('an upload over REST is one form, which the case of plain transcription sends');
 const playing = (...steps: readonly Step[]): Recording => ({
-  file: Buffer.from(play(...steps)),
+  file: recording(...steps),
   fileName: 'a.wav',
 });
 

@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-const program = new URL('../../src/main.ts', import.meta.url).pathname;
+/** How the program is started: from its sources, or as the executable that PARLEY_TEST_PROGRAM names (test/slow/binary.test.ts). */
+const [program, ...programArgs] = commandOf(process.env['PARLEY_TEST_PROGRAM']);
+
+function commandOf(executable: string | undefined): readonly [string, ...string[]] {
+  if (executable !== undefined) return [executable];
+  return [process.execPath, new URL('../../src/main.ts', import.meta.url).pathname];
+}
 
 export interface RunOptions {
   readonly cwd?: string;
@@ -31,7 +37,7 @@ function environment(env: RunOptions['env'] = {}): Record<string, string> {
 
 /** Starts the program; standard input stays open. */
 export function startParley(args: readonly string[], { cwd, env }: RunOptions = {}): ChildProcess {
-  return spawn(process.execPath, [program, ...args], { cwd, env: environment(env) });
+  return spawn(program, [...programArgs, ...args], { cwd, env: environment(env) });
 }
 
 /** The end of a child that runs. */
@@ -152,7 +158,7 @@ export interface AtTerminal {
 
 /** Runs the program at a terminal, which `script` lends. */
 export function parleyAtTerminal(args: readonly string[], { cwd, env }: RunOptions = {}): AtTerminal {
-  const command = [process.execPath, program, ...args].map((word) => `'${word}'`).join(' ');
+  const command = [program, ...programArgs, ...args].map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
     cwd,
     env: environment({ SHELL: '/bin/sh', TERM: 'xterm', ...env }),

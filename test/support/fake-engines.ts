@@ -2,7 +2,7 @@
 import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../../src/core/ports/engines.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 
-const idle = { availability: () => ({ available: true }) as const, close: async () => undefined };
+const idle = { availability: () => ({ available: true }) as const };
 
 export function fakeSpeech(parts: Partial<SpeechEngine> = {}): SpeechEngine {
   return {
@@ -38,14 +38,24 @@ export function fakeChat(parts: Partial<ChatEngine> = {}): ChatEngine {
 }
 
 /** In the place of the engine that the default configuration names. */
-export function withFakes(fakes: Partial<EngineSet>): Record<string, EngineSet> {
+export function withFakes({
+  speech = fakeSpeech(),
+  transcription = fakeTranscription(),
+  chat = fakeChat(),
+}: FakeEngines): Record<string, EngineSet> {
   return {
     builtin: {
-      speech: fakeSpeech(),
-      transcription: fakeTranscription(),
-      chat: fakeChat(),
+      speech: () => speech,
+      transcription: () => transcription,
+      chat: () => chat,
+      reading: () => ({ isUp: true, waiting: 0 }),
       close: async () => undefined,
-      ...fakes,
     },
   };
+}
+
+interface FakeEngines {
+  readonly speech?: SpeechEngine;
+  readonly transcription?: TranscriptionEngine;
+  readonly chat?: ChatEngine;
 }

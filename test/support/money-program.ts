@@ -12,6 +12,7 @@ import { toParleyError } from '../../src/core/errors.ts';
 import { Gate } from '../../src/core/gate.ts';
 import { newRequestId } from '../../src/core/ids.ts';
 import { creditDecimals, formatCredits, nanoCredits } from '../../src/core/money.ts';
+import { noObserver } from '../../src/core/ports/observer.ts';
 import type { Scope } from '../../src/core/ports/store.ts';
 import { Unsettled } from '../../src/core/unsettled.ts';
 import { type Edge, MoneyRequest } from './money-request.ts';
@@ -192,7 +193,13 @@ async function begin({ clock, settings: file }: MoneyFolder, dataDir: string): P
   });
   const app = await createApp(config, { clock, log: silent, engines: script.engines });
   const { store, services } = app;
-  const gate = new Gate({ store, clock, log: silent, unsettled: new Unsettled(store, silent) });
+  const gate = new Gate({
+    store,
+    clock,
+    log: silent,
+    unsettled: new Unsettled(store, silent),
+    observer: noObserver,
+  });
   return { app, services, gate, script, dataDir };
 }
 

@@ -10,6 +10,7 @@ import { cliCall } from '../../src/core/call.ts';
 import type { AccountId } from '../../src/core/ids.ts';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import type { UsageRecord } from '../../src/core/ports/store.ts';
+import { administer, runsAsExecutable, startExecutable } from './parley-executable.ts';
 
 /** A clock that stands still until it is moved. */
 export class TestClock implements Clock {
@@ -55,41 +56,14 @@ interface NewKey {
 }
 
 export async function startParley(options: ParleyOptions = {}): Promise<Parley> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'parley-test-'));
-  const { settings, file, ...overrides } = options;
-  const config = loadConfig({
-    env: {},
-    file,
-    overrides: {
-      ...settings,
-      server: { port: 0, ...(settings?.['server'] as object | undefined) },
-      dataDir,
-      log: { level: 'silent' },
-    },
-  });
-  const app = await createApp(config, overrides);
-  const { admin } = app.services;
+  const started = runsAsExecutable(options) ? await startOutside(options) : await startInside(options);
+  const { app, dataDir, adminKey, makeKey } = started;
   let accounts = 0;
-
-  const newKey = async ({ trial, credits, scopes = [] }: NewKey = {}) => {
-    const name = `account-${++accounts}`;
-    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name }), cliCall);
-    if (trial) await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }), cliCall);
-    if (credits) {
-      const load = { accountId: name, amount: credits, reason: 'test', idempotencyKey: 'test' };
-      await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
-    }
-    const request = create(pb.CreateKeyRequestSchema, { accountId: name, name, scopes });
-    return (await admin.createKey(request, cliCall)).secret;
-  };
+  const newKey = (wanted: NewKey = {}) => makeKey(`account-${++accounts}`, wanted);
 
   const apiKey = await newKey({ trial: true, credits: '10' });
   const account = await app.store.findAccount('account-1');
   if (account === undefined) throw new Error('the account was not made');
-  const { secret: adminKey } = await admin.createAdminKey(
-    create(pb.CreateAdminKeyRequestSchema, { name: 'test' }),
-    cliCall,
-  );
 
   const call = (path: string, init: RequestInit = {}) =>
     fetch(app.baseUrl + path, { ...init, headers: { authorization: `Bearer ${apiKey}`, ...init.headers } });
@@ -107,9 +81,63 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
     recordOf: (response) => findRecord(app, response.headers.get('x-request-id')),
     close: async () => {
       await app.close();
-      rmSync(dataDir, { recursive: true });
+      rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+interface Started {
+  readonly app: App;
+  readonly dataDir: string;
+  readonly adminKey: string;
+  /** A key of a new account of that name. */
+  makeKey(name: string, options: NewKey): Promise<string>;
+}
+
+async function startInside({ settings, file, ...overrides }: ParleyOptions): Promise<Started> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'parley-test-'));
+  const config = loadConfig({
+    env: {},
+    file,
+    overrides: {
+      ...settings,
+      server: { port: 0, ...(settings?.['server'] as object | undefined) },
+      dataDir,
+      log: { level: 'silent' },
+    },
+  });
+  const app = await createApp(config, overrides);
+  const { admin } = app.services;
+  const { secret: adminKey } = await admin.createAdminKey(
+    create(pb.CreateAdminKeyRequestSchema, { name: 'test' }),
+    cliCall,
+  );
+  const makeKey = async (name: string, { trial, credits, scopes = [] }: NewKey) => {
+    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name }), cliCall);
+    if (trial) await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }), cliCall);
+    if (credits) {
+      const load = { accountId: name, amount: credits, reason: 'test', idempotencyKey: 'test' };
+      await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
+    }
+    const request = create(pb.CreateKeyRequestSchema, { accountId: name, name, scopes });
+    return (await admin.createKey(request, cliCall)).secret;
+  };
+  return { app, dataDir, adminKey, makeKey };
+}
+
+async function startOutside(options: ParleyOptions): Promise<Started> {
+  const executable = await startExecutable(options);
+  const makeKey = async (name: string, { trial, credits, scopes = [] }: NewKey) => {
+    await administer(executable, '/accounts', { name });
+    if (trial) await administer(executable, `/accounts/${name}/trial`, {});
+    if (credits) {
+      const load = { amount: credits, reason: 'test', idempotency_key: 'test' };
+      await administer(executable, `/accounts/${name}/credits`, load);
+    }
+    const { secret } = await administer(executable, `/accounts/${name}/keys`, { name, scopes });
+    return String(secret);
+  };
+  return { ...executable, makeKey };
 }
 
 /** Records are written before an answer ends, but a client that left is noticed a moment later. */

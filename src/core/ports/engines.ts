@@ -8,12 +8,15 @@ import type {
 /** Whether an engine can work on this machine now; where not, `reason` says what to install or mend. */
 export type Availability =
   | { readonly available: true }
-  | { readonly available: false; readonly reason: string };
+  | {
+      readonly available: false;
+      readonly reason: string;
+      /** Nothing is wrong so far: it is still finding out, and will be available or know why not. */
+      readonly isPending?: boolean;
+    };
 
 export interface Engine {
   availability(): Availability;
-  /** Ends workers and children. Called once, after the last request. */
-  close(): Promise<void>;
 }
 
 export const audioFormats = ['mp3', 'opus', 'flac', 'wav', 'pcm'] as const;
@@ -45,6 +48,7 @@ export interface SpeechOutput {
 }
 
 export interface SpeechEngine extends Engine {
+  /** Throws `engine_unavailable` where it knows none, for the reason that `availability` gives. */
   voices(): VoiceList;
   /** Throws `invalid_input` where nothing of the text can be said. Cheap: it runs before anything is reserved. */
   check(request: SpeechRequest): void;
@@ -59,6 +63,8 @@ export interface TranscriptionRequest {
   readonly fileName: string | undefined;
   /** A language hint as the client gave it. */
   readonly language: string | undefined;
+  /** Whether the client wants the times of words as well as of segments. Default: false. */
+  readonly words?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -81,10 +87,20 @@ export type TranscriptionEvent =
   /** How much audio there is, as far as is known: told before it is recognised, and again as more is decoded. */
   | { readonly kind: 'audio'; readonly durationMs: number }
   | { readonly kind: 'segment'; readonly segment: TranscriptSegment }
-  /** Last event. `durationMs` is that of the decoded audio, `language` an English name such as `english`. */
-  | { readonly kind: 'done'; readonly durationMs: number; readonly language: string };
+  /**
+   * Last event. `durationMs` is the length of the audio, as exactly as it is known by then; `language` an English name such
+   * as `english`, empty where nobody can tell; `text` all that was said, where that is not its segments joined by spaces.
+   */
+  | {
+      readonly kind: 'done';
+      readonly durationMs: number;
+      readonly language: string;
+      readonly text?: string;
+    };
 
 export interface TranscriptionEngine extends Engine {
+  /** Whether its transcripts carry times of segments and words. Where not, they are text alone. Default: true. */
+  readonly tellsTimes?: boolean;
   /** Rejects with `invalid_file`, `unsupported_file_format`, `overloaded` or `upstream_error`. */
   transcribe(request: TranscriptionRequest): AsyncIterable<TranscriptionEvent>;
 }

@@ -7,6 +7,7 @@ import type { Month } from '../fair-use.ts';
 import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../ids.ts';
 import type { KeyKind } from '../keys.ts';
 import type { NanoCredits, Price } from '../money.ts';
+import type { PruneCut, Pruned, UsageArchive } from './usage-archive.ts';
 
 export const scopes = ['speech', 'transcription', 'chat'] as const;
 export type Scope = (typeof scopes)[number];
@@ -25,11 +26,15 @@ export interface Key {
   readonly revokedAtMs: number | undefined;
 }
 
-export interface Account {
+/** What of an account nobody but an administrator changes. */
+export interface AccountFacts {
   readonly id: AccountId;
   readonly name: string;
   readonly createdAtMs: number;
   readonly subscription: Subscription;
+}
+
+export interface Account extends AccountFacts {
   /** The sum of the account's ledger entries. */
   readonly balance: NanoCredits;
   /** The sum of the holds of its running requests; never more than the balance. */
@@ -39,7 +44,7 @@ export interface Account {
 export interface KeyHolder {
   readonly key: Key;
   /** Undefined for an admin key. */
-  readonly account: Account | undefined;
+  readonly account: AccountFacts | undefined;
 }
 
 export type Wire = 'rest' | 'connect' | 'grpc' | 'grpc-web';
@@ -191,8 +196,11 @@ export interface PageRequest {
   readonly after: string | undefined;
 }
 
-export interface Store {
+export interface Store extends UsageArchive {
+  /** Revoked and expired keys too. It may be answered from memory, but never with what has changed since. */
   findKey(hash: string): Promise<KeyHolder | undefined>;
+  /** An account's balance less what is held, at this moment. */
+  availableCredits(accountId: AccountId): Promise<NanoCredits>;
 
   /**
    * Writes a request's record as `started` and sets aside its units and its hold: all or nothing. The guards are part of
@@ -215,6 +223,12 @@ export interface Store {
   fairUseUnits(accountId: AccountId, month: Month): Promise<number>;
   /** Newest first. */
   listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
+
+  /**
+   * Removes records that have ended and keeps what they came to, a few at a time between the writes of requests. It stops
+   * at `recordsMax`, rounded up to its next step; what it has done by then is done. Nothing removed leaves no audit entry.
+   */
+  prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned>;
 
   /** Takes an Idempotency-Key for a request, or tells what became of the first one under it. */
   claimAnswer(claim: AnswerClaim): Promise<ClaimOutcome>;

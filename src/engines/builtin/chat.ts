@@ -21,7 +21,7 @@ import { endAtLimit, endAtStop, type LimitedAnswer } from './eliza/limit.ts';
 import { responder } from './eliza/respond.ts';
 
 export interface BuiltinChatOptions {
-  /** Stays the caller's: closing the engine does not close it. */
+  /** Stays the caller's. */
   readonly tokens: TokenCounter;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
@@ -47,7 +47,6 @@ export function createBuiltinChat(options: BuiltinChatOptions): ChatEngine {
   const { tokens, clock, wordDelayMs = 15 } = options;
   return {
     availability: () => ({ available: true }),
-    close: () => Promise.resolve(),
     complete: (params, signal) => complete(params, signal, tokens, clock),
     stream: (params, signal) => stream(params, signal, tokens, clock, wordDelayMs),
   };

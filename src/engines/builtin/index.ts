@@ -37,11 +37,12 @@ export function createBuiltinEngine(settings: BuiltinSettings, deps: BuiltinDeps
   });
   const chat = createBuiltinChat({ tokens: deps.tokens, clock: () => deps.clock.now() });
   return {
-    speech,
-    transcription,
-    chat,
+    speech: () => speech,
+    transcription: () => transcription,
+    chat: () => chat,
+    reading: () => ({ isUp: true, waiting: speech.waiting() + transcription.waiting() }),
     close: async () => {
-      await Promise.all([speech.close(), transcription.close(), chat.close()]);
+      await Promise.all([speech.close(), transcription.close()]);
       await encoders.close();
     },
   };

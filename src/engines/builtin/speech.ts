@@ -1,6 +1,7 @@
 import { ParleyError } from '../../core/errors.ts';
 import type { SpeechEngine, SpeechOutput, SpeechRequest, VoiceList } from '../../core/ports/engines.ts';
 import type { EncoderPool } from '../../media/encode.ts';
+import type { Owned } from '../engine-set.ts';
 import { cutIntoPieces } from './flite/pieces.ts';
 import { createFlitePool, type FlitePool } from './flite/pool.ts';
 import { speakPcm } from './flite/speak.ts';
@@ -31,13 +32,14 @@ export interface BuiltinSpeechOptions {
  * `overloaded` where too many requests wait, `unknown_voice`, `request_cancelled` once the signal aborts, and
  * `internal_error` where flite fails on the text or its thread dies.
  */
-export function createBuiltinSpeech(options: BuiltinSpeechOptions): SpeechEngine {
+export function createBuiltinSpeech(options: BuiltinSpeechOptions): Owned<SpeechEngine> {
   const pool = createFlitePool({ threads: options.threads, requestsWaitingMax: options.queueMax });
   return {
     availability: () => ({ available: true }),
     voices: () => voiceList,
     check,
     synthesize: (request, signal) => synthesize(pool, options.encoders, request, signal),
+    waiting: () => pool.waiting,
     close: () => pool.close(),
   };
 }

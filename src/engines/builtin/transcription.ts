@@ -14,6 +14,7 @@ import type {
 } from '../../core/ports/engines.ts';
 import { decodedSampleRate, decodeToPcm } from '../../media/decode.ts';
 import { detectContainer } from '../../media/file-format.ts';
+import type { Owned } from '../engine-set.ts';
 import { findInstallation, type Installation } from './pocketsphinx/installation.ts';
 import { createRecogniserPool, type Lane, type RecogniserPool } from './pocketsphinx/pool.ts';
 import { startRecogniser } from './pocketsphinx/recogniser.ts';
@@ -40,7 +41,7 @@ const retryAfterSeconds = 5;
 const language = 'english';
 
 /** The engine, with its programs looked up now: where one is missing, `availability` says which. */
-export function createBuiltinTranscription(options: BuiltinTranscriptionOptions): TranscriptionEngine {
+export function createBuiltinTranscription(options: BuiltinTranscriptionOptions): Owned<TranscriptionEngine> {
   const lookup = findInstallation(options.modelFolders);
   if (lookup.installation === undefined) return unavailableEngine(lookup.reason);
   const { installation } = lookup;
@@ -51,6 +52,7 @@ export function createBuiltinTranscription(options: BuiltinTranscriptionOptions)
   return {
     availability: () => ({ available: true }),
     transcribe: (request) => ({ [Symbol.asyncIterator]: () => transcribe(work, request) }),
+    waiting: () => Math.max(0, work.requests.size - options.children),
     async close() {
       for (const active of work.requests) active.abort(new ParleyError('overloaded'));
       await pool.close();
@@ -58,12 +60,13 @@ export function createBuiltinTranscription(options: BuiltinTranscriptionOptions)
   };
 }
 
-function unavailableEngine(reason: string): TranscriptionEngine {
+function unavailableEngine(reason: string): Owned<TranscriptionEngine> {
   return {
     availability: () => ({ available: false, reason }),
     transcribe: () => {
       throw new ParleyError('engine_unavailable', { message: reason });
     },
+    waiting: () => 0,
     close: async () => {},
   };
 }
@@ -132,7 +135,9 @@ async function* run(
 /** Counts the request in, until `stop` aborts, which every request does in the end. Throws `overloaded` when full. */
 function admit(work: SharedWork, signal: AbortSignal, stop: AbortController): void {
   const { children, queueMax, requestMsMax = requestMsMaxDefault } = work.options;
-  if (work.requests.size >= children + queueMax) throw new ParleyError('overloaded', { retryAfterSeconds });
+  if (work.requests.size >= children + queueMax) {
+    throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
+  }
   work.requests.add(stop);
   const leave = () => stop.abort(new ParleyError('request_cancelled'));
   const timer = setTimeout(

@@ -27,6 +27,8 @@ export interface Speaker {
 }
 
 export interface FlitePool {
+  /** Requests whose first piece waits for a thread. */
+  readonly waiting: number;
   /** Throws `overloaded` where too many requests wait or are open, or the pool is closed. */
   enter(): Speaker;
   /** Ends the threads. What is being said fails. */
@@ -71,9 +73,13 @@ class ThreadPool implements FlitePool {
     this.#lanes = Array.from({ length: options.threads }, () => ({ thread: undefined, busy: false }));
   }
 
+  get waiting(): number {
+    return this.#queue.waiting;
+  }
+
   enter(): Speaker {
-    const full = this.#queue.waiting >= this.#requestsWaitingMax || this.#queue.size >= this.#requestsOpenMax;
-    if (this.#closed || full) throw new ParleyError('overloaded', { retryAfterSeconds });
+    const full = this.waiting >= this.#requestsWaitingMax || this.#queue.size >= this.#requestsOpenMax;
+    if (this.#closed || full) throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
     const speaker = new QueuedSpeaker(this.#queue.enter(), () => this.#wakeLane());
     this.#open.add(speaker);
     return {

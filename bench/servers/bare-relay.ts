@@ -1,0 +1,60 @@
+/**
+ * The floor: relays chat to an upstream with undici, parses what passes and writes it anew with another model name, and
+ * does nothing else. Streams go through eventsource-parser, a write for each piece that comes in.
+ *
+ *   node bench/servers/bare-relay.ts ORIGIN-OF-THE-UPSTREAM
+ */
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { createParser } from 'eventsource-parser';
+import { type Dispatcher, Pool } from 'undici';
+import { serveParent } from './parent.ts';
+
+const [, , upstream = ''] = process.argv;
+const pool = new Pool(upstream, { connections: 4_096 });
+const headers = { authorization: 'Bearer none', 'content-type': 'application/json' };
+
+async function relayPlain(answer: Dispatcher.ResponseData, response: ServerResponse): Promise<void> {
+  const json = JSON.parse(await answer.body.text());
+  json.model = 'bench';
+  const body = Buffer.from(JSON.stringify(json));
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
+  response.end(body);
+}
+
+async function relayStream(answer: Dispatcher.ResponseData, response: ServerResponse): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  let batch = '';
+  const parser = createParser({
+    onEvent({ data }) {
+      if (data === '[DONE]') {
+        batch += 'data: [DONE]\n\n';
+        return;
+      }
+      const json = JSON.parse(data);
+      json.model = 'bench';
+      batch += `data: ${JSON.stringify(json)}\n\n`;
+    },
+  });
+  const decoder = new TextDecoder();
+  for await (const piece of answer.body) {
+    batch = '';
+    parser.feed(decoder.decode(piece, { stream: true }));
+    response.write(batch);
+  }
+  response.end();
+}
+
+const server = createServer(async (request, response) => {
+  const asked = JSON.parse(await text(request));
+  asked.model = 'mock-model';
+  const body = JSON.stringify(asked);
+  const answer = await pool.request({ method: 'POST', path: '/v1/chat/completions', headers, body });
+  await (asked.stream ? relayStream : relayPlain)(answer, response);
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1', 4_096, () => {
+  const { port } = server.address() as AddressInfo;
+  serveParent({ origin: `http://127.0.0.1:${port}`, key: 'none' }, async () => server.closeAllConnections());
+});

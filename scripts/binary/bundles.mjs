@@ -1,0 +1,127 @@
+/** Bundles the sources with all that they import: one bundle for the program, and one for each of its threads. */
+import { globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { root } from '../setup/project.mjs';
+
+const inside = fileURLToPath(new URL('inside', import.meta.url));
+
+/**
+ * What the executable has another version of in `inside/`, as there are no files beside it.
+ *
+ * @type {Readonly<Record<string, string>>}
+ */
+const replacements = {
+  'better-sqlite3': 'better-sqlite3.ts',
+  'node:worker_threads': 'worker-threads.ts',
+  'src/commit.ts': 'commit.ts',
+  'src/engines/builtin/flite/wasm-file.ts': 'flite-wasm-file.ts',
+  'src/notices-file.ts': 'notices-file.ts',
+};
+
+/** @type {import('esbuild').BuildOptions} */
+const options = {
+  absWorkingDir: root,
+  bundle: true,
+  write: false,
+  platform: 'node',
+  target: 'node24.21',
+  // All of it is in one file, so nothing is left to import; what Node has itself is there at once.
+  supported: { 'dynamic-import': false },
+  // A third less to unpack and to keep in memory. Names and lines stay, for the sake of stack traces.
+  minifyWhitespace: true,
+  lineLimit: 120,
+  legalComments: 'none',
+  logLevel: 'warning',
+};
+
+/**
+ * The program as `main`, and each thread by the name of its entry. Every one is the expression of a function that `boot` calls.
+ *
+ * @param {{ commit: string, nativeFileName: string }} facts
+ * @returns {Promise<Record<string, string>>}
+ */
+export async function bundleAll({ commit, nativeFileName }) {
+  const define = {
+    'import.meta.url': JSON.stringify('inside:/'),
+    builtFromCommit: JSON.stringify(commit),
+    nativeFileName: JSON.stringify(nativeFileName),
+  };
+  const plugins = [fromInside, opusFromInside];
+  const entries = [join(root, 'src', 'main.ts'), ...threadEntries()];
+  const bundles = entries.map(async (entry) => {
+    const code = await bundle({ ...options, entryPoints: [entry], format: 'cjs', define, plugins });
+    return [basename(entry, '.ts'), `(function (require, module) {${code.replace(/^#!.*/, '')}\n})`];
+  });
+  return Object.fromEntries(await Promise.all(bundles));
+}
+
+/** The code that runs a bundle, as `boot.boot(name)`. */
+export function bundleBoot() {
+  return bundle({
+    ...options,
+    entryPoints: [join(inside, 'boot.ts')],
+    format: 'iife',
+    globalName: 'boot',
+  });
+}
+
+/** @param {import('esbuild').BuildOptions} settings */
+async function bundle(settings) {
+  const { outputFiles = [], warnings } = await build(settings);
+  const [file] = outputFiles;
+  if (file === undefined || warnings.length > 0) throw new Error('The bundle is not whole: see above.');
+  return file.text;
+}
+
+/** The entries of threads are found where they are named. In the executable they go by their names alone. */
+function threadEntries() {
+  const entries = globSync('src/**/*.ts', { cwd: root })
+    .sort()
+    .flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8');
+      const names = [...text.matchAll(/siblingWorker\(import\.meta\.url, '([^']+)'\)/g)];
+      return names.map(([, name = '']) => join(root, dirname(file), `${name}.ts`));
+    });
+  const names = entries.map((entry) => basename(entry));
+  const twice = names.filter((name, index) => names.indexOf(name) !== index);
+  if (twice.length > 0) throw new Error(`Two threads have an entry of the same name: ${twice.join(', ')}.`);
+  return entries;
+}
+
+/** @type {import('esbuild').Plugin} */
+const fromInside = {
+  name: 'from inside',
+  setup(building) {
+    building.onResolve({ filter: /^(better-sqlite3|node:worker_threads)$/ }, ({ path, importer }) =>
+      importer.startsWith(join(root, 'src')) ? { path: replacementOf(path) } : undefined,
+    );
+    building.onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
+      const own = relative(root, path);
+      if (!Object.hasOwn(replacements, own)) return undefined;
+      const file = replacementOf(own);
+      return { contents: readFileSync(file, 'utf8'), loader: 'ts', resolveDir: inside };
+    });
+  },
+};
+
+/** @param {string} replaced */
+function replacementOf(replaced) {
+  return join(inside, replacements[replaced] ?? '');
+}
+
+/** The package reads its WebAssembly from its own folder. */
+const opusRead = "require('fs').readFileSync(require('path').join(__dirname, ";
+
+/** @type {import('esbuild').Plugin} */
+const opusFromInside = {
+  name: 'opus from inside',
+  setup(building) {
+    building.onLoad({ filter: /\/@evan\/opus\/wasm\/index\.js$/ }, ({ path }) => {
+      const parts = readFileSync(path, 'utf8').split(opusRead);
+      if (parts.length !== 2) throw new Error(`${path} reads its WebAssembly in another way than before.`);
+      return { contents: parts.join("Buffer.from(require('node:sea').getRawAsset("), loader: 'js' };
+    });
+  },
+};

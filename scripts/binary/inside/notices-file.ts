@@ -1,0 +1,6 @@
+/** For the executable. */
+import { getAsset } from 'node:sea';
+
+export function readNotices(): string {
+  return getAsset('THIRD-PARTY-NOTICES.md', 'utf8');
+}

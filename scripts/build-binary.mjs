@@ -1,0 +1,62 @@
+/**
+ * `npm run build:binary`: one executable for this platform, with everything inside (docs/binary.md). The same commit gives the
+ * same bytes.
+ *
+ *   node scripts/build-binary.mjs [FILE]      release/parley by default
+ */
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { assets, nativeCode } from './binary/assets.mjs';
+import { bundleAll, bundleBoot } from './binary/bundles.mjs';
+import { makeExecutable, tool } from './binary/executable.mjs';
+import { packed } from './binary/packed.mjs';
+import { SetupFailure } from './setup/failure.mjs';
+import { root } from './setup/project.mjs';
+import { run } from './setup/run.mjs';
+import { say } from './setup/say.mjs';
+
+const compiler = fileURLToPath(new URL('binary/compile.mjs', import.meta.url));
+
+/** The commit of this clone, with `-dirty` behind it where files were changed since. */
+async function commit() {
+  const { ok, output } = await run(['git', 'describe', '--always', '--abbrev=40', '--exclude=*', '--dirty']);
+  return ok ? output : 'unknown';
+}
+
+/** Writes what the executable has inside into a folder, and returns the names. @param {string} folder */
+async function writeInside(folder) {
+  const bundles = await bundleAll({ commit: await commit(), nativeFileName: nativeCode().name });
+  const boot = await bundleBoot();
+  const files = {
+    ...assets(),
+    'boot.js': boot,
+    ...Object.fromEntries(Object.entries(bundles).map(([name, code]) => [`${name}.js.zst`, packed(code)])),
+  };
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+  writeFileSync(join(folder, 'start.js'), `${boot}\nboot.boot('main', 'main.cache.zst');\n`);
+  writeFileSync(join(folder, 'main.js'), bundles['main'] ?? '');
+  await tool(folder, process.execPath, '--predictable', compiler, folder);
+  return [...Object.keys(files), 'main.cache.zst'].sort();
+}
+
+/** @param {string} output */
+async function buildBinary(output) {
+  if (process.platform !== 'linux') throw new SetupFailure('The executable can be built on Linux only.');
+  mkdirSync(dirname(output), { recursive: true });
+  const folder = mkdtempSync(`${output}.`);
+  try {
+    await makeExecutable({ folder, main: 'start.js', assets: await writeInside(folder), output });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  say(`${output} (${(statSync(output).size / 1e6).toFixed(1)} MB)`);
+}
+
+try {
+  await buildBinary(resolve(process.argv[2] ?? join(root, 'release', 'parley')));
+} catch (error) {
+  if (!(error instanceof SetupFailure)) throw error;
+  say(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,128 @@
+/** The engines and the models of a configuration, and how they give way to those of another while the server runs. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { toCatalogModel } from './app-models.ts';
+import type { Config, EngineConfig } from './config.ts';
+import type { CatalogModel } from './core/catalog.ts';
+import type { Clock } from './core/ports/clock.ts';
+import type { TokenCounter } from './core/ports/engines.ts';
+import type { Log } from './core/ports/log.ts';
+import { createBuiltinEngine } from './engines/builtin/index.ts';
+import type { EngineSet } from './engines/engine-set.ts';
+import { createOpenAiEngine } from './engines/openai/index.ts';
+import { createRemoteEngine } from './engines/remote/index.ts';
+
+export interface EngineDeps {
+  readonly clock: Clock;
+  readonly tokens: TokenCounter;
+  readonly log: Log;
+  /** Engines that stand in the place of those that the configuration describes, by their names. */
+  readonly given: Readonly<Record<string, EngineSet>>;
+}
+
+interface Opened {
+  readonly settings: EngineConfig;
+  readonly apiKey: string | undefined;
+  readonly set: EngineSet;
+}
+
+/** What a configuration would put in the place of what runs. */
+export interface PreparedEngines {
+  readonly models: readonly CatalogModel[];
+  /** Puts it there. The engines that are no longer used end when no request can run on them any more. */
+  take(): void;
+}
+
+export class Engines {
+  readonly #deps: EngineDeps;
+  #opened: ReadonlyMap<string, Opened> = new Map();
+  readonly #retired = new Map<EngineSet, NodeJS.Timeout>();
+
+  /** @param dataDir where uploads lie while they are transcribed */
+  constructor(dataDir: string, deps: EngineDeps) {
+    this.#deps = deps;
+    // A process that was killed may have left uploads behind.
+    rmSync(join(dataDir, 'scratch'), { recursive: true, force: true });
+  }
+
+  /**
+   * Opens the engines of a configuration, but for those that run as they are in it.
+   * @throws where one cannot be opened, or a model finds no engine; then nothing of it stays open
+   */
+  prepare(config: Config): PreparedEngines {
+    const next = new Map<string, Opened>();
+    try {
+      for (const [name, settings] of Object.entries(config.engines)) {
+        next.set(name, this.#same(name, settings, config) ?? this.#open(name, settings, config));
+      }
+      const sets = new Map([...next].map(([name, { set }]) => [name, set]));
+      const models = config.models.map((model) => toCatalogModel(model, sets));
+      return { models, take: () => this.#take(next, config.server.requestMsMax) };
+    } catch (error) {
+      for (const opened of next.values()) if (!this.#runs(opened)) void opened.set.close();
+      throw error;
+    }
+  }
+
+  readings() {
+    return [...this.#opened].map(([engine, { set }]) => ({ engine, ...set.reading() }));
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#retired.values()) clearTimeout(timer);
+    const sets = [...[...this.#opened.values()].map(({ set }) => set), ...this.#retired.keys()];
+    await Promise.all(sets.map((set) => set.close()));
+  }
+
+  #same(name: string, settings: EngineConfig, { engineKeys }: Config): Opened | undefined {
+    const opened = this.#opened.get(name);
+    const isSame =
+      opened !== undefined &&
+      opened.apiKey === engineKeys[name]?.reveal() &&
+      isDeepStrictEqual(opened.settings, settings);
+    return isSame ? opened : undefined;
+  }
+
+  #open(name: string, settings: EngineConfig, config: Config): Opened {
+    const apiKey = config.engineKeys[name]?.reveal();
+    return { settings, apiKey, set: this.#deps.given[name] ?? this.#create(name, settings, config) };
+  }
+
+  #create(name: string, settings: EngineConfig, config: Config): EngineSet {
+    const { clock, tokens, log } = this.#deps;
+    const caller = { name, apiKey: config.engineKeys[name]?.reveal(), log };
+    switch (settings.kind) {
+      case 'builtin': {
+        const scratchDir = join(config.dataDir, 'scratch');
+        const { requestMsMax } = config.server;
+        return createBuiltinEngine(settings, { clock, tokens, scratchDir, requestMsMax });
+      }
+      case 'openai':
+        return createOpenAiEngine(settings, caller);
+      case 'remote':
+        return createRemoteEngine(settings, caller);
+    }
+  }
+
+  #runs({ set }: Opened): boolean {
+    return [...this.#opened.values()].some((opened) => opened.set === set);
+  }
+
+  #take(next: ReadonlyMap<string, Opened>, requestMsMax: number): void {
+    const kept = new Set([...next.values()].map(({ set }) => set));
+    for (const { set } of this.#opened.values()) {
+      if (!kept.has(set)) this.#retire(set, requestMsMax);
+    }
+    this.#opened = next;
+  }
+
+  /** Every request has ended by then that could have begun on it. */
+  #retire(set: EngineSet, requestMsMax: number): void {
+    const timer = setTimeout(() => {
+      this.#retired.delete(set);
+      void set.close();
+    }, requestMsMax);
+    this.#retired.set(set, timer.unref());
+  }
+}

@@ -1,0 +1,66 @@
+/** Gives the models of the catalog their engines. */
+import type { ModelConfig } from './config.ts';
+import type { CatalogModel } from './core/catalog.ts';
+import type { Engine } from './core/ports/engines.ts';
+import type { EngineSet } from './engines/engine-set.ts';
+import { severalChat } from './engines/several/chat.ts';
+import { severalSpeech } from './engines/several/speech.ts';
+import { severalTranscription } from './engines/several/transcription.ts';
+import type { Listed } from './engines/several/turns.ts';
+
+/** @throws where the model has no engine, or one that does not offer its operation */
+export function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, EngineSet>): CatalogModel {
+  const facts = {
+    id: model.id,
+    createdAtSeconds: model.created === undefined ? 0 : Date.parse(model.created) / 1000,
+    ownedBy: model.ownedBy,
+    description: model.description,
+  };
+  const { balance = 'in-order' } = model;
+  switch (model.type) {
+    case 'speech': {
+      const voiceNames = model.voices && new Map(Object.entries(model.voices));
+      const { defaultVoice } = model;
+      const engine = severalSpeech(
+        enginesOf(model, engines, (set) => set.speech?.(model.id)),
+        balance,
+      );
+      return { ...facts, type: 'speech', engine, voiceNames, defaultVoice };
+    }
+    case 'transcription': {
+      const engine = severalTranscription(
+        enginesOf(model, engines, (set) => set.transcription?.(model.id)),
+        balance,
+      );
+      return { ...facts, type: 'transcription', engine };
+    }
+    case 'chat': {
+      const { price, contextTokens, outputTokensMax } = model;
+      const engine = severalChat(
+        enginesOf(model, engines, (set) => set.chat?.(model.id)),
+        balance,
+      );
+      return { ...facts, type: 'chat', engine, price, contextTokens, outputTokensMax };
+    }
+  }
+}
+
+/**
+ * The engines of a model, in the order in which they are listed.
+ * @param offer what an engine has for models of this type; undefined where it has nothing
+ */
+function enginesOf<E extends Engine>(
+  { id, type, engine }: ModelConfig,
+  engines: ReadonlyMap<string, EngineSet>,
+  offer: (set: EngineSet) => E | undefined,
+): Listed<E> {
+  const names = typeof engine === 'string' ? [engine] : engine;
+  const [first, ...others] = names.map((name) => {
+    const set = engines.get(name);
+    const offered = set && offer(set);
+    if (offered !== undefined) return offered;
+    throw new Error(`The model ${id} needs ${type}, which the engine ${name} does not offer.`);
+  });
+  if (first === undefined) throw new Error(`The model ${id} has no engine.`);
+  return [first, ...others];
+}

@@ -1,0 +1,75 @@
+import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { type Condition, ok, problem, warning } from '../../core/condition.ts';
+import { fileReason } from '../cli-error.ts';
+
+const mebibyte = 1024 ** 2;
+/** Below this a day's records may not fit. */
+const scarceBytes = 1024 * mebibyte;
+const fullBytes = 100 * mebibyte;
+
+/** The files that hold keys or hashes of keys. */
+const privateFiles = ['parley.db', 'first-run.json'];
+
+/** Whether the folder is there, can be written, is read by nobody else and has room. */
+export async function examineDataFolder(dataDir: string): Promise<Condition[]> {
+  if (!existsSync(dataDir)) return [missingFolder(dataDir), await freeSpace(nearestFolder(dataDir))];
+  const folder = statSync(dataDir);
+  if (!folder.isDirectory()) {
+    return [problem('folder', `${dataDir} is no folder.`, 'Choose another with dataDir or PARLEY_DATA_DIR.')];
+  }
+  return [
+    writable(dataDir, `${dataDir} can be written.`),
+    ...privacy(dataDir, folder),
+    await freeSpace(dataDir),
+  ];
+}
+
+function missingFolder(dataDir: string): Condition {
+  return writable(nearestFolder(dataDir), `${dataDir} is not there yet. The first start makes it.`);
+}
+
+/** The folder in which the missing ones will be made. */
+function nearestFolder(path: string): string {
+  const absolute = resolve(path);
+  return existsSync(absolute) ? absolute : nearestFolder(dirname(absolute));
+}
+
+function writable(folder: string, found: string): Condition {
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    return ok('folder', found);
+  } catch (error) {
+    const advice = `Give it to the user that runs the server: chown -R USER ${folder}`;
+    return problem('folder', `${folder} cannot be written (${fileReason(error)}).`, advice);
+  }
+}
+
+function privacy(dataDir: string, folder: Stats): Condition[] {
+  const files = privateFiles.map((name) => join(dataDir, name)).filter((path) => existsSync(path));
+  const open = files.filter((path) => isOpenToOthers(statSync(path)));
+  if (open.length > 0) {
+    const found = `Other users of this machine can read ${open.join(' and ')}.`;
+    return [problem('privacy', found, `chmod 600 ${open.join(' ')}`)];
+  }
+  if (isOpenToOthers(folder)) {
+    return [
+      warning('privacy', `Other users of this machine can look into ${dataDir}.`, `chmod 700 ${dataDir}`),
+    ];
+  }
+  return [ok('privacy', 'Only its owner can read it.')];
+}
+
+function isOpenToOthers({ mode }: Stats): boolean {
+  return (mode & 0o077) !== 0;
+}
+
+async function freeSpace(folder: string): Promise<Condition> {
+  const { bavail, bsize } = await statfs(folder);
+  const bytes = bavail * bsize;
+  const found = `${Math.floor(bytes / mebibyte)} MiB are free.`;
+  const advice = 'Make room: without it no request is served.';
+  if (bytes < fullBytes) return problem('free space', found, advice);
+  return bytes < scarceBytes ? warning('free space', found, advice) : ok('free space', found);
+}

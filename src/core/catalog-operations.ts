@@ -1,0 +1,46 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type GetModelRequest,
+  type GetModelResponse,
+  GetModelResponseSchema,
+  type ListModelsRequest,
+  type ListModelsResponse,
+} from '../../gen/parley/catalog/v1/catalog_pb.ts';
+import type { Call } from './call.ts';
+import type { Catalog } from './catalog.ts';
+import { ParleyError } from './errors.ts';
+import { metered } from './metering.ts';
+import { describeModel } from './model-description.ts';
+import { ModelLists } from './model-lists.ts';
+
+/** What CatalogService does. */
+export class CatalogOperations {
+  readonly #catalog: Catalog;
+  readonly #lists = new ModelLists();
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog;
+  }
+
+  listModels(request: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const models = this.#catalog.callableBy(call.caller);
+      const wanted = request.type === undefined ? models : models.filter(({ type }) => type === request.type);
+      return this.#lists.of(wanted);
+    });
+  }
+
+  /** @throws `not_found` where the caller can call no such model */
+  getModel(request: GetModelRequest, call: Call): Promise<GetModelResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
+      if (model === undefined) {
+        throw new ParleyError('not_found', {
+          message: 'There is no such model for your key. GET /models lists those it can call.',
+          param: 'id',
+        });
+      }
+      return create(GetModelResponseSchema, { model: describeModel(model) });
+    });
+  }
+}

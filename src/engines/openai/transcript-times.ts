@@ -1,0 +1,121 @@
+/** The times in an upstream's transcript, which are taken whole or not at all: a part of them would tell a false story. */
+import type { TranscriptSegment, TranscriptWord } from '../../core/ports/engines.ts';
+import { isRecord, numberOf, textOf } from './json-values.ts';
+
+/** Recognisers place an end in the padding behind the audio, and round; what is farther off is nonsense. */
+const slackMs = 60_000;
+const jitterMs = 1_000;
+
+interface Span {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/**
+ * The segments of a `verbose_json` answer in order of time, each with its words; none where it has none, or where one of them
+ * has no text or an impossible time. Words without segments make one segment.
+ *
+ * @param audioMs the length of the audio, as far as it is known
+ */
+export function readSegments(
+  answer: Readonly<Record<string, unknown>>,
+  text: string | undefined,
+  audioMs: number,
+): TranscriptSegment[] {
+  const endMsMax = audioMs + slackMs;
+  const given = listOf(answer['segments']);
+  const segments = all(given, (entry) => readSegment(entry, endMsMax)) ?? [];
+  const words = all(wordsOf(answer, given), (entry) => readWord(entry, endMsMax)) ?? [];
+  const spoken = segments.filter((segment) => segment.text !== '').sort(byStart);
+  words.sort(byStart);
+  return spoken.length > 0 ? withWords(spoken, words) : oneSegment(words, text);
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Beside the segments, or inside each of them. */
+function wordsOf(
+  answer: Readonly<Record<string, unknown>>,
+  segments: readonly unknown[],
+): readonly unknown[] {
+  const words = listOf(answer['words']);
+  if (words.length > 0) return words;
+  return segments.flatMap((segment) => (isRecord(segment) ? listOf(segment['words']) : []));
+}
+
+/** Undefined where one cannot be read. */
+function all<T>(entries: readonly unknown[], read: (entry: unknown) => T | undefined): T[] | undefined {
+  const values: T[] = [];
+  for (const entry of entries) {
+    const value = read(entry);
+    if (value === undefined) return undefined;
+    values.push(value);
+  }
+  return values;
+}
+
+function readSegment(entry: unknown, endMsMax: number): TranscriptSegment | undefined {
+  if (!isRecord(entry) || typeof entry['text'] !== 'string') return undefined;
+  const span = readSpan(entry, endMsMax);
+  const avgLogprob = numberOf(entry['avg_logprob']);
+  return (
+    span && {
+      ...span,
+      // On one line, so that subtitles stay whole.
+      text: entry['text'].trim().replace(/\s+/g, ' '),
+      words: [],
+      avgLogprob: avgLogprob !== undefined && avgLogprob <= 0 ? avgLogprob : undefined,
+    }
+  );
+}
+
+function readWord(entry: unknown, endMsMax: number): TranscriptWord | undefined {
+  if (!isRecord(entry)) return undefined;
+  const word = textOf(entry['word']);
+  const span = readSpan(entry, endMsMax);
+  return word !== undefined && span ? { word, ...span } : undefined;
+}
+
+function readSpan({ start, end }: Readonly<Record<string, unknown>>, endMsMax: number): Span | undefined {
+  const startMs = Math.round((numberOf(start) ?? Number.NaN) * 1000);
+  const endMs = Math.round((numberOf(end) ?? Number.NaN) * 1000);
+  const isPossible = startMs >= -jitterMs && endMs >= startMs - jitterMs && endMs <= endMsMax;
+  if (!isPossible) return undefined;
+  const from = Math.max(startMs, 0);
+  return { startMs: from, endMs: Math.max(endMs, from) };
+}
+
+function byStart(a: Span, b: Span): number {
+  return a.startMs - b.startMs;
+}
+
+/** A word belongs to the last segment that has begun by its middle; those before all segments belong to the first. */
+function withWords(
+  segments: readonly TranscriptSegment[],
+  words: readonly TranscriptWord[],
+): TranscriptSegment[] {
+  const own: TranscriptWord[][] = segments.map(() => []);
+  let index = 0;
+  for (const word of words) {
+    const middleMs = (word.startMs + word.endMs) / 2;
+    while ((segments[index + 1]?.startMs ?? Number.POSITIVE_INFINITY) <= middleMs) index++;
+    own[index]?.push(word);
+  }
+  return segments.map((segment, at) => ({ ...segment, words: own[at] ?? [] }));
+}
+
+function oneSegment(words: readonly TranscriptWord[], text: string | undefined): TranscriptSegment[] {
+  const [first] = words;
+  if (first === undefined) return [];
+  return [
+    {
+      startMs: first.startMs,
+      endMs: words.reduce((endMs, word) => Math.max(endMs, word.endMs), 0),
+      text: (text ?? words.map(({ word }) => word).join(' ')).replace(/\s+/g, ' '),
+      words,
+      avgLogprob: undefined,
+    },
+  ];
+}

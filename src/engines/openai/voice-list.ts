@@ -1,0 +1,64 @@
+/**
+ * Reads a list of voices in the shapes that servers of speech give. No standard names one; these are met:
+ * `{voices: [{id, name}]}` (Kokoro-FastAPI, Open WebUI), `{voices: ["a"]}` (older and smaller servers), `{data: [{id}]}`
+ * (mlx-audio), `[{voice_id, model_id}]` (older speaches), `{voices: [{name, language}]}` inside a model (speaches) and
+ * `{voices: ["a"], voiceDetails: [{id, language}], defaultVoice}` inside a model (Parley).
+ */
+import type { Voice, VoiceList } from '../../core/ports/engines.ts';
+import { isRecord, textOf } from './json-values.ts';
+
+const voicesMax = 10_000;
+const idCharactersMax = 256;
+/** The tag of a language that nobody names. */
+const undetermined = 'und';
+
+/** The voices of a model; undefined where there is no list or it is empty. @param model the upstream's name of it */
+export function readVoiceList(json: unknown, model: string): VoiceList | undefined {
+  const voices = new Map<string, Voice>();
+  for (const entry of entriesOf(json).slice(0, voicesMax)) {
+    const voice = isElse(entry, model) ? undefined : readVoice(entry);
+    if (voice !== undefined && !voices.has(voice.id)) voices.set(voice.id, voice);
+  }
+  const [first] = voices.values();
+  if (first === undefined) return undefined;
+  const named = isRecord(json) ? textOf(json['defaultVoice']) : undefined;
+  const defaultVoice = named !== undefined && voices.has(named) ? named : first.id;
+  return { voices: [...voices.values()], defaultVoice };
+}
+
+/** The list that tells the most. */
+function entriesOf(json: unknown): readonly unknown[] {
+  if (Array.isArray(json)) return json;
+  if (!isRecord(json)) return [];
+  const lists = [json['voiceDetails'], json['voices'], json['data']];
+  return lists.filter(Array.isArray).find(({ length }) => length > 0) ?? [];
+}
+
+/** A voice of another model, or a model, of which a server may give the list where it does not know the path. */
+function isElse(entry: unknown, model: string): boolean {
+  if (!isRecord(entry)) return false;
+  const own = textOf(entry['model_id']) ?? textOf(entry['model']);
+  return entry['object'] === 'model' || (own !== undefined && own !== model);
+}
+
+function readVoice(entry: unknown): Voice | undefined {
+  if (!isRecord(entry)) return toVoice(textOf(entry), undefined);
+  const id = textOf(entry['id']) ?? textOf(entry['voice_id']) ?? textOf(entry['name']);
+  return toVoice(id, entry['language'] ?? entry['lang'] ?? entry['locale']);
+}
+
+function toVoice(id: string | undefined, language: unknown): Voice | undefined {
+  if (id === undefined || id.length > idCharactersMax || /\p{Cc}/u.test(id)) return undefined;
+  return { id, language: languageTag(textOf(Array.isArray(language) ? language[0] : language)) };
+}
+
+/** `en-US` of `en_us`. A name such as `English` is no tag. */
+function languageTag(written: string | undefined): string {
+  const tag = written?.replaceAll('_', '-');
+  if (tag === undefined || !/^[A-Za-z]{2,3}(-|$)/.test(tag)) return undetermined;
+  try {
+    return Intl.getCanonicalLocales(tag)[0] ?? undetermined;
+  } catch {
+    return undetermined;
+  }
+}

@@ -1,0 +1,30 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type ChatCompletionParams,
+  CreateChatCompletionRequestSchema,
+  StreamChatCompletionRequestSchema,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
+import { ParleyError } from '../../core/errors.ts';
+import type { ChatEngine } from '../../core/ports/engines.ts';
+import type { RemoteModel } from './model.ts';
+
+/** Messages go and come as they are, so that what no schema here names stays in its place on both ways. */
+export function createRemoteChat({ name, calls, catalog }: RemoteModel): ChatEngine {
+  const named = (params: ChatCompletionParams): ChatCompletionParams => ({ ...params, model: name });
+  return {
+    availability: () => catalog.availability(name, 'chat'),
+    complete: async (params, signal) => {
+      const request = create(CreateChatCompletionRequestSchema, { params: named(params) });
+      const { completion } = await calls.unary(ChatService.method.createChatCompletion, request, signal);
+      if (completion !== undefined) return completion;
+      throw new ParleyError('upstream_error', { cause: new Error('the remote gave no completion') });
+    },
+    async *stream(params, signal) {
+      const request = create(StreamChatCompletionRequestSchema, { params: named(params) });
+      for await (const { chunk } of calls.stream(ChatService.method.streamChatCompletion, request, signal)) {
+        if (chunk !== undefined) yield chunk;
+      }
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { create } from '@bufbuild/protobuf';
+import { SynthesizeSpeechRequestSchema } from '../../../gen/parley/speech/v1/speech_pb.ts';
+import { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
+import type { SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
+import { createAudioLength } from '../speech-length.ts';
+import type { RemoteModel } from './model.ts';
+
+export function createRemoteSpeech(model: RemoteModel): SpeechEngine {
+  const { name, catalog } = model;
+  return {
+    availability: () => catalog.availability(name, 'speech'),
+    voices: () => catalog.voices(name),
+    // Whether a text can be said only the remote knows: it says so when it is asked to.
+    check: () => undefined,
+    synthesize: (request, signal) => synthesize(model, request, signal),
+  };
+}
+
+function synthesize(
+  { name, calls }: RemoteModel,
+  { input, voice, format }: SpeechRequest,
+  signal: AbortSignal,
+): SpeechOutput {
+  const request = create(SynthesizeSpeechRequestSchema, {
+    model: name,
+    input,
+    voice,
+    responseFormat: format,
+  });
+  const length = createAudioLength(format);
+  async function* relayed(): AsyncGenerator<Uint8Array, void, void> {
+    for await (const { audio } of calls.stream(SpeechService.method.synthesizeSpeech, request, signal)) {
+      length.add(audio);
+      yield audio;
+    }
+  }
+  return { audio: relayed(), durationMs: () => length.ms() };
+}

@@ -1,0 +1,118 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type StreamTranscriptionRequest,
+  StreamTranscriptionRequestSchema,
+  type Transcript,
+  type TranscriptSegment,
+  type TranscriptWord,
+} from '../../../gen/parley/audio/v1/transcription_pb.ts';
+import { TranscriptionService } from '../../../gen/parley/audio/v1/transcription_service_pb.ts';
+import { ParleyError } from '../../core/errors.ts';
+import type {
+  TranscriptSegment as EngineSegment,
+  TranscriptionEngine,
+  TranscriptionEvent,
+  TranscriptionRequest,
+} from '../../core/ports/engines.ts';
+import { detectContainer } from '../../media/file-format.ts';
+import type { DurationProbe } from '../../media/probe.ts';
+import type { RemoteModel } from './model.ts';
+
+/** @param probe stays the caller's */
+export function createRemoteTranscription(model: RemoteModel, probe: DurationProbe): TranscriptionEngine {
+  const { name, catalog } = model;
+  return {
+    availability: () => catalog.availability(name, 'transcription'),
+    transcribe: (request) => transcribe(model, probe, request),
+  };
+}
+
+/**
+ * The length that the file tells, since the remote tells it at the end only. Then segments as they are recognised; where
+ * words are wanted all of them at the end, since the remote tells words with the whole transcript only.
+ */
+async function* transcribe(
+  { name, calls }: RemoteModel,
+  probe: DurationProbe,
+  request: TranscriptionRequest,
+): AsyncGenerator<TranscriptionEvent, void, void> {
+  const { words: withWords = false, signal } = request;
+  let knownMs = (await probedMs(probe, request)) ?? 0;
+  if (knownMs > 0) yield { kind: 'audio', durationMs: knownMs };
+  const { streamTranscription } = TranscriptionService.method;
+  for await (const { event } of calls.stream(streamTranscription, requestMessage(name, request), signal)) {
+    if (event.case === 'segment' && !withWords) {
+      const segment = toEngineSegment(event.value);
+      if (segment.endMs > knownMs) {
+        knownMs = segment.endMs;
+        yield { kind: 'audio', durationMs: knownMs };
+      }
+      yield { kind: 'segment', segment };
+    }
+    if (event.case === 'transcript') yield* transcriptEvents(event.value, withWords);
+  }
+}
+
+function* transcriptEvents(transcript: Transcript, withWords: boolean): Generator<TranscriptionEvent> {
+  if (withWords) for (const segment of wordedSegments(transcript)) yield { kind: 'segment', segment };
+  const { duration, language, text } = transcript;
+  yield { kind: 'done', durationMs: toMs(duration), language, text };
+}
+
+/** Undefined where the file does not tell it. Whether it is audio at all is for the remote to say. */
+async function probedMs(
+  probe: DurationProbe,
+  { audio, fileName }: TranscriptionRequest,
+): Promise<number | undefined> {
+  try {
+    return await probe.durationMs(audio, detectContainer(audio, fileName));
+  } catch (error) {
+    if (error instanceof ParleyError) return undefined;
+    throw error;
+  }
+}
+
+function requestMessage(
+  model: string,
+  { audio, fileName, language, words }: TranscriptionRequest,
+): StreamTranscriptionRequest {
+  return create(StreamTranscriptionRequestSchema, {
+    transcription: {
+      model,
+      file: audio,
+      ...(fileName !== undefined && { fileName }),
+      ...(language !== undefined && { language }),
+      timestampGranularities: words ? ['segment', 'word'] : ['segment'],
+    },
+  });
+}
+
+/** Each word with the last segment that has begun by then; both lists are in order of time. */
+function wordedSegments({ segments, words }: Transcript): EngineSegment[] {
+  let next = 0;
+  return segments.map((segment, index) => {
+    const first = next;
+    const endsAt = segments[index + 1]?.start ?? Number.POSITIVE_INFINITY;
+    while (isBefore(words[next], endsAt)) next++;
+    return toEngineSegment(segment, words.slice(first, next));
+  });
+}
+
+function isBefore(word: TranscriptWord | undefined, seconds: number): boolean {
+  return word !== undefined && word.start < seconds;
+}
+
+function toEngineSegment(segment: TranscriptSegment, words: readonly TranscriptWord[] = []): EngineSegment {
+  return {
+    startMs: toMs(segment.start),
+    endMs: toMs(segment.end),
+    text: segment.text,
+    words: words.map(({ word, start, end }) => ({ word, startMs: toMs(start), endMs: toMs(end) })),
+    avgLogprob: segment.avgLogprob,
+  };
+}
+
+/** To a thousandth of a millisecond, so that what a float adds on the way does not show. */
+function toMs(seconds: number): number {
+  return Math.round(seconds * 1e6) / 1e3;
+}

@@ -1,0 +1,95 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  type Context,
+  defaultTextMapGetter,
+  defaultTextMapSetter,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { RecordEnd, RecordStart } from '../core/ports/store.ts';
+import type { TraceHeaders, Tracer } from '../core/ports/tracer.ts';
+
+export interface TracesOptions {
+  /** Where spans are sent by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */
+  readonly endpoint: string;
+  /** Of the traces that begin here, how many are kept: 0 to 1. Who calls decides for those that they begin. */
+  readonly sampleRatio: number;
+  readonly version: string;
+}
+
+/** A span a request, with what its usage record tells. Neither keys nor prompts nor audio are ever part of one. */
+export function createTraces({ endpoint, sampleRatio, version }: TracesOptions): Tracer {
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'parley', 'service.version': version }),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampleRatio) }),
+    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url: endpoint }) })],
+  });
+  const tracer = provider.getTracer('parley', version);
+  const propagator = new W3CTraceContextPropagator();
+  // A storage of its own rather than the global one of OpenTelemetry: a process may run several servers.
+  const running = new AsyncLocalStorage<Context>();
+  const spanOf = (): Span | undefined => {
+    const context = running.getStore();
+    return context && trace.getSpan(context);
+  };
+  return {
+    run: (name, headers, work) => {
+      const parent = propagator.extract(ROOT_CONTEXT, pick(headers), defaultTextMapGetter);
+      const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, parent);
+      return running.run(trace.setSpan(parent, span), async () => {
+        try {
+          return await work();
+        } catch (error) {
+          span.setStatus({ code: SpanStatusCode.ERROR });
+          throw error;
+        } finally {
+          span.end();
+        }
+      });
+    },
+    note: (start, end) => {
+      const span = spanOf();
+      if (span) noteRecord(span, start, end);
+    },
+    outgoing: () => {
+      const context = running.getStore();
+      const headers: Record<string, string> = {};
+      if (context) propagator.inject(context, headers, defaultTextMapSetter);
+      return headers;
+    },
+    close: () => provider.shutdown(),
+  };
+}
+
+function pick(headers: TraceHeaders): Record<string, unknown> {
+  return { traceparent: headers['traceparent'], tracestate: headers['tracestate'] };
+}
+
+function noteRecord(span: Span, start: RecordStart, end: RecordEnd): void {
+  span.setAttributes({
+    'parley.request_id': start.id,
+    'parley.operation': start.operation,
+    'parley.wire': start.wire,
+    'parley.state': end.state,
+    'http.response.status_code': end.httpStatus,
+    ...(start.model !== undefined && { 'gen_ai.request.model': start.model }),
+    ...(end.code !== undefined && { 'error.type': end.code }),
+    ...(end.tokens && {
+      'gen_ai.usage.input_tokens': end.tokens.promptTokens,
+      'gen_ai.usage.output_tokens': end.tokens.completionTokens,
+    }),
+  });
+  if (end.state === 'failed') span.setStatus({ code: SpanStatusCode.ERROR, message: end.code ?? '' });
+}

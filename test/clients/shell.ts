@@ -1,0 +1,45 @@
+/** Commands of a page, as a person gives them: to a shell, in a home of their own. */
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+
+const project = new URL('../..', import.meta.url).pathname;
+const timeoutMs = 300_000;
+
+export interface ShellOptions {
+  /** Default: the project. */
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** What follows the command, as `"$@"`. */
+  readonly args?: readonly string[];
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export async function shell(
+  command: string,
+  { cwd = project, env, args = [] }: ShellOptions,
+): Promise<Ended> {
+  const child = spawn('/bin/sh', ['-ec', `${command} "$@"`, 'sh', ...args], {
+    cwd,
+    // In a home that it does not know npm asks its registry for a newer npm.
+    env: { ...process.env, npm_config_update_notifier: 'false', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: timeoutMs,
+  });
+  const code = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { code: await code, stdout, stderr };
+}
+
+/** The same, for a step that must not fail. */
+export async function mustRun(command: string, options: ShellOptions): Promise<void> {
+  const { code, stdout, stderr } = await shell(command, options);
+  if (code !== 0) throw new Error(`${command}\nended with ${code}:\n${stdout}${stderr}`);
+}

@@ -1,0 +1,44 @@
+/** The page on TypeScript: the package as a project that installs it sees it, through its `exports`. */
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readPage } from './page.ts';
+import { describeClientProgram } from './program.ts';
+import { mustRun } from './shell.ts';
+
+const project = new URL('../..', import.meta.url).pathname;
+
+/** The package with what `npm run build` makes of the generated code; the rest of the build has no part in a client. */
+async function installParley(modules: string): Promise<void> {
+  const folder = join(modules, 'parley');
+  mkdirSync(folder);
+  copyFileSync(join(project, 'package.json'), join(folder, 'package.json'));
+  const config = {
+    extends: join(project, 'tsconfig.json'),
+    include: [join(project, 'gen')],
+    compilerOptions: { rootDir: project, outDir: join(folder, 'dist'), typeRoots: [typesOf(project)] },
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
+  await mustRun(`tsc -p ${folder}`, {});
+}
+
+const typesOf = (folder: string) => join(folder, 'node_modules/@types');
+
+describeClientProgram({
+  page: 'typescript',
+  missing: undefined,
+  async build(home) {
+    const client = join(home, 'client');
+    const modules = join(client, 'node_modules');
+    mkdirSync(modules, { recursive: true });
+    for (const scope of ['@bufbuild', '@connectrpc', '@types', 'undici-types']) {
+      symlinkSync(join(project, 'node_modules', scope), join(modules, scope));
+    }
+    await installParley(modules);
+    readPage('typescript').writeTo(client, 'client.ts');
+    writeFileSync(join(client, 'package.json'), JSON.stringify({ type: 'module' }));
+    // The declarations of the package are checked too, as for someone who is stricter than we are.
+    const options = ['--strict', '--module nodenext', '--target es2024', '--types node', '--noEmit'];
+    const strict = ['--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--erasableSyntaxOnly'];
+    await mustRun(['tsc', ...options, ...strict, 'client.ts'].join(' '), { cwd: client });
+  },
+});

@@ -1,0 +1,212 @@
+/** In what Parley in front of Parley is not like Parley alone, and why. */
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
+import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
+import type { Case } from './case.ts';
+import type { Observation } from './observation.ts';
+import type { RelayKind } from './relay.ts';
+
+export interface Difference {
+  readonly why: string;
+  readonly on: readonly RelayKind[];
+  readonly of: (row: Case) => boolean;
+  /** What is seen in the place of what is seen of Parley alone, after the differences above. */
+  readonly change: (alone: Observation) => Observation;
+}
+
+/** In the order in which they apply. */
+export function differencesOf(row: Case, kind: RelayKind): Difference[] {
+  return differences.filter(({ on, of }) => on.includes(kind) && of(row));
+}
+
+const both: readonly RelayKind[] = ['remote', 'openai'];
+
+const isSpeech = ({ request }: Case) => request.method === SpeechService.method.synthesizeSpeech;
+const isStreamedChat = ({ request }: Case) => request.method === ChatService.method.streamChatCompletion;
+const isStreamedTranscription = ({ request }: Case) =>
+  request.method === TranscriptionService.method.streamTranscription;
+const isIn =
+  (...codes: readonly string[]) =>
+  ({ error }: Case) =>
+    error !== undefined && codes.includes(error.code);
+const isGivenUpInTheMiddle = (row: Case) =>
+  isIn('deadline_exceeded')(row) && row.what.includes('in the middle');
+
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null;
+
+/** The error with other members, where there is one that has them. */
+function withError(seen: Observation, members: JsonObject): Observation {
+  const { error } = seen;
+  if (!isObject(error)) return seen;
+  const known = Object.entries(members).filter(([name]) => name in error);
+  return { ...seen, error: { ...error, ...Object.fromEntries(known) } };
+}
+
+/** Each record with other members; one that is undefined is left out. */
+function withRecords(
+  seen: Observation,
+  members: Readonly<Record<string, JsonValue | undefined>>,
+): Observation {
+  const records = seen.records.map((record): JsonValue => {
+    const all: [string, JsonValue | undefined][] = Object.entries({
+      ...(isObject(record) && record),
+      ...members,
+    });
+    return Object.fromEntries(all.filter((entry): entry is [string, JsonValue] => entry[1] !== undefined));
+  });
+  return { ...seen, records };
+}
+
+const failed = 'The engine behind this model failed. Try again.';
+
+/** A failure of the inner server, whose status is kept. */
+function asUpstreamError(seen: Observation, message: string): Observation {
+  const code = 'upstream_error';
+  return withRecords(withError(seen, { code, grpc: 'UNAVAILABLE', message }), { code });
+}
+
+const failures: Difference[] = [
+  {
+    why: 'an engine without room is another server without room: its 503 and its Retry-After are an upstream’s',
+    on: both,
+    of: (row) => row.server === 'playing' && isIn('overloaded')(row),
+    change: (seen) => asUpstreamError(seen, 'The engine behind this model is busy. Wait, then try again.'),
+  },
+  {
+    why: 'a fault of the inner server is not one of the outer',
+    on: both,
+    of: isIn('internal_error'),
+    change: (seen) => asUpstreamError(seen, failed),
+  },
+  {
+    why: 'an error within a stream of server-sent events has no status',
+    on: ['openai'],
+    of: (row) => isStreamedChat(row) && isIn('upstream_error', 'overloaded', 'internal_error')(row),
+    change: (seen) => withRecords(seen, { http_status: 502 }),
+  },
+];
+
+const refusals: Difference[] = [
+  {
+    why: 'whether a text can be said only the inner server knows, so that it is asked after the request was admitted',
+    on: both,
+    of: ({ what }) => what === 'invalid_input: speech of what cannot be said',
+    change: (seen) => withRecords(seen, { characters: 3, fair_use_units: 0 }),
+  },
+  {
+    why: 'the codes of any OpenAI-compatible server are its own: what it refuses is its error',
+    on: ['openai'],
+    of: ({ what }) => what === 'invalid_input: speech of what cannot be said',
+    change: (seen) => withRecords(withoutParam(asUpstreamError(seen, failed)), { state: 'failed' }),
+  },
+  {
+    why: 'what is wrong with a file is told by its code alone: no words of another server reach a client',
+    on: ['remote'],
+    of: ({ what }) => what === 'invalid_file: bytes that are no audio',
+    change: (seen) => withError(seen, { message: 'The file is empty or no audio could be read from it.' }),
+  },
+  {
+    why: 'nor does the name of a format that nobody takes',
+    on: ['remote'],
+    of: isIn('unsupported_file_format'),
+    change: (seen) =>
+      withError(seen, {
+        message:
+          'The file is in none of the supported formats: flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav, webm.',
+      }),
+  },
+];
+
+function withoutParam(seen: Observation): Observation {
+  return { ...seen, error: { ...(isObject(seen.error) && seen.error), param: undefined } };
+}
+
+/** What the engine of kind `openai` says of an answer that is an error. */
+const wordsOfStatus: Readonly<Record<number, string>> = {
+  400: 'The model refused the request. Check its fields against what the model takes.',
+  401: 'The server behind this model does not accept the key of this server. Whoever runs this server must mend it.',
+  402: 'The account of this server with the server behind this model is used up. Whoever runs this server must mend it.',
+  429: 'This model has too many requests. Wait, then try again.',
+  500: 'The server behind this model failed. Try again.',
+  502: 'The server behind this model failed. Try again.',
+  503: 'The server behind this model is busy. Wait, then try again.',
+};
+
+const wording: Difference = {
+  why: 'the failure of an OpenAI-compatible server is told by its status, which is all that it says for sure',
+  on: ['openai'],
+  of: (row) =>
+    isIn('upstream_error', 'overloaded', 'internal_error', 'invalid_input')(row) && isOfTheInner(row),
+  change: (seen) => {
+    const status = isObject(seen.error) ? Number(seen.error['httpStatus']) : 0;
+    return withError(seen, { message: wordsOfStatus[status] ?? 'no words for this status' });
+  },
+};
+
+/** Rather than a refusal or a limit of the outer server, or the end of an answer that began well. */
+function isOfTheInner(row: Case): boolean {
+  if (isIn('invalid_input')(row)) return row.what === 'invalid_input: speech of what cannot be said';
+  return row.server === 'playing';
+}
+
+const lengths: Difference[] = [
+  {
+    why: 'compressed speech does not tell its length without being decoded',
+    on: both,
+    of: ({ answer }) => isObject(answer) && compressed.has(answer['contentType']),
+    change: (seen) => withRecords(seen, { audio_seconds_out: undefined }),
+  },
+  {
+    why: 'the length of speech is counted from its bytes: what a playing engine claims of a few letters is not heard of',
+    on: both,
+    of: (row) =>
+      isSpeech(row) && (row.error?.afterOutput === true || (row.server === 'strict' && !row.error)),
+    change: (seen) => withRecords(seen, { audio_seconds_out: 0 }),
+  },
+  {
+    why: 'of speech that comes to nothing the inner server tells nothing at all',
+    on: both,
+    of: ({ what }) => what === 'upstream_error: speech that comes to nothing',
+    change: (seen) => withRecords(seen, { audio_seconds_out: undefined }),
+  },
+];
+
+const compressed: ReadonlySet<unknown> = new Set(['audio/mpeg', 'audio/ogg', 'audio/flac']);
+
+const unsent = { first_output_ms: undefined, audio_seconds_out: undefined };
+
+const heldBack: Difference[] = [
+  {
+    why: 'the first bytes of an OpenAI-compatible server are held until they are enough to be known for audio',
+    on: ['openai'],
+    of: (row) => isSpeech(row) && row.error?.afterOutput === true,
+    change: (seen) => withRecords(seen, unsent),
+  },
+  {
+    why: 'so that a client that has left in their middle has had nothing',
+    on: ['openai'],
+    of: (row) => isSpeech(row) && isGivenUpInTheMiddle(row),
+    change: (seen) => withRecords(seen, { fair_use_units: 0 }),
+  },
+  {
+    why: 'over REST a transcript comes whole: a client that has left before has had nothing',
+    on: ['openai'],
+    of: (row) => isStreamedTranscription(row) && isGivenUpInTheMiddle(row),
+    change: (seen) => ({ ...withRecords(seen, { ...unsent, fair_use_units: 0 }), answer: [] }),
+  },
+  {
+    why: 'and one that stays until it breaks off has had nothing either',
+    on: ['openai'],
+    of: (row) => isStreamedTranscription(row) && row.error?.afterOutput === true,
+    change: (seen) => ({ ...withRecords(seen, unsent), answer: [] }),
+  },
+];
+
+export const differences: readonly Difference[] = [
+  ...failures,
+  ...refusals,
+  wording,
+  ...lengths,
+  ...heldBack,
+];

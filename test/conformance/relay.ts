@@ -1,0 +1,63 @@
+/** A server of the table whose engines are another such server, which nobody else calls. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Parley, startParley } from '../support/parley.ts';
+import type { ServerName } from './case.ts';
+import { type RunningTarget, serverOptions, targetOf, trialUnits } from './servers.ts';
+
+/** How the outer server calls the inner one. */
+export type RelayKind = 'remote' | 'openai';
+
+/** No limit and no price of the inner server is in the way: those of the outer one are what the table is about. */
+const plenty = { credits: '1000000', units: 1_000_000_000_000 };
+const readyMsMax = 10_000;
+
+export async function startRelay(name: ServerName, kind: RelayKind): Promise<RunningTarget> {
+  const { settings: _, file: __, ...engines } = serverOptions[name]();
+  const inner = await startParley({
+    ...engines,
+    settings: { fairUse: { trialUnitsPerMonth: plenty.units } },
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'parley-relay-'));
+  const apiKeyFile = join(folder, 'key');
+  writeFileSync(apiKeyFile, await inner.newKey({ trial: true, credits: plenty.credits }));
+  const outer = await startParley({
+    settings: { ...outerSettings[name], engines: { inner: { ...wayTo(inner, kind), apiKeyFile } } },
+  });
+  rmSync(folder, { recursive: true });
+  await untilItKnowsItsVoices(outer);
+  const target = targetOf(outer);
+  const close = async () => {
+    await target.close();
+    await inner.close();
+  };
+  return { ...target, close };
+}
+
+function wayTo({ baseUrl }: Parley, kind: RelayKind) {
+  return kind === 'openai' ? { kind, baseUrl } : { kind, address: new URL(baseUrl).host };
+}
+
+const price = { input: 0.1, output: 0.4 };
+const speech = { id: 'flite', type: 'speech', engine: 'inner' };
+const transcription = { id: 'pocketsphinx', type: 'transcription', engine: 'inner' };
+const chat = { id: 'eliza', type: 'chat', engine: 'inner', price };
+const models = [speech, transcription, chat];
+
+/** What is asked of the server of that name without another behind it. */
+const outerSettings: Readonly<Record<ServerName, object>> = {
+  builtin: { models },
+  playing: { models, fairUse: { trialUnitsPerMonth: trialUnits } },
+  strict: { models: [speech, chat], server: { requestMsMax: 500 } },
+};
+
+async function untilItKnowsItsVoices({ call }: Parley): Promise<void> {
+  const deadline = Date.now() + readyMsMax;
+  for (;;) {
+    const { data } = (await (await call('/models?type=speech')).json()) as { data: unknown[] };
+    if (data.length > 0) return;
+    if (Date.now() > deadline) throw new Error('the outer server has not heard of its voices');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

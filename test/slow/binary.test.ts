@@ -1,0 +1,298 @@
+/**
+ * The one executable: what is in it, that it needs nothing else, and that the tests of the program from its sources hold for it
+ * as they stand.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chownSync,
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { constants, createZstdCompress } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findPrograms } from '../../src/media/child-process.ts';
+import { ended, scratchFolder, until } from '../support/command-line.ts';
+import { type CleanRoot, cleanRoot, noCleanRoot } from './binary/clean-root.ts';
+
+const megabyte = 1e6;
+const diskBytesMax = 140 * megabyte;
+const downloadBytesMax = 60 * megabyte;
+const buildMsMax = 300_000;
+const formats = ['mp3', 'opus', 'flac', 'wav', 'pcm'] as const;
+
+/** Those that start the program as a process, or a server with nothing injected. */
+const testsOfTheProgram = [
+  ...[
+    'cli-admin',
+    'cli-chat',
+    'cli-config',
+    'cli-models',
+    'cli-serve',
+    'cli-speak',
+    'cli-transcribe',
+    'demo',
+  ],
+  ...['backup', 'prune', 'upgrade', 'tls', 'openai-sdk', 'rest-chat', 'rest-models', 'rest-speech', 'probes'],
+  ...['reflection-and-health', 'rpc-compression', 'grpc-private-field', 'net-limits', 'upstream-parley'],
+];
+
+const folder = scratchFolder();
+const executable = folder.file('parley');
+afterAll(() => folder.remove());
+
+async function build(output: string): Promise<void> {
+  const script = new URL('../../scripts/build-binary.mjs', import.meta.url).pathname;
+  const { code, stderr } = await ended(spawn(process.execPath, [script, output]));
+  if (code !== 0) throw new Error(`the build failed: ${stderr}`);
+}
+
+function run(args: readonly string[], env: NodeJS.ProcessEnv = { PATH: process.env['PATH'] }) {
+  return ended(spawn(executable, args, { cwd: folder.path, env }));
+}
+
+async function digest(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  return hash.digest('hex');
+}
+
+/** As it is published: by Zstandard, at a level that takes seconds. */
+async function downloadBytes(file: string): Promise<number> {
+  let bytes = 0;
+  const compress = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 9 } });
+  compress.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
+  await pipeline(createReadStream(file), compress);
+  return bytes;
+}
+
+/** Seconds of sound in a file, by the decoder of ffmpeg. */
+function secondsOf(file: string, format: (typeof formats)[number]): number {
+  const raw = ['-f', 's16le', '-ar', '8000', '-ac', '1'];
+  const source = format === 'pcm' ? ['-f', 's16le', '-ar', '24000', '-ac', '1'] : [];
+  const { stdout } = spawnSync('ffmpeg', ['-v', 'error', ...source, '-i', file, ...raw, '-'], {
+    maxBuffer: 1e9,
+  });
+  return stdout.length / 2 / 8000;
+}
+
+beforeAll(() => build(executable), buildMsMax);
+
+describe('the executable', () => {
+  it('tells its version, the commit and the schema', async () => {
+    const { stdout } = await run(['--version']);
+    expect(stdout).toMatch(
+      /^\d+\.\d+\.\d+\ncommit (unknown|[0-9a-f]{40}(-dirty)?)\nschema \d+ \(\d{4}-[a-z-]+\)\n$/,
+    );
+  });
+
+  it('is no larger than it may be, on the disk and as a download', async () => {
+    expect(statSync(executable).size).toBeLessThan(diskBytesMax);
+    expect(await downloadBytes(executable)).toBeLessThan(downloadBytesMax);
+  });
+
+  it('is the same to the byte when it is built again', { timeout: buildMsMax }, async () => {
+    const again = folder.file('again');
+    await build(again);
+    expect(await digest(again)).toBe(await digest(executable));
+  });
+
+  it('shows the licences of what is in it, Node included', async () => {
+    const { stdout } = await run(['notices']);
+    for (const name of ['better-sqlite3', 'wasm-media-encoders', 'Node.js v']) expect(stdout).toContain(name);
+  });
+
+  it('takes nothing from a node_modules that happens to be around', async () => {
+    mkdirSync(folder.file('node_modules/kysely'), { recursive: true });
+    writeFileSync(folder.file('node_modules/kysely/index.js'), 'throw new Error("taken from outside")');
+    const made = await run(['account', 'create', 'a', '--data-dir', folder.file('plain')]);
+    expect(made).toMatchObject({ code: 0 });
+  });
+});
+
+describe("SQLite's code", () => {
+  const open = (dataDir: string, env?: NodeJS.ProcessEnv) =>
+    run(['key', 'create', '--admin', '--data-dir', dataDir], env);
+  const codeIn = (dataDir: string) =>
+    readdirSync(join(dataDir, 'native')).map((name) => join(dataDir, 'native', name));
+
+  it('lies in the data folder, for its owner only', async () => {
+    const dataDir = folder.file('owned');
+    expect(await open(dataDir)).toMatchObject({ code: 0 });
+    const [file = '', ...others] = codeIn(dataDir);
+    expect(others).toEqual([]);
+    expect(statSync(join(dataDir, 'native')).mode & 0o777).toBe(0o700);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('is written anew where it was changed, and that of other versions is removed', async () => {
+    const dataDir = folder.file('changed');
+    await open(dataDir);
+    const [file = ''] = codeIn(dataDir);
+    const before = await digest(file);
+    writeFileSync(file, 'no code');
+    writeFileSync(join(dataDir, 'native', 'better-sqlite3-older.node'), 'older');
+    expect(await open(dataDir)).toMatchObject({ code: 0 });
+    expect(codeIn(dataDir)).toEqual([file]);
+    expect(await digest(file)).toBe(before);
+  });
+
+  it.skipIf(process.geteuid?.() !== 0)('is not loaded from the data folder of another user', async () => {
+    const dataDir = folder.file('theirs');
+    mkdirSync(dataDir);
+    chownSync(dataDir, 65_534, 65_534);
+    expect(await open(dataDir)).toMatchObject({ code: 0 });
+    expect(existsSync(join(dataDir, 'native'))).toBe(false);
+  });
+
+  it('goes by a temporary folder, which is gone at once, where the data folder cannot have it', async () => {
+    const dataDir = folder.file('blocked');
+    const temporary = folder.file('temporary');
+    mkdirSync(dataDir, { mode: 0o700 });
+    mkdirSync(temporary);
+    writeFileSync(join(dataDir, 'native'), 'a file is in the way');
+    const env = { PATH: process.env['PATH'], TMPDIR: temporary };
+    expect(await open(dataDir, env)).toMatchObject({ code: 0 });
+    expect(readdirSync(temporary)).toEqual([]);
+    const nowhere = await open(dataDir, { ...env, TMPDIR: '/nowhere' });
+    expect(nowhere.code).toBe(1);
+    expect(nowhere.stderr).toMatch(/Set TMPDIR to a folder that this user can write to/);
+  });
+});
+
+describe.skipIf(noCleanRoot !== undefined)(
+  `with libc and nothing else, and no network${noCleanRoot === undefined ? '' : `: ${noCleanRoot}`}`,
+  () => {
+    let root: CleanRoot;
+    let server: ReturnType<CleanRoot['start']>;
+    let [shown, log] = ['', ''];
+    beforeAll(async () => {
+      root = await cleanRoot(executable);
+      server = root.start('serve', '--demo', '--data-dir', '/data', '--port', '8080');
+      server.stdout?.on('data', (chunk: Buffer) => {
+        shown += chunk;
+      });
+      server.stderr?.on('data', (chunk: Buffer) => {
+        log += chunk;
+      });
+      await until(() => log.includes('listening on '));
+    });
+    afterAll(async () => {
+      server.kill('SIGKILL');
+      await root.remove();
+    });
+
+    const parley = (...args: string[]) => ended(root.start(...args, '--data-dir', '/data'));
+
+    it('serves, and says what cannot work and what to install', () => {
+      expect(shown).toContain('Parley is ready at http://127.0.0.1:8080/api/v1');
+      expect(log).toMatch(/"model":"pocketsphinx","reason":".*apt-get install ffmpeg pocketsphinx/);
+    });
+
+    it.each(formats)('speaks %s, to its end', async (format) => {
+      const text = 'Good morning. This is the voice of your own server, and it is ready to work.';
+      const { code, stderr } = await parley('speak', text, '--format', format, '-o', `/tmp/x.${format}`);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('bytes in')]);
+      const seconds = secondsOf(join(root.path, 'tmp', `x.${format}`), format);
+      expect(seconds).toBeGreaterThan(4);
+      expect(seconds).toBeLessThan(7);
+    });
+
+    it('chats, and counts the tokens that it bills', async () => {
+      expect(await parley('chat', 'Hello there.')).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/\w/),
+      });
+      const { stdout } = await parley('usage', '--json');
+      expect(stdout).toMatch(/"prompt_tokens": "?[1-9]/);
+    });
+
+    it('is administered', async () => {
+      expect(await parley('account', 'create', 'edge')).toMatchObject({ code: 0 });
+      expect(await parley('credits', 'load', 'edge', '5', '--reason', 'test')).toMatchObject({ code: 0 });
+      expect((await parley('key', 'create', 'edge')).stdout).toMatch(/^pk_/);
+      expect((await parley('account', 'list')).stdout).toMatch(/^edge /m);
+    });
+
+    it('is backed up while it runs', async () => {
+      expect(await parley('backup', '/tmp/backup.db')).toMatchObject({ code: 0 });
+      expect(statSync(join(root.path, 'tmp', 'backup.db')).size).toBeGreaterThan(0);
+    });
+
+    it('leaves transcription out of the catalog, and answers 503 with what to install', async () => {
+      const { stdout } = await parley('models');
+      expect(stdout).toMatch(/^flite /m);
+      expect(stdout).not.toMatch(/pocketsphinx/);
+      const { apiKey } = JSON.parse(readFileSync(join(root.path, 'data', 'first-run.json'), 'utf8'));
+      const answer = root.reach(
+        ...[
+          'curl',
+          '--silent',
+          '--write-out',
+          '\n%{http_code}',
+          '--header',
+          `Authorization: Bearer ${apiKey}`,
+        ],
+        ...['--form', `file=@${join(root.path, 'tmp', 'x.wav')}`],
+        'http://127.0.0.1:8080/api/v1/audio/transcriptions',
+      );
+      const [body = '', status] = answer.stdout.split('\n');
+      expect([status, JSON.parse(body).error.code]).toEqual(['503', 'engine_unavailable']);
+      expect(JSON.parse(body).error.message).toMatch(/apt-get install ffmpeg pocketsphinx/);
+    });
+
+    it('says the same in doctor', async () => {
+      const { code, stdout } = await parley('doctor');
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/problem +pocketsphinx: .*ffmpeg/);
+      expect(stdout).toMatch(/ok +integrity/);
+    });
+
+    it('stops with 0', async () => {
+      const end = new Promise((resolve) => server.once('exit', (code, signal) => resolve([code, signal])));
+      server.kill('SIGTERM');
+      expect(await end).toEqual([0, null]);
+    });
+  },
+);
+
+const programs = findPrograms(['ffmpeg', 'pocketsphinx_batch']);
+describe.skipIf(noCleanRoot !== undefined || programs.size < 2)('where ffmpeg and pocketsphinx are', () => {
+  it('transcribes, without a network', async () => {
+    const script = `
+      set -e
+      ip link set lo up
+      "$0" serve --demo --data-dir data --port 8080 &
+      server=$!
+      until [ -e data/first-run.json ]; do sleep 0.1; done
+      "$0" speak 'Good morning. The weather is fine today.' --data-dir data -o hello.wav
+      "$0" transcribe hello.wav --data-dir data
+      kill $server
+      wait $server`;
+    const child = spawn('unshare', ['--net', 'sh', '-c', script, executable], { cwd: folder.path });
+    const { code, stdout } = await ended(child);
+    expect(stdout).toMatch(/^.*(morning|weather|fine|today).*$/m);
+    expect(code).toBe(0);
+  });
+});
+
+describe('the tests of the program', () => {
+  it('pass with the executable in its place', { timeout: 600_000 }, async () => {
+    const vitest = new URL('../../node_modules/vitest/vitest.mjs', import.meta.url).pathname;
+    const files = testsOfTheProgram.map((name) => `test/${name}.test.ts`);
+    const env = { ...process.env, NO_COLOR: '1', PARLEY_TEST_PROGRAM: executable };
+    const child = spawn(process.execPath, [vitest, 'run', '--config', 'vitest.config.ts', ...files], { env });
+    const { code, stdout, stderr } = await ended(child);
+    const failures = [...`${stdout}\n${stderr}`.matchAll(/^.*FAIL.*$/gm)].map(([line]) => line.trim());
+    expect({ code, failures }).toEqual({ code: 0, failures: [] });
+  });
+});

@@ -1,0 +1,89 @@
+/**
+ * Parley in front of Parley: the same table, the same answers, the same books as of Parley alone. Where they have to differ,
+ * `relay-differences.ts` says in what and why.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Operator } from '../conformance/books.ts';
+import type { Case } from '../conformance/case.ts';
+import { openGrpc } from '../conformance/grpc.ts';
+import { type Observation, observe } from '../conformance/observation.ts';
+import { type RelayKind, startRelay } from '../conformance/relay.ts';
+import { differences, differencesOf } from '../conformance/relay-differences.ts';
+import { openRest } from '../conformance/rest.ts';
+import { type RunningTarget, startTarget } from '../conformance/servers.ts';
+import { servers, table } from '../conformance/table.ts';
+import type { WireClient } from '../conformance/wire.ts';
+
+const kinds: readonly RelayKind[] = ['remote', 'openai'];
+
+describe.each(servers)('in front of another, with the %s server:', (name) => {
+  let alone: Caller;
+  let relays: readonly (readonly [RelayKind, Caller])[] = [];
+
+  beforeAll(async () => {
+    alone = new Caller(await startTarget(name));
+    relays = await Promise.all(
+      kinds.map(async (kind) => [kind, new Caller(await startRelay(name, kind))] as const),
+    );
+  });
+  afterAll(() => Promise.all([alone.close(), ...relays.map(([, caller]) => caller.close())]));
+
+  const rows = table.filter(({ server }) => server === name);
+  it.each(rows)('$what', async (row) => {
+    const [measure, ...seen] = await Promise.all([
+      observe(row, alone.grpc, alone.operator),
+      ...relays.flatMap(([kind, caller]) =>
+        caller.clientsFor(row).map(async (client) => {
+          const observation = await observe(row, client, caller.operator);
+          return [`${kind} engine, over ${client.name}`, kind, observation] as const;
+        }),
+      ),
+    ]);
+    for (const [where, kind, observation] of seen) {
+      expect(observation, where).toEqual(expected(measure, row, kind));
+    }
+  });
+});
+
+/** Differences that made none, wherever they are said to be. */
+const idle = new Map(differences.map((difference) => [difference, true]));
+
+/** What the relay is to do, by what Parley alone did. */
+function expected(measure: Observation, row: Case, kind: RelayKind): Observation {
+  return differencesOf(row, kind).reduce((seen, difference) => {
+    const changed = difference.change(seen);
+    if (!isDeepStrictEqual(changed, seen)) idle.delete(difference);
+    return changed;
+  }, measure);
+}
+
+describe('the differences', () => {
+  it('are all such that there are', () => {
+    expect([...idle.keys()].map(({ why }) => why)).toEqual([]);
+  });
+});
+
+/** A server, and its clients over two wires: that all six are alike is held elsewhere. */
+class Caller {
+  readonly operator: Operator;
+  readonly grpc: WireClient;
+  readonly #rest: WireClient;
+  readonly #target: RunningTarget;
+
+  constructor(target: RunningTarget) {
+    this.#target = target;
+    this.operator = new Operator(target);
+    this.grpc = openGrpc(target);
+    this.#rest = openRest(target);
+  }
+
+  clientsFor({ notOn }: Case): WireClient[] {
+    return [this.grpc, this.#rest].filter(({ name }) => !(notOn && name in notOn));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.grpc.close(), this.#rest.close(), this.operator.close()]);
+    await this.#target.close();
+  }
+}

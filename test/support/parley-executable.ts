@@ -1,0 +1,69 @@
+/** Starts a Parley for a test as a process of the executable that PARLEY_TEST_PROGRAM names, as far as that can stand in. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { App } from '../../src/app.ts';
+import { openStore } from '../../src/store/sqlite-store.ts';
+import { printed, scratchFolder, serve } from './command-line.ts';
+import type { ParleyOptions } from './parley.ts';
+
+/** What a test needs of a server that it has not made itself. */
+export interface Executable {
+  /** Its store is another connection to the same database, to look into; its operations are behind its wires only. */
+  readonly app: App;
+  readonly dataDir: string;
+  readonly adminKey: string;
+}
+
+/** Whether a test asks for nothing that only a server in its own process can have. */
+export function runsAsExecutable({ settings, file, ...overrides }: ParleyOptions): boolean {
+  const isInjected = Object.values(overrides).some((override) => override !== undefined);
+  const hasOther = settings?.['admin'] !== undefined || settings?.['tls'] !== undefined;
+  const isNamed = process.env['PARLEY_TEST_PROGRAM'] !== undefined;
+  return isNamed && !isInjected && !hasOther && (settings === undefined || file === undefined);
+}
+
+export async function startExecutable({ settings, file }: ParleyOptions): Promise<Executable> {
+  const folder = scratchFolder();
+  const dataDir = folder.file('data');
+  const adminKey = (await printed(['key', 'create', '--admin', '--data-dir', dataDir])).trim();
+  // JSON is YAML.
+  if (settings !== undefined) writeFileSync(folder.file('parley.yaml'), JSON.stringify(settings));
+  const flags = file === undefined ? [] : ['--config', file];
+  const serving = await serve(['--data-dir', dataDir, ...flags], { cwd: folder.path });
+  const store = await openStore(dataDir);
+  const { baseUrl } = JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8')) as { baseUrl: string };
+  const app: App = {
+    baseUrl,
+    adminBaseUrl: baseUrl,
+    store,
+    unavailable: () => [],
+    reload: () => {
+      throw new Error('An executable takes over a configuration at SIGHUP.');
+    },
+    get services(): never {
+      throw new Error('The operations of an executable are behind its wires.');
+    },
+    close: async () => {
+      await serving.close();
+      await store.close();
+      rmSync(folder.path, { recursive: true, force: true });
+    },
+  };
+  return { app, dataDir, adminKey };
+}
+
+/** Calls an operation of administration; throws where it fails. */
+export async function administer(
+  { app, adminKey }: Executable,
+  path: string,
+  body: object,
+): Promise<Record<string, unknown>> {
+  const response = await fetch(`${app.baseUrl}/admin${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminKey}` },
+    body: JSON.stringify(body),
+  });
+  const answer = (await response.json()) as Record<string, unknown>;
+  if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+  return answer;
+}

@@ -1,0 +1,57 @@
+/** A remote engine as the configuration describes it, and what it tells the operator. */
+import { create } from '@bufbuild/protobuf';
+import { type ChatCompletionParams, ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
+import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../../src/core/ports/engines.ts';
+import { createRemoteEngine, type RemoteSettings } from '../../src/engines/remote/index.ts';
+
+export interface LogEntry {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly facts: object;
+}
+
+export interface RemoteEngine {
+  readonly speech: SpeechEngine;
+  readonly transcription: TranscriptionEngine;
+  readonly chat: ChatEngine;
+  readonly logged: readonly LogEntry[];
+  close(): Promise<void>;
+}
+
+export type RemoteOptions = Partial<RemoteSettings> & {
+  readonly address: string;
+  readonly apiKey: string | undefined;
+};
+
+/** With the models of the default configuration. */
+export function openRemote({ apiKey, ...settings }: RemoteOptions): RemoteEngine {
+  const logged: LogEntry[] = [];
+  const note = (level: LogEntry['level']) => (facts: object, message: string) => {
+    logged.push({ level, message, facts });
+  };
+  const log = { info: note('info'), warn: note('warn'), error: note('error') };
+  const set = createRemoteEngine({ ...defaults, ...settings }, { name: 'far', apiKey, log });
+  const [speech, transcription, chat] = [
+    set.speech?.('flite'),
+    set.transcription?.('pocketsphinx'),
+    set.chat?.('eliza'),
+  ];
+  if (!speech || !transcription || !chat) throw new Error('a remote engine offers all three operations');
+  return { speech, transcription, chat, logged, close: () => set.close() };
+}
+
+const defaults: Omit<RemoteSettings, 'address'> = {
+  models: {},
+  tls: false,
+  connectionsMax: 16,
+  connectMs: 5_000,
+  totalMs: 600_000,
+  keepaliveMs: 30_000,
+  retriesMax: 2,
+  catalogEveryMs: 60_000,
+};
+
+export function saying(text: string): ChatCompletionParams {
+  const content = { value: { case: 'text' as const, value: text } };
+  return create(ChatCompletionParamsSchema, { model: 'eliza', messages: [{ role: 'user', content }] });
+}
