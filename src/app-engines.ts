@@ -8,6 +8,7 @@ import type { CatalogModel } from './core/catalog.ts';
 import type { Clock } from './core/ports/clock.ts';
 import type { TokenCounter } from './core/ports/engines.ts';
 import type { Log } from './core/ports/log.ts';
+import type { Tracer } from './core/ports/tracer.ts';
 import { createBuiltinEngine } from './engines/builtin/index.ts';
 import type { EngineSet } from './engines/engine-set.ts';
 import { createOpenAiEngine } from './engines/openai/index.ts';
@@ -17,6 +18,7 @@ export interface EngineDeps {
   readonly clock: Clock;
   readonly tokens: TokenCounter;
   readonly log: Log;
+  readonly tracer: Tracer;
   /** Engines that stand in the place of those that the configuration describes, by their names. */
   readonly given: Readonly<Record<string, EngineSet>>;
 }
@@ -90,8 +92,9 @@ export class Engines {
   }
 
   #create(name: string, settings: EngineConfig, config: Config): EngineSet {
-    const { clock, tokens, log } = this.#deps;
-    const caller = { name, apiKey: config.engineKeys[name]?.reveal(), log };
+    const { clock, tokens, log, tracer } = this.#deps;
+    const apiKey = config.engineKeys[name]?.reveal();
+    const caller = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
     switch (settings.kind) {
       case 'builtin': {
         const scratchDir = join(config.dataDir, 'scratch');

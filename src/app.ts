@@ -2,34 +2,31 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Engines } from './app-engines.ts';
-import { basePath, type Config, NeedsRestartError, sectionsToRestart } from './config.ts';
+import { openPorts } from './app-ports.ts';
+import { type Config, NeedsRestartError, sectionsToRestart } from './config.ts';
 import { AccountOperations } from './core/account.ts';
 import { AdminOperations } from './core/admin.ts';
 import { Catalog } from './core/catalog.ts';
 import { CatalogOperations } from './core/catalog-operations.ts';
 import { ChatOperations } from './core/chat.ts';
+import { FailedKeys } from './core/failed-keys.ts';
 import type { FairUseRules } from './core/fair-use.ts';
 import { Gate } from './core/gate.ts';
 import { Idempotency } from './core/idempotency.ts';
 import { type Clock, systemClock } from './core/ports/clock.ts';
 import type { TokenCounter } from './core/ports/engines.ts';
 import type { Log } from './core/ports/log.ts';
+import type { RequestObserver } from './core/ports/observer.ts';
 import type { Store } from './core/ports/store.ts';
-import { rpcsOf } from './core/rpcs.ts';
+import { noTracer, type Tracer } from './core/ports/tracer.ts';
+import { Retention, type RetentionDeps } from './core/retention.ts';
 import type { Services } from './core/services.ts';
 import { SpeechOperations } from './core/speech.ts';
 import { TranscriptionOperations } from './core/transcription.ts';
 import { Unsettled } from './core/unsettled.ts';
 import type { EngineSet } from './engines/engine-set.ts';
 import { createLog } from './log.ts';
-import { type PortHandler, startServer } from './net/server.ts';
 import { type TlsFiles, TlsPair } from './net/tls-pair.ts';
-import { restHandler } from './rest/handler.ts';
-import { type Probes, probeRoutes } from './rest/probe-routes.ts';
-import { restRoutes } from './rest/routes.ts';
-import { createConnectHandler } from './rpc/connect.ts';
-import { createGrpcHandler } from './rpc/grpc.ts';
-import { openRpcs } from './rpc/open-rpcs.ts';
 import { lockDataDir } from './store/data-lock.ts';
 import { openStore as openSqliteStore } from './store/sqlite-store.ts';
 import { createMetrics } from './telemetry/metrics.ts';
@@ -90,12 +87,13 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   opened.defer(() => unsettled.close());
   const tokens = createTokenCounter();
   opened.defer(() => tokens.close());
-  const engines = new Engines(config.dataDir, { clock, tokens, log, given: overrides.engines ?? {} });
+  const tracer = await openTracer(config);
+  opened.defer(() => tracer.close());
+  const engines = new Engines(config.dataDir, { clock, tokens, log, tracer, given: overrides.engines ?? {} });
   opened.defer(() => engines.close());
   const first = engines.prepare(config);
   first.take();
   const catalog = new Catalog(first.models);
-  // Replaced by reload: who reads it reads it anew each time.
   const fairUse = { ...config.fairUse };
   const services = createServices({ store, clock, tokens, catalog, fairUse });
   const metrics = createMetrics({
@@ -103,23 +101,66 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
-  const gate = new Gate({ store, clock, log, unsettled, observer: metrics.observer });
+  const gate = new Gate({
+    ...{ store, clock, log, unsettled, observer: observedBy(metrics.observer, tracer) },
+    failedKeys: new FailedKeys(config.limits.failedKeysPerMinuteMax),
+  });
   let isStopping = false;
   const whyNotReady = () => {
     if (isStopping) return 'The server is stopping.';
     return unsettled.hasAny ? 'The database cannot be written.' : undefined;
   };
-  const probes: Probes = { whyNotReady, metrics, metricsAccess: config.metrics.access };
-  const wiring: Wiring = { config, services, gate, clock, log, tls, probes };
-  const ports: Port[] = [];
-  opened.defer(() => closeAll(ports));
-  const main = await openPort(wiring, config.server, config.admin ? 'clients' : 'all');
-  ports.push(main);
-  const admin = config.admin && (await openPort(wiring, config.admin, 'admins'));
-  if (admin) ports.push(admin);
-  const { baseUrl } = main;
-  let running = config;
-  const reload = (next: Config) => {
+  const probes = { whyNotReady, metrics, metricsAccess: config.metrics.access };
+  const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes });
+  opened.defer(() => ports.close());
+  const retention = openRetention(config, { store, clock, log });
+  opened.defer(() => retention?.close());
+  return {
+    baseUrl: ports.baseUrl,
+    adminBaseUrl: ports.adminBaseUrl,
+    services,
+    store,
+    unavailable: () => catalog.unavailable(),
+    reload: reloader(config, { engines, catalog, fairUse }),
+    close: async () => {
+      isStopping = true;
+      await sleep(config.server.unreadyMs);
+      await opened.disposeAsync();
+    },
+  };
+}
+
+/** The libraries of tracing are loaded only where it is configured. */
+async function openTracer({ tracing: { endpoint, sampleRatio } }: Config): Promise<Tracer> {
+  if (endpoint === undefined) return noTracer;
+  const { createTraces } = await import('./telemetry/traces.ts');
+  return createTraces({ endpoint, sampleRatio, version });
+}
+
+function observedBy(metrics: RequestObserver, tracer: Tracer): RequestObserver {
+  return {
+    ...metrics,
+    ended: (start, end, held) => {
+      metrics.ended(start, end, held);
+      tracer.note(start, end);
+    },
+  };
+}
+
+function openRetention({ retention: { usageDays } }: Config, deps: RetentionDeps): Retention | undefined {
+  return usageDays === undefined ? undefined : new Retention(deps, usageDays);
+}
+
+interface Reloadable {
+  readonly engines: Engines;
+  readonly catalog: Catalog;
+  /** Whoever reads it reads it anew each time. */
+  readonly fairUse: FairUseRules;
+}
+
+function reloader(started: Config, { engines, catalog, fairUse }: Reloadable): App['reload'] {
+  let running = started;
+  return (next) => {
     const bound = sectionsToRestart(running, next);
     if (bound.length > 0) throw new NeedsRestartError(bound);
     const prepared = engines.prepare(next);
@@ -128,24 +169,6 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     Object.assign(fairUse, next.fairUse);
     running = next;
   };
-  const close = async () => {
-    isStopping = true;
-    await sleep(config.server.unreadyMs);
-    await opened.disposeAsync();
-  };
-  return {
-    baseUrl,
-    adminBaseUrl: admin?.baseUrl ?? baseUrl,
-    services,
-    store,
-    unavailable: () => catalog.unavailable(),
-    reload,
-    close,
-  };
-}
-
-async function closeAll(parts: Iterable<{ close(): Promise<void> }>): Promise<void> {
-  await Promise.all([...parts].map((part) => part.close()));
 }
 
 function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
@@ -153,66 +176,6 @@ function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
     onTaken: () => log.info(files, 'took the new certificate'),
     onRefused: (error) => log.error(files, `the certificate in use stays: ${error.message}`),
   });
-}
-
-interface Wiring {
-  readonly config: Config;
-  readonly services: Services;
-  readonly gate: Gate;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly tls: TlsPair | undefined;
-  readonly probes: Probes;
-}
-
-/** Whom a port serves. */
-type Audience = 'all' | 'clients' | 'admins';
-
-interface Port {
-  readonly baseUrl: string;
-  /** Lets requests in flight finish. */
-  close(): Promise<void>;
-}
-
-async function openPort(
-  wiring: Wiring,
-  { host, port }: { readonly host: string; readonly port: number },
-  audience: Audience,
-): Promise<Port> {
-  const { server: limits } = wiring.config;
-  const { health, ...edges } = openEdges(wiring, audience);
-  const server = await startServer({ host, port, limits, tls: wiring.tls, ...edges });
-  const close = () => {
-    health.drain();
-    return server.close(limits.drainMs);
-  };
-  return { baseUrl: server.origin + basePath, close };
-}
-
-/** The wires: REST, and the RPCs over gRPC, Connect and gRPC-Web. */
-function openEdges({ config, services, probes, ...shared }: Wiring, audience: Audience) {
-  const { server, limits } = config;
-  const deps = { ...shared, requestMsMax: server.requestMsMax };
-  const isServed = (isAdmin: boolean) => audience === 'all' || isAdmin === (audience === 'admins');
-  const routes = restRoutes(services, shared.gate, limits).filter(({ rule }) =>
-    isServed(rule.path.startsWith(`${basePath}/admin/`)),
-  );
-  // Who must not administer at a port must not read its metrics either.
-  const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
-  const rest = restHandler([...routes, ...probeRoutes(shown, shared.gate)], deps);
-  const own = rpcsOf(services).filter(({ kind }) => isServed(kind === 'admin'));
-  const { rpcs: open, health } = openRpcs(own);
-  const rpcs = [...own, ...open];
-  const rpcLimits = { ...server, messageBytesMax: limits.rpcMessageBytesMax };
-  const connect = createConnectHandler(rpcs, rpcLimits, deps);
-  const paths = new Set(rpcs.map(({ method }) => `/${method.parent.typeName}/${method.name}`));
-  const handle: PortHandler = (request, response) => {
-    if (!paths.has(request.url ?? '')) return rest(request, response);
-    // Unlike REST it reads every body, so any may come.
-    if (request.headers.expect !== undefined) response.writeContinue();
-    connect(request, response);
-  };
-  return { handle, grpc: createGrpcHandler(rpcs, rpcLimits, deps), health };
 }
 
 interface ServiceDeps {

@@ -20,10 +20,15 @@ const limits = group({
   rpcMessageBytesMax: wholeNumber(4_200_000, 512 * mebibyte)
     .default(20 * mebibyte)
     .describe('Bytes that a message of gRPC, Connect or gRPC-Web may have after it is unpacked.'),
+  failedKeysPerMinuteMax: wholeNumber(0, 1_000_000)
+    .default(20)
+    .describe(
+      'Requests without a valid key that an address may send in a minute. Further ones are answered with 429; valid keys are served all the same. 0 is no limit.',
+    ),
 })
   .prefault({})
   .describe(
-    'Sizes of request bodies. Those of the contract are fixed: 4 MiB for transcription, 4,000 characters for speech.',
+    'Sizes of request bodies, and failed keys. The sizes of the contract are fixed: 4 MiB for transcription, 4,000 characters for speech.',
   );
 
 /** Far beyond use, and small enough that sums of units stay exact. */

@@ -2,17 +2,24 @@
 import { authenticate } from './auth.ts';
 import type { AdminCall, Call, Caller } from './call.ts';
 import { entitlementAt, isEntitled } from './entitlement.ts';
-import { ParleyError } from './errors.ts';
+import { ParleyError, toParleyError } from './errors.ts';
+import type { FailedKeys } from './failed-keys.ts';
 import type { RequestId } from './ids.ts';
 import { Metering, type MeteringDeps } from './metering.ts';
-import { type Operation, type Scope, scopes, type Wire } from './ports/store.ts';
+import { type KeyHolder, type Operation, type Scope, scopes, type Wire } from './ports/store.ts';
 
-export interface Arrival {
-  readonly id: RequestId;
-  readonly operation: Operation;
+/** What a request says of who sends it. */
+export interface Credentials {
   readonly wire: Wire;
   /** The `Authorization` header as it came. */
   readonly authorization: string | undefined;
+  /** The address that it comes from. */
+  readonly address: string;
+}
+
+export interface Arrival extends Credentials {
+  readonly id: RequestId;
+  readonly operation: Operation;
   /** Aborts with a ParleyError as its reason. */
   readonly signal: AbortSignal;
   /** The `Idempotency-Key` header as it came. */
@@ -22,22 +29,25 @@ export interface Arrival {
 /** Speech and transcription are included in the plan; chat is paid from credits and needs none. */
 const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
 
-export class Gate {
-  readonly #deps: MeteringDeps;
+export interface GateDeps extends MeteringDeps {
+  readonly failedKeys: FailedKeys;
+}
 
-  constructor(deps: MeteringDeps) {
+export class Gate {
+  readonly #deps: GateDeps;
+
+  constructor(deps: GateDeps) {
     this.#deps = deps;
   }
 
   /**
    * Admits a request up to its body. A refusal of a valid key is recorded before it is thrown.
-   * @throws `invalid_api_key`, `insufficient_scope` or `subscription_required`, in this order
+   * @throws `invalid_api_key` or `rate_limit_exceeded`, `insufficient_scope` or `subscription_required`, in this order
    */
   async open(arrival: Arrival): Promise<Call> {
-    const { store, clock } = this.#deps;
-    const { authorization, ...known } = arrival;
-    const startedAtMs = clock.now();
-    const { key, account } = await authenticate(store, clock, authorization);
+    const { id, operation, wire, signal, idempotencyKey } = arrival;
+    const startedAtMs = this.#deps.clock.now();
+    const { key, account } = await this.#authenticate(arrival);
     if (account === undefined) {
       throw new ParleyError('insufficient_scope', {
         message: 'This is an admin key. Use an API key of an account for this path.',
@@ -62,17 +72,28 @@ export class Gate {
       throw error;
     }
     const unread = { requestBytes: 0, answerForm: undefined, isReplay: false };
-    return { ...known, caller, startedAtMs, metering, ...unread };
+    return { id, operation, wire, signal, idempotencyKey, caller, startedAtMs, metering, ...unread };
   }
 
-  /** @throws `invalid_api_key`; `insufficient_scope` for an account's key */
-  async openAdmin(authorization: string | undefined): Promise<AdminCall> {
-    const { store, clock } = this.#deps;
-    const { key } = await authenticate(store, clock, authorization);
+  /** @throws `invalid_api_key` or `rate_limit_exceeded`; `insufficient_scope` for an account's key */
+  async openAdmin(credentials: Credentials): Promise<AdminCall> {
+    const { key } = await this.#authenticate(credentials);
     if (key.kind !== 'admin') {
       throw new ParleyError('insufficient_scope', { message: 'Admin calls need an admin key.' });
     }
     return { actor: key.id };
+  }
+
+  async #authenticate({ wire, authorization, address }: Credentials): Promise<KeyHolder> {
+    const { store, clock, observer, failedKeys } = this.#deps;
+    try {
+      return await authenticate(store, clock, authorization);
+    } catch (error) {
+      if (toParleyError(error).code !== 'invalid_api_key') throw error;
+      observer.refusedKey(wire);
+      await failedKeys.note(address);
+      throw error;
+    }
   }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { constants, type Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Readable, Writable } from 'node:stream';
 import { ParleyError, toParleyError } from '../core/errors.ts';
+import type { Credentials } from '../core/gate.ts';
 import type { RequestId } from '../core/ids.ts';
 import { errorBody, errorHeaders } from './error-body.ts';
 
@@ -17,6 +18,7 @@ export interface HttpRequest extends Readable {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: IncomingHttpHeaders;
+  readonly socket: { readonly remoteAddress?: string | undefined };
   /** Whether all of it has come. */
   readonly complete: boolean;
 }
@@ -67,8 +69,9 @@ export class Exchange {
     return this.#abort.signal;
   }
 
-  get authorization(): string | undefined {
-    return this.request.headers.authorization;
+  get credentials(): Credentials {
+    const { headers, socket } = this.request;
+    return { wire: 'rest', authorization: headers.authorization, address: socket.remoteAddress ?? '' };
   }
 
   get idempotencyKey(): string | undefined {

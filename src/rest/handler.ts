@@ -5,12 +5,14 @@ import { ParleyError, toParleyError } from '../core/errors.ts';
 import { newRequestId } from '../core/ids.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
+import type { Tracer } from '../core/ports/tracer.ts';
 import { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
 
 export interface RestHandlerOptions {
   readonly clock: Clock;
   readonly log: Log;
+  readonly tracer: Tracer;
   readonly requestMsMax: number;
 }
 
@@ -22,23 +24,26 @@ export type RequestHandler = (
 /** Serves the REST paths; anything else is `not_found` as JSON. */
 export function restHandler(routes: readonly Route[], options: RestHandlerOptions): RequestHandler {
   const router = FindMyWay();
-  for (const { rule, handle } of routes) {
-    // The router keeps the handler as the route's store: it is run below, not by the router.
-    router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, handle);
+  for (const route of routes) {
+    const { rule } = route;
+    // The router keeps the route as its store: it is run below, not by the router.
+    router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, route);
   }
-  const { clock, log, requestMsMax } = options;
+  const { clock, log, tracer, requestMsMax } = options;
   return (request, response) => {
     const exchange = new Exchange(request, response, { id: newRequestId(clock.now()), requestMsMax });
-    answer(exchange, router).catch((error: unknown) => report(exchange, log, error));
+    answer(exchange, router, tracer).catch((error: unknown) => report(exchange, log, error));
   };
 }
 
 type Router = FindMyWay.Instance<FindMyWay.HTTPVersion.V1>;
 
-async function answer(exchange: Exchange, router: Router): Promise<void> {
+async function answer(exchange: Exchange, router: Router, tracer: Tracer): Promise<void> {
   const found = router.find(exchange.request.method as FindMyWay.HTTPMethod, exchange.path);
   if (found === null || found.params['*'] === '') throw new ParleyError('not_found');
-  await (found.store as Route['handle'])(exchange, found.params);
+  const { rule, handle } = found.store as Route;
+  const span = tracer.span(`${rule.verb} ${rule.path}`, exchange.request.headers);
+  await span.run(() => handle(exchange, found.params));
 }
 
 /** The last stop of an error: the caller is told what they can act on, the log what the operator needs. */

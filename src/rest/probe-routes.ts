@@ -24,7 +24,7 @@ export function probeRoutes({ whyNotReady, metrics, metricsAccess }: Probes, gat
   ];
   if (metricsAccess === 'off') return routes;
   const answer = get('/metrics', async (exchange) => {
-    if (metricsAccess === 'key') await gate.openAdmin(exchange.authorization);
+    if (metricsAccess === 'key') await gate.openAdmin(exchange.credentials);
     exchange.sendText(200, metrics.contentType, await metrics.text(), uncached);
   });
   return [...routes, answer];

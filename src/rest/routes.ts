@@ -72,8 +72,8 @@ class Guard {
     return {
       rule: httpRule(method),
       handle: async (exchange, parameters) => {
-        const { id, authorization, idempotencyKey, signal } = exchange;
-        const arrival = { id, operation, wire: 'rest', authorization, idempotencyKey, signal } as const;
+        const { id, idempotencyKey, signal } = exchange;
+        const arrival = { id, operation, idempotencyKey, signal, ...exchange.credentials };
         const call = await this.#gate.open(arrival);
         try {
           await handle(exchange, call, parameters);
@@ -102,7 +102,7 @@ class Guard {
     return {
       rule: httpRule(method),
       handle: async (exchange, parameters) => {
-        await answer(exchange, parameters, await this.#gate.openAdmin(exchange.authorization));
+        await answer(exchange, parameters, await this.#gate.openAdmin(exchange.credentials));
       },
     };
   }

@@ -184,6 +184,11 @@ function receive(context: HandlerContext, deps: RpcDeps): { incoming: IncomingCa
     id,
     wire: wires[protocolName] ?? 'connect',
     authorization: requestHeader.get('authorization') ?? undefined,
+    traceHeaders: {
+      traceparent: requestHeader.get('traceparent') ?? undefined,
+      tracestate: requestHeader.get('tracestate') ?? undefined,
+    },
+    address: context.values.get(responseKey)?.socket?.remoteAddress ?? '',
     idempotencyKey: requestHeader.get('idempotency-key') ?? undefined,
     signal: clock.signal,
     isReplay: false,

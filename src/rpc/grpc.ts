@@ -45,6 +45,7 @@ interface AnyCall {
   readonly metadata: Metadata;
   readonly cancelled: boolean;
   sendMetadata(metadata: Metadata): void;
+  getPeer(): string;
   on(event: 'cancelled', listener: () => void): unknown;
 }
 
@@ -227,6 +228,11 @@ class ServedCall {
       id: nextRequestId(deps),
       wire: 'grpc',
       authorization: textOf(call.metadata, 'authorization'),
+      address: addressOf(call.getPeer()),
+      traceHeaders: {
+        traceparent: textOf(call.metadata, 'traceparent'),
+        tracestate: textOf(call.metadata, 'tracestate'),
+      },
       idempotencyKey: textOf(call.metadata, 'idempotency-key'),
       signal: this.#clock.signal,
       isReplay: false,
@@ -262,4 +268,9 @@ function serviceError(thrown: unknown, id: RequestId, { log }: RpcDeps): Service
   metadata.set('grpc-status-details-bin', Buffer.from(statusDetails(error, id)));
   const status: StatusObject = { code: statusCode(error), details: error.message, metadata };
   return Object.assign(new Error(error.message), status);
+}
+
+/** Without the port, of `127.0.0.1:5000` and of `[::1]:5000` alike. */
+function addressOf(peer: string): string {
+  return peer.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
 }

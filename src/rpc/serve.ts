@@ -2,11 +2,11 @@
 import { type Message, toBinary } from '@bufbuild/protobuf';
 import type { Call } from '../core/call.ts';
 import { ParleyError, toParleyError } from '../core/errors.ts';
-import type { Gate } from '../core/gate.ts';
+import type { Credentials, Gate } from '../core/gate.ts';
 import { newRequestId, type RequestId } from '../core/ids.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
-import type { Wire } from '../core/ports/store.ts';
+import type { TraceHeaders, Tracer } from '../core/ports/tracer.ts';
 import type { Rpc } from '../core/rpcs.ts';
 import { first, type OpenRpc, single } from './open-rpcs.ts';
 
@@ -14,15 +14,16 @@ export interface RpcDeps {
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Log;
+  readonly tracer: Tracer;
   readonly requestMsMax: number;
 }
 
 /** A call as it comes in over gRPC, Connect or gRPC-Web. */
-export interface IncomingCall {
+export interface IncomingCall extends Credentials {
   readonly id: RequestId;
-  readonly wire: Wire;
-  readonly authorization: string | undefined;
   readonly idempotencyKey: string | undefined;
+  /** Its headers, as far as they tell of a trace. */
+  readonly traceHeaders: TraceHeaders;
   /** Aborts when the client has left, its deadline has passed or the request's time is up; its reason is a ParleyError. */
   readonly signal: AbortSignal;
   /** Set before the first part of the answer: whether it is that of an earlier request under the same key. */
@@ -70,12 +71,14 @@ export function serveUnary(
 ): Promise<Message> {
   switch (rpc.kind) {
     case 'unary':
-      return withCall(rpc, incoming, deps, (call) => {
-        call.requestBytes = sizeOf(rpc, request);
-        return rpc.run(request, call);
-      });
+      return traced(rpc, incoming, deps).run(() =>
+        withCall(rpc, incoming, deps, (call) => {
+          call.requestBytes = sizeOf(rpc, request);
+          return rpc.run(request, call);
+        }),
+      );
     case 'admin':
-      return deps.gate.openAdmin(incoming.authorization).then((call) => rpc.run(request, call));
+      return deps.gate.openAdmin(incoming).then((call) => rpc.run(request, call));
     case 'open':
       return first(rpc.run(single(request), incoming.signal));
     default:
@@ -91,7 +94,9 @@ export function serveServerStream(
   deps: RpcDeps,
 ): AsyncIterable<Message> {
   if (rpc.kind === 'open') return rpc.run(single(request), incoming.signal);
-  if (rpc.kind === 'server-stream') return streamWithCall(rpc, request, incoming, deps);
+  if (rpc.kind === 'server-stream') {
+    return traced(rpc, incoming, deps).parts(() => streamWithCall(rpc, request, incoming, deps));
+  }
   throw misplaced(rpc);
 }
 
@@ -102,7 +107,11 @@ export function serveClientStream(
   incoming: IncomingCall,
   deps: RpcDeps,
 ): Promise<Message> {
-  if (rpc.kind === 'client-stream') return withCall(rpc, incoming, deps, (call) => rpc.run(requests, call));
+  if (rpc.kind === 'client-stream') {
+    return traced(rpc, incoming, deps).run(() =>
+      withCall(rpc, incoming, deps, (call) => rpc.run(requests, call)),
+    );
+  }
   throw misplaced(rpc);
 }
 
@@ -148,6 +157,10 @@ async function withCall(
   } catch (error) {
     throw await ended(call, error);
   }
+}
+
+function traced({ method }: AnyRpc, { traceHeaders }: IncomingCall, { tracer }: RpcDeps) {
+  return tracer.span(`${method.parent.typeName}/${method.name}`, traceHeaders);
 }
 
 function openCall(rpc: Exclude<Rpc, Of<'admin'>>, incoming: IncomingCall, { gate }: RpcDeps): Promise<Call> {

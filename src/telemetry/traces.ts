@@ -45,19 +45,11 @@ export function createTraces({ endpoint, sampleRatio, version }: TracesOptions):
     return context && trace.getSpan(context);
   };
   return {
-    run: (name, headers, work) => {
+    span: (name, headers) => {
       const parent = propagator.extract(ROOT_CONTEXT, pick(headers), defaultTextMapGetter);
       const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, parent);
-      return running.run(trace.setSpan(parent, span), async () => {
-        try {
-          return await work();
-        } catch (error) {
-          span.setStatus({ code: SpanStatusCode.ERROR });
-          throw error;
-        } finally {
-          span.end();
-        }
-      });
+      const within = <T>(work: () => T): T => running.run(trace.setSpan(parent, span), work);
+      return { run: (work) => runIn(span, within, work), parts: (source) => partsIn(span, within, source) };
     },
     note: (start, end) => {
       const span = spanOf();
@@ -71,6 +63,45 @@ export function createTraces({ endpoint, sampleRatio, version }: TracesOptions):
     },
     close: () => provider.shutdown(),
   };
+}
+
+type Within = <T>(work: () => T) => T;
+
+async function runIn<T>(span: Span, within: Within, work: () => Promise<T>): Promise<T> {
+  try {
+    return await within(work);
+  } catch (error) {
+    span.setStatus({ code: SpanStatusCode.ERROR });
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** Each part is asked for within the span: who consumes them runs in another. */
+async function* partsIn<T>(
+  span: Span,
+  within: Within,
+  source: () => AsyncIterable<T>,
+): AsyncGenerator<T, void, undefined> {
+  const parts = within(() => source()[Symbol.asyncIterator]());
+  let isOver = false;
+  try {
+    for (;;) {
+      const { done, value } = await within(() => parts.next());
+      if (done) break;
+      yield value;
+    }
+    isOver = true;
+  } catch (error) {
+    isOver = true;
+    span.setStatus({ code: SpanStatusCode.ERROR });
+    throw error;
+  } finally {
+    // A consumer that leaves early ends the source, too.
+    if (!isOver) await within(() => parts.return?.());
+    span.end();
+  }
 }
 
 function pick(headers: TraceHeaders): Record<string, unknown> {

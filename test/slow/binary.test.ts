@@ -219,7 +219,7 @@ describe.skipIf(noCleanRoot !== undefined)(
     it('is administered', async () => {
       expect(await parley('account', 'create', 'edge')).toMatchObject({ code: 0 });
       expect(await parley('credits', 'load', 'edge', '5', '--reason', 'test')).toMatchObject({ code: 0 });
-      expect((await parley('key', 'create', 'edge')).stdout).toMatch(/^pk_/);
+      expect((await parley('key', 'create', '--account', 'edge')).stdout).toMatch(/^pk_/);
       expect((await parley('account', 'list')).stdout).toMatch(/^edge /m);
     });
 

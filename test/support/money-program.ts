@@ -9,6 +9,7 @@ import { type App, createApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { cliCall } from '../../src/core/call.ts';
 import { toParleyError } from '../../src/core/errors.ts';
+import { FailedKeys } from '../../src/core/failed-keys.ts';
 import { Gate } from '../../src/core/gate.ts';
 import { newRequestId } from '../../src/core/ids.ts';
 import { creditDecimals, formatCredits, nanoCredits } from '../../src/core/money.ts';
@@ -199,6 +200,7 @@ async function begin({ clock, settings: file }: MoneyFolder, dataDir: string): P
     log: silent,
     unsettled: new Unsettled(store, silent),
     observer: noObserver,
+    failedKeys: new FailedKeys(0),
   });
   return { app, services, gate, script, dataDir };
 }

@@ -53,7 +53,14 @@ export class MoneyRequest {
     const client = new AbortController();
     const run = edge.script.expect(client.signal);
     const { operation, idempotencyKey } = request;
-    const arrival = { id, operation, idempotencyKey, wire: 'rest', authorization: `Bearer ${key}` } as const;
+    const arrival = {
+      id,
+      operation,
+      idempotencyKey,
+      wire: 'rest',
+      address: '127.0.0.1',
+      authorization: `Bearer ${key}`,
+    } as const;
     try {
       const call = await edge.gate.open({ ...arrival, signal: client.signal });
       if (request.operation === 'chat') call.requestBytes = request.bytes;

@@ -102,6 +102,8 @@ async function startInside({ settings, file, ...overrides }: ParleyOptions): Pro
     overrides: {
       ...settings,
       server: { port: 0, ...(settings?.['server'] as object | undefined) },
+      // Tests send as many failed keys as they like, but those of the limit itself.
+      limits: { failedKeysPerMinuteMax: 0, ...(settings?.['limits'] as object | undefined) },
       dataDir,
       log: { level: 'silent' },
     },

@@ -3,11 +3,17 @@ import type { RecordEnd, RecordStart } from './store.ts';
 /** The headers of W3C Trace Context, by their names in lower case. */
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
+/** A part of the work for a request, followed from server to server. It ends with what runs in it. */
+export interface TraceSpan {
+  run<T>(work: () => Promise<T>): Promise<T>;
+  parts<T>(source: () => AsyncIterable<T>): AsyncIterable<T>;
+}
+
 /** Follows requests from server to server. */
 export interface Tracer {
-  /** Runs the work of a request as a span, which goes on with the trace that its headers tell of. */
-  run<T>(name: string, headers: TraceHeaders, work: () => Promise<T>): Promise<T>;
-  /** Notes on the span of the running request what became of it. */
+  /** A span that goes on with the trace that a request's headers tell of. To be used once. */
+  span(name: string, headers: TraceHeaders): TraceSpan;
+  /** Notes on the span that runs what became of its request. */
   note(start: RecordStart, end: RecordEnd): void;
   /** The headers that carry the trace of the running request on to another server. */
   outgoing(): Record<string, string>;
@@ -15,8 +21,10 @@ export interface Tracer {
   close(): Promise<void>;
 }
 
+const noSpan: TraceSpan = { run: (work) => work(), parts: (source) => source() };
+
 export const noTracer: Tracer = {
-  run: (_name, _headers, work) => work(),
+  span: () => noSpan,
   note: () => undefined,
   outgoing: () => ({}),
   close: async () => undefined,

@@ -15,6 +15,8 @@ export interface OpenAiDeps {
   readonly name: string;
   readonly apiKey: string | undefined;
   readonly log: Log;
+  /** The headers that carry the trace of the running request on. Default: none. */
+  readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
 }
 
 /** Any server that speaks the OpenAI API. Connections are made at first use, but for a list of voices. */

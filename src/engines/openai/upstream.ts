@@ -51,6 +51,8 @@ export interface UpstreamDeps {
   readonly name: string;
   readonly apiKey: string | undefined;
   readonly log: Log;
+  /** The headers that carry the trace of the running request on. Default: none. */
+  readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
 }
 
 /** An HTTP server that speaks the OpenAI API: its connections, its limits, and what becomes of calls that fail. */
@@ -161,7 +163,7 @@ export class Upstream {
     return {
       method,
       path: this.#basePath + path,
-      headers: [...this.#headers, ...Object.entries(headers).flat()],
+      headers: [...this.#headers, ...Object.entries({ ...this.#deps.traceHeaders?.(), ...headers }).flat()],
       body: typeof body === 'function' ? Readable.from(body(), { objectMode: false }) : (body ?? null),
     };
   }

@@ -14,6 +14,8 @@ import type { Connections } from './connections.ts';
 import { translateFailure } from './failures.ts';
 
 export interface CallSettings {
+  /** The headers that carry the trace of the running request on. Default: none. */
+  readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
   readonly apiKey: string | undefined;
   readonly totalMs: number;
 }
@@ -119,7 +121,8 @@ export class Calls {
 
   #metadata(): Metadata {
     const metadata = new Metadata();
-    const { apiKey } = this.#settings;
+    const { apiKey, traceHeaders } = this.#settings;
+    for (const [name, value] of Object.entries(traceHeaders?.() ?? {})) metadata.set(name, value);
     if (apiKey !== undefined) metadata.set('authorization', `Bearer ${apiKey}`);
     return metadata;
   }

@@ -21,15 +21,20 @@ export interface RemoteDeps {
   readonly name: string;
   readonly apiKey: string | undefined;
   readonly log: Log;
+  /** The headers that carry the trace of the running request on. Default: none. */
+  readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
 }
 
 /**
  * Another Parley over gRPC. It connects at once and reads what the remote offers, both in the background.
  * @throws where the file of authorities cannot be read
  */
-export function createRemoteEngine(settings: RemoteSettings, { name, apiKey, log }: RemoteDeps): EngineSet {
+export function createRemoteEngine(
+  settings: RemoteSettings,
+  { name, apiKey, log, traceHeaders }: RemoteDeps,
+): EngineSet {
   const connections = new Connections(settings, { name, log });
-  const calls = new Calls(connections, { apiKey, totalMs: settings.totalMs });
+  const calls = new Calls(connections, { apiKey, traceHeaders, totalMs: settings.totalMs });
   const catalog = new RemoteCatalog(calls, { engine: name, everyMs: settings.catalogEveryMs, log });
   const probe = createDurationProbe();
   const model = (id: string, type: ModelType): RemoteModel => {
