@@ -55,7 +55,8 @@ export function lostError(lost: Lost): ParleyError {
 export function nonsense(what: string, cause?: unknown): ParleyError {
   return new ParleyError('upstream_error', {
     message: 'The server behind this model sent an answer that makes no sense. Try again.',
-    cause: new Error(what, { cause }),
+    // The error of a parser quotes what it could not read, and that may be what was said.
+    cause: new Error(what, cause instanceof SyntaxError ? {} : { cause }),
   });
 }
 
