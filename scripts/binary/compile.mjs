@@ -41,6 +41,8 @@ process.on('exit', () => rmSync(dataDir, { recursive: true }));
 script.runInThisContext()(requireBuiltin, { exports: {} });
 const deadlineMs = Date.now() + listensMsMax;
 while (!existsSync(join(dataDir, 'server.json'))) {
+  // It has failed, and has said why.
+  if (process.exitCode !== undefined) process.exit();
   if (Date.now() > deadlineMs) throw new Error('The program did not begin to listen.');
   await sleep(lookMs);
 }

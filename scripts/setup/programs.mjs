@@ -40,6 +40,7 @@ export const programsToTest = [
   { name: 'sox', debianPackage: 'sox' },
   { name: 'curl', debianPackage: 'curl' },
   { name: 'ps', debianPackage: 'procps' },
+  { name: 'strip', debianPackage: 'binutils' },
   // A client that is not JavaScript.
   { name: 'protoc', debianPackage: 'protobuf-compiler' },
   { name: 'grpc_python_plugin', debianPackage: 'protobuf-compiler-grpc' },

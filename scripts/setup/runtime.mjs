@@ -2,7 +2,7 @@
  * A Node that is new enough. Older ones have faults that Parley cannot work around (their HTTP/2 keeps the sockets of
  * clients that send bad headers), so where the Node at hand is older, the one pinned here comes from npm's registry.
  */
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SetupFailure } from './failure.mjs';
 import { installLocked } from './npm.mjs';
@@ -82,7 +82,10 @@ async function bring(folder, again) {
     JSON.stringify({ lockfileVersion: 3, requires: true, packages }),
   );
   await installLocked(folder, again);
-  const node = join(folder, 'node_modules', name, 'bin', 'node');
+  const home = join(folder, 'node_modules', name);
+  // The executable shows it among its notices.
+  copyFileSync(join(home, 'LICENSE'), join(root, '.runtime', 'LICENSE'));
+  const node = join(home, 'bin', 'node');
   const { ok, output } = await run([node, '--version']);
   if (!ok)
     throw new SetupFailure(`${pleaseInstall(again)} The one from the registry does not run here: ${output}`);

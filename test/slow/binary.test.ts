@@ -285,6 +285,45 @@ describe.skipIf(noCleanRoot !== undefined || programs.size < 2)('where ffmpeg an
   });
 });
 
+describe.skipIf(noCleanRoot !== undefined || programs.size < 2)(
+  'where they are on another machine only',
+  () => {
+    it('transcribes there, as a remote engine', async () => {
+      const edge = {
+        engines: {
+          builtin: { kind: 'builtin' },
+          gateway: { kind: 'remote', address: '127.0.0.1:8080', apiKeyFile: 'gateway.key' },
+        },
+        models: [
+          { id: 'flite', type: 'speech', engine: 'builtin' },
+          { id: 'pocketsphinx', type: 'transcription', engine: 'gateway' },
+        ],
+      };
+      writeFileSync(folder.file('edge.yaml'), JSON.stringify(edge));
+      const script = `
+      set -e
+      ip link set lo up
+      "$0" serve --demo --data-dir gateway --port 8080 &
+      gateway=$!
+      until [ -e gateway/first-run.json ]; do sleep 0.1; done
+      sed -n 's/.*"apiKey": "\\(.*\\)".*/\\1/p' gateway/first-run.json > gateway.key
+      PATH=/nowhere "$0" serve --demo --config edge.yaml --data-dir edge --port 8081 &
+      edge=$!
+      until [ -e edge/first-run.json ]; do sleep 0.1; done
+      "$0" speak 'Good morning. The weather is fine today.' --data-dir edge -o edge.wav
+      "$0" transcribe edge.wav --data-dir edge
+      kill $edge $gateway
+      wait $edge
+      wait $gateway`;
+      const child = spawn('unshare', ['--net', 'sh', '-c', script, executable], { cwd: folder.path });
+      const { code, stdout, stderr } = await ended(child);
+      expect(stdout).toMatch(/^.*(morning|weather|fine|today).*$/m);
+      expect(stderr).not.toContain('is not available');
+      expect(code).toBe(0);
+    });
+  },
+);
+
 describe('the tests of the program', () => {
   it('pass with the executable in its place', { timeout: 600_000 }, async () => {
     const vitest = new URL('../../node_modules/vitest/vitest.mjs', import.meta.url).pathname;

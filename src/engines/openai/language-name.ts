@@ -1,6 +1,7 @@
 /** Upstreams name a language by its tag or in English; clients of the API expect `english`. */
 
-const names = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' });
+/** Made when it is first asked for: it takes longer than all else here. */
+let names: Intl.DisplayNames | undefined;
 
 /** The English name, lower case, of a tag such as `en` or `en-US`, or of a name; undefined where it is neither. */
 export function languageName(written: string | undefined): string | undefined {
@@ -11,6 +12,7 @@ export function languageName(written: string | undefined): string | undefined {
 
 function nameOfTag(tag: string): string | undefined {
   try {
+    names ??= new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' });
     return names.of(new Intl.Locale(tag).language)?.toLowerCase();
   } catch {
     return undefined;
