@@ -26,7 +26,8 @@ export async function shell(
   const child = spawn('/bin/sh', ['-ec', `${command} "$@"`, 'sh', ...args], {
     cwd,
     // In a home that it does not know npm asks its registry for a newer npm.
-    env: { ...process.env, npm_config_update_notifier: 'false', ...env },
+    // Java takes the characters of its arguments and of its output to be those of the locale.
+    env: { ...process.env, LC_ALL: 'C.UTF-8', npm_config_update_notifier: 'false', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: timeoutMs,
   });
