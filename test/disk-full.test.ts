@@ -280,6 +280,8 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
       if (response.status === 500) expect(body).toContain('"code":"internal_error"');
       else if (path === '/audio/speech') expect(body).toBe('cut');
       else expect(body).toMatch(/^data: .*"some".*\n\ndata: \{"error":\{.*"code":"internal_error"\}\}\n\n$/s);
+      // Nor has it been told that the answer is finished.
+      expect(body).not.toContain('"finish_reason":"stop"');
       engine.meanwhile = () => undefined;
       trouble.end();
       await expect.poll(() => accountOf(key), soon).toMatchObject(untouched);
