@@ -67,6 +67,13 @@ export class Engines {
     }
   }
 
+  /** An engine that is down does not make the server unready: the others serve, and it is tried again. */
+  counts() {
+    const all = [...this.#opened.values()];
+    const up = all.filter(({ set }) => set.reading().isUp).length;
+    return { up, down: all.length - up };
+  }
+
   readings() {
     return [...this.#opened].map(([engine, { set }]) => ({ engine, ...set.reading() }));
   }

@@ -110,7 +110,12 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     if (isStopping) return 'The server is stopping.';
     return unsettled.hasAny ? 'The database cannot be written.' : undefined;
   };
-  const probes = { whyNotReady, metrics, metricsAccess: config.metrics.access };
+  const probes = {
+    whyNotReady,
+    engines: () => engines.counts(),
+    metrics,
+    metricsAccess: config.metrics.access,
+  };
   const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes });
   opened.defer(() => ports.close());
   const retention = openRetention(config, { store, clock, log });

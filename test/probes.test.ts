@@ -24,7 +24,7 @@ describe('the probes', () => {
     parley = await startParley();
     for (const [path, body] of [
       ['/healthz', { status: 'ok' }],
-      ['/readyz', { status: 'ready' }],
+      ['/readyz', { status: 'ready', engines: { up: 1, down: 0 } }],
     ] as const) {
       const response = await at(path);
       expect([response.status, await response.json()]).toEqual([200, body]);
@@ -74,7 +74,7 @@ describe('the probes', () => {
     const response = await at('/readyz');
     expect([response.status, await response.json()]).toEqual([
       503,
-      { status: 'not_ready', reason: 'The database cannot be written.' },
+      { status: 'not_ready', reason: 'The database cannot be written.', engines: { up: 1, down: 0 } },
     ]);
     isBroken = false;
     await expect.poll(async () => (await at('/readyz')).status, soon).toBe(200);

@@ -147,7 +147,9 @@ describe('an upstream that cannot be reached again and again', () => {
     down.answer(path, json(completion()));
     await down.stop();
     const parley = await behind(down.baseUrl, { engine, ...options });
-    return { down, ask: () => parley.postJson(path, question) };
+    const engines = async () =>
+      ((await (await fetch(new URL('/readyz', parley.baseUrl))).json()) as { engines: unknown }).engines;
+    return { down, engines, ask: () => parley.postJson(path, question) };
   }
 
   it('is left alone for a while, then tried with one request, and is back with it', async () => {
@@ -159,6 +161,17 @@ describe('an upstream that cannot be reached again and again', () => {
     await new Promise((resolve) => setTimeout(resolve, 700));
     expect((await ask()).status).toBe(200);
     expect((await Promise.all([ask(), ask(), ask()])).map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+
+  it('counts as down where the server tells how it is doing, which is ready all the same', async () => {
+    const { down, engines, ask } = await stopped();
+    expect(await engines()).toEqual({ up: 1, down: 0 });
+    for (let round = 0; round < 3; round++) await ask();
+    expect(await engines()).toEqual({ up: 0, down: 1 });
+    await down.listen();
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    await ask();
+    expect(await engines()).toEqual({ up: 1, down: 0 });
   });
 
   it('is told of in the log: once when it is left alone, tried and back', async () => {
