@@ -87,7 +87,7 @@ export class ChatOperations {
     const answer = new StreamedAnswer(job.model.id);
     try {
       for await (const chunks of job.model.engine.stream(job.params, call.signal)) {
-        const ready = chunks.flatMap((chunk) => answer.take(chunk));
+        const ready = answer.take(chunks);
         if (ready.length > 0) yield ready;
       }
       const last = answer.finish();

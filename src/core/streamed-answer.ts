@@ -25,32 +25,42 @@ export class StreamedAnswer {
   }
 
   /** @returns the chunks that may leave now */
-  take(chunk: ChatChunk): ChatChunk[] {
-    chunk.setModel(this.#model);
-    this.usage = chunk.takeUsage() ?? this.usage;
-    const { text, choices } = chunk;
-    // Some models send their usage with an empty choice that has ended before.
-    if (text === '' && choices.every(({ index }) => this.#finished.get(index))) {
-      // Such a chunk may tell more, such as how long the model took, or first of all what was filtered of the prompt.
-      const { other } = chunk;
-      if (other === undefined) return [];
-      if (this.#held === undefined) return [chunk];
-      this.#held.addOther(withoutNulls(other));
-      return [];
-    }
-    if (text !== '') this.#pieces.push(text);
-    for (const { index, finishReason } of choices) {
-      this.#finished.set(index, this.#finished.get(index) === true || Boolean(finishReason));
-    }
-    const held = this.#held ? [this.#held] : [];
-    this.#held = this.#isFinished() ? chunk : undefined;
-    return this.#held === undefined ? [...held, chunk] : held;
+  take(chunks: readonly ChatChunk[]): ChatChunk[] {
+    const ready: ChatChunk[] = [];
+    for (const chunk of chunks) this.#take(chunk, ready);
+    return ready;
   }
 
   /** The last chunk. @throws `upstream_error` where a choice never got its finish reason: a truncation, not a success. */
   finish(): ChatChunk {
     if (this.#held !== undefined) return this.#held;
     throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
+  }
+
+  #take(chunk: ChatChunk, ready: ChatChunk[]): void {
+    chunk.setModel(this.#model);
+    this.usage = chunk.takeUsage() ?? this.usage;
+    const { text, choices } = chunk;
+    // Some models send their usage with an empty choice that has ended before.
+    if (text === '' && choices.every(({ index }) => this.#finished.get(index))) {
+      this.#takeAside(chunk, ready);
+      return;
+    }
+    if (text !== '') this.#pieces.push(text);
+    for (const { index, finishReason } of choices) {
+      this.#finished.set(index, this.#finished.get(index) === true || Boolean(finishReason));
+    }
+    if (this.#held !== undefined) ready.push(this.#held);
+    this.#held = this.#isFinished() ? chunk : undefined;
+    if (this.#held === undefined) ready.push(chunk);
+  }
+
+  /** A chunk that adds nothing to a choice may tell more, such as how long the model took, or first of all what was filtered. */
+  #takeAside(chunk: ChatChunk, ready: ChatChunk[]): void {
+    const { other } = chunk;
+    if (other === undefined) return;
+    if (this.#held === undefined) ready.push(chunk);
+    else this.#held.addOther(withoutNulls(other));
   }
 
   #isFinished(): boolean {

@@ -37,7 +37,7 @@ function chatCodec<M extends Message>(codec: JsonCodec<M>, said: Said): ChatCode
 
 /** Reads its members with care: they are what another server makes of them. */
 class JsonForm<M extends Message> implements ChatForm<M> {
-  readonly json: JsonObject;
+  json: JsonObject;
   readonly #codec: JsonCodec<M>;
   readonly #said: Said;
 
@@ -79,10 +79,11 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   }
 
   takeUsage(): Usage | undefined {
-    const { usage } = this.json;
+    const { usage, ...others } = this.json;
     if (usage === undefined) return undefined;
+    // A copy costs a fifth of `delete`, after which the object is slow in all that follows.
+    this.json = others;
     // Of another kind it is no report, and must not stand where the client looks for the meter's.
-    delete this.json['usage'];
     return isObject(usage) ? usageCodec.decodeLeniently(usage).message : undefined;
   }
 
