@@ -19,7 +19,6 @@ import {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
-import { type Batches, singly } from './batches.ts';
 import type { AdminCall, Call } from './call.ts';
 import type { ChatAnswer, ChatChunk } from './chat-answer.ts';
 import type { Operation } from './ports/store.ts';
@@ -38,6 +37,8 @@ export type Rpc =
       readonly method: DescMethodServerStreaming;
       readonly operation: Operation;
       readonly run: ServerStreamRun;
+      /** The messages of what `run` gives at once. */
+      readonly messagesOf: (part: unknown) => readonly Message[];
     }
   | {
       readonly kind: 'client-stream';
@@ -48,7 +49,7 @@ export type Rpc =
   | { readonly kind: 'admin'; readonly method: DescMethodUnary; readonly run: AdminRun };
 
 type UnaryRun = (request: Message, call: Call) => Promise<Message>;
-type ServerStreamRun = (request: Message, call: Call) => Batches<Message>;
+type ServerStreamRun = (request: Message, call: Call) => AsyncIterable<unknown>;
 type ClientStreamRun = (requests: AsyncIterable<Message>, call: Call) => Promise<Message>;
 type AdminRun = (request: Message, call: AdminCall) => Promise<Message>;
 
@@ -63,17 +64,26 @@ export function rpcsOf({ speech, transcription, chat, catalog, account, admin }:
     unary('chat', ChatService.method.createChatCompletion, async (request, call) =>
       toCompletion(await chat.createChatCompletion(request, call)),
     ),
-    serverStream('chat', ChatService.method.streamChatCompletion, (request, call) =>
-      toChunks(chat.streamChatCompletion(request, call)),
+    serverStream(
+      'chat',
+      ChatService.method.streamChatCompletion,
+      (request, call) => chat.streamChatCompletion(request, call),
+      (chunks) => chunks.map(toChunk),
     ),
-    serverStream('speech', SpeechService.method.synthesizeSpeech, (request, call) =>
-      singly(speech.synthesizeSpeech(request, call)),
+    serverStream(
+      'speech',
+      SpeechService.method.synthesizeSpeech,
+      (request, call) => speech.synthesizeSpeech(request, call),
+      (response) => [response],
     ),
     unary('transcription', TranscriptionService.method.createTranscription, (request, call) =>
       transcription.createTranscription(request, call),
     ),
-    serverStream('transcription', TranscriptionService.method.streamTranscription, (request, call) =>
-      singly(transcription.streamTranscription(request, call)),
+    serverStream(
+      'transcription',
+      TranscriptionService.method.streamTranscription,
+      (request, call) => transcription.streamTranscription(request, call),
+      (response) => [response],
     ),
     clientStream('transcription', TranscriptionService.method.uploadTranscription, (requests, call) =>
       transcription.uploadTranscription(requests, call),
@@ -86,12 +96,8 @@ function toCompletion({ message: completion }: ChatAnswer): CreateChatCompletion
   return create(CreateChatCompletionResponseSchema, { completion });
 }
 
-async function* toChunks(
-  batches: Batches<ChatChunk>,
-): AsyncGenerator<readonly StreamChatCompletionResponse[]> {
-  for await (const batch of batches) {
-    yield batch.map(({ message: chunk }) => create(StreamChatCompletionResponseSchema, { chunk }));
-  }
+function toChunk({ message: chunk }: ChatChunk): StreamChatCompletionResponse {
+  return create(StreamChatCompletionResponseSchema, { chunk });
 }
 
 const adminNames = Object.keys(adminMethods) as AdminMethod[];
@@ -104,16 +110,18 @@ function unary<I extends DescMessage, O extends DescMessage>(
   return { kind: 'unary', method, operation, run: (request, call) => run(request as MessageShape<I>, call) };
 }
 
-function serverStream<I extends DescMessage, O extends DescMessage>(
+function serverStream<I extends DescMessage, O extends DescMessage, Part>(
   operation: Operation,
   method: DescMethodServerStreaming<I, O>,
-  run: (request: MessageShape<I>, call: Call) => Batches<MessageShape<O>>,
+  run: (request: MessageShape<I>, call: Call) => AsyncIterable<Part>,
+  messagesOf: (part: Part) => readonly MessageShape<O>[],
 ): Rpc {
   return {
     kind: 'server-stream',
     method,
     operation,
     run: (request, call) => run(request as MessageShape<I>, call),
+    messagesOf: (part) => messagesOf(part as Part),
   };
 }
 

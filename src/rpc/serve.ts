@@ -135,9 +135,9 @@ async function* streamWithCall(
   const call = await openCall(rpc, incoming, deps);
   call.requestBytes = sizeOf(rpc, request);
   try {
-    for await (const parts of rpc.run(request, call)) {
+    for await (const part of rpc.run(request, call)) {
       incoming.isReplay = call.isReplay;
-      yield parts;
+      yield rpc.messagesOf(part);
     }
   } catch (error) {
     throw await ended(call, error);
