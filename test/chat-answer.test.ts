@@ -33,6 +33,8 @@ const chunks: Record<string, JsonObject> = {
   'reasoning under the later name': { ...head, choices: [{ index: 0, delta: { reasoning: 'so' } }] },
   'usage with the end': { ...head, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage },
   'usage alone': { ...head, choices: [], usage, x_vendor: { time: 1 } },
+  'nothing that can be left out': { choices: [{ delta: { content: 'a' } }] },
+  'null in many places': { id: null, created: null, choices: [{ index: null, delta: { content: null } }] },
   'no choices at all': { ...head, prompt_filter_results: [] },
   'members of other kinds': {
     ...head,

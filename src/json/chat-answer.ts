@@ -23,6 +23,16 @@ export interface ChatCodec<M extends Message> {
   encode(form: ChatForm<M>): JsonValue;
 }
 
+type Defaults = readonly (readonly [member: string, value: JsonValue])[];
+
+/** What a message has also where nobody says it, so that the same answer is the same over every wire. */
+const implied: Defaults = [
+  ['id', ''],
+  ['object', ''],
+  ['created', 0],
+];
+const impliedInChoice: Defaults = [['index', 0]];
+
 const usageCodec = jsonCodec(UsageSchema);
 
 export const answerCodec = chatCodec(jsonCodec(ChatCompletionSchema), 'message');
@@ -40,23 +50,26 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   json: JsonObject;
   readonly #codec: JsonCodec<M>;
   readonly #said: Said;
+  readonly #choices: readonly JsonObject[];
 
   constructor(json: JsonObject, codec: JsonCodec<M>, said: Said) {
+    giveDefaults(json, implied);
+    if (json['choices'] === undefined) json['choices'] = [];
     this.json = json;
     this.#codec = codec;
     this.#said = said;
-    // Clients read the first of them unasked.
-    if (json['choices'] === undefined) json['choices'] = [];
+    this.#choices = objectsOf(json['choices']);
+    for (const choice of this.#choices) giveDefaults(choice, impliedInChoice);
   }
 
   get text(): string {
     let text = '';
-    for (const choice of objectsOf(this.json['choices'])) text += saidText(choice[this.#said]);
+    for (const choice of this.#choices) text += saidText(choice[this.#said]);
     return text;
   }
 
   get choices(): readonly ChoiceState[] {
-    return objectsOf(this.json['choices']).map(({ index, finish_reason: finishReason }) => ({
+    return this.#choices.map(({ index, finish_reason: finishReason }) => ({
       index: typeof index === 'number' ? index : 0,
       finishReason: stringOf(finishReason),
     }));
@@ -90,6 +103,10 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   addOther(members: JsonObject): void {
     for (const [name, value] of Object.entries(members)) setMember(this.json, name, value);
   }
+}
+
+function giveDefaults(json: JsonObject, defaults: Defaults): void {
+  for (const [name, value] of defaults) if (json[name] === undefined) json[name] = value;
 }
 
 /** The same text as core/chat-text finds in a message. */

@@ -20,8 +20,9 @@ function sseEvent(data: unknown): string {
 export const sseDone = 'data: [DONE]\n\n';
 
 /**
- * Sends each part as an event, those of a batch at once, the first of them together with the status. An error before it is thrown, for an answer of
- * its own; one after it becomes the last event, as clients look for an `error` member and for the missing end.
+ * Sends each part as an event, those of a batch at once, the first of them together with the status. An error before it
+ * is thrown, for an answer of its own; one after it becomes the last event, as clients look for an `error` member and for
+ * the missing end.
  *
  * @returns whether all parts were sent
  */
