@@ -11,7 +11,7 @@ import {
 } from '../gen/parley/chat/v1/chat_pb.ts';
 import { ParleyError } from '../src/core/errors.ts';
 import type { TokenCounter } from '../src/core/ports/engines.ts';
-import { createBuiltinChat } from '../src/engines/builtin/chat.ts';
+import { type BuiltinChatOptions, createBuiltinChat } from '../src/engines/builtin/chat.ts';
 import { clausesOf, languageOf } from '../src/engines/builtin/eliza/clauses.ts';
 import { type Conversation, conversationOf } from '../src/engines/builtin/eliza/conversation.ts';
 import { endAtLimit } from '../src/engines/builtin/eliza/limit.ts';
@@ -19,13 +19,15 @@ import { reflect } from '../src/engines/builtin/eliza/reflect.ts';
 import { respond } from '../src/engines/builtin/eliza/respond.ts';
 import { rules } from '../src/engines/builtin/eliza/rules.ts';
 import { createTokenCounter } from '../src/tokens/counter.ts';
+import { inMessages } from './support/message-chat.ts';
 
 type Message = MessageInitShape<typeof ChatMessageSchema>;
 type Params = Exclude<MessageInitShape<typeof ChatCompletionParamsSchema>, ChatCompletionParams>;
 
 const tokens = createTokenCounter();
 const now = 1_790_000_000_999;
-const engine = createBuiltinChat({ tokens, clock: () => now, wordDelayMs: 0 });
+const builtinChat = (options: BuiltinChatOptions) => inMessages(createBuiltinChat(options));
+const engine = builtinChat({ tokens, clock: () => now, wordDelayMs: 0 });
 const forever = new AbortController().signal;
 afterAll(() => tokens.close());
 
@@ -418,7 +420,7 @@ describe('a completion', () => {
     await expect(engine.complete(params([user('Hi')]), AbortSignal.abort(reason))).rejects.toBe(reason);
     const failure = new ParleyError('internal_error');
     const broken: TokenCounter = { count: () => Promise.reject(failure), close: () => Promise.resolve() };
-    const ill = createBuiltinChat({ tokens: broken, clock: () => now });
+    const ill = builtinChat({ tokens: broken, clock: () => now });
     await expect(ill.complete(params([user('Hi')]), forever)).rejects.toBe(failure);
     await expect(collect(ill.stream(params([user('Hi')]), forever))).rejects.toBe(failure);
   });
@@ -469,7 +471,7 @@ describe('a stream', () => {
   });
 
   it('is paced, and ends at once when it is aborted between words', async () => {
-    const slow = createBuiltinChat({ tokens, clock: () => now, wordDelayMs: 3_600_000 });
+    const slow = builtinChat({ tokens, clock: () => now, wordDelayMs: 3_600_000 });
     const aborter = new AbortController();
     const chunks = slow.stream(params([user('Hello')]), aborter.signal)[Symbol.asyncIterator]();
     expect((await chunks.next()).value?.choices[0]?.delta?.role).toBe('assistant');
@@ -482,7 +484,7 @@ describe('a stream', () => {
 
   it('and a completion end at once when they are aborted while tokens are counted', async () => {
     const endless: TokenCounter = { count: () => new Promise(() => {}), close: () => Promise.resolve() };
-    const waiting = createBuiltinChat({ tokens: endless, clock: () => now });
+    const waiting = builtinChat({ tokens: endless, clock: () => now });
     const aborter = new AbortController();
     const reason = new Error('the client left');
     const streaming = expect(collect(waiting.stream(params([user('Hi')]), aborter.signal))).rejects.toBe(
@@ -510,7 +512,7 @@ describe('a stream', () => {
 
 describe('the engine', () => {
   it('is always available', () => {
-    const own = createBuiltinChat({ tokens, clock: () => now });
+    const own = builtinChat({ tokens, clock: () => now });
     expect(own.availability()).toEqual({ available: true });
   });
 });

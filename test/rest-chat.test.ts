@@ -7,8 +7,8 @@ import {
   ChatCompletionSchema,
 } from '../gen/parley/chat/v1/chat_pb.ts';
 import { ParleyError } from '../src/core/errors.ts';
-import type { ChatEngine } from '../src/core/ports/engines.ts';
 import { fakeChat, withFakes } from './support/fake-engines.ts';
+import type { MessageChat } from './support/message-chat.ts';
 import { bearer, errorOf, type Parley, startParley } from './support/parley.ts';
 
 const chat = '/chat/completions';
@@ -176,7 +176,7 @@ describe('POST /chat/completions', () => {
 describe('POST /chat/completions with what a model does', () => {
   let parley: Parley | undefined;
   afterEach(() => parley?.close());
-  const start = async (engine: Partial<ChatEngine>) => {
+  const start = async (engine: Partial<MessageChat>) => {
     parley = await startParley({ engines: withFakes({ chat: fakeChat(engine) }) });
     return parley;
   };
@@ -194,7 +194,7 @@ describe('POST /chat/completions with what a model does', () => {
         },
       }),
     });
-  const streaming = (...chunks: (ChatCompletionChunk | Error)[]): Partial<ChatEngine> => ({
+  const streaming = (...chunks: (ChatCompletionChunk | Error)[]): Partial<MessageChat> => ({
     stream: async function* () {
       for (const item of chunks) {
         if (item instanceof Error) throw item;

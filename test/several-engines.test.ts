@@ -17,6 +17,7 @@ import type { EngineSet } from '../src/engines/engine-set.ts';
 import { firstStream } from '../src/engines/several/attempts.ts';
 import { severalTranscription } from '../src/engines/several/transcription.ts';
 import { fakeTranscription } from './support/fake-engines.ts';
+import { toEngine } from './support/message-chat.ts';
 import { errorOf, type Parley, startParley } from './support/parley.ts';
 
 interface ModelList {
@@ -60,11 +61,7 @@ class Actor {
   get set(): EngineSet {
     const availability = () => this.availability;
     return {
-      chat: () => ({
-        availability,
-        complete: () => this.#complete(),
-        stream: () => this.#stream(),
-      }),
+      chat: () => toEngine({ availability, complete: () => this.#complete(), stream: () => this.#stream() }),
       speech: () => ({
         availability,
         voices: () => ({ voices: this.voices, defaultVoice: this.defaultVoice }),

@@ -318,6 +318,19 @@ describe('a streamed answer', () => {
     expect((await parley.recordOf(await stream())).tokens?.source).toBe('reported');
   });
 
+  it('reaches the client as far as it is good, also where all of it comes in one piece', async () => {
+    const [, first] = chunks('a');
+    const text = `data: ${JSON.stringify(first)}\n\ndata: nonsense\n\ndata: [DONE]\n\n`;
+    upstream.answer(path, eventText([text]));
+    const response = await stream();
+    expect(await readEvents(response)).toMatchObject({
+      text: 'a',
+      isDone: false,
+      events: [{}, { error: { code: 'upstream_error' } }],
+    });
+    expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', cost: undefined });
+  });
+
   it('is over with [DONE], whatever follows', async () => {
     const text = [
       ...chunks('a').map((part) => `data: ${JSON.stringify(part)}\n\n`),

@@ -7,6 +7,7 @@ import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { createApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { cliCall } from '../../src/core/call.ts';
+import { messageChunk } from '../../src/core/chat-answer.ts';
 import type { ChatEngine } from '../../src/core/ports/engines.ts';
 import { createBuiltinEngine } from '../../src/engines/builtin/index.ts';
 import { createTokenCounter } from '../../src/tokens/counter.ts';
@@ -20,7 +21,7 @@ const chat: ChatEngine = {
   availability: () => ({ available: true }),
   complete: () => Promise.reject(new Error('not measured')),
   async *stream() {
-    yield* chatChunks();
+    for (const chunk of chatChunks()) yield [messageChunk(chunk)];
   },
 };
 const settings = {

@@ -1,5 +1,6 @@
-import type { ChatCompletion, ChatCompletionParams } from '../../gen/parley/chat/v1/chat_pb.ts';
+import type { ChatCompletionParams } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { Catalog, ChatModel } from './catalog.ts';
+import type { ChatAnswer } from './chat-answer.ts';
 import { ParleyError } from './errors.ts';
 
 /** Answers to one request: the API's own bound. */
@@ -27,7 +28,7 @@ export function checkChatParams(params: ChatCompletionParams, catalog: Catalog):
 }
 
 /** @throws `upstream_error` where there is no answer, or one without a finish reason: a truncation, not a success */
-export function checkWhole({ choices }: ChatCompletion): void {
+export function checkWhole({ choices }: ChatAnswer): void {
   if (choices.length > 0 && choices.every(({ finishReason }) => finishReason)) return;
   throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
 }

@@ -11,7 +11,7 @@ import type {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 
 /** Where models put their reasoning; its tokens are output tokens. */
-const reasoningMembers = ['reasoning_content', 'reasoning'];
+export const reasoningMembers: readonly string[] = ['reasoning_content', 'reasoning'];
 
 /** All text of a conversation, a line a message, and of the tools that are offered with it. */
 export function promptText({ messages, tools }: ChatCompletionParams): string {

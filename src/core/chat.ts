@@ -1,24 +1,22 @@
 import { create, toJsonString } from '@bufbuild/protobuf';
 import {
-  type ChatCompletionChunk,
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
+  ChatCompletionSchema,
   type CreateChatCompletionRequest,
-  type CreateChatCompletionResponse,
   CreateChatCompletionResponseSchema,
   type StreamChatCompletionRequest,
-  type StreamChatCompletionResponse,
-  StreamChatCompletionResponseSchema,
   type Usage,
   UsageSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from './call.ts';
 import type { Catalog, ChatModel } from './catalog.ts';
+import { type ChatAnswer, type ChatChunk, messageAnswer } from './chat-answer.ts';
 import { checkChatParams, checkWhole } from './chat-checks.ts';
 import { planHold } from './chat-hold.ts';
-import { chunkText, completionText, promptText } from './chat-text.ts';
+import { promptText } from './chat-text.ts';
 import { ParleyError } from './errors.ts';
-import type { Idempotency } from './idempotency.ts';
+import { type AnswerForm, type Idempotency, messageForm } from './idempotency.ts';
 import { metered, meteredParts } from './metering.ts';
 import { cost } from './money.ts';
 import type { TokenCounter } from './ports/engines.ts';
@@ -28,6 +26,15 @@ import { readReport } from './token-report.ts';
 
 /** How often a hold is planned anew while other requests of the account take its credits. */
 const holdAttemptsMax = 5;
+
+/** Answers are kept as messages, whatever form they had. */
+const responseForm = messageForm(CreateChatCompletionResponseSchema);
+const keptForm: AnswerForm<ChatAnswer> = {
+  toBytes: ({ message: completion }) =>
+    responseForm.toBytes(create(CreateChatCompletionResponseSchema, { completion })),
+  fromBytes: (bytes) =>
+    messageAnswer(responseForm.fromBytes(bytes).completion ?? create(ChatCompletionSchema)),
+};
 
 interface ChatJob {
   readonly model: ChatModel;
@@ -50,12 +57,9 @@ export class ChatOperations {
     this.#deps = deps;
   }
 
-  createChatCompletion(
-    request: CreateChatCompletionRequest,
-    call: Call,
-  ): Promise<CreateChatCompletionResponse> {
+  createChatCompletion(request: CreateChatCompletionRequest, call: Call): Promise<ChatAnswer> {
     noteModel(request.params, call);
-    const repeatable = { answerSchema: CreateChatCompletionResponseSchema, request, call };
+    const repeatable = { answerForm: keptForm, request, call };
     return metered(call.metering, call.signal, () =>
       this.#deps.idempotency.run(repeatable, () => this.#complete(request, call)),
     );
@@ -64,37 +68,32 @@ export class ChatOperations {
   streamChatCompletion(
     request: StreamChatCompletionRequest,
     call: Call,
-  ): AsyncGenerator<StreamChatCompletionResponse> {
+  ): AsyncGenerator<readonly ChatChunk[]> {
     noteModel(request.params, call);
-    return meteredParts(call.metering, call.signal, this.#stream(request, call), isOutput);
+    return meteredParts(call.metering, call.signal, this.#stream(request, call), hasOutput);
   }
 
-  async #complete(request: CreateChatCompletionRequest, call: Call): Promise<CreateChatCompletionResponse> {
+  async #complete(request: CreateChatCompletionRequest, call: Call): Promise<ChatAnswer> {
     const job = await this.#admit(request.params, call);
-    const completion = await job.model.engine.complete(job.params, call.signal);
-    checkWhole(completion);
-    completion.model = job.model.id;
-    completion.usage = await this.#meter(job, completion.usage, completionText(completion));
-    return create(CreateChatCompletionResponseSchema, { completion });
+    const answer = await job.model.engine.complete(job.params, call.signal);
+    checkWhole(answer);
+    answer.setModel(job.model.id);
+    answer.setUsage(await this.#meter(job, answer.takeUsage(), answer.text));
+    return answer;
   }
 
-  async *#stream(
-    request: StreamChatCompletionRequest,
-    call: Call,
-  ): AsyncGenerator<StreamChatCompletionResponse> {
+  async *#stream(request: StreamChatCompletionRequest, call: Call): AsyncGenerator<readonly ChatChunk[]> {
     const job = await this.#admit(request.params, call);
-    const answer = new StreamedAnswer();
+    const answer = new StreamedAnswer(job.model.id);
     try {
-      for await (const chunk of job.model.engine.stream(job.params, call.signal)) {
-        chunk.model = job.model.id;
-        for (const ready of answer.take(chunk)) yield toResponse(ready);
+      for await (const chunks of job.model.engine.stream(job.params, call.signal)) {
+        const ready = answer.take(chunks);
+        if (ready.length > 0) yield ready;
       }
       const last = answer.finish();
       const usage = await this.#meter(job, answer.usage, answer.text);
       await call.metering.settle();
-      for (const chunk of withUsage(last, usage, job.params.streamOptions?.includeUsage === true)) {
-        yield toResponse(chunk);
-      }
+      yield withUsage(last, usage, job.params.streamOptions?.includeUsage === true);
     } finally {
       // A report from before the end is of a part only: what was produced until now is counted here.
       if (call.metering.used.tokens === undefined && answer.text !== '') {
@@ -158,10 +157,6 @@ function limitOutput(params: ChatCompletionParams, limit: number | undefined): v
   if (params.maxTokens !== undefined || params.maxCompletionTokens === undefined) params.maxTokens = limit;
 }
 
-function isOutput({ chunk }: StreamChatCompletionResponse): boolean {
-  return chunk !== undefined && chunkText(chunk) !== '';
-}
-
-function toResponse(chunk: ChatCompletionChunk): StreamChatCompletionResponse {
-  return create(StreamChatCompletionResponseSchema, { chunk });
+function hasOutput(chunks: readonly ChatChunk[]): boolean {
+  return chunks.some(({ text }) => text !== '');
 }

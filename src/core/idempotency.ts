@@ -22,10 +22,23 @@ export interface IdempotencyDeps {
 }
 
 /** A request under a key, and how its answer is kept. */
-export interface Repeatable<Answer extends DescMessage> {
-  readonly answerSchema: Answer;
+export interface Repeatable<Answer> {
+  readonly answerForm: AnswerForm<Answer>;
   readonly request: Message;
   readonly call: Call;
+}
+
+/** How an answer is written down and read again. */
+export interface AnswerForm<Answer> {
+  toBytes(answer: Answer): Uint8Array;
+  fromBytes(bytes: Uint8Array): Answer;
+}
+
+export function messageForm<Desc extends DescMessage>(schema: Desc): AnswerForm<MessageShape<Desc>> {
+  return {
+    toBytes: (answer) => toBinary(schema, answer),
+    fromBytes: (bytes) => fromBinary(schema, bytes),
+  };
 }
 
 export class Idempotency {
@@ -41,35 +54,29 @@ export class Idempotency {
    * @throws `invalid_parameter` for a key of the wrong length; `idempotency_conflict` where the key belongs to another
    *   request, or its first request still runs
    */
-  async run<Answer extends DescMessage>(
-    repeatable: Repeatable<Answer>,
-    run: () => Promise<MessageShape<Answer>>,
-  ): Promise<MessageShape<Answer>> {
+  async run<Answer>(repeatable: Repeatable<Answer>, run: () => Promise<Answer>): Promise<Answer> {
     const claim = this.#claimOf(repeatable);
     if (claim === undefined) return run();
-    const { answerSchema, call } = repeatable;
+    const { answerForm, call } = repeatable;
     const kept = await this.#take(claim, call);
-    if (kept) return fromBinary(answerSchema, kept);
+    if (kept) return answerForm.fromBytes(kept);
     const answer = await run();
-    const bytes = toBinary(answerSchema, answer);
+    const bytes = answerForm.toBytes(answer);
     if (bytes.length <= answerBytesMax) call.metering.keepAnswer(bytes);
     return answer;
   }
 
   /** The same for an answer in parts: they leave as they come, and together they are what is kept. */
-  async *runParts<Answer extends DescMessage>(
-    repeatable: Repeatable<Answer>,
-    run: () => AsyncIterable<MessageShape<Answer>>,
-  ): AsyncGenerator<MessageShape<Answer>> {
+  async *runParts<Part>(repeatable: Repeatable<Part>, run: () => AsyncIterable<Part>): AsyncGenerator<Part> {
     const claim = this.#claimOf(repeatable);
     if (claim === undefined) return yield* run();
-    const { answerSchema, call } = repeatable;
+    const { answerForm, call } = repeatable;
     const kept = await this.#take(claim, call);
-    if (kept) return yield* splitParts(kept).map((part) => fromBinary(answerSchema, part));
+    if (kept) return yield* splitParts(kept).map((part) => answerForm.fromBytes(part));
     const parts: Uint8Array[] = [];
     let bytes = 0;
     for await (const part of run()) {
-      const encoded = toBinary(answerSchema, part);
+      const encoded = answerForm.toBytes(part);
       bytes += encoded.length;
       if (bytes <= answerBytesMax) parts.push(encoded);
       yield part;
@@ -77,7 +84,7 @@ export class Idempotency {
     if (bytes <= answerBytesMax) call.metering.keepAnswer(joinParts(parts));
   }
 
-  #claimOf({ call, request }: Repeatable<DescMessage>): AnswerClaim | undefined {
+  #claimOf({ call, request }: Pick<Repeatable<unknown>, 'call' | 'request'>): AnswerClaim | undefined {
     const key = call.idempotencyKey;
     if (key === undefined) return undefined;
     if (key === '' || key.length > keyCharactersMax) {

@@ -9,7 +9,7 @@ import type { Catalog, SpeechModel } from './catalog.ts';
 import { contentType as contentTypeOf } from './content-type.ts';
 import { ParleyError } from './errors.ts';
 import { type FairUseRules, speechUnits, unitsPerMonth } from './fair-use.ts';
-import type { Idempotency } from './idempotency.ts';
+import { type Idempotency, messageForm } from './idempotency.ts';
 import { meteredParts } from './metering.ts';
 import { voicesOf } from './model-description.ts';
 import { type AudioFormat, audioFormats, type SpeechRequest } from './ports/engines.ts';
@@ -45,7 +45,7 @@ export class SpeechOperations {
 
   synthesizeSpeech(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
     if (request.model) call.metering.note({ model: request.model });
-    const repeatable = { answerSchema: SynthesizeSpeechResponseSchema, request, call };
+    const repeatable = { answerForm: messageForm(SynthesizeSpeechResponseSchema), request, call };
     const parts = this.#idempotency.runParts(repeatable, () => this.#speak(request, call));
     return meteredParts(call.metering, call.signal, parts);
   }

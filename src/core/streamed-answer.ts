@@ -1,10 +1,6 @@
-import { create } from '@bufbuild/protobuf';
-import {
-  type ChatCompletionChunk,
-  ChatCompletionChunkSchema,
-  type Usage,
-} from '../../gen/parley/chat/v1/chat_pb.ts';
-import { chunkText } from './chat-text.ts';
+import { create, type JsonObject } from '@bufbuild/protobuf';
+import { ChatCompletionChunkSchema, type Usage } from '../../gen/parley/chat/v1/chat_pb.ts';
+import { type ChatChunk, messageChunk } from './chat-answer.ts';
 import { ParleyError } from './errors.ts';
 
 /**
@@ -12,44 +8,59 @@ import { ParleyError } from './errors.ts';
  * reason: it waits until the answer's usage is known and settled.
  */
 export class StreamedAnswer {
+  /** What clients call the model. */
+  readonly #model: string;
   #pieces: string[] = [];
-  #held: ChatCompletionChunk | undefined;
+  #held: ChatChunk | undefined;
   /** Of each choice that has begun, whether it has its finish reason. */
   readonly #finished = new Map<number, boolean>();
   usage: Usage | undefined;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
 
   get text(): string {
     return this.#pieces.join('');
   }
 
   /** @returns the chunks that may leave now */
-  take(chunk: ChatCompletionChunk): ChatCompletionChunk[] {
-    if (chunk.usage !== undefined) {
-      this.usage = chunk.usage;
-      delete chunk.usage;
-    }
-    const text = chunkText(chunk);
-    // Some models send their usage with an empty choice that has ended before.
-    if (text === '' && chunk.choices.every(({ index }) => this.#finished.get(index))) {
-      // Such a chunk may tell more, such as how long the model took, or first of all what was filtered of the prompt.
-      if (chunk.other === undefined) return [];
-      if (this.#held === undefined) return [chunk];
-      this.#held.other = { ...this.#held.other, ...chunk.other };
-      return [];
-    }
-    if (text !== '') this.#pieces.push(text);
-    for (const { index, finishReason } of chunk.choices) {
-      this.#finished.set(index, this.#finished.get(index) === true || Boolean(finishReason));
-    }
-    const held = this.#held ? [this.#held] : [];
-    this.#held = this.#isFinished() ? chunk : undefined;
-    return this.#held === undefined ? [...held, chunk] : held;
+  take(chunks: readonly ChatChunk[]): ChatChunk[] {
+    const ready: ChatChunk[] = [];
+    for (const chunk of chunks) this.#take(chunk, ready);
+    return ready;
   }
 
   /** The last chunk. @throws `upstream_error` where a choice never got its finish reason: a truncation, not a success. */
-  finish(): ChatCompletionChunk {
+  finish(): ChatChunk {
     if (this.#held !== undefined) return this.#held;
     throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
+  }
+
+  #take(chunk: ChatChunk, ready: ChatChunk[]): void {
+    chunk.setModel(this.#model);
+    this.usage = chunk.takeUsage() ?? this.usage;
+    const { text, choices } = chunk;
+    // Some models send their usage with an empty choice that has ended before.
+    if (text === '' && choices.every(({ index }) => this.#finished.get(index))) {
+      this.#takeAside(chunk, ready);
+      return;
+    }
+    if (text !== '') this.#pieces.push(text);
+    for (const { index, finishReason } of choices) {
+      this.#finished.set(index, this.#finished.get(index) === true || Boolean(finishReason));
+    }
+    if (this.#held !== undefined) ready.push(this.#held);
+    this.#held = this.#isFinished() ? chunk : undefined;
+    if (this.#held === undefined) ready.push(chunk);
+  }
+
+  /** A chunk that adds nothing to a choice may tell more, such as how long the model took, or first of all what was filtered. */
+  #takeAside(chunk: ChatChunk, ready: ChatChunk[]): void {
+    const { other } = chunk;
+    if (other === undefined) return;
+    if (this.#held === undefined) ready.push(chunk);
+    else this.#held.addOther(withoutNulls(other));
   }
 
   #isFinished(): boolean {
@@ -58,9 +69,17 @@ export class StreamedAnswer {
   }
 }
 
+/** A `null` tells nothing, and must not stand in the place of what was told before. */
+function withoutNulls(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+}
+
 /** The last chunk with the usage on it, or followed by a chunk of its own, as the client asked. */
-export function withUsage(last: ChatCompletionChunk, usage: Usage, apart: boolean): ChatCompletionChunk[] {
-  if (!apart) return [{ ...last, usage }];
-  const { id, object, created, model } = last;
-  return [last, create(ChatCompletionChunkSchema, { id, object, created, model, usage })];
+export function withUsage(last: ChatChunk, usage: Usage, apart: boolean): ChatChunk[] {
+  if (!apart) {
+    last.setUsage(usage);
+    return [last];
+  }
+  const { id, object, created, model } = last.message;
+  return [last, messageChunk(create(ChatCompletionChunkSchema, { id, object, created, model, usage }))];
 }

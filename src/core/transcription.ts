@@ -21,7 +21,7 @@ import type { Call } from './call.ts';
 import type { Catalog, TranscriptionModel } from './catalog.ts';
 import { ParleyError } from './errors.ts';
 import { type FairUseRules, transcriptionUnits, unitsPerMonth } from './fair-use.ts';
-import type { Idempotency } from './idempotency.ts';
+import { type Idempotency, messageForm } from './idempotency.ts';
 import { metered, meteredParts } from './metering.ts';
 import type {
   TranscriptSegment as EngineSegment,
@@ -54,7 +54,7 @@ export class TranscriptionOperations {
     call: Call,
     needs = needsOf(request),
   ): Promise<CreateTranscriptionResponse> {
-    const repeatable = { answerSchema: CreateTranscriptionResponseSchema, request, call };
+    const repeatable = { answerForm: messageForm(CreateTranscriptionResponseSchema), request, call };
     return metered(call.metering, call.signal, () => {
       checkRequest(request);
       this.#noteModel(call);

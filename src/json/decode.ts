@@ -9,7 +9,7 @@ import {
 } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type FieldError, memberPath } from './field-errors.ts';
-import { setMember } from './members.ts';
+import { isObject, setMember } from './members.ts';
 import { formOf, isAlwaysPresent, objectShape, onlyField } from './shape.ts';
 
 interface Place {
@@ -222,8 +222,4 @@ function wrong(place: Place, expected: string): undefined {
 
 function inMember(place: Place, name: string): Place {
   return { path: memberPath(place.path, name), lenient: place.lenient, errors: place.errors };
-}
-
-function isObject(json: JsonValue): json is JsonObject {
-  return typeof json === 'object' && json !== null && !Array.isArray(json);
 }

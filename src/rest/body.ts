@@ -1,5 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { ParleyError } from '../core/errors.ts';
+import { isObject } from '../json/members.ts';
 import type { Exchange } from './exchange.ts';
 
 /**
@@ -48,10 +49,6 @@ function parseObject(bytes: Buffer): JsonObject {
   throw new ParleyError('invalid_request_error', {
     message: 'The body must be a JSON object, such as `{"model": …}`.',
   });
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 async function readBytes(exchange: Exchange, bytesMax: number): Promise<Buffer> {

@@ -1,15 +1,14 @@
 import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
 import {
-  ChatCompletionChunkSchema,
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
-  ChatCompletionSchema,
   CreateChatCompletionRequestSchema,
   StreamChatCompletionRequestSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { Call } from '../core/call.ts';
 import type { ChatOperations } from '../core/chat.ts';
 import { type ErrorCode, ParleyError } from '../core/errors.ts';
+import { answerCodec, chunkCodec } from '../json/chat-answer.ts';
 import { jsonCodec } from '../json/codec.ts';
 import { noteAskedModel } from './asked-model.ts';
 import { accept, requireMembers } from './bad-fields.ts';
@@ -19,8 +18,6 @@ import { replayHeaders } from './replay.ts';
 import { sendEvents, sseDone } from './sse.ts';
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
-const completionCodec = jsonCodec(ChatCompletionSchema);
-const chunkCodec = jsonCodec(ChatCompletionChunkSchema);
 
 /** POST /chat/completions: `stream` chooses the RPC. */
 export function chatHandler(chat: ChatOperations, bodyBytesMax: number) {
@@ -32,9 +29,8 @@ export function chatHandler(chat: ChatOperations, bodyBytesMax: number) {
     const params = readParams(body);
     if (isStreamed(stream)) return streamAnswer(exchange, call, chat, params);
     const request = create(CreateChatCompletionRequestSchema, { params });
-    const { completion } = await chat.createChatCompletion(request, call);
-    if (completion === undefined) throw new ParleyError('internal_error');
-    exchange.sendJson(200, completionCodec.encode(completion), replayHeaders(call));
+    const answer = await chat.createChatCompletion(request, call);
+    exchange.sendJson(200, answerCodec.encode(answer), replayHeaders(call));
   };
 }
 
@@ -46,7 +42,7 @@ async function streamAnswer(
 ): Promise<void> {
   const request = create(StreamChatCompletionRequestSchema, { params });
   const chunks = chat.streamChatCompletion(request, call);
-  const isWhole = await sendEvents(exchange, chunks, ({ chunk }) => chunk && chunkCodec.encode(chunk));
+  const isWhole = await sendEvents(exchange, chunks, chunkCodec.encode);
   if (isWhole) await exchange.write(sseDone);
   exchange.end();
 }

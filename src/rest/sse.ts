@@ -1,4 +1,6 @@
 /** Server-sent events, as the API's clients read them. */
+import type { JsonValue } from '@bufbuild/protobuf';
+import type { Batches } from '../core/batches.ts';
 import { toParleyError } from '../core/errors.ts';
 import { errorBody } from './error-body.ts';
 import type { Exchange } from './exchange.ts';
@@ -18,25 +20,23 @@ function sseEvent(data: unknown): string {
 export const sseDone = 'data: [DONE]\n\n';
 
 /**
- * Sends each part as an event, the first of them together with the status. An error before it is thrown, for an answer of
- * its own; one after it becomes the last event, as clients look for an `error` member and for the missing end.
+ * Sends each part as an event, those of a batch at once, the first of them together with the status. An error before it
+ * is thrown, for an answer of its own; one after it becomes the last event, as clients look for an `error` member and for
+ * the missing end.
  *
- * @param toEvent the event of a part; undefined where the client is told nothing of it
  * @returns whether all parts were sent
  */
 export async function sendEvents<T>(
   exchange: Exchange,
-  parts: AsyncIterable<T>,
-  toEvent: (part: T) => unknown,
+  batches: Batches<T>,
+  toEvent: (part: T) => JsonValue,
 ): Promise<boolean> {
   let hasBegun = false;
   try {
-    for await (const part of parts) {
-      const event = toEvent(part);
-      if (event === undefined) continue;
+    for await (const parts of batches) {
       if (!hasBegun) exchange.begin(sseHeaders);
       hasBegun = true;
-      await exchange.write(sseEvent(event));
+      await exchange.write(parts.map((part) => sseEvent(toEvent(part))).join(''));
     }
     return true;
   } catch (thrown) {

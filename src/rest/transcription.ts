@@ -5,6 +5,7 @@ import {
   StreamTranscriptionRequestSchema,
   type StreamTranscriptionResponse,
 } from '../../gen/parley/audio/v1/transcription_pb.ts';
+import { singly } from '../core/batches.ts';
 import type { Call } from '../core/call.ts';
 import { ParleyError } from '../core/errors.ts';
 import type { TranscriptNeeds } from '../core/transcript-needs.ts';
@@ -61,7 +62,7 @@ async function streamTranscript(
     call,
     { segments: false, words: false },
   );
-  await sendEvents(exchange, toTextEvents(parts), (event) => event);
+  await sendEvents(exchange, singly(toTextEvents(parts)), (event) => event);
   exchange.end();
 }
 

@@ -18,6 +18,7 @@ import {
   universalResponseToNodeResponse,
 } from '@connectrpc/connect-node';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
+import type { Batches } from '../core/batches.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
 import type { RequestId } from '../core/ids.ts';
 import type { Wire } from '../core/ports/store.ts';
@@ -134,20 +135,24 @@ async function answer(
 async function* stream(
   context: HandlerContext,
   deps: RpcDeps,
-  run: (incoming: IncomingCall) => AsyncIterable<Message>,
+  run: (incoming: IncomingCall) => Batches<Message>,
 ): AsyncGenerator<Message> {
   const { incoming, stop } = receive(context, deps);
   // Of a client that is still behind when the call is over nothing else would wake what waits for it.
   const giveUp = () => cut(context.values.get(responseKey));
   try {
-    for await (const part of run(incoming)) {
+    for await (const parts of run(incoming)) {
       markReplay(context, incoming);
       incoming.signal.addEventListener('abort', giveUp);
-      try {
-        yield part;
-      } catch {
-        // The part could not be written: the client has left.
-        return;
+      for (const part of parts) {
+        // Why, the source says when it is asked for more.
+        if (incoming.signal.aborted) break;
+        try {
+          yield part;
+        } catch {
+          // The part could not be written: the client has left.
+          return;
+        }
       }
       incoming.signal.removeEventListener('abort', giveUp);
     }

@@ -16,6 +16,7 @@ import {
   type sendUnaryData,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
+import type { Batches } from '../core/batches.ts';
 import { answerEncoder } from '../core/encode-once.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
 import type { RequestId } from '../core/ids.ts';
@@ -160,7 +161,7 @@ async function answerOnce(
 async function answerInParts(
   call: WritableCall,
   deps: RpcDeps,
-  run: (incoming: IncomingCall) => AsyncIterable<Message>,
+  run: (incoming: IncomingCall) => Batches<Message>,
 ): Promise<void> {
   const served = new ServedCall(call, deps);
   try {
@@ -185,14 +186,10 @@ interface WritableCall extends AnyCall {
 }
 
 /** Writes with backpressure: a slow client slows the engine. */
-async function writeAll(
-  call: WritableCall,
-  parts: AsyncIterable<Message>,
-  served: ServedCall,
-): Promise<void> {
-  for await (const part of parts) {
+async function writeAll(call: WritableCall, batches: Batches<Message>, served: ServedCall): Promise<void> {
+  for await (const parts of batches) {
     served.begin();
-    if (!call.write(part)) await drained(call, served.incoming.signal);
+    for (const part of parts) if (!call.write(part)) await drained(call, served.incoming.signal);
   }
 }
 

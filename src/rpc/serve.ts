@@ -1,5 +1,6 @@
 /** What every RPC protocol does around a function of core: the gate before, the end of the record behind. */
 import { type Message, toBinary } from '@bufbuild/protobuf';
+import { type Batches, singly } from '../core/batches.ts';
 import type { Call } from '../core/call.ts';
 import { ParleyError, toParleyError } from '../core/errors.ts';
 import type { Credentials, Gate } from '../core/gate.ts';
@@ -92,8 +93,8 @@ export function serveServerStream(
   request: Message,
   incoming: IncomingCall,
   deps: RpcDeps,
-): AsyncIterable<Message> {
-  if (rpc.kind === 'open') return rpc.run(single(request), incoming.signal);
+): Batches<Message> {
+  if (rpc.kind === 'open') return singly(rpc.run(single(request), incoming.signal));
   if (rpc.kind === 'server-stream') {
     return traced(rpc, incoming, deps).parts(() => streamWithCall(rpc, request, incoming, deps));
   }
@@ -120,8 +121,8 @@ export function serveBidi(
   rpc: AnyRpc,
   requests: AsyncIterable<Message>,
   { signal }: IncomingCall,
-): AsyncIterable<Message> {
-  if (rpc.kind === 'open') return rpc.run(requests, signal);
+): Batches<Message> {
+  if (rpc.kind === 'open') return singly(rpc.run(requests, signal));
   throw misplaced(rpc);
 }
 
@@ -130,13 +131,13 @@ async function* streamWithCall(
   request: Message,
   incoming: IncomingCall,
   deps: RpcDeps,
-): AsyncGenerator<Message> {
+): AsyncGenerator<readonly Message[]> {
   const call = await openCall(rpc, incoming, deps);
   call.requestBytes = sizeOf(rpc, request);
   try {
     for await (const part of rpc.run(request, call)) {
       incoming.isReplay = call.isReplay;
-      yield part;
+      yield rpc.messagesOf(part);
     }
   } catch (error) {
     throw await ended(call, error);

@@ -1,6 +1,7 @@
 /** Engines that fail, stall or count on command: what a real one does only by accident. */
 import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../../src/core/ports/engines.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
+import { type MessageChat, toEngine } from './message-chat.ts';
 
 const idle = { availability: () => ({ available: true }) as const };
 
@@ -26,15 +27,15 @@ export function fakeTranscription(parts: Partial<TranscriptionEngine> = {}): Tra
   };
 }
 
-export function fakeChat(parts: Partial<ChatEngine> = {}): ChatEngine {
-  return {
+export function fakeChat(parts: Partial<MessageChat> = {}): ChatEngine {
+  return toEngine({
     ...idle,
     complete: () => Promise.reject(new Error('not expected to complete')),
     stream: () => {
       throw new Error('not expected to stream');
     },
     ...parts,
-  };
+  });
 }
 
 /** In the place of the engine that the default configuration names. */

@@ -1,8 +1,9 @@
 /** A remote engine as the configuration describes it, and what it tells the operator. */
 import { create } from '@bufbuild/protobuf';
 import { type ChatCompletionParams, ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
-import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../../src/core/ports/engines.ts';
+import type { SpeechEngine, TranscriptionEngine } from '../../src/core/ports/engines.ts';
 import { createRemoteEngine, type RemoteSettings } from '../../src/engines/remote/index.ts';
+import { inMessages, type MessageChat } from './message-chat.ts';
 
 export interface LogEntry {
   readonly level: 'info' | 'warn' | 'error';
@@ -13,7 +14,7 @@ export interface LogEntry {
 export interface RemoteEngine {
   readonly speech: SpeechEngine;
   readonly transcription: TranscriptionEngine;
-  readonly chat: ChatEngine;
+  readonly chat: MessageChat;
   readonly logged: readonly LogEntry[];
   close(): Promise<void>;
 }
@@ -37,7 +38,7 @@ export function openRemote({ apiKey, ...settings }: RemoteOptions): RemoteEngine
     set.chat?.('eliza'),
   ];
   if (!speech || !transcription || !chat) throw new Error('a remote engine offers all three operations');
-  return { speech, transcription, chat, logged, close: () => set.close() };
+  return { speech, transcription, chat: inMessages(chat), logged, close: () => set.close() };
 }
 
 const defaults: Omit<RemoteSettings, 'address'> = {

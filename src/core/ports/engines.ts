@@ -1,9 +1,7 @@
 /** What core asks of an engine. An engine speaks, transcribes or chats; it knows nothing of keys, money or HTTP. */
-import type {
-  ChatCompletion,
-  ChatCompletionChunk,
-  ChatCompletionParams,
-} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { Batches } from '../batches.ts';
+import type { ChatAnswer, ChatChunk } from '../chat-answer.ts';
 
 /** Whether an engine can work on this machine now; where not, `reason` says what to install or mend. */
 export type Availability =
@@ -107,9 +105,12 @@ export interface TranscriptionEngine extends Engine {
 
 export interface ChatEngine extends Engine {
   /** One answer, whole, with its usage where the engine reports it. */
-  complete(params: ChatCompletionParams, signal: AbortSignal): Promise<ChatCompletion>;
-  /** The same in chunks. Usage, where the engine reports it, is on the chunk with the finish reason or on one after it. */
-  stream(params: ChatCompletionParams, signal: AbortSignal): AsyncIterable<ChatCompletionChunk>;
+  complete(params: ChatCompletionParams, signal: AbortSignal): Promise<ChatAnswer>;
+  /**
+   * The same in chunks, each as soon as it is there, with those that came with it. Usage, where the engine reports it, is on
+   * the chunk with the finish reason or on one after it. Chunks become their reader's, who may write into them.
+   */
+  stream(params: ChatCompletionParams, signal: AbortSignal): Batches<ChatChunk>;
 }
 
 /** Counts tokens as the o200k vocabulary does, off the main thread, in time bounded for any input. */

@@ -6,8 +6,6 @@ import {
   ChatChoiceSchema,
   type ChatChunkChoice,
   ChatChunkChoiceSchema,
-  type ChatCompletion,
-  type ChatCompletionChunk,
   ChatCompletionChunkSchema,
   type ChatCompletionParams,
   ChatCompletionSchema,
@@ -15,6 +13,7 @@ import {
   type Usage,
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { type ChatAnswer, type ChatChunk, messageAnswer, messageChunk } from '../../core/chat-answer.ts';
 import type { ChatEngine, TokenCounter } from '../../core/ports/engines.ts';
 import { conversationOf, textsOf } from './eliza/conversation.ts';
 import { endAtLimit, endAtStop, type LimitedAnswer } from './eliza/limit.ts';
@@ -57,15 +56,16 @@ async function complete(
   signal: AbortSignal,
   tokens: TokenCounter,
   clock: () => number,
-): Promise<ChatCompletion> {
+): Promise<ChatAnswer> {
   const work = Promise.all([answersTo(params, tokens), promptTokensOf(params.messages, tokens, signal)]);
   const [answers, promptTokens] = await untilAborted(work, signal);
-  return create(ChatCompletionSchema, {
+  const completion = create(ChatCompletionSchema, {
     ...headOf(params, clock),
     object: 'chat.completion',
     choices: answers.map(choiceOf),
     usage: usageOf(promptTokens, answers),
   });
+  return messageAnswer(completion);
 }
 
 function choiceOf(answer: LimitedAnswer, index: number): ChatChoice {
@@ -83,7 +83,7 @@ async function* stream(
   tokens: TokenCounter,
   clock: () => number,
   wordDelayMs: number,
-): AsyncGenerator<ChatCompletionChunk> {
+): AsyncGenerator<readonly ChatChunk[]> {
   const head = { ...headOf(params, clock), object: 'chat.completion.chunk' };
   const left = new AbortController();
   const counting = promptTokensOf(params.messages, tokens, AbortSignal.any([signal, left.signal]));
@@ -92,16 +92,18 @@ async function* stream(
   try {
     const answers = await untilAborted(answersTo(params, tokens), signal);
     for await (const choice of pacedPieces(answers, wordDelayMs, signal)) {
-      yield create(ChatCompletionChunkSchema, { ...head, choices: [choice] });
+      yield [messageChunk(create(ChatCompletionChunkSchema, { ...head, choices: [choice] }))];
     }
     const usage = usageOf(await untilAborted(counting, signal), answers);
-    for (const [index, { finishReason }] of answers.entries()) {
-      yield create(ChatCompletionChunkSchema, {
-        ...head,
-        choices: [{ index, delta: {}, finishReason }],
-        ...(index === answers.length - 1 && { usage }),
-      });
-    }
+    yield answers.map(({ finishReason }, index) =>
+      messageChunk(
+        create(ChatCompletionChunkSchema, {
+          ...head,
+          choices: [{ index, delta: {}, finishReason }],
+          ...(index === answers.length - 1 && { usage }),
+        }),
+      ),
+    );
   } finally {
     left.abort();
   }

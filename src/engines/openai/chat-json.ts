@@ -1,19 +1,16 @@
 /** Chat messages to the JSON that upstreams take, and back. What nobody has named yet keeps its place both ways. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import {
-  type ChatCompletion,
-  type ChatCompletionChunk,
-  ChatCompletionChunkSchema,
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
-  ChatCompletionSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { type JsonCodec, jsonCodec } from '../../json/codec.ts';
+import type { ChatAnswer, ChatChunk } from '../../core/chat-answer.ts';
+import { answerCodec, chunkCodec } from '../../json/chat-answer.ts';
+import { jsonCodec } from '../../json/codec.ts';
+import { isObject } from '../../json/members.ts';
 import { nonsense, upstreamSaid } from './failures.ts';
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
-const completionCodec = jsonCodec(ChatCompletionSchema);
-const chunkCodec = jsonCodec(ChatCompletionChunkSchema);
 const paramNames = new Set(ChatCompletionParamsSchema.fields.map(({ jsonName }) => jsonName));
 
 /** The body of a request. Usage is asked for whatever the client said: without it its tokens would be guessed. */
@@ -47,30 +44,23 @@ function saysNothing(value: JsonValue): boolean {
 }
 
 /** @throws `upstream_error` where it is no completion but an error or nonsense */
-export function readCompletion(json: unknown): ChatCompletion {
-  return read(json, completionCodec);
+export function readAnswer(json: unknown): ChatAnswer {
+  return answerCodec.decode(checkAnswer(json));
 }
 
 /** @throws `upstream_error` where it is no chunk but an error or nonsense */
-export function readChunk(data: string): ChatCompletionChunk {
+export function readChunk(data: string): ChatChunk {
   let json: unknown;
   try {
     json = JSON.parse(data);
   } catch (cause) {
     throw nonsense('an event is not JSON', cause);
   }
-  return read(json, chunkCodec);
+  return chunkCodec.decode(checkAnswer(json));
 }
 
-function read<T>(json: unknown, codec: JsonCodec<T>): T {
+function checkAnswer(json: unknown): JsonObject {
   if (!isObject(json)) throw nonsense('the answer is no object');
   if (json['error'] != null || json['object'] === 'error') throw upstreamSaid(JSON.stringify(json));
-  // Written here, as the catalog and the meter have it: what an upstream says in its own way must not stand in their place.
-  if (typeof json['usage'] !== 'object' || json['usage'] === null) delete json['usage'];
-  if (typeof json['model'] !== 'string') delete json['model'];
-  return codec.decodeLeniently(json).message;
-}
-
-function isObject(json: unknown): json is JsonObject {
-  return typeof json === 'object' && json !== null && !Array.isArray(json);
+  return json;
 }

@@ -5,6 +5,7 @@ import {
   StreamChatCompletionRequestSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
+import { messageAnswer, messageChunk } from '../../core/chat-answer.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
 import type { RemoteModel } from './model.ts';
@@ -17,13 +18,13 @@ export function createRemoteChat({ name, calls, catalog }: RemoteModel): ChatEng
     complete: async (params, signal) => {
       const request = create(CreateChatCompletionRequestSchema, { params: named(params) });
       const { completion } = await calls.unary(ChatService.method.createChatCompletion, request, signal);
-      if (completion !== undefined) return completion;
+      if (completion !== undefined) return messageAnswer(completion);
       throw new ParleyError('upstream_error', { cause: new Error('the remote gave no completion') });
     },
     async *stream(params, signal) {
       const request = create(StreamChatCompletionRequestSchema, { params: named(params) });
       for await (const { chunk } of calls.stream(ChatService.method.streamChatCompletion, request, signal)) {
-        if (chunk !== undefined) yield chunk;
+        if (chunk !== undefined) yield [messageChunk(chunk)];
       }
     },
   };
