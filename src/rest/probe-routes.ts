@@ -4,7 +4,7 @@ import type { Route } from './routes.ts';
 
 export interface Probes {
   /** Why this server should get no more requests; undefined where it should. */
-  readonly whyNotReady: () => string | undefined;
+  readonly whyNotReady: () => Promise<string | undefined>;
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly metricsAccess: 'off' | 'key' | 'open';
 }
@@ -17,7 +17,7 @@ export function probeRoutes({ whyNotReady, metrics, metricsAccess }: Probes, gat
   const routes = [
     get('/healthz', async (exchange) => exchange.sendJson(200, { status: 'ok' }, uncached)),
     get('/readyz', async (exchange) => {
-      const reason = whyNotReady();
+      const reason = await whyNotReady();
       if (reason === undefined) exchange.sendJson(200, { status: 'ready' }, uncached);
       else exchange.sendJson(503, { status: 'not_ready', reason }, uncached);
     }),
