@@ -108,6 +108,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const tls = config.tls && (await openTls(config.tls, log));
   opened.defer(() => tls?.close());
   const { shared } = overrides;
+  opened.defer(() => shared?.store.close());
   const store =
     shared?.store ?? (await openData(config, { clock, log, openStore: overrides.openStore }, opened));
   const unsettled = new Unsettled(store, log);
