@@ -87,7 +87,8 @@ export class Calls {
   }
 
   async #run({ id, name, args }: Call): Promise<void> {
-    this.#answers.push(await this.#answerTo(id, name, args));
+    const answer = await this.#answerTo(id, name, args);
+    this.#answers.push(answer);
     this.#schedule();
   }
 
