@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type App, createApp, type PreparedReload } from './app.ts';
 import { Calls, callable } from './cluster/calls.ts';
 import { ipcChannel } from './cluster/channel.ts';
+import { KeptHolders } from './cluster/kept-holders.ts';
 import { remoteStore } from './cluster/remote-store.ts';
 import { type Leader, leaderCalls, leaderServices, type Worker } from './cluster/roles.ts';
 import { toSent } from './cluster/sent-error.ts';
@@ -20,7 +21,7 @@ export async function runWorker(): Promise<void> {
   const config = fromWorkerSettings(settings);
   const log = createLog(config.log.level, { worker: slot });
   const shared = {
-    store: remoteStore(calls),
+    store: remoteStore(calls, role.holders),
     failedKeys: { note: leader.noteFailedKey },
     scratchDir: join(config.dataDir, 'scratch', `worker-${slot}`),
     whyNotReady: leader.whyNotReady,
@@ -45,6 +46,7 @@ function endWithLeader(): void {
 }
 
 class WorkerRole {
+  readonly holders = new KeptHolders();
   #app: App | undefined;
   #log: ReturnType<typeof createLog> | undefined;
   #prepared: { readonly reload: PreparedReload; readonly logLevel: string } | undefined;
@@ -65,6 +67,7 @@ class WorkerRole {
         this.#prepared?.reload.drop();
         this.#prepared = undefined;
       },
+      forgetHolders: async () => this.holders.forgetAll(),
       whyNotReady: async () => this.#begun.member.whyNotReady(),
       metrics: () => this.#begun.member.metrics.snapshot(),
       stop: async () => {

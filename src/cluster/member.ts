@@ -12,6 +12,13 @@ export interface MemberDeps<Settings> {
   readonly settings: () => Settings;
 }
 
+export interface MemberPlace {
+  readonly slot: number;
+  readonly fork: Fork;
+  /** Resolves when no worker believes any more what it knew of keys. */
+  readonly forgetHolders: () => Promise<void>;
+}
+
 /** A worker as its leader sees it, from its fork to its end. */
 export class Member<Settings> {
   readonly slot: number;
@@ -27,10 +34,11 @@ export class Member<Settings> {
   isReady = false;
   isGone = false;
 
-  constructor(slot: number, fork: Fork, { store, services, settings }: MemberDeps<Settings>) {
+  constructor({ slot, fork, forgetHolders }: MemberPlace, deps: MemberDeps<Settings>) {
+    const { store, services, settings } = deps;
     this.slot = slot;
     this.fork = fork;
-    this.session = new StoreSession(store);
+    this.session = new StoreSession(store, forgetHolders);
     const { promise, resolve, reject } = Promise.withResolvers<Started>();
     // Who waits for it hears of a failure; while nobody does, its end tells.
     promise.catch(() => undefined);

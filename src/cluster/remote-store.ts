@@ -1,6 +1,7 @@
 /** The store for a process that does not have it: each operation is a call to the one that does. */
 import type { Store } from '../core/ports/store.ts';
 import { type Calls, callable } from './calls.ts';
+import type { KeptHolders } from './kept-holders.ts';
 
 export const storeOperations = [
   'findKey',
@@ -35,13 +36,12 @@ export const storeOperations = [
 /** What of a store other processes may call. */
 export type StoreOperations = Pick<Store, (typeof storeOperations)[number]>;
 
-/**
- * Nothing is kept here, not even who holds a key: each request asks, so that a key is refused everywhere from the moment that its
- * revocation is done.
- */
-export function remoteStore(calls: Calls): Store {
+/** @param holders to be told to forget when an administrator changes something; nothing else is kept here */
+export function remoteStore(calls: Calls, holders: KeptHolders): Store {
+  const operations = callable<StoreOperations>(calls, storeOperations);
   return {
-    ...callable<StoreOperations>(calls, storeOperations),
+    ...operations,
+    findKey: (hash) => holders.find(hash, operations.findKey),
     recover: () => Promise.reject(new Error('Only the process that has the data folder recovers it.')),
     // The store itself belongs to the other process.
     close: () => calls.drain(),

@@ -40,13 +40,15 @@ export interface Leader<Settings> extends StoreOperations, LeaderServices {
   failed(error: SentError): Promise<void>;
 }
 
-/** Called by the leader, once the worker is ready. */
+/** Called by the leader, once the worker is ready; `forgetHolders` at any time. */
 export interface Worker<Settings> {
   /** The first half of a reload: changes nothing yet. Rejects where the settings cannot be taken over. */
   prepareReload(settings: Settings): Promise<void>;
   /** Returns the models that cannot be called now. */
   takeReload(): Promise<readonly Unavailable[]>;
   dropReload(): Promise<void>;
+  /** What it knows of keys may not be so any more. */
+  forgetHolders(): Promise<void>;
   whyNotReady(): Promise<string | undefined>;
   metrics(): Promise<MetricsSnapshot>;
   /** Lets requests in flight finish. Then the worker ends. */
@@ -63,6 +65,7 @@ export const workerCalls = [
   'prepareReload',
   'takeReload',
   'dropReload',
+  'forgetHolders',
   'whyNotReady',
   'metrics',
   'stop',

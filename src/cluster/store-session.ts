@@ -2,6 +2,15 @@ import type { RequestId } from '../core/ids.ts';
 import type { AnswerClaim, LeftOpen, Store } from '../core/ports/store.ts';
 import { type StoreOperations, storeOperations } from './remote-store.ts';
 
+type HolderChange =
+  | 'createAccount'
+  | 'startTrial'
+  | 'setPlan'
+  | 'endSubscription'
+  | 'createKey'
+  | 'rotateKey'
+  | 'revokeKey';
+
 /** The operations of a store for one other process, with what that process has begun and not ended. */
 export class StoreSession {
   readonly operations: StoreOperations;
@@ -10,9 +19,10 @@ export class StoreSession {
   readonly #claims = new Map<RequestId, AnswerClaim>();
   readonly #running = new Set<Promise<unknown>>();
 
-  constructor(store: Store) {
+  /** @param forgetHolders resolves when no process believes any more what it knew of keys */
+  constructor(store: Store, forgetHolders: () => Promise<void>) {
     this.#store = store;
-    this.operations = { ...this.#all(), ...this.#noting() };
+    this.operations = { ...this.#all(), ...this.#changing(forgetHolders), ...this.#noting() };
   }
 
   /**
@@ -28,6 +38,25 @@ export class StoreSession {
     const store = this.#store;
     const bound = storeOperations.map((name) => [name, store[name].bind(store)]);
     return Object.fromEntries(bound) as StoreOperations;
+  }
+
+  /** The operations that change who holds a key or what such a holder may do. They are acknowledged when the others know of it. */
+  #changing(forgetHolders: () => Promise<void>): Pick<StoreOperations, HolderChange> {
+    const store = this.#store;
+    const known = async <T>(change: Promise<T>): Promise<T> => {
+      const result = await change;
+      await forgetHolders();
+      return result;
+    };
+    return {
+      createAccount: (...change) => known(store.createAccount(...change)),
+      startTrial: (...change) => known(store.startTrial(...change)),
+      setPlan: (...change) => known(store.setPlan(...change)),
+      endSubscription: (...change) => known(store.endSubscription(...change)),
+      createKey: (...change) => known(store.createKey(...change)),
+      rotateKey: (...change) => known(store.rotateKey(...change)),
+      revokeKey: (...change) => known(store.revokeKey(...change)),
+    };
   }
 
   /** The operations that begin or end something. */

@@ -5,6 +5,7 @@ import type { Log } from '../core/ports/log.ts';
 import type { MetricsSnapshot } from '../telemetry/metrics.ts';
 import { Backoff } from './backoff.ts';
 import { forkWorker } from './fork.ts';
+import { keptMsMax } from './kept-holders.ts';
 import { Member, type MemberDeps } from './member.ts';
 import type { Started, Unavailable } from './roles.ts';
 import { answerMsMax, inTime } from './time-limit.ts';
@@ -104,12 +105,26 @@ export class Team<Settings> {
     clearTimeout(cut);
   }
 
+  async #forgetHolders(): Promise<void> {
+    // Of one that has not joined yet there is nothing to forget, but it is too little to tell it apart.
+    const joined = [...this.#members.values()].filter(({ settings }) => settings !== undefined);
+    const forgotten = joined.map(async ({ worker }) => {
+      try {
+        await inTime(worker.forgetHolders(), keptMsMax);
+      } catch {
+        // It is gone, or has not answered for longer than it may believe what it was told before.
+      }
+    });
+    await Promise.all(forgotten);
+  }
+
   #ready(): Member<Settings>[] {
     return [...this.#members.values()].filter(({ isReady }) => isReady);
   }
 
   #fork(slot: number): Member<Settings> {
-    const member = new Member(slot, forkWorker(), this.#deps);
+    const place = { slot, fork: forkWorker(), forgetHolders: () => this.#forgetHolders() };
+    const member = new Member(place, this.#deps);
     this.#members.set(slot, member);
     const end = member.gone
       .then((reason) => this.#afterEnd(member, reason))

@@ -4,6 +4,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { type App, type AppOverrides, createApp } from '../../src/app.ts';
 import { openData } from '../../src/app-data.ts';
 import { Calls } from '../../src/cluster/calls.ts';
+import { KeptHolders } from '../../src/cluster/kept-holders.ts';
 import { remoteStore } from '../../src/cluster/remote-store.ts';
 import { StoreSession } from '../../src/cluster/store-session.ts';
 import type { Config } from '../../src/config.ts';
@@ -27,11 +28,12 @@ export async function startSeveral(
   const opened = new AsyncDisposableStack();
   const store = await openData(config, { clock, log, openStore }, opened);
   const apps: App[] = [];
+  const holders: KeptHolders[] = [];
   for (let slot = 1; slot <= count; slot++) {
     const app = await createApp(config, {
       ...overrides,
       shared: {
-        store: storeAcross(store, opened),
+        store: storeAcross(store, holders, opened),
         failedKeys: new FailedKeys(0),
         scratchDir: join(config.dataDir, 'scratch', String(slot)),
         whyNotReady: async () => undefined,
@@ -45,9 +47,14 @@ export async function startSeveral(
 }
 
 /** The store at the other end of a channel. */
-function storeAcross(store: Store, opened: AsyncDisposableStack): Store {
+function storeAcross(store: Store, all: KeptHolders[], opened: AsyncDisposableStack): Store {
   const { port1, port2 } = new MessageChannel();
-  new Calls(portChannel(port1), { ...new StoreSession(store).operations });
+  const own = new KeptHolders();
+  all.push(own);
+  const forget = async () => {
+    for (const holders of all) holders.forgetAll();
+  };
+  new Calls(portChannel(port1), { ...new StoreSession(store, forget).operations });
   opened.defer(() => port1.close());
-  return remoteStore(new Calls(portChannel(port2), {}));
+  return remoteStore(new Calls(portChannel(port2), {}), own);
 }
