@@ -1,15 +1,16 @@
 /**
- * Chats a second with several workers against one process, in the same run and in turn, with keys, money and records on and
+ * Chats a second through Parley to a mock upstream, with several workers against one process, in the same run and in turn, with keys, money and records on and
  * durable. The clients write prepared bytes to sockets, as they share the cores with the servers. CPU tells what each process
  * needs for a request, which a busy machine changes less.
  *
  *   node bench/workers.ts [workers, default 2] [rounds, default 7]
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startChild } from './servers/child.ts';
 import { RawChats } from './servers/raw-chats.ts';
 
 const workers = Number(process.argv[2] ?? 2);
@@ -36,9 +37,29 @@ interface Slice {
   readonly workersUs: number;
 }
 
-async function start(count: number): Promise<Server> {
+async function start(count: number, upstream: string): Promise<Server> {
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-bench-'));
-  const args = ['serve', '--demo', '--port', '0', '--workers', String(count), '--log-level', 'warn'];
+  const engine = {
+    kind: 'openai',
+    baseUrl: `${upstream}/v1`,
+    callsMax: 4_096,
+    models: { bench: 'mock-model' },
+  };
+  const model = { id: 'bench', type: 'chat', engine: 'mock', price: { input: 1, output: 1 } };
+  const config = join(dataDir, 'parley.yaml');
+  writeFileSync(config, JSON.stringify({ engines: { mock: engine }, models: [model] }));
+  const args = [
+    'serve',
+    '--demo',
+    '--port',
+    '0',
+    '--workers',
+    String(count),
+    '--log-level',
+    'warn',
+    '--config',
+    config,
+  ];
   const stdio = ['ignore', 'ignore', 'inherit'] as const;
   const child = spawn(process.execPath, [main, ...args, '--data-dir', dataDir], { stdio: [...stdio] });
   const file = join(dataDir, 'first-run.json');
@@ -91,8 +112,8 @@ function row(name: string, slices: readonly Slice[]): void {
   print(`  ${name.padEnd(12)} ${of(({ perSecond }) => perSecond).padStart(6)} a second, ${cpu}`);
 }
 
-async function compare(one: Server, several: Server): Promise<void> {
-  const body = JSON.stringify({ model: 'eliza', messages, max_tokens: 100 });
+async function compare(name: string, more: object, one: Server, several: Server): Promise<void> {
+  const body = JSON.stringify({ model: 'bench', messages, max_tokens: 100, ...more });
   const [alone, shared] = await Promise.all(
     [one, several].map((server) => RawChats.open(server, body, atOnce)),
   );
@@ -104,7 +125,7 @@ async function compare(one: Server, several: Server): Promise<void> {
     pairs.push({ alone: await measure(alone, one), shared: await measure(shared, several) });
   for (const chats of [alone, shared]) chats.close();
   const ratios = pairs.map((pair) => pair.shared.perSecond / pair.alone.perSecond);
-  print(`plain chat, ${atOnce} connections, medians of ${rounds} rounds of ${sliceMs} ms`);
+  print(`${name}, ${atOnce} connections, medians of ${rounds} rounds of ${sliceMs} ms`);
   row(
     '1 process',
     pairs.map((pair) => pair.alone),
@@ -118,9 +139,16 @@ async function compare(one: Server, several: Server): Promise<void> {
   );
 }
 
-const servers = [await start(1), await start(workers)] as const;
+const mock = await startChild('mock-upstream');
+const servers = [await start(1, mock.origin), await start(workers, mock.origin)] as const;
 try {
-  await compare(...servers);
+  await compare('plain chat', {}, ...servers);
+  const pieces = 30;
+  await compare(
+    `streamed chat of ${pieces * 10 + 3} events`,
+    { stream: true, bench: { pieces } },
+    ...servers,
+  );
 } finally {
   for (const { child, dataDir } of servers) {
     const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -128,4 +156,5 @@ try {
     await ended;
     rmSync(dataDir, { recursive: true });
   }
+  mock.stop();
 }

@@ -21,8 +21,6 @@ export class RawChats {
 
   static async open({ origin, key }: Target, body: string, count: number): Promise<RawChats> {
     const { hostname, port, host } = new URL(origin);
-    const sockets = Array.from({ length: count }, () => connect(Number(port), hostname));
-    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
     const head = [
       'POST /api/v1/chat/completions HTTP/1.1',
       `host: ${host}`,
@@ -30,7 +28,16 @@ export class RawChats {
       'content-type: application/json',
       `content-length: ${Buffer.byteLength(body)}`,
     ];
-    return new RawChats(sockets, Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`));
+    const request = Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
+    const sockets: Socket[] = [];
+    // Connections that come at once are taken by whichever worker is quickest: then one may have most of them.
+    while (sockets.length < count) {
+      const socket = connect(Number(port), hostname);
+      await once(socket, 'connect');
+      await new RawChats([socket], request).runFor(0);
+      sockets.push(socket);
+    }
+    return new RawChats(sockets, request);
   }
 
   /** One request after another on each connection. Returns how many were answered; throws where one was not answered well. */
