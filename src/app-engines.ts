@@ -1,6 +1,5 @@
 /** The engines and the models of a configuration, and how they give way to those of another while the server runs. */
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { toCatalogModel } from './app-models.ts';
 import type { Config, EngineConfig } from './config.ts';
@@ -34,18 +33,22 @@ export interface PreparedEngines {
   readonly models: readonly CatalogModel[];
   /** Puts it there. The engines that are no longer used end when no request can run on them any more. */
   take(): void;
+  /** Closes what was opened for it alone. */
+  drop(): void;
 }
 
 export class Engines {
   readonly #deps: EngineDeps;
+  readonly #scratchDir: string;
   #opened: ReadonlyMap<string, Opened> = new Map();
   readonly #retired = new Map<EngineSet, NodeJS.Timeout>();
 
-  /** @param dataDir where uploads lie while they are transcribed */
-  constructor(dataDir: string, deps: EngineDeps) {
+  /** @param scratchDir where uploads lie while they are transcribed; of this process alone */
+  constructor(scratchDir: string, deps: EngineDeps) {
     this.#deps = deps;
+    this.#scratchDir = scratchDir;
     // A process that was killed may have left uploads behind.
-    rmSync(join(dataDir, 'scratch'), { recursive: true, force: true });
+    rmSync(scratchDir, { recursive: true, force: true });
   }
 
   /**
@@ -60,9 +63,10 @@ export class Engines {
       }
       const sets = new Map([...next].map(([name, { set }]) => [name, set]));
       const models = config.models.map((model) => toCatalogModel(model, sets));
-      return { models, take: () => this.#take(next, config.server.requestMsMax) };
+      const take = () => this.#take(next, config.server.requestMsMax);
+      return { models, take, drop: () => this.#drop(next) };
     } catch (error) {
-      for (const opened of next.values()) if (!this.#runs(opened)) void opened.set.close();
+      this.#drop(next);
       throw error;
     }
   }
@@ -104,7 +108,7 @@ export class Engines {
     const caller = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
     switch (settings.kind) {
       case 'builtin': {
-        const scratchDir = join(config.dataDir, 'scratch');
+        const scratchDir = this.#scratchDir;
         const { requestMsMax } = config.server;
         return createBuiltinEngine(settings, { clock, tokens, scratchDir, requestMsMax });
       }
@@ -113,6 +117,10 @@ export class Engines {
       case 'remote':
         return createRemoteEngine(settings, caller);
     }
+  }
+
+  #drop(next: ReadonlyMap<string, Opened>): void {
+    for (const opened of next.values()) if (!this.#runs(opened)) void opened.set.close();
   }
 
   #runs({ set }: Opened): boolean {

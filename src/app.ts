@@ -1,6 +1,8 @@
 /** The composition root: wires every part to the others. The program and its tests start the same app. */
 
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openData } from './app-data.ts';
 import { Engines } from './app-engines.ts';
 import { openPorts } from './app-ports.ts';
 import { type Config, NeedsRestartError, sectionsToRestart } from './config.ts';
@@ -9,7 +11,7 @@ import { AdminOperations } from './core/admin.ts';
 import { Catalog } from './core/catalog.ts';
 import { CatalogOperations } from './core/catalog-operations.ts';
 import { ChatOperations } from './core/chat.ts';
-import { FailedKeys } from './core/failed-keys.ts';
+import { FailedKeys, type KeyFailures } from './core/failed-keys.ts';
 import type { FairUseRules } from './core/fair-use.ts';
 import { Gate } from './core/gate.ts';
 import { Idempotency } from './core/idempotency.ts';
@@ -19,7 +21,6 @@ import type { Log } from './core/ports/log.ts';
 import type { RequestObserver } from './core/ports/observer.ts';
 import type { Store } from './core/ports/store.ts';
 import { noTracer, type Tracer } from './core/ports/tracer.ts';
-import { Retention, type RetentionDeps } from './core/retention.ts';
 import type { Services } from './core/services.ts';
 import { SpeechOperations } from './core/speech.ts';
 import { TranscriptionOperations } from './core/transcription.ts';
@@ -27,9 +28,7 @@ import { Unsettled } from './core/unsettled.ts';
 import type { EngineSet } from './engines/engine-set.ts';
 import { createLog } from './log.ts';
 import { type TlsFiles, TlsPair } from './net/tls-pair.ts';
-import { lockDataDir } from './store/data-lock.ts';
-import { openStore as openSqliteStore } from './store/sqlite-store.ts';
-import { createMetrics } from './telemetry/metrics.ts';
+import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { createTokenCounter } from './tokens/counter.ts';
 import { version } from './version.ts';
 
@@ -40,6 +39,20 @@ export interface AppOverrides {
   readonly engines?: Readonly<Record<string, EngineSet>>;
   /** Opens the store of a data folder. Default: SQLite. */
   readonly openStore?: (dataDir: string) => Promise<Store>;
+  /** Set in one of several processes that serve the same port. Default: the app is alone, and does all of it itself. */
+  readonly shared?: Shared;
+}
+
+/** What one process does for all that serve the same port: it alone has the data folder, and hears of everything. */
+export interface Shared {
+  readonly store: Store;
+  readonly failedKeys: KeyFailures;
+  /** Where uploads lie while they are transcribed here; no other process uses it. */
+  readonly scratchDir: string;
+  /** Why the server as a whole should get no more requests; undefined where it should. */
+  readonly whyNotReady: () => Promise<string | undefined>;
+  /** The metrics of the server as a whole. */
+  readonly metricsText: () => Promise<string>;
 }
 
 export interface App {
@@ -56,8 +69,25 @@ export interface App {
    * what they began with. Throws NeedsRestartError where anything else differs.
    */
   reload(config: Config): void;
+  /** For the process that leads several of these. */
+  readonly member: AppMember;
   /** Lets requests in flight finish, then releases everything. */
   close(): Promise<void>;
+}
+
+/** What an app is asked for that is one of several. */
+export interface AppMember {
+  /** As `reload`, in two steps, the first of which changes nothing. One of the two that it returns is to be called. */
+  prepareReload(config: Config): PreparedReload;
+  /** Why this process should get no more requests; undefined where it should. */
+  whyNotReady(): string | undefined;
+  /** Those of this process. */
+  readonly metrics: Metrics;
+}
+
+export interface PreparedReload {
+  take(): void;
+  drop(): void;
 }
 
 /** Starts the server that the configuration describes. Rejects where the data folder or the address cannot be had. */
@@ -77,19 +107,18 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const log = overrides.log ?? createLog(config.log.level);
   const tls = config.tls && (await openTls(config.tls, log));
   opened.defer(() => tls?.close());
-  const lock = lockDataDir(config.dataDir);
-  opened.defer(() => lock.release());
-  const store = await (overrides.openStore ?? openSqliteStore)(config.dataDir);
-  opened.defer(() => store.close());
-  const interrupted = await store.recover(clock.now());
-  if (interrupted > 0) log.warn({ interrupted }, 'released what an earlier run had left open');
+  const { shared } = overrides;
+  opened.defer(() => shared?.store.close());
+  const store =
+    shared?.store ?? (await openData(config, { clock, log, openStore: overrides.openStore }, opened));
   const unsettled = new Unsettled(store, log);
   opened.defer(() => unsettled.close());
   const tokens = createTokenCounter();
   opened.defer(() => tokens.close());
   const tracer = await openTracer(config);
   opened.defer(() => tracer.close());
-  const engines = new Engines(config.dataDir, { clock, tokens, log, tracer, given: overrides.engines ?? {} });
+  const scratchDir = shared?.scratchDir ?? join(config.dataDir, 'scratch');
+  const engines = new Engines(scratchDir, { clock, tokens, log, tracer, given: overrides.engines ?? {} });
   opened.defer(() => engines.close());
   const first = engines.prepare(config);
   first.take();
@@ -103,7 +132,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   });
   const gate = new Gate({
     ...{ store, clock, log, unsettled, observer: observedBy(metrics.observer, tracer) },
-    failedKeys: new FailedKeys(config.limits.failedKeysPerMinuteMax),
+    failedKeys: shared?.failedKeys ?? new FailedKeys(config.limits.failedKeysPerMinuteMax),
   });
   let isStopping = false;
   const whyNotReady = () => {
@@ -111,22 +140,22 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     return unsettled.hasAny ? 'The database cannot be written.' : undefined;
   };
   const probes = {
-    whyNotReady,
+    whyNotReady: async () => whyNotReady() ?? (await shared?.whyNotReady()),
     engines: () => engines.counts(),
-    metrics,
+    metrics: { contentType: metrics.contentType, text: shared?.metricsText ?? metrics.text },
     metricsAccess: config.metrics.access,
   };
   const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes });
   opened.defer(() => ports.close());
-  const retention = openRetention(config, { store, clock, log });
-  opened.defer(() => retention?.close());
+  const prepareReload = reloader(config, { engines, catalog, fairUse });
   return {
     baseUrl: ports.baseUrl,
     adminBaseUrl: ports.adminBaseUrl,
     services,
     store,
     unavailable: () => catalog.unavailable(),
-    reload: reloader(config, { engines, catalog, fairUse }),
+    reload: (next) => prepareReload(next).take(),
+    member: { prepareReload, whyNotReady, metrics },
     close: async () => {
       isStopping = true;
       await sleep(config.server.unreadyMs);
@@ -152,10 +181,6 @@ function observedBy(metrics: RequestObserver, tracer: Tracer): RequestObserver {
   };
 }
 
-function openRetention({ retention: { usageDays } }: Config, deps: RetentionDeps): Retention | undefined {
-  return usageDays === undefined ? undefined : new Retention(deps, usageDays);
-}
-
 interface Reloadable {
   readonly engines: Engines;
   readonly catalog: Catalog;
@@ -163,16 +188,19 @@ interface Reloadable {
   readonly fairUse: FairUseRules;
 }
 
-function reloader(started: Config, { engines, catalog, fairUse }: Reloadable): App['reload'] {
+function reloader(started: Config, { engines, catalog, fairUse }: Reloadable): AppMember['prepareReload'] {
   let running = started;
   return (next) => {
     const bound = sectionsToRestart(running, next);
     if (bound.length > 0) throw new NeedsRestartError(bound);
     const prepared = engines.prepare(next);
-    prepared.take();
-    catalog.replace(prepared.models);
-    Object.assign(fairUse, next.fairUse);
-    running = next;
+    const take = () => {
+      prepared.take();
+      catalog.replace(prepared.models);
+      Object.assign(fairUse, next.fairUse);
+      running = next;
+    };
+    return { take, drop: prepared.drop };
   };
 }
 

@@ -34,7 +34,10 @@ const credits = '10';
  * @param baseUrl where clients on this machine reach the app
  */
 export async function createDemo(
-  app: App,
+  app: {
+    readonly store: Pick<App['store'], 'isEmpty'>;
+    readonly services: Pick<App['services'], 'admin'>;
+  },
   { dataDir, baseUrl }: { readonly dataDir: string; readonly baseUrl: string },
 ): Promise<FirstRun | undefined> {
   if (!(await app.store.isEmpty())) return undefined;

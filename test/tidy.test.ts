@@ -9,6 +9,7 @@ const linesMax = 300;
 const mayImport: Record<string, readonly string[]> = {
   '.': [
     'cli',
+    'cluster',
     'config',
     'core',
     'engines',
@@ -22,6 +23,7 @@ const mayImport: Record<string, readonly string[]> = {
     'tokens',
   ],
   cli: ['.', 'core', 'gen', 'json'],
+  cluster: ['core', 'telemetry'],
   config: ['core'],
   core: ['gen'],
   engines: ['core', 'gen', 'json', 'media', 'threads'],

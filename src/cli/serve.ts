@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import type { Command } from 'commander';
-import type { App } from '../app.ts';
+import type { ClusterApp } from '../app-cluster.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../core/ports/log.ts';
 import { createDemo, firstRunPath, readFirstRun } from '../demo.ts';
@@ -18,6 +18,9 @@ interface ServeFlags extends ServeConfigFlags {
   readonly demo?: boolean;
 }
 
+/** In this process, or in several. */
+type Served = Omit<ClusterApp, 'adminBaseUrl'>;
+
 export function serveCommand(): Command {
   return withConfigFlags(
     newCommand('serve', 'Start the server.', [
@@ -27,6 +30,7 @@ export function serveCommand(): Command {
   )
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
     .option('--port <number>', 'the port to listen on, 0 for any free one (default: 8080)')
+    .option('--workers <number>', 'processes that take requests (default: 1)')
     .option('--log-level <level>', 'trace, debug, info, warn, error, fatal or silent (default: info)')
     .option('--demo', 'where the store is empty, make an account with a trial, credits and keys')
     .action(serve);
@@ -42,7 +46,10 @@ async function serve(flags: ServeFlags): Promise<void> {
   if (opened === undefined) return (await opening).close();
   const baseUrl = localUrl(opened.baseUrl);
   const manager = serviceManager(process.env, log);
-  const reload = () => takeConfiguration(flags, opened, log, manager);
+  let reloaded = Promise.resolve();
+  const reload = () => {
+    reloaded = reloaded.then(() => takeConfiguration(flags, opened, log, manager));
+  };
   process.on('SIGHUP', reload);
   try {
     writeServerFile(config.dataDir, { baseUrl, pid: process.pid });
@@ -62,16 +69,16 @@ async function serve(flags: ServeFlags): Promise<void> {
 }
 
 /** At SIGHUP the configuration is read again, with the same flags. What is wrong with it leaves all as it is. */
-function takeConfiguration(
+async function takeConfiguration(
   flags: ServeFlags,
-  app: App,
+  app: Served,
   log: ReturnType<typeof createLog>,
   manager: ServiceManager,
-): void {
+): Promise<void> {
   manager.reloading();
   try {
     const { config } = loadWithFlags(flags);
-    app.reload(config);
+    await app.reload(config);
     log.level = config.log.level;
     log.info({ models: config.models.map(({ id }) => id) }, 'took over the new configuration');
     for (const { model, reason } of app.unavailable()) log.warn({ model, reason }, 'model is not available');
@@ -85,13 +92,23 @@ function takeConfiguration(
 }
 
 /** The app takes longest to load: it is not loaded for a configuration that cannot be used, nor for other commands. */
-async function open(config: Config, log: Log): Promise<App> {
-  const { createApp } = await import('../app.ts');
+async function open(config: Config, log: Log): Promise<Served> {
   try {
-    return await createApp(config, { log });
+    return config.server.workers === 1 ? await openAlone(config, log) : await openCluster(config, log);
   } catch (error) {
     throw addressError(error, config) ?? worded(error, config.dataDir);
   }
+}
+
+async function openAlone(config: Config, log: Log): Promise<Served> {
+  const { createApp } = await import('../app.ts');
+  const app = await createApp(config, { log });
+  return { ...app, reload: async (next) => app.reload(next) };
+}
+
+async function openCluster(config: Config, log: Log): Promise<Served> {
+  const { createClusterApp } = await import('../app-cluster.ts');
+  return createClusterApp(config, { log });
 }
 
 function addressError(error: unknown, { server }: Config): CliError | undefined {
@@ -109,7 +126,7 @@ function addressError(error: unknown, { server }: Config): CliError | undefined 
         error,
       );
     case 'EACCES':
-      if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
+      if (error instanceof Error && 'syscall' in error && isListening(error.syscall)) {
         const message = `Port ${server.port} is for the administrator only: choose one above 1023 with --port or PARLEY_PORT.`;
         return new CliError(message, error);
       }
@@ -117,7 +134,12 @@ function addressError(error: unknown, { server }: Config): CliError | undefined 
   return undefined;
 }
 
-async function showDemo(app: App, config: Config, baseUrl: string): Promise<void> {
+/** A worker is told of its leader's failure, which is one of binding. */
+function isListening(syscall: unknown): boolean {
+  return syscall === 'listen' || syscall === 'bind';
+}
+
+async function showDemo(app: Served, config: Config, baseUrl: string): Promise<void> {
   const { dataDir } = config;
   const file = firstRunPath(dataDir);
   const firstRun = await createDemo(app, { dataDir, baseUrl });
@@ -132,7 +154,7 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
 }
 
 /** The first model of each type that works on this machine. */
-function firstModels({ models }: Config, app: App): BannerFacts['models'] {
+function firstModels({ models }: Config, app: Served): BannerFacts['models'] {
   const unavailable = app.unavailable();
   const usable = models.filter(({ id }) => !unavailable.some(({ model }) => model === id));
   return Object.fromEntries(usable.toReversed().map(({ type, id }) => [type, id]));

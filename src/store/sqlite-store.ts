@@ -15,6 +15,7 @@ import type {
   Key,
   KeyHolder,
   LedgerEntry,
+  LeftOpen,
   Page,
   PageRequest,
   RecordEnd,
@@ -30,6 +31,7 @@ import { AuditTrail } from './audit.ts';
 import { type Connection, openDatabase } from './database.ts';
 import { FairUse } from './fair-use.ts';
 import { GroupCommit } from './group-commit.ts';
+import { interrupted } from './interrupted.ts';
 import { KeptAnswers } from './kept-answers.ts';
 import { KeyHolders } from './key-holders.ts';
 import { Keys } from './keys.ts';
@@ -124,12 +126,13 @@ class SqliteStore implements Store {
     });
   }
 
-  recover(nowMs: number): Promise<number> {
+  recover(nowMs: number, left?: LeftOpen): Promise<number> {
     return this.#writes.run(() => {
-      const left = this.#usage.open();
-      for (const { id, ...setAside } of left) this.#finish(id, setAside, interrupted(setAside, nowMs));
-      this.#answers.dropUnfinished();
-      return left.length;
+      const open = left ? left.requests.flatMap((id) => this.#usage.openOne(id) ?? []) : this.#usage.open();
+      for (const { id, ...setAside } of open) this.#finish(id, setAside, interrupted(setAside, nowMs));
+      if (left === undefined) this.#answers.dropUnfinished();
+      else for (const claim of left.claims) this.#answers.end({ claim, answer: undefined });
+      return open.length;
     });
   }
 
@@ -266,23 +269,6 @@ class SqliteStore implements Store {
     if (started) return started;
     throw new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
   }
-}
-
-/** The end of a request whose process did not live to end it: nothing is charged. */
-function interrupted({ startedAtMs, month }: SetAside, nowMs: number): RecordEnd {
-  return {
-    state: 'interrupted',
-    httpStatus: 500,
-    code: 'internal_error',
-    durationMs: Math.max(0, nowMs - startedAtMs),
-    firstOutputMs: undefined,
-    audioMsIn: undefined,
-    audioMsOut: undefined,
-    tokens: undefined,
-    fairUseUnits: month && 0,
-    cost: undefined,
-    overrun: undefined,
-  };
 }
 
 /** Reads one more than the page holds, to know whether another follows. */

@@ -24,6 +24,8 @@ import {
   toSetAside,
 } from './usage-columns.ts';
 
+type OpenRecord = SetAside & { readonly id: RequestId };
+
 /** Statements on usage records. Synchronous: they run inside the store's transactions. */
 export class UsageRecords {
   readonly #insert;
@@ -86,8 +88,14 @@ export class UsageRecords {
     return row && toSetAside(row);
   }
 
+  /** The same, with its id as `open` has it. */
+  openOne(id: RequestId): OpenRecord | undefined {
+    const setAside = this.started(id);
+    return setAside && { id, ...setAside };
+  }
+
   /** Every record that is still started. */
-  open(): (SetAside & { readonly id: RequestId })[] {
+  open(): OpenRecord[] {
     return this.#open.all({}).map((row) => ({ id: row.id as RequestId, ...toSetAside(row) }));
   }
 

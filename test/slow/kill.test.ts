@@ -1,16 +1,18 @@
 /**
  * The program as a process, killed at random moments under load, and started again on what is left: what was acknowledged
- * is kept, nothing is charged twice, and nothing stays held.
+ * is kept, nothing is charged twice, and nothing stays held. With one process, and with two workers, of which some are killed
+ * alone first, while the others serve on.
  *
  *   PARLEY_KILL_ROUNDS=50 PARLEY_KILL_SEED=7 npm test -- test/slow/kill.test.ts
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type BookedRecord, type Books, fileFaults, readBooks } from '../support/books.ts';
-import { type Serving, scratchFolder, serve } from '../support/command-line.ts';
+import { type Folder, type Serving, scratchFolder, serve } from '../support/command-line.ts';
 import { type Answered, PayingClients, type Server } from '../support/paying-clients.ts';
+import { workersOf } from '../support/processes.ts';
 import { Random } from '../support/random.ts';
 
 const rounds = Number(process.env['PARLEY_KILL_ROUNDS'] ?? 10);
@@ -20,11 +22,16 @@ const roundMsMax = 60_000;
 /** The default price of eliza, in nano-credits a token. */
 const price = { prompt: 100n, completion: 400n };
 
-const folder = scratchFolder();
-const dataDir = folder.file('data');
+let folder: Folder;
+let dataDir: string;
 let serving: Serving | undefined;
-afterAll(async () => {
+beforeEach(() => {
+  folder = scratchFolder();
+  dataDir = folder.file('data');
+});
+afterEach(async () => {
   await serving?.close();
+  serving = undefined;
   folder.remove();
 });
 
@@ -33,8 +40,10 @@ const start = async (...args: string[]) => {
   return serving;
 };
 
-async function firstStart(): Promise<Omit<Server, 'baseUrl'>> {
-  writeFileSync(folder.file('parley.yaml'), 'fairUse: { trialUnitsPerMonth: 1000000000 }\n');
+/** @param settings besides those that keep the clients from running out of units */
+async function firstStart(settings: object): Promise<Omit<Server, 'baseUrl'>> {
+  const all = { fairUse: { trialUnitsPerMonth: 1_000_000_000 }, ...settings };
+  writeFileSync(folder.file('parley.yaml'), JSON.stringify(all));
   const { baseUrl } = await start('--demo');
   const { apiKey, adminKey } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'));
   const admin = async (path: string, body: object) => {
@@ -84,15 +93,25 @@ function check(books: Books, clients: PayingClients): void {
   expect(careful.length).toBeLessThanOrEqual(clients.done.careful.size + clients.open('careful'));
 }
 
-it(`keeps its word through ${rounds} kills`, { timeout: (rounds + 2) * roundMsMax }, async () => {
+/** Kills a worker, and lets the others serve on for a while. */
+async function killWorker({ pid }: Serving, random: Random): Promise<void> {
+  const victim = random.pick(workersOf(pid));
+  process.kill(victim, 'SIGKILL');
+  await sleep(random.between(lifeMs.least, lifeMs.most));
+}
+
+const timeout = (rounds + 2) * roundMsMax;
+it.each([1, 2])(`keeps its word through ${rounds} kills, with %i workers`, { timeout }, async (workers) => {
   process.stdout.write(`PARLEY_KILL_SEED=${seed}\n`);
   const random = new Random(seed);
   const clients = new PayingClients(random);
-  const keys = await firstStart();
+  const keys = await firstStart({ server: { workers } });
   for (let round = 0; round < rounds; round++) {
-    const { baseUrl, kill, ended } = serving ?? (await start());
+    const running = serving ?? (await start());
+    const { baseUrl, kill, ended } = running;
     const gone = clients.useUntilGone({ ...keys, baseUrl });
     await sleep(random.between(lifeMs.least, lifeMs.most));
+    if (workers > 1 && random.onceIn(2)) await killWorker(running, random);
     kill('SIGKILL');
     await Promise.all([gone, ended]);
     await start();

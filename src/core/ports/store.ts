@@ -174,6 +174,12 @@ export type ClaimOutcome =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'kept'; readonly answer: Uint8Array };
 
+/** What a process has begun and did not live to end. Of those that have ended nothing is changed. */
+export interface LeftOpen {
+  readonly requests: readonly RequestId[];
+  readonly claims: readonly AnswerClaim[];
+}
+
 /** What an administrator does, written together with the change itself. */
 export interface AuditEntry {
   readonly id: AuditId;
@@ -216,8 +222,13 @@ export interface Store extends UsageArchive {
   finish(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<void>;
   /** Writes the record of a request that ended without being admitted. */
   record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void>;
-  /** Ends as `interrupted`, free of charge, what an earlier process left started. Returns how many there were. */
-  recover(nowMs: number): Promise<number>;
+  /**
+   * Ends as `interrupted`, free of charge, what processes that are gone have left started, and frees what they had claimed.
+   * Returns how many requests there were.
+   *
+   * @param left what one of several has left. Default: all there is, at the start of a server
+   */
+  recover(nowMs: number, left?: LeftOpen): Promise<number>;
 
   /** Units of a month, settled and reserved. */
   fairUseUnits(accountId: AccountId, month: Month): Promise<number>;
