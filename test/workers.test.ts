@@ -222,7 +222,7 @@ describe('a server with two workers', { timeout }, () => {
   });
 
   it('is unready first when told to stop, lets requests finish on all workers, and ends with 0', async () => {
-    await start({ server: { unreadyMs: 1_500 } });
+    await start({ server: { unreadyMs: 5_000, drainMs: 60_000 } });
     const pair = await oneOfEach();
     const speaking = pair.map((connection) =>
       connection.send('POST', '/api/v1/audio/speech', keys.apiKey, long),

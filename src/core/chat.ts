@@ -18,7 +18,7 @@ import { promptText } from './chat-text.ts';
 import { ParleyError } from './errors.ts';
 import { type AnswerForm, type Idempotency, messageForm } from './idempotency.ts';
 import { metered, meteredParts } from './metering.ts';
-import { cost } from './money.ts';
+import { cost, nanoCredits, nanoCreditsMax } from './money.ts';
 import type { TokenCounter } from './ports/engines.ts';
 import type { Store, TokenUsage } from './ports/store.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
@@ -106,15 +106,17 @@ export class ChatOperations {
     const model = checkChatParams(params, this.#deps.catalog);
     const countPrompt = () => this.#deps.tokens.count(toJsonString(ChatCompletionParamsSchema, params));
     const facts = { model, params, requestBytes: call.requestBytes, countPrompt };
-    // Others may take credits between the look at them and the hold.
+    // Nearly always the credits cover all that the answer can cost, and the hold itself tells: only then are they looked at. Others may
+    // take credits between that look and the next hold.
+    let available = nanoCredits(nanoCreditsMax);
     for (let attempt = 0; attempt < holdAttemptsMax; attempt++) {
-      const available = await this.#deps.accounts.availableCredits(call.caller.account.id);
       const plan = await planHold(facts, available);
       const hold = { amount: plan.amount, price: model.price };
       if (await call.metering.admit({ model: model.id, hold })) {
         limitOutput(params, plan.outputLimit);
         return { model, params, call };
       }
+      available = await this.#deps.accounts.availableCredits(call.caller.account.id);
     }
     throw new ParleyError('insufficient_credits');
   }
