@@ -2,9 +2,9 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openData } from './app-data.ts';
-import { Engines } from './app-engines.ts';
-import { openPorts } from './app-ports.ts';
+import { openData } from './app/data.ts';
+import { Engines } from './app/engines.ts';
+import { openPorts } from './app/ports.ts';
 import { type Config, NeedsRestartError, sectionsToRestart } from './config.ts';
 import { AccountOperations } from './core/account.ts';
 import { AdminOperations } from './core/admin.ts';

@@ -6,7 +6,7 @@ import { version, versionText } from './version.ts';
 
 async function main(): Promise<void> {
   if (isWorker()) {
-    const { runWorker } = await import('./app-worker.ts');
+    const { runWorker } = await import('./app/worker.ts');
     return runWorker();
   }
   const [, , first = ''] = process.argv;

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
-import type { AdminApp } from '../admin-app.ts';
+import type { AdminApp } from '../app/administration.ts';
 import { cliCall } from '../core/call.ts';
 import { ParleyError } from '../core/errors.ts';
 import { type AdminInput, type AdminMethod, type AdminOutput, adminMethods } from '../core/services.ts';
@@ -46,7 +46,7 @@ export async function connectAdmin(
       `There is no data folder ${dataDir} yet. Name the right one with --data-dir, or a server with --base-url.`,
     );
   }
-  const { openAdmin, DataInUseError } = await import('../admin-app.ts');
+  const { openAdmin, DataInUseError } = await import('../app/administration.ts');
   for (let waitedMs = 0; ; waitedMs += retryMs) {
     try {
       return onFolder(await openAdmin(config));

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import type { BackupFacts } from '../backup-app.ts';
+import type { BackupFacts } from '../app/backup.ts';
 import { CliError, fileReason, systemCode } from './cli-error.ts';
 import { newCommand } from './command.ts';
 import { type ConfigFlags, configOf, withConfigFlags } from './config-flags.ts';
@@ -23,7 +23,7 @@ export function backupCommand(): Command {
 
 async function backup(file: string, flags: BackupFlags): Promise<void> {
   const { dataDir } = configOf(flags);
-  const { backUp } = await import('../backup-app.ts');
+  const { backUp } = await import('../app/backup.ts');
   try {
     const facts = await backUp(dataDir, file, flags.force);
     if (flags.json) await printJson({ file, ...factsJson(facts) });

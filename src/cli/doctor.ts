@@ -50,7 +50,7 @@ async function examineAll(flags: DoctorFlags): Promise<Examined[]> {
 
 async function examine(config: Config): Promise<Examined[]> {
   // The rooms of the server take longest to load: not for a configuration that cannot be used, nor for other commands.
-  const { examineEngine, examineStore } = await import('../doctor-app.ts');
+  const { examineEngine, examineStore } = await import('../app/examination.ts');
   const { examineTls } = await import('./doctor/tls.ts');
   const { dataDir } = config;
   const engines = Object.keys(config.engines).map(

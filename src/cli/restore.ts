@@ -25,7 +25,7 @@ export function restoreCommand(): Command {
 
 async function restoreFile(file: string, flags: RestoreFlags): Promise<void> {
   const { dataDir } = configOf(flags);
-  const { restore } = await import('../backup-app.ts');
+  const { restore } = await import('../app/backup.ts');
   try {
     const { keptAs, ...facts } = await restore(dataDir, file, { keep: flags.keep, nowMs: Date.now() });
     if (flags.json)

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import type { Command } from 'commander';
-import type { ClusterApp } from '../app-cluster.ts';
+import type { ClusterApp } from '../app/cluster.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../core/ports/log.ts';
 import { createDemo, firstRunPath, readFirstRun } from '../demo.ts';
@@ -107,7 +107,7 @@ async function openAlone(config: Config, log: Log): Promise<Served> {
 }
 
 async function openCluster(config: Config, log: Log): Promise<Served> {
-  const { createClusterApp } = await import('../app-cluster.ts');
+  const { createClusterApp } = await import('../app/cluster.ts');
   return createClusterApp(config, { log });
 }
 

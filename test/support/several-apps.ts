@@ -1,8 +1,8 @@
 /** Several apps on one data folder, as the workers of a server are, but in the process of the test: they share its engines and clock. */
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
+import { openData } from '../../src/app/data.ts';
 import { type App, type AppOverrides, createApp } from '../../src/app.ts';
-import { openData } from '../../src/app-data.ts';
 import { Calls } from '../../src/cluster/calls.ts';
 import { KeptHolders } from '../../src/cluster/kept-holders.ts';
 import { remoteStore } from '../../src/cluster/remote-store.ts';

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { TlsFilesError, TlsPair } from '../../app/examination.ts';
 import type { Config } from '../../config.ts';
 import { type Condition, ok, problem, warning } from '../../core/condition.ts';
-import { TlsFilesError, TlsPair } from '../../doctor-app.ts';
 
 const dayMs = 24 * 3_600_000;
 const renewDays = 14;

@@ -1,13 +1,13 @@
 /** The process of a worker: the app, with the leader's store, until it is told to stop or the leader is gone. */
 import { join } from 'node:path';
-import { type App, createApp, type PreparedReload } from './app.ts';
-import { Calls, callable } from './cluster/calls.ts';
-import { ipcChannel } from './cluster/channel.ts';
-import { KeptHolders } from './cluster/kept-holders.ts';
-import { remoteStore } from './cluster/remote-store.ts';
-import { type Leader, leaderCalls, leaderServices, type Worker } from './cluster/roles.ts';
-import { toSent } from './cluster/sent-error.ts';
-import { createLog } from './log.ts';
+import { type App, createApp, type PreparedReload } from '../app.ts';
+import { Calls, callable } from '../cluster/calls.ts';
+import { ipcChannel } from '../cluster/channel.ts';
+import { KeptHolders } from '../cluster/kept-holders.ts';
+import { remoteStore } from '../cluster/remote-store.ts';
+import { type Leader, leaderCalls, leaderServices, type Worker } from '../cluster/roles.ts';
+import { toSent } from '../cluster/sent-error.ts';
+import { createLog } from '../log.ts';
 import { fromWorkerSettings, type WorkerSettings } from './worker-settings.ts';
 
 type ToLeader = Pick<Leader<WorkerSettings>, (typeof leaderCalls)[number] | (typeof leaderServices)[number]>;

@@ -1,5 +1,5 @@
 /** What a worker runs on: its part of the configuration, in a form that goes from process to process. */
-import { type Config, type EngineConfig, Secret } from './config.ts';
+import { type Config, type EngineConfig, Secret } from '../config.ts';
 
 export interface WorkerSettings {
   readonly config: Omit<Config, 'engineKeys'>;

@@ -1,12 +1,12 @@
 /** Gives the models of the catalog their engines. */
-import type { ModelConfig } from './config.ts';
-import type { CatalogModel } from './core/catalog.ts';
-import type { Engine } from './core/ports/engines.ts';
-import type { EngineSet } from './engines/engine-set.ts';
-import { severalChat } from './engines/several/chat.ts';
-import { severalSpeech } from './engines/several/speech.ts';
-import { severalTranscription } from './engines/several/transcription.ts';
-import type { Listed } from './engines/several/turns.ts';
+import type { ModelConfig } from '../config.ts';
+import type { CatalogModel } from '../core/catalog.ts';
+import type { Engine } from '../core/ports/engines.ts';
+import type { EngineSet } from '../engines/engine-set.ts';
+import { severalChat } from '../engines/several/chat.ts';
+import { severalSpeech } from '../engines/several/speech.ts';
+import { severalTranscription } from '../engines/several/transcription.ts';
+import type { Listed } from '../engines/several/turns.ts';
 
 /** @throws where the model has no engine, or one that does not offer its operation */
 export function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, EngineSet>): CatalogModel {

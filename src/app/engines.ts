@@ -1,17 +1,17 @@
 /** The engines and the models of a configuration, and how they give way to those of another while the server runs. */
 import { rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { toCatalogModel } from './app-models.ts';
-import type { Config, EngineConfig } from './config.ts';
-import type { CatalogModel } from './core/catalog.ts';
-import type { Clock } from './core/ports/clock.ts';
-import type { TokenCounter } from './core/ports/engines.ts';
-import type { Log } from './core/ports/log.ts';
-import type { Tracer } from './core/ports/tracer.ts';
-import { createBuiltinEngine } from './engines/builtin/index.ts';
-import type { EngineSet } from './engines/engine-set.ts';
-import { createOpenAiEngine } from './engines/openai/index.ts';
-import { createRemoteEngine } from './engines/remote/index.ts';
+import type { Config, EngineConfig } from '../config.ts';
+import type { CatalogModel } from '../core/catalog.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { TokenCounter } from '../core/ports/engines.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { Tracer } from '../core/ports/tracer.ts';
+import { createBuiltinEngine } from '../engines/builtin/index.ts';
+import type { EngineSet } from '../engines/engine-set.ts';
+import { createOpenAiEngine } from '../engines/openai/index.ts';
+import { createRemoteEngine } from '../engines/remote/index.ts';
+import { toCatalogModel } from './models.ts';
 
 export interface EngineDeps {
   readonly clock: Clock;

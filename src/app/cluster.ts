@@ -1,17 +1,17 @@
 /** A server of several processes: this one has the data folder and leads, and workers on one port take the requests. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { App } from './app.ts';
-import { openData } from './app-data.ts';
-import type { Started, Unavailable } from './cluster/roles.ts';
-import { Team } from './cluster/team.ts';
-import { type Config, NeedsRestartError, sectionsToRestart } from './config.ts';
-import { AdminOperations } from './core/admin.ts';
-import { FailedKeys } from './core/failed-keys.ts';
-import { systemClock } from './core/ports/clock.ts';
-import type { Log } from './core/ports/log.ts';
-import type { Services } from './core/services.ts';
-import { MetricsOfAll } from './telemetry/metrics-of-all.ts';
+import type { App } from '../app.ts';
+import type { Started, Unavailable } from '../cluster/roles.ts';
+import { Team } from '../cluster/team.ts';
+import { type Config, NeedsRestartError, sectionsToRestart } from '../config.ts';
+import { AdminOperations } from '../core/admin.ts';
+import { FailedKeys } from '../core/failed-keys.ts';
+import { systemClock } from '../core/ports/clock.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { Services } from '../core/services.ts';
+import { MetricsOfAll } from '../telemetry/metrics-of-all.ts';
+import { openData } from './data.ts';
 import { type Ports, toWorkerSettings, type WorkerSettings } from './worker-settings.ts';
 
 export interface ClusterApp

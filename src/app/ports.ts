@@ -1,20 +1,20 @@
 /** The ports of a server, and the wires on each: REST, and the RPCs over gRPC, Connect and gRPC-Web. */
-import { basePath, type Config } from './config.ts';
-import type { Gate } from './core/gate.ts';
-import type { Clock } from './core/ports/clock.ts';
-import type { Log } from './core/ports/log.ts';
-import type { Tracer } from './core/ports/tracer.ts';
-import { rpcsOf } from './core/rpcs.ts';
-import type { Services } from './core/services.ts';
-import { type PortHandler, startServer } from './net/server.ts';
-import type { TlsPair } from './net/tls-pair.ts';
-import { withCors } from './rest/cors.ts';
-import { restHandler } from './rest/handler.ts';
-import { type Probes, probeRoutes } from './rest/probe-routes.ts';
-import { restRoutes } from './rest/routes.ts';
-import { createConnectHandler } from './rpc/connect.ts';
-import { createGrpcHandler } from './rpc/grpc.ts';
-import { openRpcs } from './rpc/open-rpcs.ts';
+import { basePath, type Config } from '../config.ts';
+import type { Gate } from '../core/gate.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { Tracer } from '../core/ports/tracer.ts';
+import { rpcsOf } from '../core/rpcs.ts';
+import type { Services } from '../core/services.ts';
+import { type PortHandler, startServer } from '../net/server.ts';
+import type { TlsPair } from '../net/tls-pair.ts';
+import { withCors } from '../rest/cors.ts';
+import { restHandler } from '../rest/handler.ts';
+import { type Probes, probeRoutes } from '../rest/probe-routes.ts';
+import { restRoutes } from '../rest/routes.ts';
+import { createConnectHandler } from '../rpc/connect.ts';
+import { createGrpcHandler } from '../rpc/grpc.ts';
+import { openRpcs } from '../rpc/open-rpcs.ts';
 
 export interface Wiring {
   readonly config: Config;

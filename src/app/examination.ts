@@ -1,14 +1,14 @@
 /** What `parley doctor` looks at in the rooms that the command line does not know. */
-import type { Config, ModelConfig } from './config.ts';
-import type { Condition } from './core/condition.ts';
-import { warning } from './core/condition.ts';
-import { examineBuiltin } from './engines/builtin/examine.ts';
-import type { ExaminedModel } from './engines/examination.ts';
-import { examineOpenAi } from './engines/openai/examine.ts';
-import { examineRemote } from './engines/remote/examine.ts';
+import type { Config, ModelConfig } from '../config.ts';
+import type { Condition } from '../core/condition.ts';
+import { warning } from '../core/condition.ts';
+import { examineBuiltin } from '../engines/builtin/examine.ts';
+import type { ExaminedModel } from '../engines/examination.ts';
+import { examineOpenAi } from '../engines/openai/examine.ts';
+import { examineRemote } from '../engines/remote/examine.ts';
 
-export { TlsFilesError, TlsPair } from './net/tls-pair.ts';
-export { examineStore } from './store/examine.ts';
+export { TlsFilesError, TlsPair } from '../net/tls-pair.ts';
+export { examineStore } from '../store/examine.ts';
 
 /** Whether the engine of this name can do what the models of the catalog want of it. It is not opened, and spends nothing. */
 export async function examineEngine(
