@@ -32,6 +32,22 @@ export async function withChatServers<T>(
   }
 }
 
+/** Starts one of those in front of a model, runs `work` with the clients on their core, and stops both. */
+export async function withServer<T>(
+  start: (upstream: Served) => Promise<ChatServer>,
+  work: (server: ChatServer) => Promise<T>,
+): Promise<T> {
+  const upstream = await startChild('mock-upstream', [], clientCore);
+  const running = [upstream];
+  try {
+    const server = await start(upstream);
+    running.push(server);
+    return await onClientCore(() => work(server));
+  } finally {
+    await Promise.all(running.map(({ stop }) => stop()));
+  }
+}
+
 const asParley = { path: '/api/v1/chat/completions', model: 'bench', headers: {} };
 
 export async function startParleyRelay({ origin }: Served): Promise<ChatServer> {

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { clientCore, onClientCore } from '../harness/cores.ts';
 import { drive } from '../harness/drive.ts';
 import type { Group, Setting } from '../harness/group.ts';
 import type { Fact } from '../harness/result.ts';
-import { type Served, startChild } from '../servers/child.ts';
+import type { Served } from '../servers/child.ts';
 import { type ChatServer, openChatClient } from './chat-call.ts';
-import { startBareRelay, startParleyRelay } from './chat-servers.ts';
+import { startBareRelay, startParleyRelay, withServer } from './chat-servers.ts';
 
 /** All streams are open at once: each lasts longer than it takes to begin them all. */
 const beginEveryMs = 2;
@@ -18,23 +17,18 @@ export const streamMemory: Group = {
     'Resident memory of a server that has answered 2,000 plain requests and 200 streams: before 1,000 slow streams, while all ' +
     'of them are open, and six seconds after the last has ended. The bare relay in the same way, as context.',
   async run(setting) {
-    const upstream = await startChild('mock-upstream', [], clientCore);
-    try {
-      const parley = await measureServer('Parley', startParleyRelay, upstream, setting);
-      const relay = await measureServer('bare relay', startBareRelay, upstream, setting);
-      const { before, during, after } = parley;
-      const compared = { yardstick: 'itself before', unit: 'MiB', theirs: [before] };
-      return {
-        comparisons: [
-          { ...compared, name: 'after the streams', ours: [after], aim: 'streamMemory' as const },
-          { ...compared, name: 'while they are open', ours: [during] },
-        ],
-        facts: [parley, relay].flatMap(factsOf),
-        notes: [],
-      };
-    } finally {
-      await upstream.stop();
-    }
+    const parley = await measureServer('Parley', startParleyRelay, setting);
+    const relay = await measureServer('bare relay', startBareRelay, setting);
+    const { before, during, after } = parley;
+    const compared = { yardstick: 'itself before', unit: 'MiB', theirs: [before] };
+    return {
+      comparisons: [
+        { ...compared, name: 'after the streams', ours: [after], aim: 'streamMemory' as const },
+        { ...compared, name: 'while they are open', ours: [during] },
+      ],
+      facts: [parley, relay].flatMap(factsOf),
+      notes: [],
+    };
   },
 };
 
@@ -49,16 +43,10 @@ interface Memory {
 async function measureServer(
   name: string,
   start: (upstream: Served) => Promise<ChatServer>,
-  upstream: Served,
   setting: Setting,
 ): Promise<Memory> {
   setting.say(name);
-  const server = await start(upstream);
-  try {
-    return { name, ...(await onClientCore(() => memoryOf(server, setting))) };
-  } finally {
-    await server.stop();
-  }
+  return { name, ...(await withServer(start, (server) => memoryOf(server, setting))) };
 }
 
 async function memoryOf(server: ChatServer, { short }: Setting): Promise<Omit<Memory, 'name'>> {

@@ -4,12 +4,13 @@
  *
  * @returns the samples of each contender, a sample a round
  */
-export async function takeTurns<Name extends string, Sample>(
-  contenders: Readonly<Record<Name, () => Promise<Sample>>>,
+export async function takeTurns<Samples extends object>(
+  contenders: { readonly [Name in keyof Samples]: () => Promise<Samples[Name]> },
   { rounds, warmUps = 0 }: { readonly rounds: number; readonly warmUps?: number },
-): Promise<Record<Name, Sample[]>> {
-  const names = Object.keys(contenders) as Name[];
-  const samples = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Sample[]>;
+): Promise<{ [Name in keyof Samples]: Samples[Name][] }> {
+  const samples = {} as { [Name in keyof Samples]: Samples[Name][] };
+  const names = Object.keys(contenders) as (keyof Samples)[];
+  for (const name of names) samples[name] = [];
   for (let round = -warmUps; round < rounds; round++) {
     for (const name of round % 2 === 0 ? names : names.toReversed()) {
       const sample = await contenders[name]();
