@@ -3,7 +3,7 @@ import { drive, type Slice } from '../harness/drive.ts';
 import type { Setting } from '../harness/group.ts';
 import type { Comparison, Fact } from '../harness/result.ts';
 import { takeTurns } from '../harness/take-turns.ts';
-import { openChatClient, type StreamShape } from './chat-call.ts';
+import { type ChatServer, openChatClient, type StreamShape } from './chat-call.ts';
 import type { ChatServers } from './chat-servers.ts';
 
 export const relayName = 'bare undici relay';
@@ -21,11 +21,12 @@ export async function measureLevels(
   { short, say }: Setting,
   stream?: StreamShape,
 ): Promise<Level[]> {
+  const servers = { parley, relay, ...(portkey && { portkey }) };
+  for (const server of Object.values(servers)) await warmUp(server, short, stream);
   const levels: Level[] = [];
   for (const connections of short ? [1, 16] : [1, 16, 64, 256]) {
     say(`${connections} connections`);
-    const load = { atOnce: connections, forMs: short ? 50 : 600 };
-    const servers = { parley, relay, ...(portkey && { portkey }) };
+    const load = { atOnce: connections, forMs: short ? 50 : 500 };
     const clients = Object.entries(servers).map(
       ([name, server]) => [name, server, openChatClient(server, connections, stream)] as const,
     );
@@ -38,6 +39,14 @@ export async function measureLevels(
     levels.push({ connections, ours, relay: theirs, portkey: samples['portkey'] });
   }
   return levels;
+}
+
+/** After some thousands of requests a server has all of its code compiled. */
+async function warmUp(server: ChatServer, short: boolean, stream?: StreamShape): Promise<void> {
+  const load = { atOnce: 64, forMs: short ? 0 : 2_500 };
+  const client = openChatClient(server, load.atOnce, stream);
+  await drive(server, client.call, load);
+  await client.close();
 }
 
 /** CPU first, then throughput, then latency, which depends on the machine. */

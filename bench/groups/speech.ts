@@ -121,7 +121,7 @@ async function againstEngine(client: SpeechClient, { short, say }: Setting): Pro
   try {
     const { ours, theirs } = await takeTurns(
       { theirs: alone, ours: () => client.speak(text, 'mp3') },
-      { rounds: short ? 1 : 5, warmUps: short ? 0 : 1 },
+      { rounds: short ? 1 : 4, warmUps: short ? 0 : 1 },
     );
     const [first] = ours;
     const heard = first === undefined ? Number.NaN : await audioSeconds(first.audio, 'mp3');

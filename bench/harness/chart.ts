@@ -12,7 +12,8 @@ export function chart(title: string, comparisons: readonly Comparison[]): string
   const scale = scaleFor(comparisons);
   const bottom = headHeight + comparisons.length * rowHeight;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${bottom + footHeight}" font-family="sans-serif" font-size="12">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${bottom + footHeight}" font-family="sans-serif" font-size="12" role="img" aria-label="${escaped(title)}">`,
+    `<title>${escaped(title)}</title>`,
     '<rect width="100%" height="100%" fill="white"/>',
     text(12, 20, title, 'font-size="15" font-weight="bold"'),
     text(
@@ -82,6 +83,8 @@ const line = (x1: number, x2: number, y1: number, y2: number, color: string) =>
   `<line x1="${x1.toFixed(1)}" x2="${x2.toFixed(1)}" y1="${y1}" y2="${y2}" stroke="${color}"/>`;
 
 function text(x: number, y: number, content: string, attributes = ''): string {
-  const escaped = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-  return `<text x="${x.toFixed(1)}" y="${y}" ${attributes}>${escaped}</text>`;
+  return `<text x="${x.toFixed(1)}" y="${y}" ${attributes}>${escaped(content)}</text>`;
 }
+
+const escaped = (content: string) =>
+  content.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
