@@ -8,15 +8,16 @@ import {
 } from '@grpc/grpc-js';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import {
+  CreateChatCompletionResponseSchema,
   type StreamChatCompletionResponse,
   StreamChatCompletionResponseSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
-import { chatChunks, listModelsResponse } from './messages.ts';
+import { chatChunks, chatCompletion, listModelsResponse } from './messages.ts';
 import { serveParent } from './parent.ts';
 
 const { listModels } = CatalogService.method;
-const { streamChatCompletion } = ChatService.method;
+const { createChatCompletion, streamChatCompletion } = ChatService.method;
 const server = new Server();
 
 const list: handleUnaryCall<unknown, unknown> = (_, respond) => respond(null, listModelsResponse);
@@ -33,6 +34,25 @@ server.addService(
     },
   },
   { listModels: list },
+);
+
+const complete: handleUnaryCall<unknown, unknown> = (_, respond) => respond(null, {});
+server.addService(
+  {
+    complete: {
+      path: `/${ChatService.typeName}/${createChatCompletion.name}`,
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: () => Buffer.alloc(0),
+      requestDeserialize: (bytes: Buffer) => fromBinary(createChatCompletion.input, bytes),
+      responseSerialize: () => {
+        const answer = create(CreateChatCompletionResponseSchema, { completion: chatCompletion() });
+        return Buffer.from(toBinary(createChatCompletion.output, answer));
+      },
+      responseDeserialize: () => undefined,
+    },
+  },
+  { complete },
 );
 
 const stream: handleServerStreamingCall<unknown, StreamChatCompletionResponse> = (call) => {

@@ -1,37 +1,50 @@
 /** A server in a child process, seen from the benchmark that starts it. */
-import { type ChildProcess, fork, spawnSync } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { canPin } from '../harness/cores.ts';
+import type { Metered } from '../harness/drive.ts';
+import { rssMiB } from '../harness/processes.ts';
 import type { Started } from './parent.ts';
 
-export interface Served extends Started {
-  /** CPU used so far, all threads, in ms. */
-  cpuMs(): Promise<number>;
+export interface Served extends Started, Metered {
+  readonly pid: number;
   rssMiB(): number;
-  stop(): void;
+  /** Settles when it has ended. */
+  stop(): Promise<void>;
 }
-
-const canPin = spawnSync('taskset', ['-V']).error === undefined;
 
 /** @param core the only core that it may use, where `taskset` is installed */
 export async function startChild(name: string, args: readonly string[] = [], core?: number): Promise<Served> {
   const pinned = canPin &&
     core !== undefined && { execPath: 'taskset', execArgv: ['-c', String(core), process.execPath] };
   const child = fork(new URL(`./${name}.ts`, import.meta.url), args, pinned || {});
-  const [started] = (await once(child, 'message')) as [Started];
+  const started = await firstMessage(name, child);
+  const pid = child.pid ?? Number.NaN;
   return {
     ...started,
+    pid,
     async cpuMs() {
       child.send('cpu');
       const [{ cpuMs }] = (await once(child, 'message')) as [{ cpuMs: number }];
       return cpuMs;
     },
-    rssMiB: () => rssMiB(child),
-    stop: () => child.disconnect(),
+    rssMiB: () => rssMiB(pid),
+    async stop() {
+      const ended = once(child, 'exit');
+      child.disconnect();
+      await ended;
+    },
   };
 }
 
-function rssMiB({ pid }: ChildProcess): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+function firstMessage(name: string, child: ChildProcess): Promise<Started> {
+  const { promise, resolve, reject } = Promise.withResolvers<Started>();
+  const onExit = (code: number | null) => reject(new Error(`${name} ended with ${code} before it listened`));
+  child.once('error', reject);
+  child.once('exit', onExit);
+  child.once('message', (started) => {
+    child.off('exit', onExit);
+    resolve(started as Started);
+  });
+  return promise;
 }

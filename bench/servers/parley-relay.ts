@@ -6,11 +6,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { create } from '@bufbuild/protobuf';
-import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { createApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
-import { cliCall } from '../../src/core/call.ts';
+import { openAccount } from './account.ts';
 import { serveParent } from './parent.ts';
 
 const [, , upstream = ''] = process.argv;
@@ -28,14 +26,8 @@ const server = { port: 0, connectionsMax: 4_096, keepAliveMs: 60_000 };
 const app = await createApp(
   loadConfig({ env: {}, file, overrides: { server, dataDir, log: { level: 'silent' } } }),
 );
-const { admin } = app.services;
-const accountId = 'bench';
-await admin.createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
-const load = { accountId, amount: '1000000', reason: 'bench', idempotencyKey: 'bench' };
-await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
-const key = create(pb.CreateKeyRequestSchema, { accountId, name: 'bench' });
-const { secret } = await admin.createKey(key, cliCall);
-serveParent({ origin: new URL(app.baseUrl).origin, key: secret }, async () => {
+const key = await openAccount(app);
+serveParent({ origin: new URL(app.baseUrl).origin, key }, async () => {
   await app.close();
   rmSync(dataDir, { recursive: true });
 });

@@ -1,25 +1,24 @@
-/** Parley as a child of a benchmark, its chat a scripted stream of 100 messages: tells where it listens and what it used. */
+/** Parley as a child of a benchmark, its chat scripted: one message, or a stream of 100: tells where it listens and what it used. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { create } from '@bufbuild/protobuf';
-import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { createApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
-import { cliCall } from '../../src/core/call.ts';
-import { messageChunk } from '../../src/core/chat-answer.ts';
+import { messageAnswer, messageChunk } from '../../src/core/chat-answer.ts';
 import type { ChatEngine } from '../../src/core/ports/engines.ts';
 import { createBuiltinEngine } from '../../src/engines/builtin/index.ts';
 import { createTokenCounter } from '../../src/tokens/counter.ts';
-import { chatChunks } from './messages.ts';
+import { openAccount } from './account.ts';
+import { chatChunks, chatCompletion } from './messages.ts';
 import { serveParent } from './parent.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'parley-bench-'));
-const overrides = { server: { port: 0 }, dataDir, log: { level: 'silent' } };
+const server = { port: 0, keepAliveMs: 60_000 };
+const overrides = { server, dataDir, log: { level: 'silent' } };
 const config = loadConfig({ env: {}, overrides });
 const chat: ChatEngine = {
   availability: () => ({ available: true }),
-  complete: () => Promise.reject(new Error('not measured')),
+  complete: () => Promise.resolve(messageAnswer(chatCompletion())),
   async *stream() {
     for (const chunk of chatChunks()) yield [messageChunk(chunk)];
   },
@@ -34,15 +33,8 @@ const settings = {
 const deps = { tokens: createTokenCounter(), clock: Date, scratchDir: dataDir, requestMsMax: 60_000 };
 const builtin = createBuiltinEngine(settings, deps);
 const app = await createApp(config, { engines: { builtin: { ...builtin, chat: () => chat } } });
-const { admin } = app.services;
-const accountId = 'bench';
-await admin.createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
-await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
-const load = { accountId, amount: '1000000', reason: 'bench', idempotencyKey: 'bench' };
-await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
-const key = create(pb.CreateKeyRequestSchema, { accountId, name: 'bench' });
-const { secret } = await admin.createKey(key, cliCall);
-serveParent({ origin: new URL(app.baseUrl).origin, key: secret }, async () => {
+const key = await openAccount(app);
+serveParent({ origin: new URL(app.baseUrl).origin, key }, async () => {
   await app.close();
   await builtin.close();
   rmSync(dataDir, { recursive: true });

@@ -1,0 +1,23 @@
+/** All groups, in the order in which they run. */
+import type { Group } from '../harness/group.ts';
+import { chatPlain } from './chat-plain.ts';
+import { chatStreamed } from './chat-streamed.ts';
+import { grpc } from './grpc.ts';
+import { lifecycle } from './lifecycle.ts';
+import { listeners } from './listeners.ts';
+import { money } from './money.ts';
+import { speech } from './speech.ts';
+import { streamMemory } from './stream-memory.ts';
+import { transcription } from './transcription.ts';
+
+export const groups: readonly Group[] = [
+  chatPlain,
+  chatStreamed,
+  streamMemory,
+  grpc,
+  speech,
+  listeners,
+  transcription,
+  money,
+  lifecycle,
+];

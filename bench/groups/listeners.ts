@@ -1,0 +1,126 @@
+import type { Group } from '../harness/group.ts';
+import type { Fact } from '../harness/result.ts';
+import { type Served, startChild } from '../servers/child.ts';
+import { audioSeconds, missingPrograms } from './programs.ts';
+import { openSpeechClient, type SpeechClient } from './speech-call.ts';
+import { spokenText } from './spoken-text.ts';
+
+const characters = 400;
+/** A player holds back so much before it begins; what comes later than that is heard as a gap. */
+const playerBufferMs = 200;
+const firstByteMsMax = 2_000;
+const listenersMax = 256;
+
+export const listeners: Group = {
+  name: 'listeners',
+  title: 'Concurrent listeners',
+  method:
+    `So many clients at once ask for ${characters} characters as mp3. They keep up where each has its first sound within ` +
+    `${firstByteMsMax / 1000} s, and from then on no sound comes more than ${playerBufferMs} ms after it is to be heard.`,
+  async run({ short, say }) {
+    const missing = missingPrograms(['ffmpeg']);
+    if (missing.length > 0) return { comparisons: [], facts: [], notes: [`Not installed: ${missing}.`] };
+    const server = await startChild('parley-audio');
+    const client = openSpeechClient(server, listenersMax);
+    try {
+      const { audio } = await client.speak(spokenText(characters), 'mp3');
+      const spoken: Spoken = { bytes: audio.length, seconds: await audioSeconds(audio, 'mp3') };
+      const most = await mostThatKeepUp(server, client, spoken, short ? 2 : listenersMax, say);
+      return { comparisons: [], facts: factsOf(most, spoken), notes: [] };
+    } finally {
+      await client.close();
+      await server.stop();
+    }
+  },
+};
+
+interface Spoken {
+  readonly bytes: number;
+  readonly seconds: number;
+}
+
+interface Audience {
+  readonly listeners: number;
+  readonly keepsUp: boolean;
+  readonly wallSeconds: number;
+  readonly cpuMs: number;
+}
+
+/** Doubles until they do not keep up, and then looks once between the last two. */
+async function mostThatKeepUp(
+  server: Served,
+  client: SpeechClient,
+  spoken: Spoken,
+  max: number,
+  say: (line: string) => void,
+): Promise<Audience> {
+  const gather = (count: number) => {
+    say(`${count} listeners`);
+    return listenAtOnce(server, client, spoken, count);
+  };
+  let best = await gather(1);
+  let next = best;
+  while (next.keepsUp && next.listeners < max) {
+    best = next;
+    next = await gather(best.listeners * 2);
+  }
+  if (next.keepsUp) return next;
+  const between = best.listeners > 1 ? await gather(best.listeners * 1.5) : next;
+  return between.keepsUp ? between : best;
+}
+
+async function listenAtOnce(
+  server: Served,
+  client: SpeechClient,
+  spoken: Spoken,
+  count: number,
+): Promise<Audience> {
+  const late = new AbortController();
+  const [cpuMs, startedAt] = [await server.cpuMs(), performance.now()];
+  const keeping = Array.from({ length: count }, () => hears(client, spoken, late));
+  const all = await Promise.all(keeping);
+  return {
+    listeners: count,
+    keepsUp: all.every((inTime) => inTime),
+    wallSeconds: (performance.now() - startedAt) / 1000,
+    cpuMs: (await server.cpuMs()) - cpuMs,
+  };
+}
+
+/** Whether all sound comes in time. The first that is late ends it for all, as the answer is known then. */
+async function hears(client: SpeechClient, spoken: Spoken, late: AbortController): Promise<boolean> {
+  const askedAt = performance.now();
+  let firstAt: number | undefined;
+  let bytes = 0;
+  try {
+    for await (const piece of client.listen(spokenText(characters), 'mp3', late.signal)) {
+      const now = performance.now();
+      firstAt ??= now;
+      // The bitrate is constant, so that the share of bytes is the share of time.
+      const heardMs = (bytes / spoken.bytes) * spoken.seconds * 1000;
+      if (firstAt - askedAt > firstByteMsMax || now - firstAt - heardMs > playerBufferMs) late.abort();
+      bytes += piece.length;
+    }
+  } catch (error) {
+    if (late.signal.aborted) return false;
+    throw error;
+  }
+  if (bytes !== spoken.bytes) throw new Error(`a listener got ${bytes} bytes of ${spoken.bytes}`);
+  return !late.signal.aborted;
+}
+
+function factsOf({ listeners, wallSeconds, cpuMs }: Audience, { seconds }: Spoken): Fact[] {
+  return [
+    { name: 'listeners that keep up', unit: 'listeners', values: [listeners] },
+    {
+      name: 'speech made for them',
+      unit: 'times real time',
+      values: [(listeners * seconds) / wallSeconds],
+    },
+    {
+      name: 'CPU for a second of speech',
+      unit: 'ms CPU',
+      values: [cpuMs / (listeners * seconds)],
+    },
+  ];
+}

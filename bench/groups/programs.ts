@@ -1,0 +1,61 @@
+/** Programs of the system, run by hand as an operator would, with what they have cost. */
+import { type SpawnOptions, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+
+export interface ProgramRun {
+  /** Until the first byte on standard output; NaN where nothing came. */
+  readonly firstByteMs: number;
+  readonly totalMs: number;
+  /** Of the shell and all that it has started. */
+  readonly cpuMs: number;
+  readonly output: Buffer;
+}
+
+/** Those of `names` that are not installed. */
+export function missingPrograms(names: readonly string[]): string[] {
+  return names.filter((name) => spawnSync('which', [name]).status !== 0);
+}
+
+/** Runs a line of shell. Bash has the CPU of its children to the millisecond. Throws where a part of it fails. */
+export async function runShell(line: string, env: Readonly<Record<string, string>>): Promise<ProgramRun> {
+  const options: SpawnOptions = {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
+  };
+  const startedAt = performance.now();
+  const child = spawn('bash', ['-c', `set -o pipefail; ${line}; code=$?; times >&3; exit $code`], options);
+  const ended = once(child, 'exit');
+  const times = text(child.stdio[3] as Readable);
+  const pieces: Buffer[] = [];
+  let firstByteMs = Number.NaN;
+  for await (const piece of child.stdout as AsyncIterable<Buffer>) {
+    if (pieces.length === 0) firstByteMs = performance.now() - startedAt;
+    pieces.push(piece);
+  }
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`\`${line}\` ended with ${code}`);
+  const totalMs = performance.now() - startedAt;
+  return { firstByteMs, totalMs, cpuMs: cpuMsIn(await times), output: Buffer.concat(pieces) };
+}
+
+/** From what `times` prints, user and system of the shell and of its children: `0m1.234s 0m0.010s`, twice. */
+function cpuMsIn(times: string): number {
+  return [...times.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+    (sum, [, minutes, seconds]) => sum + Number(minutes) * 60_000 + Number(seconds) * 1000,
+    0,
+  );
+}
+
+/** How long a file of audio is, decoded to its end. */
+export async function audioSeconds(file: Buffer, format: string): Promise<number> {
+  // Raw samples do not say what they are.
+  const input = format === 'pcm' ? ['-f', 's16le', '-ar', '24000', '-ac', '1'] : [];
+  const args = ['-v', 'error', ...input, '-i', 'pipe:0', '-f', 's16le', '-ar', '16000', '-ac', '1', 'pipe:1'];
+  const child = spawn('ffmpeg', args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.end(file);
+  let bytes = 0;
+  for await (const piece of child.stdout as AsyncIterable<Buffer>) bytes += piece.length;
+  return bytes / 2 / 16_000;
+}

@@ -1,0 +1,53 @@
+/** Tables of Markdown: they are read on the terminal, and kept in the README as they are. */
+import type { Verdict } from './aims.ts';
+import { type Comparison, type Fact, ratioOf } from './result.ts';
+import { least, median, most, threeDigits } from './statistics.ts';
+
+type Row = readonly string[];
+
+export function comparisonTable(comparisons: readonly Comparison[]): string {
+  const rows = comparisons.map((comparison) => {
+    const { name, yardstick, unit, ours, theirs } = comparison;
+    const ratio = ratioOf(comparison);
+    return [
+      name,
+      yardstick,
+      threeDigits(ratio.median),
+      `${threeDigits(ratio.least)} to ${threeDigits(ratio.most)}`,
+      threeDigits(median(ours)),
+      threeDigits(median(theirs)),
+      unit,
+    ];
+  });
+  return table(['', 'against', 'ratio', 'spread', 'Parley', 'yardstick', 'unit'], rows);
+}
+
+export function factTable(facts: readonly Fact[]): string {
+  const rows = facts.map(({ name, unit, values }) => [
+    name,
+    threeDigits(median(values)),
+    values.length > 1 ? `${threeDigits(least(values))} to ${threeDigits(most(values))}` : '',
+    unit,
+  ]);
+  return table(['context', 'median', 'spread', 'unit'], rows);
+}
+
+export function aimTable(verdicts: readonly Verdict[]): string {
+  const rows = verdicts.map(({ what, bound, ratio, measured, verdict }) => [
+    what,
+    `${bound} ${ratio}`,
+    measured ? threeDigits(measured.median) : '',
+    measured ? `${threeDigits(measured.least)} to ${threeDigits(measured.most)}` : '',
+    verdict,
+  ]);
+  return table(['aim', 'ratio', 'measured', 'spread', ''], rows);
+}
+
+function table(head: Row, rows: readonly Row[]): string {
+  const widths = head.map((cell, column) =>
+    Math.max(3, cell.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const line = (row: Row) =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |\n`;
+  return line(head) + line(widths.map((width) => '-'.repeat(width))) + rows.map(line).join('');
+}

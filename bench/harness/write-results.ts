@@ -1,0 +1,42 @@
+/** A file of figures and a chart for each group. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Verdict } from './aims.ts';
+import { chart } from './chart.ts';
+import type { Group } from './group.ts';
+import { describeMachine, type MachineLoad } from './machine.ts';
+import type { GroupResult } from './result.ts';
+
+export interface Run {
+  readonly startedAt: Date;
+  readonly load: MachineLoad;
+  readonly short: boolean;
+}
+
+export function writeGroup(folder: string, { name, title, method }: Group, result: GroupResult, run: Run) {
+  const { comparisons } = result;
+  writeJson(join(folder, `${name}.json`), { title, method, ...describe(run), ...result });
+  const charted = comparisons.filter(({ isCharted = true }) => isCharted);
+  if (charted.length > 0) writeFileSync(join(folder, `${name}.svg`), chart(title, charted));
+}
+
+export function writeAims(folder: string, verdicts: readonly Verdict[], run: Run): void {
+  writeJson(join(folder, 'aims.json'), { ...describe(run), aims: verdicts });
+}
+
+const describe = ({ startedAt, load, short }: Run) => ({
+  startedAt: startedAt.toISOString(),
+  short,
+  machine: describeMachine(),
+  loadAtStart: load,
+});
+
+/** Laid out as the house lays out all of its files, where its formatter is installed. */
+function writeJson(file: string, content: object): void {
+  mkdirSync(join(file, '..'), { recursive: true });
+  const digits = (_: string, value: unknown) =>
+    typeof value === 'number' ? Number(value.toPrecision(5)) : value;
+  writeFileSync(file, `${JSON.stringify(content, digits, 2)}\n`);
+  spawnSync('biome', ['format', '--write', file], { stdio: 'ignore' });
+}

@@ -1,0 +1,15 @@
+import { create } from '@bufbuild/protobuf';
+import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
+import type { App } from '../../src/app.ts';
+import { cliCall } from '../../src/core/call.ts';
+
+/** Opens an account with a trial and more credits than any run spends. @returns a key of it */
+export async function openAccount({ services: { admin } }: App): Promise<string> {
+  const accountId = 'bench';
+  await admin.createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
+  await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
+  const load = { accountId, amount: '1000000', reason: 'bench', idempotencyKey: 'bench' };
+  await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
+  const key = create(pb.CreateKeyRequestSchema, { accountId, name: 'bench' });
+  return (await admin.createKey(key, cliCall)).secret;
+}

@@ -1,0 +1,26 @@
+/** The floor of speech: Parley's own engine in one worker, one piece after the other, and nothing encoded. */
+import { parentPort } from 'node:worker_threads';
+import { compileFlite } from '../../src/engines/builtin/flite/module.ts';
+import { cutIntoPieces } from '../../src/engines/builtin/flite/pieces.ts';
+import { speakableText } from '../../src/engines/builtin/flite/speakable-text.ts';
+import { synthesizePiece } from '../../src/engines/builtin/flite/synthesis.ts';
+import { fliteVoices } from '../../src/engines/builtin/flite/voices.ts';
+
+export interface Spoken {
+  readonly totalMs: number;
+  /** With the pauses between pieces. */
+  readonly audioSeconds: number;
+}
+
+const module = await compileFlite();
+parentPort?.on('message', ({ text, voice }: { text: string; voice: string }) => {
+  const sampleRate = fliteVoices.find(({ id }) => id === voice)?.sampleRate ?? Number.NaN;
+  const startedAt = performance.now();
+  const pieces = cutIntoPieces(speakableText(text));
+  const audioSeconds = pieces.reduce((seconds, piece, index) => {
+    const samples = synthesizePiece(module, { voice, text: piece.text });
+    const pauseMs = index < pieces.length - 1 ? piece.pauseMs : 0;
+    return seconds + samples.length / sampleRate + pauseMs / 1000;
+  }, 0);
+  parentPort?.postMessage({ totalMs: performance.now() - startedAt, audioSeconds } satisfies Spoken);
+});
