@@ -342,7 +342,9 @@ describe('the tests of the program', () => {
     const env = { ...process.env, NO_COLOR: '1', PARLEY_TEST_PROGRAM: executable };
     const child = spawn(process.execPath, [vitest, 'run', '--config', 'vitest.config.ts', ...files], { env });
     const { code, stdout, stderr } = await ended(child);
-    const failures = [...`${stdout}\n${stderr}`.matchAll(/^.*FAIL.*(?:\n.*){0,2}/gm)].map(([line]) => line.trim());
+    const failures = [...`${stdout}\n${stderr}`.matchAll(/^.*FAIL.*(?:\n.*){0,2}/gm)].map(([line]) =>
+      line.trim(),
+    );
     expect({ code, failures }).toEqual({ code: 0, failures: [] });
   });
 });
