@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Condition, ok, problem, warning } from '../core/condition.ts';
+import { appliedMigrations } from './applied-migrations.ts';
 import { databaseName } from './database.ts';
 import { migrations } from './migrations/index.ts';
 
@@ -55,17 +56,6 @@ function unreadable(path: string, error: InstanceType<typeof Sqlite.SqliteError>
     ? 'Stop the server and put a backup in its place.'
     : 'Run this command as the user that runs the server, and try again.';
   return problem('database', `${path} cannot be read (${error.code}: ${error.message}).`, advice);
-}
-
-function appliedMigrations(connection: Sqlite.Database): string[] {
-  const isMade = connection
-    .prepare<[], unknown>("select 1 from sqlite_schema where name = 'kysely_migration'")
-    .get();
-  if (isMade === undefined) return [];
-  return connection
-    .prepare<[], { name: string }>('select name from kysely_migration order by name')
-    .all()
-    .map(({ name }) => name);
 }
 
 function schemaCondition(applied: readonly string[]): Condition {
