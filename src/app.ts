@@ -158,6 +158,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     member: { prepareReload, whyNotReady, metrics },
     close: async () => {
       isStopping = true;
+      ports.leave();
       await sleep(config.server.unreadyMs);
       await opened.disposeAsync();
     },

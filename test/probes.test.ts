@@ -1,6 +1,9 @@
 /** What watches over a server: is it alive, should it get requests, and how is it doing. */
 import { create } from '@bufbuild/protobuf';
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
 import { afterEach, describe, expect, it } from 'vitest';
+import { Health, HealthCheckResponse_ServingStatus } from '../gen/health/v1/health_pb.ts';
 import { ChatCompletionSchema } from '../gen/parley/chat/v1/chat_pb.ts';
 import type { Store } from '../src/core/ports/store.ts';
 import { openStore } from '../src/store/sqlite-store.ts';
@@ -37,6 +40,9 @@ describe('the probes', () => {
     parley = await startParley({ settings: { server: { unreadyMs: 4_000 } } });
     const closed = parley.close();
     await expect.poll(async () => (await at('/readyz')).status, soon).toBe(503);
+    const transport = createGrpcTransport({ baseUrl: new URL(parley.baseUrl).origin });
+    const { status } = await createClient(Health, transport).check({});
+    expect(status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
     expect((await parley.postJson('/chat/completions', hello)).status).toBe(200);
     expect((await at('/healthz')).status).toBe(200);
     await closed;

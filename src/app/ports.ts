@@ -32,6 +32,8 @@ type Audience = 'all' | 'clients' | 'admins';
 
 interface Port {
   readonly baseUrl: string;
+  /** Says over the health of the RPCs that no more requests should come; they are served all the same. */
+  leave(): void;
   /** Lets requests in flight finish. */
   close(): Promise<void>;
 }
@@ -40,6 +42,7 @@ export interface Ports {
   readonly baseUrl: string;
   /** That of the port for administration, where there is one; else the same. */
   readonly adminBaseUrl: string;
+  leave(): void;
   close(): Promise<void>;
 }
 
@@ -50,10 +53,17 @@ export async function openPorts(wiring: Wiring): Promise<Ports> {
   if (admin === undefined) return { ...main, adminBaseUrl: main.baseUrl };
   try {
     const other = await openPort(wiring, admin, 'admins');
-    const close = async () => {
-      await Promise.all([main.close(), other.close()]);
+    return {
+      baseUrl: main.baseUrl,
+      adminBaseUrl: other.baseUrl,
+      leave: () => {
+        main.leave();
+        other.leave();
+      },
+      close: async () => {
+        await Promise.all([main.close(), other.close()]);
+      },
     };
-    return { baseUrl: main.baseUrl, adminBaseUrl: other.baseUrl, close };
   } catch (error) {
     await main.close();
     throw error;
@@ -68,11 +78,12 @@ async function openPort(
   const { server: limits } = wiring.config;
   const { health, ...edges } = openEdges(wiring, audience);
   const server = await startServer({ host, port, limits, tls: wiring.tls, ...edges });
+  const leave = () => health.drain();
   const close = () => {
-    health.drain();
+    leave();
     return server.close(limits.drainMs);
   };
-  return { baseUrl: server.origin + basePath, close };
+  return { baseUrl: server.origin + basePath, leave, close };
 }
 
 /** The wires: REST, and the RPCs over gRPC, Connect and gRPC-Web. */
