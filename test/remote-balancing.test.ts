@@ -185,6 +185,18 @@ describe('a machine that drains', () => {
     sick.close();
   });
 
+  it('and then goes away is not taken for one that serves in between', async () => {
+    const sick = await SickServer.start('sick');
+    const remote = open(addressOf(sick));
+    await expect.poll(() => ask(remote), soon).toBe('sick');
+    sick.tell(ServingStatus.NOT_SERVING);
+    await expect.poll(() => ask(remote), soon).toBe('upstream_error 502');
+    sick.close();
+    await new Promise((then) => setTimeout(then, 200));
+    const turns = remote.logged.filter(({ level }) => level !== 'error');
+    expect(turns.map(({ level }) => level)).toEqual(['info', 'warn']);
+  });
+
   it('is believed again after a server has ended the watch', async () => {
     const sick = await SickServer.start('sick');
     const remote = open(addressOf(sick));

@@ -61,14 +61,16 @@ export class HealthCheckedSubchannel extends experimental.BaseSubchannelWrapper 
     this.#follow(now);
 
   #follow(state: connectivityState): void {
+    const real = this.getRealSubchannel();
     if (state === connectivityState.READY) {
+      this.setHealthy(lastHeard.get(real) ?? true);
       this.#watch.start();
       return;
     }
     this.#watch.stop();
-    // The next connection may be to another process.
-    lastHeard.delete(this.getRealSubchannel());
-    this.setHealthy(true);
+    // The next connection may be to another process; it counts as healthy from its beginning, not from this one's end, as
+    // the balancing may yet have to hear of that.
+    lastHeard.delete(real);
   }
 }
 
