@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openData } from './app/data.ts';
 import { Engines } from './app/engines.ts';
+import { IdleMemory } from './app/idle-memory.ts';
 import { openPorts } from './app/ports.ts';
 import { type Config, NeedsRestartError, sectionsToRestart } from './config.ts';
 import { AccountOperations } from './core/account.ts';
@@ -130,8 +131,10 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
+  const memory = new IdleMemory();
+  opened.defer(() => memory.close());
   const gate = new Gate({
-    ...{ store, clock, log, unsettled, observer: observedBy(metrics.observer, tracer) },
+    ...{ store, clock, log, unsettled, observer: observedBy(metrics.observer, memory.observer, tracer) },
     failedKeys: shared?.failedKeys ?? new FailedKeys(config.limits.failedKeysPerMinuteMax),
   });
   let isStopping = false;
@@ -172,11 +175,20 @@ async function openTracer({ tracing: { endpoint, sampleRatio } }: Config): Promi
   return createTraces({ endpoint, sampleRatio, version });
 }
 
-function observedBy(metrics: RequestObserver, tracer: Tracer): RequestObserver {
+function observedBy(
+  metrics: RequestObserver,
+  memory: IdleMemory['observer'],
+  tracer: Tracer,
+): RequestObserver {
   return {
     ...metrics,
+    began: (start) => {
+      metrics.began(start);
+      memory.began(start);
+    },
     ended: (start, end, held) => {
       metrics.ended(start, end, held);
+      memory.ended(start, end, held);
       tracer.note(start, end);
     },
   };

@@ -14,8 +14,8 @@ export const streamMemory: Group = {
   name: 'stream-memory',
   title: 'Memory of 1,000 streams at once',
   method:
-    'Resident memory of a server that has answered 2,000 plain requests and 200 streams: before 1,000 slow streams, while all ' +
-    'of them are open, and six seconds after the last has ended. The bare relay in the same way, as context.',
+    'Resident memory of a server that has answered 2,000 plain requests and 200 streams: six seconds after those, while 1,000 ' +
+    'slow streams are open, and six seconds after the last has ended. The bare relay in the same way, as context.',
   async run(setting) {
     const parley = await measureServer('Parley', startParleyRelay, setting);
     const relay = await measureServer('bare relay', startBareRelay, setting);
@@ -77,7 +77,7 @@ async function warmUp(server: ChatServer, short: boolean): Promise<void> {
   for (let sent = 0; sent < (short ? 16 : 2_000); sent += 16) await drive(server, plain.call, load);
   for (let sent = 0; sent < (short ? 16 : 200); sent += 16) await drive(server, streamed.call, load);
   await Promise.all([plain.close(), streamed.close()]);
-  await sleep(short ? 0 : 2_000);
+  await sleep(short ? 0 : settleMs);
 }
 
 function factsOf({ name, before, during, after, open }: Memory): Fact[] {
