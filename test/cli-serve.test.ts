@@ -52,7 +52,8 @@ describe('parley serve', () => {
   it('tells in the data folder where it listens, to its owner only, for as long as it does', async () => {
     const server = await start();
     const file = `${dataDir}/server.json`;
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ baseUrl: server.baseUrl, pid: server.pid });
+    const { baseUrl, pid } = server;
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ baseUrl, adminBaseUrl: baseUrl, pid });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     server.kill('SIGTERM');
     expect(await server.ended).toEqual({ code: 0, signal: null });
@@ -122,6 +123,17 @@ describe('parley serve', () => {
     expect(await printed(['account', 'list', '--data-dir', dataDir])).toContain('demo');
     const second = await start();
     expect(second.baseUrl).not.toBe(first.baseUrl);
+    expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
+  });
+
+  it('is managed by the commands where administration has a port of its own', async () => {
+    writeFileSync(folder.file('parley.yaml'), 'admin: {port: 0}\n');
+    const server = await start('--demo', '--config', folder.file('parley.yaml'));
+    const { adminBaseUrl } = JSON.parse(readFileSync(`${dataDir}/server.json`, 'utf8'));
+    expect(adminBaseUrl).not.toBe(server.baseUrl);
+    for (const flags of [[], ['--base-url', adminBaseUrl]]) {
+      expect(await printed(['account', 'list', '--data-dir', dataDir, ...flags])).toContain('demo');
+    }
     expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
   });
 

@@ -19,7 +19,7 @@ interface ServeFlags extends ServeConfigFlags {
 }
 
 /** In this process, or in several. */
-type Served = Omit<ClusterApp, 'adminBaseUrl'>;
+type Served = ClusterApp;
 
 export function serveCommand(): Command {
   return withConfigFlags(
@@ -52,7 +52,8 @@ async function serve(flags: ServeFlags): Promise<void> {
   };
   process.on('SIGHUP', reload);
   try {
-    writeServerFile(config.dataDir, { baseUrl, pid: process.pid });
+    const adminBaseUrl = localUrl(opened.adminBaseUrl);
+    writeServerFile(config.dataDir, { baseUrl, adminBaseUrl, pid: process.pid });
     for (const { model, reason } of opened.unavailable())
       log.warn({ model, reason }, 'model is not available');
     if (flags.demo) await showDemo(opened, config, baseUrl);
