@@ -149,6 +149,19 @@ describe('parley serve', () => {
     );
   });
 
+  it('says so of the port for administration, and how to choose another for that', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const env = { PARLEY_ADMIN_PORT: String(port) };
+    const said = `Port ${port} is in use: choose another with admin.port or PARLEY_ADMIN_PORT (0 takes any free one).\n`;
+    for (const workers of ['1', '2']) {
+      const args = ['serve', '--data-dir', dataDir, '--port', '0', '--workers', workers];
+      expect(await parley(args, { env })).toMatchObject({ code: 1, stderr: said });
+    }
+    other.close();
+  });
+
   it('says that an address is not one of this machine', async () => {
     const { code, stderr } = await parley([
       'serve',

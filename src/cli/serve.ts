@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import type { Log } from '../core/ports/log.ts';
 import { createDemo, firstRunPath, readFirstRun } from '../demo.ts';
 import { createLog } from '../log.ts';
-import { CliError, systemCode } from './cli-error.ts';
+import { addressError } from './address-error.ts';
 import { newCommand } from './command.ts';
 import { loadWithFlags, type ServeConfigFlags, withConfigFlags } from './config-flags.ts';
 import { worded } from './data-folder.ts';
@@ -110,34 +110,6 @@ async function openAlone(config: Config, log: Log): Promise<Served> {
 async function openCluster(config: Config, log: Log): Promise<Served> {
   const { createClusterApp } = await import('../app/cluster.ts');
   return createClusterApp(config, { log });
-}
-
-function addressError(error: unknown, { server }: Config): CliError | undefined {
-  switch (systemCode(error)) {
-    case 'EADDRINUSE':
-      return new CliError(
-        `Port ${server.port} is in use: choose another with --port or PARLEY_PORT (0 takes any free one).`,
-        error,
-      );
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new CliError(
-        `${server.host} is not an address of this machine: choose another with --host or PARLEY_HOST.`,
-        error,
-      );
-    case 'EACCES':
-      if (error instanceof Error && 'syscall' in error && isListening(error.syscall)) {
-        const message = `Port ${server.port} is for the administrator only: choose one above 1023 with --port or PARLEY_PORT.`;
-        return new CliError(message, error);
-      }
-  }
-  return undefined;
-}
-
-/** A worker is told of its leader's failure, which is one of binding. */
-function isListening(syscall: unknown): boolean {
-  return syscall === 'listen' || syscall === 'bind';
 }
 
 async function showDemo(app: Served, config: Config, baseUrl: string): Promise<void> {
