@@ -188,6 +188,22 @@ describe('a restore', () => {
     expect(accounts()).toEqual(['a']);
   });
 
+  it('is refused while another program reads what it would replace, and changes nothing', async () => {
+    await withAccount('a');
+    await backUp(dataDir, file);
+    const reader = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
+    reader.exec('begin');
+    reader.exec('select * from accounts');
+    await withAccount('b');
+    await expect(restore(dataDir, file, { keep: false, nowMs })).rejects.toThrow(
+      /is in use by another program, .* Let it end, and try again\.$/,
+    );
+    reader.close();
+    expect(accounts()).toEqual(['a', 'b']);
+    await restore(dataDir, file, { keep: false, nowMs });
+    expect(accounts()).toEqual(['a']);
+  });
+
   it.each([
     ['there is no file', () => rmSync(file)],
     ['the file is no database', () => writeFileSync(file, 'a shopping list'.repeat(1_000))],
