@@ -190,6 +190,22 @@ describe('the store', () => {
     expect((await store.findAccount('a'))?.balance).toBe(3n);
   });
 
+  it('forgets old answers a few at a time, and that of the same key at once', async () => {
+    const claim = (key: string, nowMs: number, forgetBeforeMs: number) =>
+      store.claimAnswer({
+        ...{ accountId, operation: 'chat', key, fingerprint: `${nowMs}`, nowMs, forgetBeforeMs },
+        requestId: newRequestId(nowMs),
+      });
+    for (let n = 1; n <= 50; n++) await claim(`old ${n}`, n, 0);
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    const left = other.prepare("select count(*) from kept_answers where key like 'old %'").pluck();
+    expect(await claim('old 50', 1_000, 100)).toEqual({ kind: 'claimed' });
+    expect(left.get()).toBeGreaterThan(25);
+    for (let n = 1; n <= 5; n++) await claim(`new ${n}`, 1_000, 100);
+    expect(left.get()).toBe(1);
+    other.close();
+  });
+
   it('is found again as it was after a restart', async () => {
     await store.close();
     store = await openStore(dataDir);
