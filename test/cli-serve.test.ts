@@ -92,6 +92,17 @@ describe('parley serve', () => {
     },
   );
 
+  it('passes over SIGHUP while it stops', async () => {
+    const env = { PARLEY_SERVER_UNREADY_MS: '1000' };
+    const server = await serve(['--data-dir', dataDir], { env });
+    servers.push(server);
+    server.kill('SIGTERM');
+    await until(() => server.stderr().includes('stopping'));
+    server.kill('SIGHUP');
+    expect(await server.ended).toEqual({ code: 0, signal: null });
+    expect(server.stderr()).not.toContain('configuration');
+  });
+
   it('stops cleanly when it is told so while it still opens', async () => {
     mkdirSync(dataDir);
     // Opening waits for whoever holds the database.

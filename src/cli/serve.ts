@@ -62,7 +62,8 @@ async function serve(flags: ServeFlags): Promise<void> {
     log.info({ signal: await stopped }, 'stopping: requests in flight finish first');
     manager.stopping();
   } finally {
-    process.off('SIGHUP', reload);
+    // Without a listener the signal would end the process, and cut what is to finish.
+    process.off('SIGHUP', reload).on('SIGHUP', () => undefined);
     removeServerFile(config.dataDir);
     await opened.close();
     manager.close();
