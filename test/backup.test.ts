@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type BackupFacts, backUp } from '../src/store/backup.ts';
+import { BackupError, type BackupFacts, backUp } from '../src/store/backup.ts';
 import { DataInUseError, lockDataDir } from '../src/store/data-lock.ts';
 import { openDatabase } from '../src/store/database.ts';
 import { restore } from '../src/store/restore.ts';
@@ -88,6 +88,16 @@ describe('a backup', () => {
     await withAccount('a');
     writeFileSync(`${file}.partial`, 'half of a backup');
     await backUp(dataDir, file);
+    expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db']);
+  });
+
+  it('is not confused with another that goes to the same file at the same time', async () => {
+    await withAccount('a');
+    const both = await Promise.allSettled([backUp(dataDir, file), backUp(dataDir, file)]);
+    expect(both.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    const [first] = both;
+    expect(first).toMatchObject({ reason: expect.any(BackupError) });
+    expect(accounts(file)).toEqual(['a']);
     expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db']);
   });
 
