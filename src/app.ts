@@ -117,7 +117,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const tokens = createTokenCounter();
   opened.defer(() => tokens.close());
   const tracer = await openTracer(config);
-  opened.defer(() => tracer.close());
+  opened.defer(() => endTraces(tracer, log));
   const scratchDir = shared?.scratchDir ?? join(config.dataDir, 'scratch');
   const engines = new Engines(scratchDir, { clock, tokens, log, tracer, given: overrides.engines ?? {} });
   opened.defer(() => engines.close());
@@ -173,6 +173,15 @@ async function openTracer({ tracing: { endpoint, sampleRatio } }: Config): Promi
   if (endpoint === undefined) return noTracer;
   const { createTraces } = await import('./telemetry/traces.ts');
   return createTraces({ endpoint, sampleRatio, version });
+}
+
+/** A collector that is away must not make a stop look like a failure. */
+async function endTraces(tracer: Tracer, log: Log): Promise<void> {
+  try {
+    await tracer.close();
+  } catch (error) {
+    log.warn({ err: error }, 'the last traces could not be sent');
+  }
 }
 
 function observedBy(

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type BackupFacts, backUp } from '../src/store/backup.ts';
+import { BackupError, type BackupFacts, backUp } from '../src/store/backup.ts';
 import { DataInUseError, lockDataDir } from '../src/store/data-lock.ts';
 import { openDatabase } from '../src/store/database.ts';
 import { restore } from '../src/store/restore.ts';
@@ -88,6 +88,16 @@ describe('a backup', () => {
     await withAccount('a');
     writeFileSync(`${file}.partial`, 'half of a backup');
     await backUp(dataDir, file);
+    expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db']);
+  });
+
+  it('is not confused with another that goes to the same file at the same time', async () => {
+    await withAccount('a');
+    const both = await Promise.allSettled([backUp(dataDir, file), backUp(dataDir, file)]);
+    expect(both.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    const [first] = both;
+    expect(first).toMatchObject({ reason: expect.any(BackupError) });
+    expect(accounts(file)).toEqual(['a']);
     expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db']);
   });
 
@@ -185,6 +195,22 @@ describe('a restore', () => {
     const lock = lockDataDir(dataDir);
     await expect(restore(dataDir, file, { keep: true, nowMs })).rejects.toThrow(DataInUseError);
     lock.release();
+    expect(accounts()).toEqual(['a']);
+  });
+
+  it('is refused while another program reads what it would replace, and changes nothing', async () => {
+    await withAccount('a');
+    await backUp(dataDir, file);
+    const reader = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
+    reader.exec('begin');
+    reader.exec('select * from accounts');
+    await withAccount('b');
+    await expect(restore(dataDir, file, { keep: false, nowMs })).rejects.toThrow(
+      /is in use by another program, .* Let it end, and try again\.$/,
+    );
+    reader.close();
+    expect(accounts()).toEqual(['a', 'b']);
+    await restore(dataDir, file, { keep: false, nowMs });
     expect(accounts()).toEqual(['a']);
   });
 

@@ -52,7 +52,8 @@ describe('parley serve', () => {
   it('tells in the data folder where it listens, to its owner only, for as long as it does', async () => {
     const server = await start();
     const file = `${dataDir}/server.json`;
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ baseUrl: server.baseUrl, pid: server.pid });
+    const { baseUrl, pid } = server;
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ baseUrl, adminBaseUrl: baseUrl, pid });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     server.kill('SIGTERM');
     expect(await server.ended).toEqual({ code: 0, signal: null });
@@ -91,6 +92,17 @@ describe('parley serve', () => {
     },
   );
 
+  it('passes over SIGHUP while it stops', async () => {
+    const env = { PARLEY_SERVER_UNREADY_MS: '1000' };
+    const server = await serve(['--data-dir', dataDir], { env });
+    servers.push(server);
+    server.kill('SIGTERM');
+    await until(() => server.stderr().includes('stopping'));
+    server.kill('SIGHUP');
+    expect(await server.ended).toEqual({ code: 0, signal: null });
+    expect(server.stderr()).not.toContain('configuration');
+  });
+
   it('stops cleanly when it is told so while it still opens', async () => {
     mkdirSync(dataDir);
     // Opening waits for whoever holds the database.
@@ -125,6 +137,17 @@ describe('parley serve', () => {
     expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
   });
 
+  it('is managed by the commands where administration has a port of its own', async () => {
+    writeFileSync(folder.file('parley.yaml'), 'admin: {port: 0}\n');
+    const server = await start('--demo', '--config', folder.file('parley.yaml'));
+    const { adminBaseUrl } = JSON.parse(readFileSync(`${dataDir}/server.json`, 'utf8'));
+    expect(adminBaseUrl).not.toBe(server.baseUrl);
+    for (const flags of [[], ['--base-url', adminBaseUrl]]) {
+      expect(await printed(['account', 'list', '--data-dir', dataDir, ...flags])).toContain('demo');
+    }
+    expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
+  });
+
   it('says which port is in use, and how to choose another', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
@@ -135,6 +158,19 @@ describe('parley serve', () => {
     expect(stderr).toBe(
       `Port ${port} is in use: choose another with --port or PARLEY_PORT (0 takes any free one).\n`,
     );
+  });
+
+  it('says so of the port for administration, and how to choose another for that', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const env = { PARLEY_ADMIN_PORT: String(port) };
+    const said = `Port ${port} is in use: choose another with admin.port or PARLEY_ADMIN_PORT (0 takes any free one).\n`;
+    for (const workers of ['1', '2']) {
+      const args = ['serve', '--data-dir', dataDir, '--port', '0', '--workers', workers];
+      expect(await parley(args, { env })).toMatchObject({ code: 1, stderr: said });
+    }
+    other.close();
   });
 
   it('says that an address is not one of this machine', async () => {

@@ -336,6 +336,7 @@ describe('a variable', () => {
     ['PARLEY_FAIR_USE_PLAN_UNITS_PER_MONTH', '7', { fairUse: { planUnitsPerMonth: 7 } }],
     ['PARLEY_LOG_LEVEL', 'debug', { log: { level: 'debug' } }],
     ['PARLEY_ENGINES_BUILTIN_SPEECH_THREADS', '3', { engines: { builtin: { speechThreads: 3 } } }],
+    ['PARLEY_TRACING_SAMPLE_RATIO', '0.05', { tracing: { sampleRatio: 0.05 } }],
   ])('%s=%s sets what it names', (name, text, expected) => {
     expect(load('', { env: { [name]: text } }).config).toMatchObject(expected);
   });
@@ -346,7 +347,17 @@ describe('a variable', () => {
     expect(engines).toMatchObject({ 'on-site': { recognizers: 2 } });
   });
 
-  it.each(['80x80', '', ' 80', '80 ', '+80', '080', '8e3', '0x50', '80.0', '65536', '-1'])(
+  it.each([
+    ['true', true],
+    ['false', false],
+  ])('turns what is on or off to %s', (text, expected) => {
+    const file = "engines: {far: {kind: remote, address: 'far:443', tls: true}}\nmodels: []\n";
+    const { engines } = load(file, { env: { PARLEY_ENGINES_FAR_TLS: text } }).config;
+    expect(engines).toMatchObject({ far: { tls: expected } });
+    expect(finding(file, { env: { PARLEY_ENGINES_FAR_TLS: 'True' } })).toMatch(/ must be true or false\.$/);
+  });
+
+  it.each(['80x80', '', ' 80', '80 ', '+80', '080', '8e3', '0x50', '80.0', '80.5', '65536', '-1', '-0'])(
     'is read strictly: PARLEY_PORT=%j is an error',
     (text) => expect(finding('', { env: { PARLEY_PORT: text } })).toMatch(/^PARLEY_PORT: /),
   );

@@ -11,6 +11,10 @@ import {
 } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type App, createApp } from '../src/app.ts';
+import { loadConfig } from '../src/config.ts';
+import { isWellFormedKey } from '../src/core/keys.ts';
+import { createDemo, readFirstRun } from '../src/demo.ts';
 import { createBuiltinTranscription } from '../src/engines/builtin/transcription.ts';
 import { type Folder, parley, printed, type Serving, scratchFolder, serve } from './support/command-line.ts';
 
@@ -176,3 +180,61 @@ describe('parley serve --demo on a data folder that is not empty', () => {
     expect(stdout).not.toContain('demo');
   });
 });
+
+describe('a first start that is cut short', () => {
+  const folder = scratchFolder();
+  let app: App;
+  beforeAll(async () => {
+    const settings = { server: { port: 0 }, dataDir: folder.file('data'), log: { level: 'silent' } };
+    app = await createApp(loadConfig({ env: {}, overrides: settings }));
+  });
+  afterAll(async () => {
+    await app.close();
+    folder.remove();
+  });
+  const baseUrl = 'http://127.0.0.1:8080/api/v1';
+  const start = (stepsMax: number) => {
+    const { store, services } = app;
+    return createDemo(
+      { store, services: { admin: endingAfter(stepsMax, services.admin) } },
+      { dataDir: folder.file('data'), baseUrl },
+    );
+  };
+
+  it('is ended by the next one, and leaves no key that nobody has', async () => {
+    let steps = 0;
+    const cutShort = () => start(steps).catch((error: unknown) => error);
+    for (; (await cutShort()) === ended; steps++) expect(readFirstRun(folder.file('data'))).toBeUndefined();
+    expect(steps).toBeGreaterThan(5);
+    const { apiKey = '', adminKey = '' } = readFirstRun(folder.file('data')) ?? {};
+    expect([apiKey, adminKey].map(isWellFormedKey)).toEqual([true, true]);
+    const list = (path: string) =>
+      fetch(app.baseUrl + path, { headers: { authorization: `Bearer ${adminKey}` } }).then(
+        (answer) => answer.json() as Promise<Record<string, { revoked_at?: string }[]>>,
+      );
+    for (const path of ['/admin/keys', '/admin/accounts/demo/keys']) {
+      const { keys = [] } = await list(path);
+      expect(keys.filter(({ revoked_at }) => revoked_at === undefined).length).toBe(1);
+    }
+    expect(await app.store.findAccount('demo')).toMatchObject({
+      balance: 10_000_000_000n,
+      subscription: { trial: { startsAtMs: expect.any(Number) } },
+    });
+    expect(await start(100)).toBe(undefined);
+  });
+});
+
+const ended = new Error('the process has ended');
+
+/** As a process does that ends after so many changes. */
+function endingAfter<T extends object>(stepsMax: number, admin: T): T {
+  let steps = 0;
+  return new Proxy(admin, {
+    get: (target, name) => {
+      const operation: unknown = Reflect.get(target, name);
+      if (typeof operation !== 'function') return operation;
+      return (...args: unknown[]) =>
+        steps++ < stepsMax ? Reflect.apply(operation, target, args) : Promise.reject(ended);
+    },
+  });
+}

@@ -166,6 +166,9 @@ describe('the Dockerfile', () => {
     const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
     const copied = /COPY --from=build \/src\/(\S+)/.exec(text)?.[1] ?? '';
     expect(text).toContain('RUN npm run build:binary');
+    // `strip` is in this package, which the image of Node is too slim to have.
+    const installed = lines.slice(0, lines.indexOf('RUN npm run build:binary')).join('\n');
+    expect(installed).toMatch(/apt-get install .* binutils /);
     expect(scripts).toHaveProperty('build:binary');
     expect(deployFile('Dockerfile.dockerignore').split('\n')).toContain(copied.split('/')[0]);
   });

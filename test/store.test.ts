@@ -172,6 +172,40 @@ describe('the store', () => {
     other.close();
   });
 
+  it('debits a request once: the entry has its id, whatever its record has come to', async () => {
+    const record = start();
+    const reserve = { hold: { amount: nanoCredits(2n), price } };
+    await store.enter(load, newAudit());
+    await store.admit(record, reserve);
+    await store.finish(record.id, { ...end(undefined), cost: nanoCredits(2n) });
+    const { items } = await store.listEntries(accountId, { size: 1, after: undefined });
+    const debit = { id: record.id.replace('req_', 'led_'), reference: record.id, amount: -2n };
+    expect(items).toMatchObject([debit]);
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    other.exec(`update usage_records set state = 'started', hold_nano_credits = 2;
+      update accounts set held_nano_credits = 2`);
+    other.close();
+    const again = store.finish(record.id, { ...end(undefined), cost: nanoCredits(2n) });
+    await expect(again).rejects.toThrow('UNIQUE');
+    expect((await store.findAccount('a'))?.balance).toBe(3n);
+  });
+
+  it('forgets old answers a few at a time, and that of the same key at once', async () => {
+    const claim = (key: string, nowMs: number, forgetBeforeMs: number) =>
+      store.claimAnswer({
+        ...{ accountId, operation: 'chat', key, fingerprint: `${nowMs}`, nowMs, forgetBeforeMs },
+        requestId: newRequestId(nowMs),
+      });
+    for (let n = 1; n <= 50; n++) await claim(`old ${n}`, n, 0);
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    const left = other.prepare("select count(*) from kept_answers where key like 'old %'").pluck();
+    expect(await claim('old 50', 1_000, 100)).toEqual({ kind: 'claimed' });
+    expect(left.get()).toBeGreaterThan(25);
+    for (let n = 1; n <= 5; n++) await claim(`new ${n}`, 1_000, 100);
+    expect(left.get()).toBe(1);
+    other.close();
+  });
+
   it('is found again as it was after a restart', async () => {
     await store.close();
     store = await openStore(dataDir);

@@ -192,7 +192,11 @@ describe('TLS', () => {
     writeFileSync(authority, ca);
     const trusting = await runParley(args, { cwd: folder, env: { NODE_EXTRA_CA_CERTS: authority } });
     expect(trusting).toMatchObject({ code: 0, stdout: expect.stringContaining('eliza') });
-    expect((await runParley(args, { cwd: folder })).code).toBe(1);
+    const doubting = await runParley(args, { cwd: folder });
+    expect(doubting.code).toBe(1);
+    expect(doubting.stderr).toMatch(
+      /^The certificate of https:\S+ is not accepted \([A-Z_]+\)\. Name the server by --base-url .*NODE_EXTRA_CA_CERTS.*\n$/,
+    );
   });
 
   it('answers HTTP in the clear with nothing, and goes on', async () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ChatService } from '../gen/parley/chat/v1/chat_service_pb.ts';
 import { startBehind } from './support/behind-upstream.ts';
 import { chunks, completion, question, readEvents } from './support/chat-answers.ts';
-import { bearer, type Parley } from './support/parley.ts';
+import { bearer, type Parley, startParley } from './support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from './support/scripted-upstream.ts';
 import { events, failure, json } from './support/upstream-answers.ts';
 
@@ -24,11 +24,11 @@ interface Span {
 }
 
 /** Takes what the exporter sends, as a collector does. */
-async function startCollector() {
+async function startCollector(status = 200) {
   const bodies: string[] = [];
   const server = createServer(async (request, response) => {
     bodies.push(Buffer.concat(await request.toArray()).toString());
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const spans = (): Span[] =>
@@ -134,5 +134,19 @@ describe('traces', () => {
     for (const secret of [secretPrompt, parley.apiKey, 'hello there', 'sk-of-the-upstream']) {
       expect(sent).not.toContain(secret);
     }
+  });
+});
+
+describe('a collector that does not take the traces', () => {
+  it('does not keep the server from ending well, and the operator hears of it', async () => {
+    const collector = await startCollector(400);
+    const warned: string[] = [];
+    const log = { info() {}, error() {}, warn: (_: object, message: string) => void warned.push(message) };
+    const parley = await startParley({ settings: { tracing: { endpoint: collector.endpoint } }, log });
+    await parley.call('/models');
+    await parley.close();
+    collector.close();
+    expect(collector.bodies.length).toBe(1);
+    expect(warned).toEqual(['the last traces could not be sent']);
   });
 });

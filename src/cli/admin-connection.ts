@@ -53,7 +53,7 @@ export async function connectAdmin(
     } catch (error) {
       if (!(error instanceof DataInUseError)) throw worded(error, dataDir);
       const server = readServerFile(dataDir);
-      if (server !== undefined) return overHttp(adminServer(server.baseUrl, flags));
+      if (server !== undefined) return overHttp(adminServer(server.adminBaseUrl, flags));
       if (waitedMs >= waitMsMax) {
         const message = `Another process has the data folder ${dataDir} and does not say where it listens. Name the server with --base-url.`;
         throw new CliError(message, error);

@@ -3,7 +3,7 @@ import { create } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { LedgerEntry } from '../../gen/parley/account/v1/account_pb.ts';
 import { ListLedgerEntriesResponseSchema } from '../../gen/parley/admin/v1/admin_pb.ts';
-import { accountFacts } from './account.ts';
+import { accountArgument, accountFacts } from './account.ts';
 import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
 import { newCommand } from './command.ts';
 import { collect, limitDefault, parseLimit } from './paging.ts';
@@ -18,8 +18,6 @@ interface EntryFlags extends AdminCommandFlags {
 interface LedgerFlags extends AdminCommandFlags {
   readonly limit: number;
 }
-
-const accountArgument = ['<account>', 'its id or name'] as const;
 
 export function creditsCommand(): Command {
   const load = adminCommand('load', 'Add prepaid credits to an account. Chat is paid from them.', [

@@ -32,6 +32,9 @@ export interface FormPart {
 const silenceMsMax = 15 * 60_000;
 const connectMsMax = 10_000;
 
+/** Such as ERR_TLS_CERT_ALTNAME_INVALID, SELF_SIGNED_CERT_IN_CHAIN or UNABLE_TO_VERIFY_LEAF_SIGNATURE. */
+const certificateCodes = /_CERT(_|$)|^CERT_|_SIGNATURE$/;
+
 let agent: Agent | undefined;
 
 /** An error that a server answered with. */
@@ -137,6 +140,12 @@ async function worded<T>(
     if (code === 'ECONNREFUSED') {
       throw new CliError(
         `No server answers at ${baseUrl}. Start one with \`parley serve\`, or name another with --base-url.`,
+        error,
+      );
+    }
+    if (certificateCodes.test(code)) {
+      throw new CliError(
+        `The certificate of ${baseUrl} is not accepted (${code}). Name the server by --base-url as its certificate does, or trust its authority: NODE_EXTRA_CA_CERTS=FILE.`,
         error,
       );
     }

@@ -8,15 +8,13 @@ import {
 import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
 import { usageError } from './command.ts';
 import { printStatus } from './terminal.ts';
-import { parseMoment } from './times.ts';
+import { dayMs, parseMoment } from './times.ts';
 
 interface PruneFlags extends AdminCommandFlags {
   readonly before?: Date;
   readonly keepDays?: number;
   readonly dryRun?: boolean;
 }
-
-const dayMs = 86_400_000;
 
 export function pruneCommand(): Command {
   return adminCommand('prune', 'Remove old usage records. Their totals are kept, and the ledger whole.', [

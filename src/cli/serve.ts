@@ -5,7 +5,7 @@ import type { Config } from '../config.ts';
 import type { Log } from '../core/ports/log.ts';
 import { createDemo, firstRunPath, readFirstRun } from '../demo.ts';
 import { createLog } from '../log.ts';
-import { CliError, systemCode } from './cli-error.ts';
+import { addressError } from './address-error.ts';
 import { newCommand } from './command.ts';
 import { loadWithFlags, type ServeConfigFlags, withConfigFlags } from './config-flags.ts';
 import { worded } from './data-folder.ts';
@@ -19,7 +19,7 @@ interface ServeFlags extends ServeConfigFlags {
 }
 
 /** In this process, or in several. */
-type Served = Omit<ClusterApp, 'adminBaseUrl'>;
+type Served = ClusterApp;
 
 export function serveCommand(): Command {
   return withConfigFlags(
@@ -52,7 +52,8 @@ async function serve(flags: ServeFlags): Promise<void> {
   };
   process.on('SIGHUP', reload);
   try {
-    writeServerFile(config.dataDir, { baseUrl, pid: process.pid });
+    const adminBaseUrl = localUrl(opened.adminBaseUrl);
+    writeServerFile(config.dataDir, { baseUrl, adminBaseUrl, pid: process.pid });
     for (const { model, reason } of opened.unavailable())
       log.warn({ model, reason }, 'model is not available');
     if (flags.demo) await showDemo(opened, config, baseUrl);
@@ -61,7 +62,8 @@ async function serve(flags: ServeFlags): Promise<void> {
     log.info({ signal: await stopped }, 'stopping: requests in flight finish first');
     manager.stopping();
   } finally {
-    process.off('SIGHUP', reload);
+    // Without a listener the signal would end the process, and cut what is to finish.
+    process.off('SIGHUP', reload).on('SIGHUP', () => undefined);
     removeServerFile(config.dataDir);
     await opened.close();
     manager.close();
@@ -109,34 +111,6 @@ async function openAlone(config: Config, log: Log): Promise<Served> {
 async function openCluster(config: Config, log: Log): Promise<Served> {
   const { createClusterApp } = await import('../app/cluster.ts');
   return createClusterApp(config, { log });
-}
-
-function addressError(error: unknown, { server }: Config): CliError | undefined {
-  switch (systemCode(error)) {
-    case 'EADDRINUSE':
-      return new CliError(
-        `Port ${server.port} is in use: choose another with --port or PARLEY_PORT (0 takes any free one).`,
-        error,
-      );
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new CliError(
-        `${server.host} is not an address of this machine: choose another with --host or PARLEY_HOST.`,
-        error,
-      );
-    case 'EACCES':
-      if (error instanceof Error && 'syscall' in error && isListening(error.syscall)) {
-        const message = `Port ${server.port} is for the administrator only: choose one above 1023 with --port or PARLEY_PORT.`;
-        return new CliError(message, error);
-      }
-  }
-  return undefined;
-}
-
-/** A worker is told of its leader's failure, which is one of binding. */
-function isListening(syscall: unknown): boolean {
-  return syscall === 'listen' || syscall === 'bind';
 }
 
 async function showDemo(app: Served, config: Config, baseUrl: string): Promise<void> {

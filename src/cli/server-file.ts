@@ -3,7 +3,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-const serverFile = z.object({ baseUrl: z.url(), pid: z.int().positive() });
+const serverFile = z.object({ baseUrl: z.url(), adminBaseUrl: z.url(), pid: z.int().positive() });
 export type ServerFile = z.infer<typeof serverFile>;
 
 const fileOf = (dataDir: string) => join(dataDir, 'server.json');

@@ -75,7 +75,7 @@ export function adminServer(baseUrl: string, { adminKey, ...flags }: AdminFlags)
 }
 
 interface KnownServers {
-  /** Where the server of the data folder is or was, the surest first. */
+  /** Where the server of the data folder is or was, the surest first; where it is administered, last. */
   readonly baseUrls: readonly string[];
   readonly firstRun: FirstRun | undefined;
 }
@@ -83,8 +83,9 @@ interface KnownServers {
 function knownServers(flags: ConfigFlags): KnownServers {
   const { dataDir } = configOf(flags);
   const firstRun = readFirstRun(dataDir);
-  const baseUrls = [readServerFile(dataDir)?.baseUrl, firstRun?.baseUrl].filter((url) => url !== undefined);
-  return { baseUrls, firstRun };
+  const server = readServerFile(dataDir);
+  const baseUrls = [server?.baseUrl, firstRun?.baseUrl, server?.adminBaseUrl];
+  return { baseUrls: baseUrls.filter((url) => url !== undefined), firstRun };
 }
 
 /** The keys of a data folder go to its own server and to no other that a flag may name. */

@@ -2,6 +2,8 @@
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
 import { InvalidArgumentError } from 'commander';
 
+export const dayMs = 86_400_000;
+
 const secondsPerUnit = new Map([
   ['s', 1],
   ['m', 60],

@@ -2,9 +2,10 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { GetUsageTotalsResponse, UsageTotal } from '../../gen/parley/admin/v1/admin_pb.ts';
 import { totalDimensions } from '../core/ports/usage-archive.ts';
+import { accountNames } from './account-names.ts';
 import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
 import { type Column, table } from './table.ts';
-import { parseMoment } from './times.ts';
+import { dayMs, parseMoment } from './times.ts';
 
 interface TotalsFlags extends AdminCommandFlags {
   readonly by: readonly string[];
@@ -12,8 +13,6 @@ interface TotalsFlags extends AdminCommandFlags {
   readonly since?: Date;
   readonly until?: Date;
 }
-
-const dayMs = 86_400_000;
 
 export function totalsCommand(): Command {
   return adminCommand('totals', 'Show what usage comes to, pruned records included.', [
@@ -38,12 +37,8 @@ function showTotals(flags: TotalsFlags): Promise<void> {
   };
   return withAdmin(flags, async (admin) => {
     const response = await admin.invoke('getUsageTotals', request);
-    const names = new Map<string, string>();
-    for (const { accountId } of flags.json ? [] : response.totals) {
-      if (accountId === undefined || names.has(accountId)) continue;
-      const { account: found } = await admin.invoke('getAccount', { accountId });
-      names.set(accountId, found?.name ?? accountId);
-    }
+    const ids = flags.json ? [] : response.totals.flatMap(({ accountId }) => accountId ?? []);
+    const names = await accountNames(admin, ids);
     await show(flags, 'getUsageTotals', response, ({ totals }) => totalsTable(totals, by, names));
   });
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { UsageRecord } from '../../gen/parley/account/v1/account_pb.ts';
 import { ListUsageRecordsResponseSchema } from '../../gen/parley/admin/v1/admin_pb.ts';
 import { formatCredits, nanoCredits } from '../core/money.ts';
+import { accountNames } from './account-names.ts';
 import { adminCommand, show, withAdmin } from './admin-command.ts';
 import type { AdminConnection } from './admin-connection.ts';
 import { collect, limitDefault, parseLimit } from './paging.ts';
@@ -34,7 +35,8 @@ export function usageCommand(): Command {
 function showUsage(flags: UsageFlags): Promise<void> {
   return withAdmin(flags, async (admin) => {
     const records = await newest(admin, flags);
-    const names = flags.account === undefined && !flags.json ? await accountNames(admin, records) : undefined;
+    const ids = records.map(({ accountId }) => accountId);
+    const names = flags.account === undefined && !flags.json ? await accountNames(admin, ids) : undefined;
     const response = create(ListUsageRecordsResponseSchema, { records });
     await show(flags, 'listUsageRecords', response, () => usageTable(records, names));
   });
@@ -46,18 +48,6 @@ function newest(admin: AdminConnection, flags: UsageFlags): Promise<UsageRecord[
     const page = await admin.invoke('listUsageRecords', { ...request, ...filter });
     return { items: page.records, next: page.nextPageToken };
   });
-}
-
-async function accountNames(
-  admin: AdminConnection,
-  records: readonly UsageRecord[],
-): Promise<ReadonlyMap<string, string>> {
-  const names = new Map<string, string>();
-  for (const accountId of new Set(records.map((record) => record.accountId))) {
-    const { account } = await admin.invoke('getAccount', { accountId });
-    names.set(accountId, account?.name ?? accountId);
-  }
-  return names;
 }
 
 /** @param names of the accounts, where the records are not all of one */

@@ -105,7 +105,11 @@ function flagName(path: SettingPath): string {
   return `--${variableNames(path)[0].slice(prefix.length).toLowerCase().replaceAll('_', '-')}`;
 }
 
-/** Only the plain digits of a whole number become one. The schema refuses any other text where a number belongs. */
-function fromText(setting: ScalarSetting, text: string): string | number {
-  return setting.isNumber && /^(0|-?[1-9]\d*)$/.test(text) ? Number(text) : text;
+/** A number as it is written plainly, with decimals or without. */
+const plainNumber = /^(?!-0$)-?(0|[1-9]\d*)(\.\d*[1-9])?$/;
+
+/** The schema refuses any other text where a number, or `true` or `false`, belongs. */
+function fromText({ kind }: ScalarSetting, text: string): string | number | boolean {
+  if (kind === 'number' && plainNumber.test(text)) return Number(text);
+  return kind === 'boolean' && ['true', 'false'].includes(text) ? text === 'true' : text;
 }

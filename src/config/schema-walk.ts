@@ -9,7 +9,8 @@ type Schema = z.core.$ZodType;
 /** A setting that takes a single value. */
 export interface ScalarSetting {
   readonly path: SettingPath;
-  readonly isNumber: boolean;
+  /** What a text that stands for it is to be read as. */
+  readonly kind: 'number' | 'boolean' | 'text';
 }
 
 /** Every setting that takes a single value, except in lists. Engines have those of their kind. By path. */
@@ -38,7 +39,12 @@ function* scalarsIn(declared: Schema, value: unknown, path: SettingPath): Genera
       const inner = childOf(schema, name);
       if (inner !== undefined) yield* scalarsIn(inner, map[name], [...path, name]);
     }
-  } else if (isScalar(schema)) yield { path, isNumber: schema instanceof z.ZodNumber };
+  } else if (isScalar(schema)) yield { path, kind: kindOf(schema) };
+}
+
+function kindOf(schema: Schema): ScalarSetting['kind'] {
+  if (schema instanceof z.ZodNumber) return 'number';
+  return schema instanceof z.ZodBoolean ? 'boolean' : 'text';
 }
 
 /** A word that chooses a kind is part of what the setting is, and a union that no word has chosen has no settings. */

@@ -1,5 +1,14 @@
 /** Copies of the database, taken while a server writes it or not, and put in its place again. */
-import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { appliedMigrations, checkKnown } from './applied-migrations.ts';
@@ -39,17 +48,22 @@ export async function backUp(dataDir: string, file: string, mayReplace = false):
   const partial = `${file}.partial`;
   // One that an earlier run has left behind when it was ended.
   rmSync(partial, { force: true });
-  writeFileSync(partial, '', { mode: 0o600, flag: 'wx' });
+  // Open until the end, so that no other file can have its number.
+  const own = openSync(partial, 'wx', 0o600);
+  const isOwn = () => statSync(partial, { throwIfNoEntry: false })?.ino === fstatSync(own).ino;
   try {
     copyDatabase(join(dataDir, databaseName), partial);
     sync(partial);
     const facts = await verified(partial);
+    if (!isOwn()) throw new BackupError(`Another backup to ${file} has begun meanwhile, and goes on.`);
     renameSync(partial, file);
     sync(dirname(file));
     return facts;
   } catch (error) {
-    rmSync(partial, { force: true });
+    if (isOwn()) rmSync(partial);
     throw error;
+  } finally {
+    closeSync(own);
   }
 }
 

@@ -1,9 +1,22 @@
+import { sql } from 'kysely';
 import type { AnswerClaim, ClaimEnd, ClaimOutcome } from '../core/ports/store.ts';
 import { type Connection, prepare, query } from './database.ts';
 
+/** Answers can have 8 MB each, and all requests wait while they are removed. */
+export const answersAtOnce = 20;
+
+/** Removes some of those that were made before then. */
+export function removeOldAnswers({ beforeMs }: { readonly beforeMs: bigint }) {
+  return query.deleteFrom('kept_answers').where(
+    sql<boolean>`rowid in (select rowid from kept_answers
+      where created_at_ms < ${beforeMs} limit ${sql.lit(answersAtOnce)})`,
+  );
+}
+
 /** Answers of requests with an Idempotency-Key. Synchronous: they run inside the store's transactions. */
 export class KeptAnswers {
-  readonly #forget;
+  readonly #forgetOwn;
+  readonly #forgetOthers;
   readonly #insert;
   readonly #find;
   readonly #keep;
@@ -11,9 +24,15 @@ export class KeptAnswers {
   readonly #dropUnfinished;
 
   constructor(connection: Connection) {
-    this.#forget = prepare(connection, (p: { beforeMs: bigint }) =>
-      query.deleteFrom('kept_answers').where('created_at_ms', '<', p.beforeMs),
+    this.#forgetOwn = prepare(connection, (p: AnswerClaim & { beforeMs: bigint }) =>
+      query
+        .deleteFrom('kept_answers')
+        .where('account_id', '=', p.accountId)
+        .where('operation', '=', p.operation)
+        .where('key', '=', p.key)
+        .where('created_at_ms', '<', p.beforeMs),
     );
+    this.#forgetOthers = prepare(connection, removeOldAnswers);
     this.#insert = prepare(connection, (p: AnswerClaim) =>
       query
         .insertInto('kept_answers')
@@ -59,7 +78,9 @@ export class KeptAnswers {
   }
 
   claim(claim: AnswerClaim): ClaimOutcome {
-    this.#forget.run({ beforeMs: BigInt(claim.forgetBeforeMs) });
+    const beforeMs = BigInt(claim.forgetBeforeMs);
+    this.#forgetOwn.run({ ...claim, beforeMs });
+    this.#forgetOthers.run({ beforeMs });
     if (this.#insert.run(claim).changes > 0) return { kind: 'claimed' };
     const first = this.#find.get(claim);
     if (first === undefined || first.fingerprint !== claim.fingerprint) return { kind: 'conflict' };

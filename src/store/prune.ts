@@ -6,12 +6,11 @@ import type { Prunable, PruneCut, Pruned } from '../core/ports/usage-archive.ts'
 import type { AuditTrail } from './audit.ts';
 import { type Connection, prepare, query } from './database.ts';
 import type { GroupCommit } from './group-commit.ts';
+import { answersAtOnce, removeOldAnswers } from './kept-answers.ts';
 import { recordDimensions, recordSums, sumColumns } from './usage-sums.ts';
 
 /** Records that go in one transaction, which requests that come meanwhile wait for. */
 const recordsAtOnce = 250;
-/** Answers can have 8 MB each. */
-const answersAtOnce = 20;
 /** A report of an upstream may say anything. A record with more tokens than this stays, so that no sum can overflow. */
 const tokensMax = 2n ** 40n;
 
@@ -63,12 +62,7 @@ export class Pruning {
     this.#removeRecords = prepare(connection, (p: Stretch) =>
       query.deleteFrom('usage_records').where(isPrunable(p)),
     );
-    this.#removeAnswers = prepare(connection, (p: { beforeMs: bigint }) =>
-      query.deleteFrom('kept_answers').where(
-        sql<boolean>`rowid in (select rowid from kept_answers
-          where created_at_ms < ${p.beforeMs} limit ${sql.lit(answersAtOnce)})`,
-      ),
-    );
+    this.#removeAnswers = prepare(connection, removeOldAnswers);
   }
 
   async prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {

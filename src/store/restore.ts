@@ -62,8 +62,13 @@ function setAside(path: string, { keep, nowMs }: RestoreOptions): string | undef
   try {
     leaveWalMode(path);
   } catch (error) {
-    // Being damaged may be why it is replaced. Then it is kept as it is, with its log.
     if (!(error instanceof Sqlite.SqliteError)) throw error;
+    // Without its log it would not be whole any more, and the new one is not in its place yet.
+    if (error.code.startsWith('SQLITE_BUSY')) {
+      const who = 'another program, such as a backup';
+      throw new BackupError(`The database ${path} is in use by ${who}. Let it end, and try again.`, error);
+    }
+    // Being damaged may be why it is replaced. Then it is kept as it is, with its log.
   }
   const keptAs = keep ? `${path}.replaced-${new Date(nowMs).toISOString().replace(/[:.]/g, '-')}` : undefined;
   if (keptAs !== undefined) {

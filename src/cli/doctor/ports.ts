@@ -57,7 +57,7 @@ async function holder(port: Port, config: Config, signal: AbortSignal): Promise<
   const place = `${port.host} port ${port.port}`;
   const running = readServerFile(config.dataDir);
   const isParley = await answersAsParley(port, config, signal);
-  if (running && isParley && mayBeOf(running, port))
+  if (running && isParley && isOf(running, port))
     return ok(subject, `${place} is held by the running server (process ${running.pid}).`);
   const who = isParley ? 'a Parley on another data folder' : 'another program';
   const choose = `choose another with ${port.setting}.port`;
@@ -65,10 +65,9 @@ async function holder(port: Port, config: Config, signal: AbortSignal): Promise<
   return problem(subject, `${place} is held by ${who}.`, advice);
 }
 
-/** A running server tells its first port only; that of administration is believed to be its own. */
-function mayBeOf({ baseUrl }: ServerFile, { setting, port }: Port): boolean {
-  const url = new URL(baseUrl);
-  return setting === 'admin' || Number(url.port || (url.protocol === 'https:' ? 443 : 80)) === port;
+function isOf({ baseUrl, adminBaseUrl }: ServerFile, { setting, port }: Port): boolean {
+  const url = new URL(setting === 'admin' ? adminBaseUrl : baseUrl);
+  return Number(url.port || (url.protocol === 'https:' ? 443 : 80)) === port;
 }
 
 const refusal = z.object({ error: z.object({ code: z.enum(['invalid_api_key', 'not_found']) }) });

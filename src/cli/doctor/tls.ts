@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { TlsFilesError, TlsPair } from '../../app/examination.ts';
 import type { Config } from '../../config.ts';
 import { type Condition, ok, problem, warning } from '../../core/condition.ts';
+import { dayMs } from '../times.ts';
 
-const dayMs = 24 * 3_600_000;
 const renewDays = 14;
 
 /** Whether the certificate and its key can be used, and for how long. Nothing where there is none. */
