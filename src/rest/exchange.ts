@@ -6,8 +6,6 @@ import type { Credentials } from '../core/gate.ts';
 import type { RequestId } from '../core/ids.ts';
 import { errorBody, errorHeaders } from './error-body.ts';
 
-/** A reader that takes nothing for so long has left. */
-const stallMsMax = 30_000;
 /** So much text is sent before the turn is over. */
 const gatheredCharactersMax = 16_384;
 /** How long the rest of a refused body is read away, so that its client comes to read the answer. */
@@ -149,12 +147,12 @@ export class Exchange {
     else response.destroy();
   }
 
+  /** How long a client may take nothing is for the port to watch. */
   #drained(): Promise<void> {
     return new Promise((resolve, reject) => {
       const response = this.#response;
       const { signal } = this;
       const settle = (then: () => void) => () => {
-        clearTimeout(stall);
         response.off('drain', onDrain);
         response.off('close', onLeft);
         signal.removeEventListener('abort', onLeft);
@@ -163,7 +161,6 @@ export class Exchange {
       const onDrain = settle(resolve);
       // Who is still behind when the time is up has left, and pays for what was sent.
       const onLeft = settle(() => reject(new ParleyError('request_cancelled')));
-      const stall = setTimeout(() => this.#cut(), stallMsMax);
       response.once('drain', onDrain);
       response.once('close', onLeft);
       signal.addEventListener('abort', onLeft);
