@@ -78,8 +78,9 @@ class Guard {
         try {
           await handle(exchange, call, parameters);
         } catch (error) {
-          await call.metering.fail(signal.aborted ? signal.reason : error);
-          throw error;
+          const thrown: unknown = signal.aborted ? signal.reason : error;
+          await call.metering.fail(thrown);
+          throw thrown;
         }
       },
     };
