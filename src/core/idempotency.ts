@@ -62,8 +62,10 @@ export class Idempotency {
     if (kept) return answerForm.fromBytes(kept);
     const answer = await run();
     const bytes = answerForm.toBytes(answer);
-    if (bytes.length <= answerBytesMax) call.metering.keepAnswer(bytes);
-    return answer;
+    if (bytes.length > answerBytesMax) return answer;
+    call.metering.keepAnswer(bytes);
+    // As it was kept, so that the first answer is the same to the letter as those that repeat it.
+    return answerForm.fromBytes(bytes);
   }
 
   /** The same for an answer in parts: they leave as they come, and together they are what is kept. */
