@@ -22,9 +22,9 @@ import type { Batches } from '../core/batches.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
 import type { RequestId } from '../core/ids.ts';
 import type { Wire } from '../core/ports/store.ts';
+import { RequestClock } from '../core/request-clock.ts';
 import {
   type AnyRpc,
-  CallClock,
   type IncomingCall,
   nextRequestId,
   type RpcDeps,
@@ -177,7 +177,7 @@ function markReplay({ responseHeader }: HandlerContext, { isReplay }: IncomingCa
 const wires: Readonly<Record<string, Wire>> = { connect: 'connect', grpc: 'grpc', 'grpc-web': 'grpc-web' };
 
 function receive(context: HandlerContext, deps: RpcDeps): { incoming: IncomingCall; stop: () => void } {
-  const clock = new CallClock(deps.requestMsMax);
+  const clock = new RequestClock(deps.requestMsMax);
   const id = nextRequestId(deps);
   const cancel = () => clock.cancel();
   // Also when its deadline has passed.

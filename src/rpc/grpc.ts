@@ -20,9 +20,9 @@ import type { Batches } from '../core/batches.ts';
 import { answerEncoder } from '../core/encode-once.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
 import type { RequestId } from '../core/ids.ts';
+import { RequestClock } from '../core/request-clock.ts';
 import {
   type AnyRpc,
-  CallClock,
   type IncomingCall,
   nextRequestId,
   type RpcDeps,
@@ -212,12 +212,12 @@ function drained(call: WritableCall, signal: AbortSignal): Promise<void> {
 class ServedCall {
   readonly incoming: IncomingCall;
   readonly #call: AnyCall;
-  readonly #clock: CallClock;
+  readonly #clock: RequestClock;
   #hasBegun = false;
 
   constructor(call: AnyCall, deps: RpcDeps) {
     this.#call = call;
-    this.#clock = new CallClock(deps.requestMsMax);
+    this.#clock = new RequestClock(deps.requestMsMax);
     // Also when its deadline has passed.
     call.on('cancelled', () => this.#clock.cancel());
     if (call.cancelled) this.#clock.cancel();
