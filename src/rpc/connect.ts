@@ -20,6 +20,7 @@ import {
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import type { Batches } from '../core/batches.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
+import { logFailure } from '../core/failure-log.ts';
 import type { RequestId } from '../core/ids.ts';
 import type { Wire } from '../core/ports/store.ts';
 import { RequestClock } from '../core/request-clock.ts';
@@ -221,9 +222,7 @@ function answerOf(
 }
 
 function connectError(error: ParleyError, id: RequestId, { log }: RpcDeps): ConnectError {
-  if (error.code === 'internal_error' || error.code === 'upstream_error') {
-    log.error({ requestId: id, err: error.cause ?? error }, error.message);
-  }
+  logFailure(log, id, error);
   const retry = retryInfo(error);
   const code: Code = statusCode(error);
   // The headers have the request's id already.

@@ -19,6 +19,7 @@ import {
 import type { Batches } from '../core/batches.ts';
 import { answerEncoder } from '../core/encode-once.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
+import { logFailure } from '../core/failure-log.ts';
 import type { RequestId } from '../core/ids.ts';
 import { RequestClock } from '../core/request-clock.ts';
 import {
@@ -258,9 +259,7 @@ function textOf(metadata: Metadata, name: string): string | undefined {
 
 function serviceError(thrown: unknown, id: RequestId, { log }: RpcDeps): ServiceError {
   const error: ParleyError = toParleyError(thrown);
-  if (error.code === 'internal_error' || error.code === 'upstream_error') {
-    log.error({ requestId: id, err: error.cause ?? error }, error.message);
-  }
+  logFailure(log, id, error);
   const metadata = new Metadata();
   metadata.set('grpc-status-details-bin', Buffer.from(statusDetails(error, id)));
   const status: StatusObject = { code: statusCode(error), details: error.message, metadata };
