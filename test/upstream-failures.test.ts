@@ -36,7 +36,7 @@ describe("an upstream's status", () => {
   it.each([
     [400, /refused the request/],
     [401, /key of this server/],
-    [402, /used up/],
+    [402, /no credits left/],
     [403, /key of this server/],
     [404, /does not know/],
     [408, /in time/],
