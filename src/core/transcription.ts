@@ -19,6 +19,7 @@ import {
 } from '../../gen/parley/audio/v1/transcription_pb.ts';
 import type { Call } from './call.ts';
 import type { Catalog, TranscriptionModel } from './catalog.ts';
+import { CollectedBytes } from './collected-bytes.ts';
 import { ParleyError } from './errors.ts';
 import { type FairUseRules, transcriptionUnits, unitsPerMonth } from './fair-use.ts';
 import { type Idempotency, messageForm } from './idempotency.ts';
@@ -193,16 +194,15 @@ async function collectUpload(
   requests: AsyncIterable<UploadTranscriptionRequest>,
 ): Promise<CreateTranscriptionRequest> {
   const request = create(CreateTranscriptionRequestSchema);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
+  let file: CollectedBytes | undefined;
   for await (const { part } of requests) {
     if (part.case === 'transcription') Object.assign(request, part.value);
     if (part.case !== 'chunk') continue;
-    bytes += part.value.length;
-    if (bytes > transcriptionBytesMax) throw tooLarge();
-    chunks.push(part.value);
+    file ??= new CollectedBytes();
+    if (file.length + part.value.length > transcriptionBytesMax) throw tooLarge();
+    file.add(part.value);
   }
-  if (chunks.length > 0) request.file = Buffer.concat(chunks);
+  if (file) request.file = file.bytes;
   return request;
 }
 

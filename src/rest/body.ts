@@ -1,4 +1,5 @@
 import type { JsonObject } from '@bufbuild/protobuf';
+import { CollectedBytes } from '../core/collected-bytes.ts';
 import { ParleyError } from '../core/errors.ts';
 import { isObject } from '../json/members.ts';
 import type { Exchange } from './exchange.ts';
@@ -52,13 +53,13 @@ function parseObject(bytes: Buffer): JsonObject {
 }
 
 async function readBytes(exchange: Exchange, bytesMax: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+  const body = new CollectedBytes();
   const tooLarge = () =>
     new ParleyError('payload_too_large', {
       message: `The body is larger than ${bytesMax} bytes. Send less at once.`,
     });
-  for await (const chunk of boundedBody(exchange, bytesMax, tooLarge)) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  for await (const chunk of boundedBody(exchange, bytesMax, tooLarge)) body.add(chunk);
+  return body.bytes;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
