@@ -278,4 +278,20 @@ describe('a body in the smallest of pieces', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(rssBytesMax);
     client.close();
   });
+
+  it.each([
+    ['of one message', 'CreateChatCompletion', 'application/json', '{}'],
+    ['of one in a stream', 'StreamChatCompletion', 'application/connect+proto', '\0\0\x06\0\0'],
+  ])('of an RPC %s is read in little time, as no key is asked for before', async (_, method, type, start) => {
+    const client = await RawClient.open(parley.baseUrl);
+    const path = `/parley.chat.v1.ChatService/${method}`;
+    const headers = ['host: x', `content-type: ${type}`, 'transfer-encoding: chunked'];
+    await client.write(`POST ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+    await client.write(inPieces(start));
+    const many = inPieces(Buffer.alloc(10_000, ' '));
+    for (let sent = 0; sent < 6 * 65_536 - 10_000; sent += 10_000) await client.write(many);
+    await client.write('0\r\n\r\n');
+    await expect.poll(() => client.received, { timeout: 15_000 }).toMatch(/^HTTP\/1.1 /);
+    client.close();
+  });
 });

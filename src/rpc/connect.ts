@@ -24,6 +24,7 @@ import { logFailure } from '../core/failure-log.ts';
 import type { RequestId } from '../core/ids.ts';
 import type { Wire } from '../core/ports/store.ts';
 import { RequestClock } from '../core/request-clock.ts';
+import { inLargePieces } from './large-pieces.ts';
 import {
   type AnyRpc,
   type IncomingCall,
@@ -84,7 +85,8 @@ export function createConnectHandler(
 function toUniversal(request: Request, response: Response): UniversalServerRequest | undefined {
   const values = createContextValues().set(responseKey, response);
   try {
-    return universalRequestFromNodeRequest(request, response, undefined, values);
+    const received = universalRequestFromNodeRequest(request, response, undefined, values);
+    return { ...received, body: inLargePieces(request) };
   } catch {
     return undefined;
   }
