@@ -380,10 +380,12 @@ describe('a key', () => {
 describe('an answer that an upstream words in its own way', () => {
   const choice = { message: { content: 'hi', role: 'assistant' }, finish_reason: 'stop' };
   const token = { token: 'hi', logprob: -0.5 };
+  const deep = JSON.parse(`${'['.repeat(150)}1${']'.repeat(150)}`);
 
   it.each<[string, Json]>([
     ['in the order that it likes', { z: 1, choices: [{ ...choice, index: 0 }], a: { y: [null], b: 'c' } }],
     ['with members left out', { id: undefined, choices: [{ ...choice, logprobs: { content: [token] } }] }],
+    ['with members that go deep', { own: deep }],
     ['with members of nothing', { choices: [{ ...choice, logprobs: null }], system_fingerprint: null }],
     [
       'with members that nobody knows, at every depth',
