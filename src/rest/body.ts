@@ -4,6 +4,9 @@ import { ParleyError } from '../core/errors.ts';
 import { isObject } from '../json/members.ts';
 import type { Exchange } from './exchange.ts';
 
+/** Objects and arrays within each other. Of a message over Connect as many are read; far more would be more than the stack has room for. */
+const levelsMax = 100;
+
 /**
  * The body's chunks, at most `bytesMax` in all: what Content-Length announces over that is refused unread, and what
  * turns out longer is refused as soon as it does.
@@ -46,10 +49,21 @@ export async function readOptionalJson(exchange: Exchange, bytesMax: number): Pr
 
 function parseObject(bytes: Buffer): JsonObject {
   const value = parse(bytes);
+  if (isDeeperThan(levelsMax, value)) {
+    throw new ParleyError('invalid_request_error', {
+      message: `The body is nested more than ${levelsMax} levels deep. Send it flatter.`,
+    });
+  }
   if (isObject(value)) return value;
   throw new ParleyError('invalid_request_error', {
     message: 'The body must be a JSON object, such as `{"model": …}`.',
   });
+}
+
+/** It goes no deeper itself. */
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
 }
 
 async function readBytes(exchange: Exchange, bytesMax: number): Promise<Buffer> {
