@@ -24,7 +24,7 @@ import { logFailure } from '../core/failure-log.ts';
 import type { RequestId } from '../core/ids.ts';
 import type { Wire } from '../core/ports/store.ts';
 import { RequestClock } from '../core/request-clock.ts';
-import { inLargePieces } from './large-pieces.ts';
+import { joinPieces } from './join-pieces.ts';
 import {
   type AnyRpc,
   type IncomingCall,
@@ -64,6 +64,7 @@ export function createConnectHandler(
   for (const rpc of rpcs) addRpc(router, rpc, deps);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   return (request, response) => {
+    joinPieces(request);
     const handle = handlers.get(request.url ?? '');
     const received = toUniversal(request, response);
     if (handle === undefined || received === undefined) {
@@ -85,8 +86,7 @@ export function createConnectHandler(
 function toUniversal(request: Request, response: Response): UniversalServerRequest | undefined {
   const values = createContextValues().set(responseKey, response);
   try {
-    const received = universalRequestFromNodeRequest(request, response, undefined, values);
-    return { ...received, body: inLargePieces(request) };
+    return universalRequestFromNodeRequest(request, response, undefined, values);
   } catch {
     return undefined;
   }

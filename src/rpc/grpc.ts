@@ -22,6 +22,7 @@ import { type ParleyError, toParleyError } from '../core/errors.ts';
 import { logFailure } from '../core/failure-log.ts';
 import type { RequestId } from '../core/ids.ts';
 import { RequestClock } from '../core/request-clock.ts';
+import { joinPieces } from './join-pieces.ts';
 import {
   type AnyRpc,
   type IncomingCall,
@@ -66,7 +67,11 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, d
     server.addService({ [name]: definitionOf(rpc) }, { [name]: handlerOf(rpc, deps) });
   }
   server.createConnectionInjector(ServerCredentials.createInsecure());
-  return streamHandlerOf(server);
+  const serve = streamHandlerOf(server);
+  return (stream, headers) => {
+    joinPieces(stream);
+    serve(stream, headers);
+  };
 }
 
 /**
