@@ -150,7 +150,12 @@ export class TranscriptionOperations {
   async #account(event: TranscriptionEvent, call: Call): Promise<void> {
     if (event.kind === 'segment') return;
     const { metering } = call;
-    metering.used.audioMsIn = Math.max(metering.used.audioMsIn ?? 0, event.durationMs);
+    const { durationMs } = event;
+    // Such a length could be neither counted nor written down.
+    if (!(durationMs >= 0 && durationMs <= Number.MAX_SAFE_INTEGER)) {
+      throw new ParleyError('upstream_error', { cause: new Error(`audio of ${durationMs} ms`) });
+    }
+    metering.used.audioMsIn = Math.max(metering.used.audioMsIn ?? 0, durationMs);
     await metering.extend(this.#units(metering.used.audioMsIn, call));
   }
 
