@@ -1,9 +1,10 @@
-/** The pipes to a recogniser, where something is in their way. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+/** A recogniser and the pipes to it, where something is in their way. */
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createNamedPipes } from '../src/engines/builtin/pocketsphinx/named-pipes.ts';
+import { startRecogniser } from '../src/engines/builtin/pocketsphinx/recogniser.ts';
 
 describe('named pipes', () => {
   let folder: string;
@@ -26,5 +27,25 @@ describe('named pipes', () => {
     vi.stubEnv('PATH', '/nowhere');
     await expect(createNamedPipes(folder)).rejects.toThrow('mkfifo');
     expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe('a recogniser', () => {
+  it('ends in peace, also where its folder cannot be removed', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-recogniser-'));
+    const scratchDir = join(folder, 'scratch');
+    mkdirSync(scratchDir);
+    const recogniserPath = join(folder, 'recogniser');
+    writeFileSync(recogniserPath, '#!/bin/sh\nsleep 60\n');
+    chmodSync(recogniserPath, 0o700);
+    const decodeTools = { ffmpegPath: '', prlimitPath: undefined };
+    const model = { acousticFolder: '', languageModelPath: '', dictionaryPath: '' };
+    const recogniser = await startRecogniser({ decodeTools, recogniserPath, model }, scratchDir);
+    rmSync(scratchDir, { recursive: true });
+    writeFileSync(scratchDir, 'in the way');
+    recogniser.kill();
+    await expect(recogniser.ended).resolves.toBeUndefined();
+    expect(recogniser.isAlive).toBe(false);
+    rmSync(folder, { recursive: true });
   });
 });
