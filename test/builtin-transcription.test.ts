@@ -157,6 +157,17 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     });
   });
 
+  it('fails with the cause, and harms nothing else, where uploads cannot be written down', async () => {
+    const file = join(scratchDir, 'a file');
+    await writeFile(file, '');
+    const engine = createEngine({ scratchDir: join(file, 'no folder') });
+    const events = start(engine, { audio: wavFile(spokenSentence) });
+    const error: unknown = await collect(events).catch((thrown: unknown) => thrown);
+    await engine.close();
+    await rm(file);
+    expect(error).toMatchObject({ code: 'internal_error', cause: { code: 'ENOTDIR', syscall: 'mkdir' } });
+  });
+
   it('transcribes what is there of a truncated file', async () => {
     const whole = await encode(spokenSentence, 'mp3', '-c:a', 'libmp3lame');
     const events = await transcribe(whole.subarray(0, whole.length / 2));

@@ -7,18 +7,10 @@ import { type Config, loadConfig } from '../src/config.ts';
 import { missingPrograms, wavFile } from './support/audio-files.ts';
 import { completion, readEvents } from './support/chat-answers.ts';
 import { servers, wav } from './support/example-servers.ts';
+import type { ModelList } from './support/model-list.ts';
 import { errorOf, type Parley, startParley } from './support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from './support/scripted-upstream.ts';
 import { json } from './support/upstream-answers.ts';
-
-interface ModelList {
-  readonly data: readonly {
-    readonly id: string;
-    readonly voices?: readonly string[];
-    readonly voiceDetails?: unknown;
-    readonly defaultVoice?: string;
-  }[];
-}
 
 const examples = new URL('../examples/', import.meta.url).pathname;
 const names = readdirSync(examples).map((file) => file.replace('.yaml', ''));

@@ -8,8 +8,12 @@ import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../gen/parley/c
 import { createApp } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
 import { ParleyError } from '../src/core/errors.ts';
+import { startBehind } from './support/behind-upstream.ts';
+import { completion, question } from './support/chat-answers.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley, TestClock } from './support/parley.ts';
+import { startScriptedUpstream } from './support/scripted-upstream.ts';
+import { json } from './support/upstream-answers.ts';
 
 /** What happens in a moment, on a machine that may be busy. */
 const soon = { timeout: 10_000 };
@@ -369,6 +373,52 @@ describe('a key', () => {
     } finally {
       await app.close();
       rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('an answer that an upstream words in its own way', () => {
+  const choice = { message: { content: 'hi', role: 'assistant' }, finish_reason: 'stop' };
+  const token = { token: 'hi', logprob: -0.5 };
+  const deep = JSON.parse(`${'['.repeat(150)}1${']'.repeat(150)}`);
+
+  it.each<[string, Json]>([
+    ['in the order that it likes', { z: 1, choices: [{ ...choice, index: 0 }], a: { y: [null], b: 'c' } }],
+    ['with members left out', { id: undefined, choices: [{ ...choice, logprobs: { content: [token] } }] }],
+    ['with members that go deep', { own: deep }],
+    ['with members of nothing', { choices: [{ ...choice, logprobs: null }], system_fingerprint: null }],
+    [
+      'with members that nobody knows, at every depth',
+      {
+        choices: [
+          { ...choice, own: { a: 1 }, logprobs: { content: [{ ...token, own: [2] }], own: { b: null } } },
+        ],
+      },
+    ],
+    [
+      'with members of the wrong kind',
+      { created: '5', choices: [{ ...choice, logprobs: 'none', index: '0' }] },
+    ],
+    [
+      'with calls of tools',
+      { choices: [{ ...choice, message: { tool_calls: [{ id: 'x', function: {} }] } }] },
+    ],
+  ])('%s is the same to the letter when it is given again', async (_, more) => {
+    const upstream = await startScriptedUpstream();
+    const behind = await startBehind(upstream.baseUrl);
+    try {
+      upstream.answer('/chat/completions', json(completion('hi', more)));
+      const headers = { ...bearer(behind.apiKey).headers, 'idempotency-key': newName() };
+      const ask = () => behind.postJson('/chat/completions', question, { headers });
+      const first = await ask();
+      const body = await first.text();
+      const again = await ask();
+      expect([first.status, isReplay(first), isReplay(again)]).toEqual([200, false, true]);
+      expect(await again.text()).toBe(body);
+      expect(upstream.requests.length).toBe(1);
+    } finally {
+      await behind.close();
+      await upstream.stop();
     }
   });
 });

@@ -3,20 +3,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { KeptHolders, keptMsMax } from '../src/cluster/kept-holders.ts';
 import type { AccountId, KeyId } from '../src/core/ids.ts';
 import type { KeyHolder } from '../src/core/ports/store.ts';
+import { storedKey } from './support/stored-key.ts';
 
 const holder = (revokedAtMs?: number): KeyHolder => ({
-  key: {
-    id: 'key_1' as KeyId,
-    accountId: 'acc_1' as AccountId,
-    kind: 'account',
-    name: 'k',
-    hash: 'hash',
-    lastFour: 'abcd',
-    scopes: ['chat'],
-    createdAtMs: 1,
-    expiresAtMs: undefined,
-    revokedAtMs,
-  },
+  key: storedKey('key_1' as KeyId, 'acc_1' as AccountId, { revokedAtMs }),
   account: undefined,
 });
 

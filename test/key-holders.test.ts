@@ -6,23 +6,13 @@ import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newAccountId, newAuditId, newKeyId, newLedgerEntryId } from '../src/core/ids.ts';
 import { nanoCredits } from '../src/core/money.ts';
-import type { AuditEntry, Key, Store } from '../src/core/ports/store.ts';
+import type { AuditEntry, Store } from '../src/core/ports/store.ts';
 import { openStore } from '../src/store/sqlite-store.ts';
+import { storedKey } from './support/stored-key.ts';
 
 const accountId = newAccountId(1);
 const period = { startsAtMs: 1, endsAtMs: 100 };
-const key: Key = {
-  id: newKeyId(1),
-  accountId,
-  kind: 'account',
-  name: 'k',
-  hash: 'hash',
-  lastFour: 'abcd',
-  scopes: ['chat'],
-  createdAtMs: 1,
-  expiresAtMs: undefined,
-  revokedAtMs: undefined,
-};
+const key = storedKey(newKeyId(1), accountId);
 
 const audit = (): AuditEntry => {
   const facts = { createdAtMs: 1, actor: 'cli', action: 'test', target: 'a', details: {} };

@@ -14,12 +14,13 @@ import {
   type RequestId,
 } from '../src/core/ids.ts';
 import { nanoCredits } from '../src/core/money.ts';
-import type { AuditEntry, Key, RecordEnd, RecordStart, Store, TokenUsage } from '../src/core/ports/store.ts';
+import type { AuditEntry, RecordEnd, RecordStart, Store, TokenUsage } from '../src/core/ports/store.ts';
 import { type TotalDimension, totalDimensions } from '../src/core/ports/usage-archive.ts';
 import { Retention } from '../src/core/retention.ts';
 import { openStore } from '../src/store/sqlite-store.ts';
 import { parley as command, printed, printedJson, serve } from './support/command-line.ts';
 import { bearer, errorOf, startParley, TestClock } from './support/parley.ts';
+import { storedKey } from './support/stored-key.ts';
 
 const day = 86_400_000;
 const firstDayMs = Date.UTC(2026, 9, 1);
@@ -65,11 +66,7 @@ class Archive {
   async open(): Promise<this> {
     for (const [at, id] of this.accounts.entries()) {
       await this.store.createAccount({ id, name: `account ${at}`, createdAtMs: 1 }, newAudit());
-      const key: Key = {
-        ...{ id: this.#keys[at] ?? newKeyId(1), accountId: id, kind: 'account', name: 'k' },
-        ...{ hash: `hash ${at}`, lastFour: 'abcd', scopes: ['chat'], createdAtMs: 1 },
-        ...{ expiresAtMs: undefined, revokedAtMs: undefined },
-      };
+      const key = storedKey(this.#keys[at] ?? newKeyId(1), id, { hash: `hash ${at}` });
       await this.store.createKey(key, newAudit());
       const load = { kind: 'load', amount: nanoCredits(10n ** 15n), reason: 'r', reference: 'k' } as const;
       await this.store.enter({ id: newLedgerEntryId(1), accountId: id, createdAtMs: 1, ...load }, newAudit());

@@ -145,6 +145,20 @@ describe('POST /chat/completions', () => {
     expect(await errorOf(await post(body))).toMatchObject({ code });
   });
 
+  it('takes what is nested 100 levels deep, and refuses more, also of a size that nobody could go through', async () => {
+    const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+    const send = (levels: number, headers = {}) => {
+      const body = JSON.stringify(hello).replace('{', `{"own":${nested(levels - 1)},`);
+      return parley.call(chat, { method: 'POST', body, headers });
+    };
+    expect((await send(100)).status).toBe(200);
+    for (const levels of [101, 20_000, 1_000_000]) {
+      const error = await errorOf(await send(levels, { 'idempotency-key': `nested-${levels}` }));
+      expect(error).toMatchObject({ status: 400, code: 'invalid_request_error' });
+      expect(error.message).toContain('100 levels');
+    }
+  });
+
   it('refuses a streamed request with a plain error, not an event', async () => {
     const response = await post({ ...hello, model: 'nope', stream: true });
     expect(response.headers.get('content-type')).toBe('application/json');

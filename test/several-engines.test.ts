@@ -18,16 +18,8 @@ import { firstStream } from '../src/engines/several/attempts.ts';
 import { severalTranscription } from '../src/engines/several/transcription.ts';
 import { fakeTranscription } from './support/fake-engines.ts';
 import { toEngine } from './support/message-chat.ts';
+import type { ModelList } from './support/model-list.ts';
 import { errorOf, type Parley, startParley } from './support/parley.ts';
-
-interface ModelList {
-  readonly data: readonly {
-    readonly id: string;
-    readonly voices?: readonly string[];
-    readonly voiceDetails?: unknown;
-    readonly defaultVoice?: string;
-  }[];
-}
 
 const unreachable = (name: string) =>
   new ParleyError('upstream_error', { hasNotRun: true, message: `${name} is not there.` });

@@ -29,6 +29,7 @@ import { openDatabase } from '../src/store/database.ts';
 import { GroupCommit } from '../src/store/group-commit.ts';
 import { migrations } from '../src/store/migrations/index.ts';
 import { openStore } from '../src/store/sqlite-store.ts';
+import { storedKey } from './support/stored-key.ts';
 
 let dataDir: string;
 beforeEach(() => {
@@ -64,21 +65,7 @@ describe('the store', () => {
       createdAtMs: 1,
     };
     await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, newAudit());
-    await store.createKey(
-      {
-        id: keyId,
-        accountId,
-        kind: 'account',
-        name: 'k',
-        hash: 'hash',
-        lastFour: 'abcd',
-        scopes: ['chat'],
-        createdAtMs: 1,
-        expiresAtMs: undefined,
-        revokedAtMs: undefined,
-      },
-      newAudit(),
-    );
+    await store.createKey(storedKey(keyId, accountId), newAudit());
   });
   afterEach(() => store.close());
 

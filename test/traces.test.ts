@@ -1,5 +1,5 @@
 /** Traces: a span a request, which goes on with the trace of the client and is told to upstreams. */
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
@@ -9,7 +9,7 @@ import { startBehind } from './support/behind-upstream.ts';
 import { chunks, completion, question, readEvents } from './support/chat-answers.ts';
 import { bearer, type Parley, startParley } from './support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from './support/scripted-upstream.ts';
-import { events, failure, json } from './support/upstream-answers.ts';
+import { events, failure, json, silence } from './support/upstream-answers.ts';
 
 interface Span {
   readonly name: string;
@@ -53,6 +53,10 @@ const traceId = '0af7651916cd43dd8448eb211c80319c';
 const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
 const secretPrompt = 'the prompt that nobody else may read';
 
+/** What is noted of a span, by its name. */
+const attribute = ({ attributes }: Span, name: string) =>
+  Object.values(attributes.find(({ key }) => key === name)?.value ?? {})[0];
+
 describe('traces', () => {
   let collector: Awaited<ReturnType<typeof startCollector>>;
   let upstream: ScriptedUpstream;
@@ -89,8 +93,6 @@ describe('traces', () => {
     await upstream.stop();
     collector.close();
   });
-  const attribute = ({ attributes }: Span | { attributes: Span['attributes'] }, name: string) =>
-    Object.values(attributes.find(({ key }) => key === name)?.value ?? {})[0];
 
   it('have a span a request, over every wire, with what its record tells', () => {
     const spans = collector.spans();
@@ -149,4 +151,51 @@ describe('a collector that does not take the traces', () => {
     expect(collector.bodies.length).toBe(1);
     expect(warned).toEqual(['the last traces could not be sent']);
   });
+});
+
+/** Leaves once the server has asked for the body. */
+function leaveInUpload({ baseUrl, apiKey }: Parley): Promise<void> {
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-length': 1_000, expect: '100-continue' };
+  const upload = request(baseUrl + path, { method: 'POST', headers });
+  upload.on('error', () => undefined);
+  upload.on('continue', () => upload.destroy());
+  upload.flushHeaders();
+  return new Promise((resolve) => upload.on('close', resolve));
+}
+
+it('a span is an error where the server failed: not where it refused a request, nor where the client left', async () => {
+  const collector = await startCollector();
+  const upstream = await startScriptedUpstream();
+  const parley = await startBehind(upstream.baseUrl, {
+    settings: { tracing: { endpoint: collector.endpoint } },
+    engine: { retriesMax: 0 },
+  });
+  try {
+    await parley.postJson(path, { ...question, model: 'nope' });
+    const baseUrl = new URL(parley.baseUrl).origin;
+    const headers = { authorization: `Bearer ${parley.apiKey}` };
+    const client = createClient(ChatService, createConnectTransport({ baseUrl, httpVersion: '1.1' }));
+    const refused = client.streamChatCompletion({ params: {} }, { headers })[Symbol.asyncIterator]();
+    await expect(refused.next()).rejects.toThrow('model');
+    await leaveInUpload(parley);
+    upstream.answer(path, silence);
+    const leave = AbortSignal.timeout(300);
+    await expect(parley.postJson(path, question, { signal: leave })).rejects.toThrow();
+    upstream.answer(path, failure(500));
+    await parley.postJson(path, question);
+    await parley.close();
+    const told = collector
+      .spans()
+      .map((span): [unknown, boolean] => [attribute(span, 'error.type'), span.status.code === 2]);
+    expect(told.sort()).toEqual([
+      ['missing_model', false],
+      ['request_cancelled', false],
+      ['request_cancelled', false],
+      ['unknown_model', false],
+      ['upstream_error', true],
+    ]);
+  } finally {
+    await upstream.stop();
+    collector.close();
+  }
 });

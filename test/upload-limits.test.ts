@@ -238,3 +238,60 @@ describe('clients that are slow or speak no HTTP', () => {
     await parley.close();
   });
 });
+
+describe('a body in the smallest of pieces', () => {
+  const bytes = 1_000_000;
+  /** A good part of it is the client's own. */
+  const rssBytesMax = 200_000_000;
+  const engines = withFakes({
+    transcription: fakeTranscription({
+      transcribe: async function* () {
+        yield { kind: 'done', durationMs: 1000, language: 'english' };
+      },
+    }),
+  });
+  let parley: Parley;
+  beforeAll(async () => {
+    parley = await startParley({ engines });
+  });
+  afterAll(() => parley.close());
+
+  const inPieces = (text: string | Buffer) => {
+    const pieces = Array.from(Buffer.from(text), (byte) => Buffer.from([49, 13, 10, byte, 13, 10]));
+    return Buffer.concat(pieces);
+  };
+
+  it.each([
+    ['of JSON', '/chat/completions', 'application/json', '', '{}', 400],
+    ['of a form', '/audio/transcriptions', `multipart/form-data; boundary=${boundary}`, head, tail, 200],
+  ])('%s costs memory for what is in it, not for their number', async (_, path, type, start, end, status) => {
+    const client = await RawClient.open(parley.baseUrl);
+    const headers = ['host: x', `authorization: Bearer ${parley.apiKey}`, `content-type: ${type}`];
+    headers.push('transfer-encoding: chunked');
+    await client.write(`POST /api/v1${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+    await client.write(inPieces(start));
+    const many = inPieces(Buffer.alloc(10_000, ' '));
+    const before = process.memoryUsage().rss;
+    for (let sent = 0; sent < bytes; sent += 10_000) await client.write(many);
+    await client.write(`${inPieces(end)}0\r\n\r\n`);
+    expect(await client.answer()).toMatchObject({ status });
+    expect(process.memoryUsage().rss - before).toBeLessThan(rssBytesMax);
+    client.close();
+  });
+
+  it.each([
+    ['of one message', 'CreateChatCompletion', 'application/json', '{}'],
+    ['of one in a stream', 'StreamChatCompletion', 'application/connect+proto', '\0\0\x06\0\0'],
+  ])('of an RPC %s is read in little time, as no key is asked for before', async (_, method, type, start) => {
+    const client = await RawClient.open(parley.baseUrl);
+    const path = `/parley.chat.v1.ChatService/${method}`;
+    const headers = ['host: x', `content-type: ${type}`, 'transfer-encoding: chunked'];
+    await client.write(`POST ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+    await client.write(inPieces(start));
+    const many = inPieces(Buffer.alloc(10_000, ' '));
+    for (let sent = 0; sent < 6 * 65_536 - 10_000; sent += 10_000) await client.write(many);
+    await client.write('0\r\n\r\n');
+    await expect.poll(() => client.received, { timeout: 15_000 }).toMatch(/^HTTP\/1.1 /);
+    client.close();
+  });
+});

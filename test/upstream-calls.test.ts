@@ -1,9 +1,10 @@
 /** Retries, the circuit breaker, the limit of calls and clients that leave: what an upstream sees of them. */
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { type BehindOptions, startBehind } from './support/behind-upstream.ts';
+import { describe, expect, it } from 'vitest';
+import type { BehindOptions } from './support/behind-upstream.ts';
 import { chunk, chunks, completion, question } from './support/chat-answers.ts';
+import { path, quick, startImpatient, text } from './support/impatient-parley.ts';
 import { startMuteServer } from './support/mute-server.ts';
-import { errorOf, type Parley } from './support/parley.ts';
+import { errorOf } from './support/parley.ts';
 import { type Answer, startScriptedUpstream } from './support/scripted-upstream.ts';
 import {
   endless,
@@ -17,30 +18,7 @@ import {
   silence,
 } from './support/upstream-answers.ts';
 
-const path = '/chat/completions';
-const upstream = await startScriptedUpstream();
-const opened: (() => Promise<unknown>)[] = [() => upstream.stop()];
-const forOneTest: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of forOneTest.splice(0).reverse()) await close();
-});
-afterAll(async () => {
-  for (const close of opened.reverse()) await close();
-});
-
-/** A Parley for one test. */
-async function behind(baseUrl: string, options: BehindOptions = {}): Promise<Parley> {
-  const parley = await startBehind(baseUrl, options);
-  forOneTest.push(() => parley.close());
-  return parley;
-}
-
-const quick = { connectMs: 500, firstByteMs: 400, idleMs: 400, totalMs: 1_500, retriesMax: 0 };
-const parley = await startBehind(upstream.baseUrl, { engine: { ...quick, breakerFailures: 1_000 } });
-opened.push(() => parley.close());
-
-const ask = (body: object = {}, init?: RequestInit) => parley.postJson(path, { ...question, ...body }, init);
-const text = (...parts: unknown[]) => parts.map((part) => `data: ${JSON.stringify(part)}\n\n`);
+const { upstream, behind, afterTest, ask } = await startImpatient();
 
 /** A log that keeps what it is told of the upstream. */
 function keptLog() {
@@ -70,7 +48,7 @@ describe('a request that cannot have run', () => {
 
   it('is tried again, and its client sees nothing of it', async () => {
     const down = await startScriptedUpstream();
-    forOneTest.push(() => down.stop());
+    afterTest(() => down.stop());
     down.answer(path, json(completion()));
     await down.stop();
     const parley = await behind(down.baseUrl, { engine: retrying });
@@ -83,7 +61,7 @@ describe('a request that cannot have run', () => {
 
   it('is tried so often and no more', async () => {
     const refusing = await startMuteServer({ resets: true });
-    forOneTest.push(() => refusing.close());
+    afterTest(() => refusing.close());
     const parley = await behind(`https://127.0.0.1:${refusing.port}/v1`, {
       engine: { ...retrying, retriesMax: 2 },
     });
@@ -143,7 +121,7 @@ describe('an upstream that cannot be reached again and again', () => {
 
   async function stopped(options: BehindOptions = {}) {
     const down = await startScriptedUpstream();
-    forOneTest.push(() => down.stop().catch(() => undefined));
+    afterTest(() => down.stop().catch(() => undefined));
     down.answer(path, json(completion()));
     await down.stop();
     const parley = await behind(down.baseUrl, { engine, ...options });
@@ -353,7 +331,7 @@ describe('a client that leaves', () => {
 
   it('while a connection is made never reaches the upstream', async () => {
     const mute = await startMuteServer();
-    forOneTest.push(() => mute.close());
+    afterTest(() => mute.close());
     const parley = await behind(`https://127.0.0.1:${mute.port}/v1`, {
       engine: { callsMax: 1, callQueueMax: 0 },
     });

@@ -1,10 +1,10 @@
 /** What becomes of a request where its upstream fails: what the client gets, what it costs, and what the upstream sees. */
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { type BehindOptions, startBehind } from './support/behind-upstream.ts';
+import { describe, expect, it } from 'vitest';
 import { makeCertificate } from './support/certificates.ts';
 import { chunk, chunks, completion, question, readEvents } from './support/chat-answers.ts';
+import { path, quick, startImpatient, text } from './support/impatient-parley.ts';
 import { startMuteServer } from './support/mute-server.ts';
-import { errorOf, type Parley } from './support/parley.ts';
+import { errorOf } from './support/parley.ts';
 import { type Answer, startScriptedUpstream } from './support/scripted-upstream.ts';
 import {
   endless,
@@ -22,31 +22,8 @@ import {
   whole,
 } from './support/upstream-answers.ts';
 
-const path = '/chat/completions';
-const upstream = await startScriptedUpstream();
-const opened: (() => Promise<unknown>)[] = [() => upstream.stop()];
-const forOneTest: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of forOneTest.splice(0).reverse()) await close();
-});
-afterAll(async () => {
-  for (const close of opened.reverse()) await close();
-});
-
-/** A Parley for one test. */
-async function behind(baseUrl: string, options: BehindOptions = {}): Promise<Parley> {
-  const parley = await startBehind(baseUrl, options);
-  forOneTest.push(() => parley.close());
-  return parley;
-}
-
-const quick = { connectMs: 500, firstByteMs: 400, idleMs: 400, totalMs: 1_500, retriesMax: 0 };
-const parley = await startBehind(upstream.baseUrl, { engine: { ...quick, breakerFailures: 1_000 } });
-opened.push(() => parley.close());
-
-const ask = (body: object = {}, init?: RequestInit) => parley.postJson(path, { ...question, ...body }, init);
+const { upstream, parley, behind, afterTest, ask } = await startImpatient();
 const balance = async () => (await parley.app.store.findAccount(parley.accountId))?.balance;
-const text = (...parts: unknown[]) => parts.map((part) => `data: ${JSON.stringify(part)}\n\n`);
 const html = { 'content-type': 'text/html' };
 
 /** The upstream's words and those of our own parts never reach a client. */
@@ -59,7 +36,7 @@ describe("an upstream's status", () => {
   it.each([
     [400, /refused the request/],
     [401, /key of this server/],
-    [402, /used up/],
+    [402, /no credits left/],
     [403, /key of this server/],
     [404, /does not know/],
     [408, /in time/],
@@ -304,7 +281,7 @@ describe('an upstream that cannot be reached', () => {
 
   it('has a certificate that nobody vouches for: 502', async () => {
     const tls = await startScriptedUpstream(makeCertificate('upstream'));
-    forOneTest.push(() => tls.stop());
+    afterTest(() => tls.stop());
     const parley = await behind(tls.baseUrl, { engine: many });
     expect(await errorOf(await parley.postJson(path, question))).toMatchObject({ status: 502 });
     expect(tls.requests).toHaveLength(0);
@@ -317,7 +294,7 @@ describe('an upstream that cannot be reached', () => {
 
   it('takes too long for a connection: 502', async () => {
     const mute = await startMuteServer();
-    forOneTest.push(() => mute.close());
+    afterTest(() => mute.close());
     const parley = await behind(`https://127.0.0.1:${mute.port}/v1`, { engine: { ...many, connectMs: 200 } });
     const startedAt = performance.now();
     expect(await errorOf(await parley.postJson(path, question))).toMatchObject({ status: 502 });

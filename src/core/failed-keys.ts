@@ -36,8 +36,16 @@ export class FailedKeys implements KeyFailures {
   }
 }
 
+/** Groups of an IPv6 address, and those that name its network. */
+const groupsMax = 8;
+const networkGroups = 4;
+
 /** One who has an IPv6 address has the other 2^64 of its network as well. */
 function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  return plain.includes(':') ? plain.split(':').slice(0, 4).join(':') : plain;
+  if (!plain.includes(':')) return plain;
+  // The two colons stand for as many zeros as there is room for: without those, what follows them would seem to be the network.
+  const [head = [], tail = []] = plain.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = new Array<string>(Math.max(0, groupsMax - head.length - tail.length)).fill('0');
+  return [...head, ...zeros, ...tail].slice(0, networkGroups).join(':');
 }

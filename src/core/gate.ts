@@ -56,17 +56,17 @@ export class Gate {
     const entitlement = entitlementAt(account.subscription, startedAtMs);
     const caller: Caller = { keyId: key.id, account, scopes: key.scopes, entitlement };
     const metering = new Metering(this.#deps, {
-      id: arrival.id,
+      id,
       accountId: account.id,
       keyId: key.id,
-      operation: arrival.operation,
-      wire: arrival.wire,
+      operation,
+      wire,
       startedAtMs,
       model: undefined,
       characters: undefined,
     });
     try {
-      checkAllowed(caller, arrival.operation);
+      checkAllowed(caller, operation);
     } catch (error) {
       await metering.fail(error);
       throw error;

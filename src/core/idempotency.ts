@@ -14,6 +14,8 @@ export const keptMs = 24 * 60 * 60 * 1000;
 const keyCharactersMax = 255;
 /** An answer that is larger is not kept: the key is freed, and a repetition runs again. */
 const answerBytesMax = 8 * 1024 * 1024;
+/** How deep a message that was kept may be nested: one that was made here may go deeper than those of strangers. */
+const recursionLimit = 1_000;
 const retryAfterSeconds = 1;
 
 export interface IdempotencyDeps {
@@ -37,7 +39,7 @@ export interface AnswerForm<Answer> {
 export function messageForm<Desc extends DescMessage>(schema: Desc): AnswerForm<MessageShape<Desc>> {
   return {
     toBytes: (answer) => toBinary(schema, answer),
-    fromBytes: (bytes) => fromBinary(schema, bytes),
+    fromBytes: (bytes) => fromBinary(schema, bytes, { recursionLimit }),
   };
 }
 
@@ -62,8 +64,10 @@ export class Idempotency {
     if (kept) return answerForm.fromBytes(kept);
     const answer = await run();
     const bytes = answerForm.toBytes(answer);
-    if (bytes.length <= answerBytesMax) call.metering.keepAnswer(bytes);
-    return answer;
+    if (bytes.length > answerBytesMax) return answer;
+    call.metering.keepAnswer(bytes);
+    // As it was kept, so that the first answer is the same to the letter as those that repeat it.
+    return answerForm.fromBytes(bytes);
   }
 
   /** The same for an answer in parts: they leave as they come, and together they are what is kept. */

@@ -3,6 +3,7 @@
  * had set aside is given back or spent in the same write.
  */
 import { ParleyError, toParleyError } from './errors.ts';
+import { logFailure } from './failure-log.ts';
 import { monthOf, nextMonthMs } from './fair-use.ts';
 import type { RequestId } from './ids.ts';
 import { type NanoCredits, nanoCredits } from './money.ts';
@@ -144,9 +145,7 @@ export class Metering {
     if (this.#state === 'ended') return;
     const error = toParleyError(thrown);
     const cancelled = error.code === 'request_cancelled';
-    if (error.code === 'internal_error') {
-      this.#deps.log.error({ requestId: this.id, err: error.cause ?? error }, 'request failed');
-    }
+    logFailure(this.#deps.log, this.id, error);
     const state = cancelled ? 'cancelled' : error.isRefusal ? 'refused' : 'failed';
     const end = this.#recordEnd(
       { state, httpStatus: error.httpStatus, code: error.code },

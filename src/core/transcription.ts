@@ -19,6 +19,7 @@ import {
 } from '../../gen/parley/audio/v1/transcription_pb.ts';
 import type { Call } from './call.ts';
 import type { Catalog, TranscriptionModel } from './catalog.ts';
+import { CollectedBytes } from './collected-bytes.ts';
 import { ParleyError } from './errors.ts';
 import { type FairUseRules, transcriptionUnits, unitsPerMonth } from './fair-use.ts';
 import { type Idempotency, messageForm } from './idempotency.ts';
@@ -149,7 +150,12 @@ export class TranscriptionOperations {
   async #account(event: TranscriptionEvent, call: Call): Promise<void> {
     if (event.kind === 'segment') return;
     const { metering } = call;
-    metering.used.audioMsIn = Math.max(metering.used.audioMsIn ?? 0, event.durationMs);
+    const { durationMs } = event;
+    // Such a length could be neither counted nor written down.
+    if (!(durationMs >= 0 && durationMs <= Number.MAX_SAFE_INTEGER)) {
+      throw new ParleyError('upstream_error', { cause: new Error(`audio of ${durationMs} ms`) });
+    }
+    metering.used.audioMsIn = Math.max(metering.used.audioMsIn ?? 0, durationMs);
     await metering.extend(this.#units(metering.used.audioMsIn, call));
   }
 
@@ -193,16 +199,15 @@ async function collectUpload(
   requests: AsyncIterable<UploadTranscriptionRequest>,
 ): Promise<CreateTranscriptionRequest> {
   const request = create(CreateTranscriptionRequestSchema);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
+  let file: CollectedBytes | undefined;
   for await (const { part } of requests) {
     if (part.case === 'transcription') Object.assign(request, part.value);
     if (part.case !== 'chunk') continue;
-    bytes += part.value.length;
-    if (bytes > transcriptionBytesMax) throw tooLarge();
-    chunks.push(part.value);
+    file ??= new CollectedBytes();
+    if (file.length + part.value.length > transcriptionBytesMax) throw tooLarge();
+    file.add(part.value);
   }
-  if (chunks.length > 0) request.file = Buffer.concat(chunks);
+  if (file) request.file = file.bytes;
   return request;
 }
 

@@ -1,7 +1,7 @@
 /** External programs as children: found on PATH, bounded in memory, killed at once with all that they started. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { basename } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
+import { PassThrough, Readable, type Writable } from 'node:stream';
 
 export interface ChildLimits {
   /** Where `prlimit` lies; undefined where the system has none, and the child then runs unbounded. */
@@ -48,20 +48,35 @@ export function findPrograms(names: readonly string[]): ReadonlyMap<string, stri
 export function startChild(path: string, args: readonly string[], limits: ChildLimits): Child {
   const [program, programArgs] = withLimits(path, args, limits);
   const child = spawn(program, programArgs, { detached: true, env: { LC_ALL: 'C' }, stdio: 'pipe' });
-  let ended = false;
+  let hasEnded = false;
+  const ended = endOf(child).finally(() => {
+    hasEnded = true;
+  });
+  const { stdin, stdout, stderr } = pipesOf(child);
   // A child that dies early breaks its pipes. How it ended says all there is to say of that.
-  for (const stream of [child.stdin, child.stdout, child.stderr]) stream.on('error', () => {});
+  for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {});
   return {
-    stdin: child.stdin,
-    stdout: child.stdout,
-    stderr: child.stderr,
+    stdin,
+    stdout,
+    stderr,
     pid: child.pid,
-    ended: endOf(child).finally(() => {
-      ended = true;
-    }),
+    ended,
     kill: () => {
-      if (!ended && child.pid !== undefined) killGroup(child.pid);
+      if (!hasEnded && child.pid !== undefined) killGroup(child.pid);
     },
+  };
+}
+
+/** Of a child that could not be started for want of files it has none: then those say nothing, and take what is written. */
+function pipesOf({
+  stdin,
+  stdout,
+  stderr,
+}: Partial<ChildProcess>): Pick<Child, 'stdin' | 'stdout' | 'stderr'> {
+  return {
+    stdin: stdin ?? new PassThrough().resume(),
+    stdout: stdout ?? Readable.from([]),
+    stderr: stderr ?? Readable.from([]),
   };
 }
 

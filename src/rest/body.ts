@@ -1,7 +1,11 @@
 import type { JsonObject } from '@bufbuild/protobuf';
+import { CollectedBytes } from '../core/collected-bytes.ts';
 import { ParleyError } from '../core/errors.ts';
 import { isObject } from '../json/members.ts';
 import type { Exchange } from './exchange.ts';
+
+/** Objects and arrays within each other. Of a message over Connect as many are read; far more would be more than the stack has room for. */
+const levelsMax = 100;
 
 /**
  * The body's chunks, at most `bytesMax` in all: what Content-Length announces over that is refused unread, and what
@@ -45,20 +49,31 @@ export async function readOptionalJson(exchange: Exchange, bytesMax: number): Pr
 
 function parseObject(bytes: Buffer): JsonObject {
   const value = parse(bytes);
+  if (isDeeperThan(levelsMax, value)) {
+    throw new ParleyError('invalid_request_error', {
+      message: `The body is nested more than ${levelsMax} levels deep. Send it flatter.`,
+    });
+  }
   if (isObject(value)) return value;
   throw new ParleyError('invalid_request_error', {
     message: 'The body must be a JSON object, such as `{"model": …}`.',
   });
 }
 
+/** It goes no deeper itself. */
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
+}
+
 async function readBytes(exchange: Exchange, bytesMax: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+  const body = new CollectedBytes();
   const tooLarge = () =>
     new ParleyError('payload_too_large', {
       message: `The body is larger than ${bytesMax} bytes. Send less at once.`,
     });
-  for await (const chunk of boundedBody(exchange, bytesMax, tooLarge)) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  for await (const chunk of boundedBody(exchange, bytesMax, tooLarge)) body.add(chunk);
+  return body.bytes;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

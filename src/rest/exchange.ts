@@ -4,10 +4,9 @@ import type { Readable, Writable } from 'node:stream';
 import { ParleyError, toParleyError } from '../core/errors.ts';
 import type { Credentials } from '../core/gate.ts';
 import type { RequestId } from '../core/ids.ts';
+import { RequestClock } from '../core/request-clock.ts';
 import { errorBody, errorHeaders } from './error-body.ts';
 
-/** A reader that takes nothing for so long has left. */
-const stallMsMax = 30_000;
 /** So much text is sent before the turn is over. */
 const gatheredCharactersMax = 16_384;
 /** How long the rest of a refused body is read away, so that its client comes to read the answer. */
@@ -44,8 +43,7 @@ export class Exchange {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly #response: HttpResponse;
-  readonly #abort = new AbortController();
-  readonly #deadline: NodeJS.Timeout;
+  readonly #clock: RequestClock;
   /** Texts that wait for the end of the turn: each on its own would be a chunk, of HTTP/1 or of HTTP/2. */
   #gathered = '';
 
@@ -61,12 +59,12 @@ export class Exchange {
     this.path = path;
     this.query = new URLSearchParams(query);
     response.once('close', () => this.#close());
-    this.#deadline = setTimeout(() => this.#abort.abort(timeUp(options.requestMsMax)), options.requestMsMax);
+    this.#clock = new RequestClock(options.requestMsMax);
   }
 
   /** Aborts when the client has left or the time is up; its reason is a ParleyError. */
   get signal(): AbortSignal {
-    return this.#abort.signal;
+    return this.#clock.signal;
   }
 
   get credentials(): Credentials {
@@ -149,12 +147,12 @@ export class Exchange {
     else response.destroy();
   }
 
+  /** How long a client may take nothing is for the port to watch. */
   #drained(): Promise<void> {
     return new Promise((resolve, reject) => {
       const response = this.#response;
       const { signal } = this;
       const settle = (then: () => void) => () => {
-        clearTimeout(stall);
         response.off('drain', onDrain);
         response.off('close', onLeft);
         signal.removeEventListener('abort', onLeft);
@@ -163,7 +161,6 @@ export class Exchange {
       const onDrain = settle(resolve);
       // Who is still behind when the time is up has left, and pays for what was sent.
       const onLeft = settle(() => reject(new ParleyError('request_cancelled')));
-      const stall = setTimeout(() => this.#cut(), stallMsMax);
       response.once('drain', onDrain);
       response.once('close', onLeft);
       signal.addEventListener('abort', onLeft);
@@ -180,18 +177,10 @@ export class Exchange {
   }
 
   #close(): void {
-    clearTimeout(this.#deadline);
     // What was ended has its record; over HTTP/2 an answer that broke off says that it is finished, too.
-    if (!this.#response.writableEnded) this.#abort.abort(new ParleyError('request_cancelled'));
+    if (!this.#response.writableEnded) this.#clock.cancel();
+    this.#clock.stop();
   }
-}
-
-function timeUp(requestMsMax: number): ParleyError {
-  const seconds = Math.round(requestMsMax / 1000);
-  return new ParleyError('overloaded', {
-    message: `The request took longer than ${seconds} seconds and was ended. Send less at once, or try again later.`,
-    retryAfterSeconds: 10,
-  });
 }
 
 function splitOnce(text: string, separator: string): [string, string] {

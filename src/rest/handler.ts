@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import FindMyWay from 'find-my-way';
 import { ParleyError, toParleyError } from '../core/errors.ts';
+import { logFailure } from '../core/failure-log.ts';
 import { newRequestId } from '../core/ids.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
@@ -49,8 +50,6 @@ async function answer(exchange: Exchange, router: Router, tracer: Tracer): Promi
 /** The last stop of an error: the caller is told what they can act on, the log what the operator needs. */
 function report(exchange: Exchange, log: Log, thrown: unknown): void {
   const error = exchange.signal.aborted ? toParleyError(exchange.signal.reason) : toParleyError(thrown);
-  if (error.code === 'internal_error' || error.code === 'upstream_error') {
-    log.error({ requestId: exchange.id, err: error.cause ?? error }, error.message);
-  }
+  logFailure(log, exchange.id, error);
   exchange.fail(error);
 }

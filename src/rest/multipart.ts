@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
+import { CollectedBytes } from '../core/collected-bytes.ts';
 import { ParleyError } from '../core/errors.ts';
 import { boundedBody } from './body.ts';
 import type { Exchange } from './exchange.ts';
@@ -28,7 +29,7 @@ export async function readForm(
 ): Promise<Form> {
   const parser = openParser(exchange);
   const fields = new Map<string, string[]>();
-  let file: { chunks: Buffer[]; name: string } | undefined;
+  let file: { content: CollectedBytes; name: string } | undefined;
   let fault: ParleyError | undefined;
   parser.on('field', (name, value, nameTruncated, valueTruncated) => {
     if (nameTruncated || valueTruncated)
@@ -41,8 +42,8 @@ export async function readForm(
       stream.resume();
       return;
     }
-    file = { chunks: [], name: fileName ?? '' };
-    stream.on('data', (chunk: Buffer) => file?.chunks.push(chunk));
+    file = { content: new CollectedBytes(), name: fileName ?? '' };
+    stream.on('data', (chunk: Buffer) => file?.content.add(chunk));
     // A form that ends inside the file also errors on the parser, which is what the caller hears of.
     stream.on('error', () => undefined);
   });
@@ -51,7 +52,7 @@ export async function readForm(
   });
   await feed(parser, boundedBody(exchange, bytesMax, tooLarge));
   if (fault) throw fault;
-  return { file: file && { bytes: Buffer.concat(file.chunks), name: file.name }, fields };
+  return { file: file && { bytes: file.content.bytes, name: file.name }, fields };
 }
 
 function openParser(exchange: Exchange): BusboyInstance {

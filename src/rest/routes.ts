@@ -6,6 +6,7 @@ import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.t
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import type { AdminCall, Call } from '../core/call.ts';
+import { toParleyError } from '../core/errors.ts';
 import type { Gate } from '../core/gate.ts';
 import type { Operation } from '../core/ports/store.ts';
 import { type AdminFunctions, type AdminMethod, adminMethods, type Services } from '../core/services.ts';
@@ -77,8 +78,9 @@ class Guard {
         const call = await this.#gate.open(arrival);
         try {
           await handle(exchange, call, parameters);
-        } catch (error) {
-          await call.metering.fail(signal.aborted ? signal.reason : error);
+        } catch (thrown) {
+          const error = toParleyError(signal.aborted ? signal.reason : thrown);
+          await call.metering.fail(error);
           throw error;
         }
       },

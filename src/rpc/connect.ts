@@ -20,11 +20,13 @@ import {
 import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import type { Batches } from '../core/batches.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
+import { logFailure } from '../core/failure-log.ts';
 import type { RequestId } from '../core/ids.ts';
 import type { Wire } from '../core/ports/store.ts';
+import { RequestClock } from '../core/request-clock.ts';
+import { joinPieces } from './join-pieces.ts';
 import {
   type AnyRpc,
-  CallClock,
   type IncomingCall,
   nextRequestId,
   type RpcDeps,
@@ -62,6 +64,7 @@ export function createConnectHandler(
   for (const rpc of rpcs) addRpc(router, rpc, deps);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   return (request, response) => {
+    joinPieces(request);
     const handle = handlers.get(request.url ?? '');
     const received = toUniversal(request, response);
     if (handle === undefined || received === undefined) {
@@ -177,7 +180,7 @@ function markReplay({ responseHeader }: HandlerContext, { isReplay }: IncomingCa
 const wires: Readonly<Record<string, Wire>> = { connect: 'connect', grpc: 'grpc', 'grpc-web': 'grpc-web' };
 
 function receive(context: HandlerContext, deps: RpcDeps): { incoming: IncomingCall; stop: () => void } {
-  const clock = new CallClock(deps.requestMsMax);
+  const clock = new RequestClock(deps.requestMsMax);
   const id = nextRequestId(deps);
   const cancel = () => clock.cancel();
   // Also when its deadline has passed.
@@ -221,9 +224,7 @@ function answerOf(
 }
 
 function connectError(error: ParleyError, id: RequestId, { log }: RpcDeps): ConnectError {
-  if (error.code === 'internal_error' || error.code === 'upstream_error') {
-    log.error({ requestId: id, err: error.cause ?? error }, error.message);
-  }
+  logFailure(log, id, error);
   const retry = retryInfo(error);
   const code: Code = statusCode(error);
   // The headers have the request's id already.

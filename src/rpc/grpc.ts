@@ -19,10 +19,12 @@ import {
 import type { Batches } from '../core/batches.ts';
 import { answerEncoder } from '../core/encode-once.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
+import { logFailure } from '../core/failure-log.ts';
 import type { RequestId } from '../core/ids.ts';
+import { RequestClock } from '../core/request-clock.ts';
+import { joinPieces } from './join-pieces.ts';
 import {
   type AnyRpc,
-  CallClock,
   type IncomingCall,
   nextRequestId,
   type RpcDeps,
@@ -65,7 +67,11 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, d
     server.addService({ [name]: definitionOf(rpc) }, { [name]: handlerOf(rpc, deps) });
   }
   server.createConnectionInjector(ServerCredentials.createInsecure());
-  return streamHandlerOf(server);
+  const serve = streamHandlerOf(server);
+  return (stream, headers) => {
+    joinPieces(stream);
+    serve(stream, headers);
+  };
 }
 
 /**
@@ -212,12 +218,12 @@ function drained(call: WritableCall, signal: AbortSignal): Promise<void> {
 class ServedCall {
   readonly incoming: IncomingCall;
   readonly #call: AnyCall;
-  readonly #clock: CallClock;
+  readonly #clock: RequestClock;
   #hasBegun = false;
 
   constructor(call: AnyCall, deps: RpcDeps) {
     this.#call = call;
-    this.#clock = new CallClock(deps.requestMsMax);
+    this.#clock = new RequestClock(deps.requestMsMax);
     // Also when its deadline has passed.
     call.on('cancelled', () => this.#clock.cancel());
     if (call.cancelled) this.#clock.cancel();
@@ -258,9 +264,7 @@ function textOf(metadata: Metadata, name: string): string | undefined {
 
 function serviceError(thrown: unknown, id: RequestId, { log }: RpcDeps): ServiceError {
   const error: ParleyError = toParleyError(thrown);
-  if (error.code === 'internal_error' || error.code === 'upstream_error') {
-    log.error({ requestId: id, err: error.cause ?? error }, error.message);
-  }
+  logFailure(log, id, error);
   const metadata = new Metadata();
   metadata.set('grpc-status-details-bin', Buffer.from(statusDetails(error, id)));
   const status: StatusObject = { code: statusCode(error), details: error.message, metadata };

@@ -2,7 +2,7 @@
 import { type Message, toBinary } from '@bufbuild/protobuf';
 import { type Batches, singly } from '../core/batches.ts';
 import type { Call } from '../core/call.ts';
-import { ParleyError, toParleyError } from '../core/errors.ts';
+import { type ParleyError, toParleyError } from '../core/errors.ts';
 import type { Credentials, Gate } from '../core/gate.ts';
 import { newRequestId, type RequestId } from '../core/ids.ts';
 import type { Clock } from '../core/ports/clock.ts';
@@ -33,31 +33,6 @@ export interface IncomingCall extends Credentials {
 
 export type AnyRpc = Rpc | OpenRpc;
 type Of<Kind extends Rpc['kind']> = Extract<Rpc, { readonly kind: Kind }>;
-
-/** Ends calls that take too long, and turns a protocol's own abort into one of ours. */
-export class CallClock {
-  readonly #abort = new AbortController();
-  readonly #timer: NodeJS.Timeout;
-  #isOver = false;
-
-  constructor(requestMsMax: number) {
-    this.#timer = setTimeout(() => this.#abort.abort(timeUp(requestMsMax)), requestMsMax);
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  /** The client has left, or its own deadline has passed. Of a call that is over the protocols say the same. */
-  cancel(): void {
-    if (!this.#isOver) this.#abort.abort(new ParleyError('request_cancelled'));
-  }
-
-  stop(): void {
-    this.#isOver = true;
-    clearTimeout(this.#timer);
-  }
-}
 
 export function nextRequestId({ clock }: RpcDeps): RequestId {
   return newRequestId(clock.now());
@@ -177,13 +152,6 @@ async function ended(call: Call, thrown: unknown): Promise<ParleyError> {
 /** Only chat needs it, for the bound of its prompt. */
 function sizeOf(rpc: Exclude<Rpc, Of<'admin'>>, request: Message): number {
   return rpc.operation === 'chat' ? toBinary(rpc.method.input, request).length : 0;
-}
-
-function timeUp(requestMsMax: number): ParleyError {
-  return new ParleyError('overloaded', {
-    message: `The request took longer than ${Math.round(requestMsMax / 1000)} seconds and was ended. Send less at once, or try again later.`,
-    retryAfterSeconds: 10,
-  });
 }
 
 function misplaced({ method }: AnyRpc): Error {

@@ -18,6 +18,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { toParleyError } from '../core/errors.ts';
 import type { RecordEnd, RecordStart } from '../core/ports/store.ts';
 import type { TraceHeaders, Tracer } from '../core/ports/tracer.ts';
 
@@ -71,7 +72,7 @@ async function runIn<T>(span: Span, within: Within, work: () => Promise<T>): Pro
   try {
     return await within(work);
   } catch (error) {
-    span.setStatus({ code: SpanStatusCode.ERROR });
+    noteFailure(span, error);
     throw error;
   } finally {
     span.end();
@@ -95,13 +96,18 @@ async function* partsIn<T>(
     isOver = true;
   } catch (error) {
     isOver = true;
-    span.setStatus({ code: SpanStatusCode.ERROR });
+    noteFailure(span, error);
     throw error;
   } finally {
     // A consumer that leaves early ends the source, too.
     if (!isOver) await within(() => parts.return?.());
     span.end();
   }
+}
+
+/** A request that was refused, or whose client has left, is no failure of this server. */
+function noteFailure(span: Span, thrown: unknown): void {
+  if (toParleyError(thrown).httpStatus >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
 function pick(headers: TraceHeaders): Record<string, unknown> {

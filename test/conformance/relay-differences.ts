@@ -125,12 +125,12 @@ function withoutParam(seen: Observation): Observation {
 /** What the engine of kind `openai` says of an answer that is an error. */
 const wordsOfStatus: Readonly<Record<number, string>> = {
   400: 'The model refused the request. Check its fields against what the model takes.',
-  401: 'The server behind this model does not accept the key of this server. Whoever runs this server must mend it.',
-  402: 'The account of this server with the server behind this model is used up. Whoever runs this server must mend it.',
-  429: 'This model has too many requests. Wait, then try again.',
-  500: 'The server behind this model failed. Try again.',
-  502: 'The server behind this model failed. Try again.',
-  503: 'The server behind this model is busy. Wait, then try again.',
+  401: 'The engine behind this model does not accept the key of this server. Only the operator of this server can mend that.',
+  402: 'The engine behind this model has no credits left for this server. Only the operator of this server can mend that.',
+  429: 'The engine behind this model has had too many requests. Wait, then try again.',
+  500: 'The engine behind this model failed. Try again.',
+  502: 'The engine behind this model failed. Try again.',
+  503: 'The engine behind this model is busy. Wait, then try again.',
 };
 
 const wording: Difference = {

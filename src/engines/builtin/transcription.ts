@@ -105,30 +105,47 @@ async function* run(
 ): AsyncGenerator<TranscriptionEvent, void, void> {
   const container = detectContainer(request.audio, request.fileName);
   admit(work, request.signal, stop);
-  const path = join(work.options.scratchDir, `parley-${randomUUID()}.upload`);
-  stop.signal.addEventListener('abort', () => void rm(path, { force: true }), { once: true });
   try {
     stop.signal.throwIfAborted();
-    await mkdir(work.options.scratchDir, { recursive: true, mode: 0o700 });
-    await writeFile(path, request.audio, { mode: 0o600, flag: 'wx' });
-    let statedMs = 0;
-    const blocks = decodeToPcm(path, {
-      tools: work.installation.decodeTools,
-      container,
-      signal: stop.signal,
-      onStatedDuration: (durationMs) => {
-        statedMs = durationMs;
-      },
-    });
-    yield* recognise(cutAtSilences(blocks), work.pool.openLane(stop.signal), {
-      aheadMax: 2 * work.options.children,
-      statedMs: () => statedMs,
+    yield* withUpload(work, request.audio, stop.signal, (path) => {
+      let statedMs = 0;
+      const blocks = decodeToPcm(path, {
+        tools: work.installation.decodeTools,
+        container,
+        signal: stop.signal,
+        onStatedDuration: (durationMs) => {
+          statedMs = durationMs;
+        },
+      });
+      return recognise(cutAtSilences(blocks), work.pool.openLane(stop.signal), {
+        aheadMax: 2 * work.options.children,
+        statedMs: () => statedMs,
+      });
     });
   } catch (error) {
     throw toParleyError(stop.signal.aborted ? stop.signal.reason : error);
   } finally {
     stop.abort(new ParleyError('request_cancelled'));
-    await rm(path, { force: true });
+  }
+}
+
+/** What is read from a file with the upload in it, which is gone when that ends or the signal aborts, whichever is first. */
+async function* withUpload<T>(
+  { options: { scratchDir } }: SharedWork,
+  audio: Uint8Array,
+  signal: AbortSignal,
+  read: (path: string) => AsyncGenerator<T, void, void>,
+): AsyncGenerator<T, void, void> {
+  await mkdir(scratchDir, { recursive: true, mode: 0o700 });
+  const path = join(scratchDir, `parley-${randomUUID()}.upload`);
+  const remove = () => rm(path, { force: true });
+  // What may be in the way then, the end tells of, where it is removed again.
+  signal.addEventListener('abort', () => void remove().catch(() => undefined), { once: true });
+  try {
+    await writeFile(path, audio, { mode: 0o600, flag: 'wx' });
+    yield* read(path);
+  } finally {
+    await remove();
   }
 }
 

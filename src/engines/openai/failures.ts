@@ -20,11 +20,11 @@ export type LostAt =
   | 'idle';
 
 const lostWords: Record<LostAt, string> = {
-  connecting: 'The server behind this model cannot be reached. Try again.',
-  unanswered: 'The server behind this model closed the connection without an answer. Try again.',
-  late: 'The server behind this model did not answer in time. Try again, or ask for less.',
-  cut: 'The server behind this model broke off its answer. Try again.',
-  idle: 'The server behind this model stopped in the middle of its answer. Try again.',
+  connecting: 'The engine behind this model cannot be reached. Try again.',
+  unanswered: 'The engine behind this model closed the connection without an answer. Try again.',
+  late: 'The engine behind this model did not answer in time. Try again, or ask for less.',
+  cut: 'The engine behind this model broke off its answer. Try again.',
+  idle: 'The engine behind this model stopped in the middle of its answer. Try again.',
 };
 
 /** A request that was lost on the way. */
@@ -54,7 +54,7 @@ export function lostError(lost: Lost): ParleyError {
 /** The error of an answer that cannot be what was asked for. `what` is for the operator's log. */
 export function nonsense(what: string, cause?: unknown): ParleyError {
   return new ParleyError('upstream_error', {
-    message: 'The server behind this model sent an answer that makes no sense. Try again.',
+    message: 'The engine behind this model sent an answer that makes no sense. Try again.',
     // The error of a parser quotes what it could not read, and that may be what was said.
     cause: new Error(what, cause instanceof SyntaxError ? {} : { cause }),
   });
@@ -63,7 +63,7 @@ export function nonsense(what: string, cause?: unknown): ParleyError {
 /** The error of a call that took longer than it may in all. */
 export function timeUp(totalMs: number): ParleyError {
   return new ParleyError('upstream_error', {
-    message: 'The server behind this model took too long. Try again, or ask for less.',
+    message: 'The engine behind this model took too long. Try again, or ask for less.',
     cause: new Error(`the call took longer than ${totalMs} ms`),
   });
 }
@@ -96,24 +96,24 @@ function refusalWords(status: number): string {
   switch (status) {
     case 401:
     case 403:
-      return 'The server behind this model does not accept the key of this server. Whoever runs this server must mend it.';
+      return 'The engine behind this model does not accept the key of this server. Only the operator of this server can mend that.';
     case 402:
-      return 'The account of this server with the server behind this model is used up. Whoever runs this server must mend it.';
+      return 'The engine behind this model has no credits left for this server. Only the operator of this server can mend that.';
     case 404:
-      return 'The server behind this model does not know it. Whoever runs this server must mend it.';
+      return 'The engine behind this model does not know this model. Only the operator of this server can mend that.';
     case 408:
     case 504:
-      return 'The server behind this model did not finish in time. Try again, or ask for less.';
+      return 'The engine behind this model did not finish in time. Try again, or ask for less.';
     case 413:
       return 'The request is too large for this model. Send less.';
     case 429:
-      return 'This model has too many requests. Wait, then try again.';
+      return 'The engine behind this model has had too many requests. Wait, then try again.';
     case 503:
-      return 'The server behind this model is busy. Wait, then try again.';
+      return 'The engine behind this model is busy. Wait, then try again.';
     default:
       return status < 500
         ? 'The model refused the request. Check its fields against what the model takes.'
-        : 'The server behind this model failed. Try again.';
+        : 'The engine behind this model failed. Try again.';
   }
 }
 
@@ -132,7 +132,7 @@ export function readRetryAfter(value: string | string[] | undefined, nowMs: numb
 /** The error of an answer that began well and then tells of an error. */
 export function upstreamSaid(words: string): ParleyError {
   return new ParleyError('upstream_error', {
-    message: 'The server behind this model failed on this request. Try again.',
+    message: 'The engine behind this model failed on this request. Try again.',
     cause: new Error(`the upstream reports an error${errorName(words)}`),
   });
 }

@@ -31,7 +31,7 @@ const aboutTheRequest: Readonly<Partial<Record<ErrorCode, string | undefined>>> 
 
 /** Whose fault it is, for the client: nothing that it could mend. */
 const aboutOurselves: Readonly<Partial<Record<ErrorCode, string>>> = {
-  invalid_api_key: ofOperator('did not accept the key of this server'),
+  invalid_api_key: ofOperator('does not accept the key of this server'),
   insufficient_scope: ofOperator('does not allow this operation to this server'),
   subscription_required: ofOperator('has no active plan for this server'),
   fair_use_limit_reached: ofOperator('has reached the fair-use limit of this server'),
@@ -95,7 +95,7 @@ function withoutDetails(failure: StatusObject, hasNotRun: boolean): ParleyError 
   }
   if (failure.code === status.DEADLINE_EXCEEDED) {
     return new ParleyError('upstream_error', {
-      message: 'The engine behind this model took too long.',
+      message: 'The engine behind this model took too long. Try again, or ask for less.',
       cause,
     });
   }

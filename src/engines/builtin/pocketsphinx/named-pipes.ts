@@ -29,18 +29,33 @@ const run = promisify(execFile);
 /** Makes the pipes in a new folder within `parentFolder`. */
 export async function createNamedPipes(parentFolder: string): Promise<NamedPipes> {
   const folder = await mkdtemp(join(parentFolder, 'parley-recogniser-'));
-  const [requestPath, responsePath] = [join(folder, 'requests'), join(folder, 'responses')];
-  await run('mkfifo', ['-m', '600', requestPath, responsePath]);
-  // Opened for both directions, so that neither side waits for the other to open its end.
-  const mode = constants.O_RDWR | constants.O_NONBLOCK;
-  const requests = openSync(requestPath, mode);
-  const responses = new Socket({ fd: openSync(responsePath, mode), readable: true, writable: false });
+  const opened: number[] = [];
+  const open = (path: string): number => {
+    // For both directions, so that neither side waits for the other to open its end.
+    const file = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    opened.push(file);
+    return file;
+  };
+  try {
+    const [requestPath, responsePath] = [join(folder, 'requests'), join(folder, 'responses')];
+    await run('mkfifo', ['-m', '600', requestPath, responsePath]);
+    const requests = open(requestPath);
+    const responses = new Socket({ fd: open(responsePath), readable: true, writable: false });
+    return pipesIn({ folder, requestPath, responsePath, responses }, requests);
+  } catch (error) {
+    for (const file of opened) closeSync(file);
+    await removeFolder(folder);
+    throw error;
+  }
+}
+
+function pipesIn(
+  paths: Pick<NamedPipes, 'folder' | 'requestPath' | 'responsePath' | 'responses'>,
+  requests: number,
+): NamedPipes {
   let isRemoved = false;
   return {
-    folder,
-    requestPath,
-    responsePath,
-    responses,
+    ...paths,
     write: (line) => {
       // The number of a closed file may by now be another file's.
       if (isRemoved) throw new Error('the pipes are removed');
@@ -49,9 +64,13 @@ export async function createNamedPipes(parentFolder: string): Promise<NamedPipes
     remove: async () => {
       isRemoved = true;
       closeSync(requests);
-      responses.destroy();
-      // An utterance may be being written there in this moment.
-      await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+      paths.responses.destroy();
+      await removeFolder(paths.folder);
     },
   };
+}
+
+/** An utterance may be being written there in this moment. */
+function removeFolder(folder: string): Promise<void> {
+  return rm(folder, { recursive: true, force: true, maxRetries: 3 });
 }

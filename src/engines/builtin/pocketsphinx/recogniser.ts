@@ -46,9 +46,10 @@ export async function startRecogniser(installation: Installation, scratchDir: st
   child.stderr.resume();
   const results = new ResultLines(child, pipes.responses);
   let isAlive = true;
-  const ended = child.ended.then(() => {
+  const ended = child.ended.then(async () => {
     isAlive = false;
-    return pipes.remove();
+    // What cannot be removed now goes with the whole scratch folder, at the next start.
+    await pipes.remove().catch(() => undefined);
   });
   return {
     get isAlive() {

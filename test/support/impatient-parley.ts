@@ -1,0 +1,42 @@
+/** A scripted upstream, and a Parley before it that waits for it only briefly: for a file of tests of how upstreams fail. */
+import { afterAll, afterEach } from 'vitest';
+import { type BehindOptions, startBehind } from './behind-upstream.ts';
+import { question } from './chat-answers.ts';
+import type { Parley } from './parley.ts';
+import { startScriptedUpstream } from './scripted-upstream.ts';
+
+export const path = '/chat/completions';
+
+/** Settings of an engine that gives up soon, and at once. */
+export const quick = { connectMs: 500, firstByteMs: 400, idleMs: 400, totalMs: 1_500, retriesMax: 0 };
+
+/** Starts them. They end with the file of tests, and what is started for one test ends with that. */
+export async function startImpatient() {
+  const upstream = await startScriptedUpstream();
+  const parley = await startBehind(upstream.baseUrl, { engine: { ...quick, breakerFailures: 1_000 } });
+  const forOneTest: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const close of forOneTest.splice(0).reverse()) await close();
+  });
+  afterAll(async () => {
+    await parley.close();
+    await upstream.stop();
+  });
+
+  return {
+    upstream,
+    parley,
+    /** Ends what a test has started. */
+    afterTest: (close: () => Promise<unknown>) => forOneTest.push(close),
+    /** A Parley for one test. */
+    async behind(baseUrl: string, options: BehindOptions = {}): Promise<Parley> {
+      const own = await startBehind(baseUrl, options);
+      forOneTest.push(() => own.close());
+      return own;
+    },
+    ask: (body: object = {}, init?: RequestInit) => parley.postJson(path, { ...question, ...body }, init),
+  };
+}
+
+/** Events of these values, as they are sent. */
+export const text = (...parts: unknown[]) => parts.map((part) => `data: ${JSON.stringify(part)}\n\n`);
