@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { audioFormats } from '../src/core/ports/engines.ts';
 import { compileFlite } from '../src/engines/builtin/flite/module.ts';
 import { cutIntoPieces } from '../src/engines/builtin/flite/pieces.ts';
-import { runFlite } from '../src/engines/builtin/flite/program.ts';
+import { FliteProgram } from '../src/engines/builtin/flite/program.ts';
 import { speakPcm } from '../src/engines/builtin/flite/speak.ts';
 import { canBeSaid, speakableText } from '../src/engines/builtin/flite/speakable-text.ts';
 import { synthesizePiece } from '../src/engines/builtin/flite/synthesis.ts';
@@ -16,11 +16,11 @@ import { createBuiltinSpeech } from '../src/engines/builtin/speech.ts';
 import { createEncoderPool } from '../src/media/encode.ts';
 import { collect, energy, newPool, prose, speak, untilTheEnd, voiceNamed } from './flite/listening.ts';
 
-const flite = await compileFlite();
+const flite = new FliteProgram(await compileFlite());
 
 describe('the voices', () => {
   it('are those that the module lists, without the one that only tells the time', () => {
-    const listed = runFlite(flite, ['-lv']).stdout.replace(/^.*?:/, '').trim().split(/\s+/);
+    const listed = flite.run(['-lv']).stdout.replace(/^.*?:/, '').trim().split(/\s+/);
     expect(listed).toContain('awb_time');
     expect(fliteVoices.map(({ id }) => id).sort()).toEqual(listed.filter((id) => id !== 'awb_time').sort());
   });
@@ -42,12 +42,26 @@ describe('the voices', () => {
   );
 });
 
+describe('a run of flite', () => {
+  it('gives the same samples after any others as in an instance of its own', async () => {
+    const module = await compileFlite();
+    const used = new FliteProgram(module);
+    const pieces = fliteVoices.flatMap(({ id: voice }) =>
+      ['Hello there.', prose(200), 'x'.repeat(200)].map((text) => ({ voice, text })),
+    );
+    for (const piece of [...pieces, ...pieces.toReversed()]) {
+      const alone = synthesizePiece(new FliteProgram(module), piece);
+      expect(Buffer.compare(bytesOf(synthesizePiece(used, piece)), bytesOf(alone))).toBe(0);
+    }
+  });
+});
+
 describe('what is said', () => {
   it('is every word, in all pieces of a long text', () => {
     const text = prose(2000);
     const words = (written: string) => written.toLowerCase().match(/[a-z]+/g) ?? [];
     const said = cutIntoPieces(speakableText(text)).flatMap((piece) =>
-      words(runFlite(flite, ['-voice', 'kal', '-pw', '-t', piece.text, '-o', 'none']).stdout),
+      words(flite.run(['-voice', 'kal', '-pw', '-t', piece.text, '-o', 'none']).stdout),
     );
     const expected = new Set(words(text));
     expect(said.filter((word) => expected.has(word))).toEqual(words(text));

@@ -3,17 +3,17 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { compileFlite } from '../src/engines/builtin/flite/module.ts';
 import { cutIntoPieces } from '../src/engines/builtin/flite/pieces.ts';
-import { runFlite } from '../src/engines/builtin/flite/program.ts';
+import { FliteProgram } from '../src/engines/builtin/flite/program.ts';
 import { canBeSaid, speakableText } from '../src/engines/builtin/flite/speakable-text.ts';
 
-let flite: WebAssembly.Module;
+let flite: FliteProgram;
 beforeAll(async () => {
-  flite = await compileFlite();
+  flite = new FliteProgram(await compileFlite());
 });
 
 /** The words that flite says for a text, as it prints them itself. */
 function saidWords(text: string): string {
-  const { stdout } = runFlite(flite, ['-voice', 'kal', '-pw', '-t', text, '-o', 'none']);
+  const { stdout } = flite.run(['-voice', 'kal', '-pw', '-t', text, '-o', 'none']);
   return stdout.replaceAll('_a', 'a').trim().split(/\s+/).join(' ');
 }
 

@@ -4,7 +4,7 @@ import { type Condition, ok, problem, warning } from '../../core/condition.ts';
 import { findPrograms } from '../../media/child-process.ts';
 import { type ExaminedModel, voicesCondition } from '../examination.ts';
 import { compileFlite } from './flite/module.ts';
-import { runFlite } from './flite/program.ts';
+import { FliteProgram } from './flite/program.ts';
 import { fliteVoices } from './flite/voices.ts';
 import { findInstallation, type Installation } from './pocketsphinx/installation.ts';
 
@@ -37,7 +37,7 @@ export async function examineBuiltin(
 
 async function flite(): Promise<Condition[]> {
   try {
-    runFlite(await compileFlite(), ['-lv']);
+    new FliteProgram(await compileFlite()).run(['-lv']);
     return [ok('flite', 'It loads.')];
   } catch (error) {
     return [

@@ -1,4 +1,4 @@
-import { runFlite, wavFileName } from './program.ts';
+import { type FliteProgram, wavFileName } from './program.ts';
 import { fliteVoices } from './voices.ts';
 import { readWav } from './wav.ts';
 
@@ -14,9 +14,9 @@ export interface SpokenPiece {
 const marginMs = 15;
 
 /** Says a text in one utterance and cuts off the silence before and after it, which differs from voice to voice. */
-export function synthesizePiece(module: WebAssembly.Module, piece: SpokenPiece): Int16Array<ArrayBuffer> {
+export function synthesizePiece(flite: FliteProgram, piece: SpokenPiece): Int16Array<ArrayBuffer> {
   const args = ['-voice', piece.voice, '-psdur', '-t', piece.text, '-o', wavFileName];
-  const { stdout, wav } = runFlite(module, args);
+  const { stdout, wav } = flite.run(args);
   if (wav === undefined) throw new Error('flite wrote no sound');
   const { sampleRate, samples } = readWav(wav);
   const expected = fliteVoices.find((voice) => voice.id === piece.voice)?.sampleRate;
