@@ -1,5 +1,5 @@
 import type { Group } from '../harness/group.ts';
-import type { Fact } from '../harness/result.ts';
+import type { Comparison, Fact } from '../harness/result.ts';
 import { type Served, startChild } from '../servers/child.ts';
 import { audioSeconds, missingPrograms } from './programs.ts';
 import { openSpeechClient, type SpeechClient } from './speech-call.ts';
@@ -26,7 +26,7 @@ export const listeners: Group = {
       const { audio } = await client.speak(spokenText(characters), 'mp3');
       const spoken: Spoken = { bytes: audio.length, seconds: await audioSeconds(audio, 'mp3') };
       const most = await mostThatKeepUp(server, client, spoken, short ? 2 : listenersMax, say);
-      return { comparisons: [], facts: factsOf(most, spoken), notes: [] };
+      return { comparisons: [againstRealTime(most, spoken)], facts: factsOf(most, spoken), notes: [] };
     } finally {
       await client.close();
       await server.stop();
@@ -109,14 +109,19 @@ async function hears(client: SpeechClient, spoken: Spoken, late: AbortController
   return !late.signal.aborted;
 }
 
-function factsOf({ listeners, wallSeconds, cpuMs }: Audience, { seconds }: Spoken): Fact[] {
+function againstRealTime({ listeners, wallSeconds }: Audience, { seconds }: Spoken): Comparison {
+  return {
+    name: `speech made for ${listeners} at once`,
+    yardstick: 'what one listener hears',
+    unit: 's of speech a second',
+    ours: [(listeners * seconds) / wallSeconds],
+    theirs: [1],
+  };
+}
+
+function factsOf({ listeners, cpuMs }: Audience, { seconds }: Spoken): Fact[] {
   return [
     { name: 'listeners that keep up', unit: 'listeners', values: [listeners] },
-    {
-      name: 'speech made for them',
-      unit: 'times real time',
-      values: [(listeners * seconds) / wallSeconds],
-    },
     {
       name: 'CPU for a second of speech',
       unit: 'ms CPU',
