@@ -23,6 +23,7 @@ import { logFailure } from '../core/failure-log.ts';
 import type { RequestId } from '../core/ids.ts';
 import { RequestClock } from '../core/request-clock.ts';
 import { joinPieces } from './join-pieces.ts';
+import { decodeRequest } from './request-size.ts';
 import {
   type AnyRpc,
   type IncomingCall,
@@ -95,7 +96,7 @@ function definitionOf(rpc: AnyRpc) {
     requestStream: methodKind === 'client_streaming' || methodKind === 'bidi_streaming',
     responseStream: methodKind === 'server_streaming' || methodKind === 'bidi_streaming',
     requestSerialize: (message: Message) => bytesOf(toBinary(input, message)),
-    requestDeserialize: (bytes: Buffer): Message => fromBinary(input, bytes),
+    requestDeserialize: (bytes: Buffer): Message => decodeRequest(input, bytes),
     responseSerialize: answerEncoder(operation, (message: Message) => bytesOf(toBinary(output, message))),
     responseDeserialize: (bytes: Buffer): Message => fromBinary(output, bytes),
   };

@@ -1,5 +1,5 @@
 /** What every RPC protocol does around a function of core: the gate before, the end of the record behind. */
-import { type Message, toBinary } from '@bufbuild/protobuf';
+import type { Message } from '@bufbuild/protobuf';
 import { type Batches, singly } from '../core/batches.ts';
 import type { Call } from '../core/call.ts';
 import { type ParleyError, toParleyError } from '../core/errors.ts';
@@ -10,6 +10,7 @@ import type { Log } from '../core/ports/log.ts';
 import type { TraceHeaders, Tracer } from '../core/ports/tracer.ts';
 import type { Rpc } from '../core/rpcs.ts';
 import { first, type OpenRpc, single } from './open-rpcs.ts';
+import { sizeOfRequest } from './request-size.ts';
 
 export interface RpcDeps {
   readonly gate: Gate;
@@ -151,7 +152,7 @@ async function ended(call: Call, thrown: unknown): Promise<ParleyError> {
 
 /** Only chat needs it, for the bound of its prompt. */
 function sizeOf(rpc: Exclude<Rpc, Of<'admin'>>, request: Message): number {
-  return rpc.operation === 'chat' ? toBinary(rpc.method.input, request).length : 0;
+  return rpc.operation === 'chat' ? sizeOfRequest(rpc.method.input, request) : 0;
 }
 
 function misplaced({ method }: AnyRpc): Error {
