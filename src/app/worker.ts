@@ -34,7 +34,7 @@ export async function runWorker(): Promise<void> {
     await leader.ready({ baseUrl, adminBaseUrl, unavailable: app.unavailable() });
   } catch (error) {
     await leader.failed(toSent(error));
-    process.exit(1);
+    endProcess();
   }
 }
 
@@ -42,7 +42,16 @@ export async function runWorker(): Promise<void> {
 function endWithLeader(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
   // Before that of node:cluster, which ends the process as if all were well.
-  process.prependListener('disconnect', () => process.exit(1));
+  process.prependListener('disconnect', endProcess);
+}
+
+/**
+ * At once, once all that waits for the end has been told. Node's own end may wait for ever for a thread that compiles, which waits
+ * for a collection of the thread that ends (nodejs/node#54918). Nobody looks at the exit code: the leader knows, or is gone.
+ */
+function endProcess(): void {
+  process.on('exit', () => process.kill(process.pid, 'SIGKILL'));
+  process.exit();
 }
 
 class WorkerRole {
@@ -71,8 +80,12 @@ class WorkerRole {
       whyNotReady: async () => this.#begun.member.whyNotReady(),
       metrics: () => this.#begun.member.metrics.snapshot(),
       stop: async () => {
-        await this.#begun.close();
-        process.exit(0);
+        try {
+          await this.#begun.close();
+        } catch (error) {
+          this.#log?.error({ err: error }, 'the worker could not close everything');
+        }
+        endProcess();
       },
     };
     return { ...functions };
