@@ -1,5 +1,6 @@
 /** What Parley is to reach, as ratios within one run, and whether it does. */
-import { type Comparison, type Ratio, ratioOf } from './result.ts';
+import { type Ratio, ratioOf } from './ratio.ts';
+import type { Comparison } from './result.ts';
 import { threeDigits } from './statistics.ts';
 
 interface Aim {

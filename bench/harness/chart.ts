@@ -1,6 +1,7 @@
 /** One chart a group: the ratio of each comparison on a scale where twice and half are equally far from even. */
 import { aims } from './aims.ts';
-import { type Comparison, ratioOf } from './result.ts';
+import { ratioOf } from './ratio.ts';
+import type { Comparison } from './result.ts';
 import { threeDigits } from './statistics.ts';
 
 const [labelWidth, plotWidth, valueWidth] = [440, 420, 150];

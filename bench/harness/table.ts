@@ -1,6 +1,7 @@
 /** Tables of Markdown: they are read on the terminal, and kept in the README as they are. */
 import type { Verdict } from './aims.ts';
-import { type Comparison, type Fact, ratioOf } from './result.ts';
+import { ratioOf } from './ratio.ts';
+import type { Comparison, Fact } from './result.ts';
 import { least, median, most, threeDigits } from './statistics.ts';
 
 type Row = readonly string[];
