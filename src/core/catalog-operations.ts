@@ -12,6 +12,7 @@ import { ParleyError } from './errors.ts';
 import { metered } from './metering.ts';
 import { describeModel } from './model-description.ts';
 import { ModelLists } from './model-lists.ts';
+import { repeatSent } from './sent-text.ts';
 
 /** What CatalogService does. */
 export class CatalogOperations {
@@ -36,7 +37,7 @@ export class CatalogOperations {
       const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
       if (model === undefined) {
         throw new ParleyError('not_found', {
-          message: 'There is no such model for your key. GET /models lists those it can call.',
+          message: `There is no such model for your key: ${repeatSent(request.id)}. GET /models lists those it can call.`,
           param: 'id',
         });
       }
