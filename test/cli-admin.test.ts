@@ -184,7 +184,7 @@ describe.each([
   it('say in one line what is not there', async () => {
     const { code, stdout, stderr } = await run('credits', 'show', 'nobody');
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^There is no such account\. List the accounts .*\(not_found.*\)\n$/);
+    expect(stderr).toMatch(/^There is no such account: `nobody`\. List the accounts .*\(not_found.*\)\n$/);
   });
 });
 

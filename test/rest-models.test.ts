@@ -69,9 +69,17 @@ describe('GET /models', () => {
     expect(eliza).not.toHaveProperty('voices');
   });
 
-  it('lists nothing under a type that there is not', async () => {
-    expect(await modelsOf(parley, '?type=video')).toEqual([]);
-  });
+  it.each(['video', 'Speech', ''])(
+    'refuses a type that there is not, %j, and names those that there are',
+    async (type) => {
+      expect(await errorOf(await parley.call(`/models?type=${type}`))).toMatchObject({
+        status: 400,
+        code: 'invalid_parameter',
+        param: 'type',
+        message: '`type` must be one of speech, transcription, chat.',
+      });
+    },
+  );
 
   it('lists no speech and no transcription without a plan or trial; credits do not matter to it', async () => {
     const broke = await parley.newKey();

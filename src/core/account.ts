@@ -19,6 +19,7 @@ import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from './fair-u
 import type { AccountId } from './ids.ts';
 import { metered } from './metering.ts';
 import { formatCredits } from './money.ts';
+import { checkOneOf } from './one-of.ts';
 import { nextPage, readPage } from './paging.ts';
 import type { Clock } from './ports/clock.ts';
 import {
@@ -89,11 +90,6 @@ export function readRecordFilter(
     model,
     state,
   };
-}
-
-function checkOneOf(param: string, value: string | undefined, known: readonly string[]): void {
-  if (value === undefined || known.includes(value)) return;
-  throw invalid(param, `\`${param}\` must be one of ${known.join(', ')}.`);
 }
 
 function invalid(param: string, message: string): ParleyError {

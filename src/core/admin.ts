@@ -11,6 +11,7 @@ import { newAccountId, newAuditId, newKeyId, newLedgerEntryId } from './ids.ts';
 import { hashKey, newKeySecret } from './keys.ts';
 import { nextPage, readPage } from './paging.ts';
 import type { Account, AuditEntry, Key, LedgerEntry } from './ports/store.ts';
+import { repeatSent } from './sent-text.ts';
 import { getUsageTotals, pruneUsageRecords } from './usage-administration.ts';
 
 interface IssuedKey {
@@ -239,7 +240,7 @@ export class AdminOperations {
     const account = await this.#deps.store.findAccount(idOrName);
     if (account !== undefined) return account;
     throw new ParleyError('not_found', {
-      message: 'There is no such account. List the accounts to see their ids and names.',
+      message: `There is no such account: ${repeatSent(idOrName)}. List the accounts to see their ids and names.`,
       param: 'account_id',
     });
   }
@@ -252,7 +253,7 @@ export class AdminOperations {
     const key = await this.#deps.store.findKeyById(id);
     if (key !== undefined) return key;
     throw new ParleyError('not_found', {
-      message: "There is no such key. List the account's keys to see their ids.",
+      message: `There is no such key: ${repeatSent(id)}. List the account's keys to see their ids.`,
       param: 'key_id',
     });
   }

@@ -7,11 +7,13 @@ import {
   type ListModelsResponse,
 } from '../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { Call } from './call.ts';
-import type { Catalog } from './catalog.ts';
+import { type Catalog, modelTypes } from './catalog.ts';
 import { ParleyError } from './errors.ts';
 import { metered } from './metering.ts';
 import { describeModel } from './model-description.ts';
 import { ModelLists } from './model-lists.ts';
+import { checkOneOf } from './one-of.ts';
+import { repeatSent } from './sent-text.ts';
 
 /** What CatalogService does. */
 export class CatalogOperations {
@@ -22,10 +24,12 @@ export class CatalogOperations {
     this.#catalog = catalog;
   }
 
-  listModels(request: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
+  /** @throws `invalid_parameter` for a type that there is not */
+  listModels({ type: wantedType }: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
     return metered(call.metering, call.signal, async () => {
+      checkOneOf('type', wantedType, modelTypes);
       const models = this.#catalog.callableBy(call.caller);
-      const wanted = request.type === undefined ? models : models.filter(({ type }) => type === request.type);
+      const wanted = wantedType === undefined ? models : models.filter(({ type }) => type === wantedType);
       return this.#lists.of(wanted);
     });
   }
@@ -36,7 +40,7 @@ export class CatalogOperations {
       const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
       if (model === undefined) {
         throw new ParleyError('not_found', {
-          message: 'There is no such model for your key. GET /models lists those it can call.',
+          message: `There is no such model for your key: ${repeatSent(request.id)}. GET /models lists those it can call.`,
           param: 'id',
         });
       }

@@ -34,6 +34,12 @@ export interface ChatModel extends ModelFacts {
 
 export type CatalogModel = SpeechModel | TranscriptionModel | ChatModel;
 
+export const modelTypes = [
+  'speech',
+  'transcription',
+  'chat',
+] as const satisfies readonly CatalogModel['type'][];
+
 export class Catalog {
   #models: ReadonlyMap<string, CatalogModel> = new Map();
 

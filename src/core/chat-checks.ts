@@ -2,6 +2,7 @@ import type { ChatCompletionParams } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { Catalog, ChatModel } from './catalog.ts';
 import type { ChatAnswer } from './chat-answer.ts';
 import { ParleyError } from './errors.ts';
+import { repeatSent } from './sent-text.ts';
 
 /** Answers to one request: the API's own bound. */
 const choicesMax = 128;
@@ -17,7 +18,7 @@ export function checkChatParams(params: ChatCompletionParams, catalog: Catalog):
   const model = catalog.chatModel(params.model);
   if (model === undefined) {
     throw new ParleyError('unknown_model', {
-      message: 'There is no such chat model. GET /models lists those your key can call.',
+      message: `There is no chat model ${repeatSent(params.model)}. GET /models lists those your key can call.`,
       param: 'model',
     });
   }

@@ -71,13 +71,13 @@ export const errorTable = {
   subscription_required: rule(
     402,
     'FAILED_PRECONDITION',
-    'Speech and transcription need an active plan or trial. Loading credits does not enable them.',
+    'Speech and transcription need an active plan or trial, which the operator of this server opens with `parley plan start-trial <account>` or `parley plan activate <account> --until <when>`. Loading credits does not enable them.',
   ),
   fair_use_limit_reached: rule(402, 'RESOURCE_EXHAUSTED', 'The fair-use limit of this month is reached.'),
   insufficient_credits: rule(
     402,
     'FAILED_PRECONDITION',
-    'The credits left do not cover this request. Load credits.',
+    'The credits left do not cover this request. The operator of this server loads more with `parley credits load <account> <amount> --reason <text>`.',
   ),
   insufficient_scope: rule(403, 'PERMISSION_DENIED', 'This API key is not allowed to do this.'),
   not_found: rule(404, 'NOT_FOUND', 'There is nothing at this path for this method.'),

@@ -13,6 +13,7 @@ import { type Idempotency, messageForm } from './idempotency.ts';
 import { meteredParts } from './metering.ts';
 import { voicesOf } from './model-description.ts';
 import { type AudioFormat, audioFormats, type SpeechRequest } from './ports/engines.ts';
+import { repeatSent } from './sent-text.ts';
 
 /** Unicode code points of `input`: the contract's limit. */
 export const speechCharactersMax = 4_000;
@@ -85,7 +86,7 @@ export class SpeechOperations {
     const model = this.#catalog.speechModel(request.model);
     if (model === undefined) {
       throw new ParleyError('unknown_model', {
-        message: 'There is no such speech model. GET /models?type=speech lists those your key can call.',
+        message: `There is no speech model ${repeatSent(request.model)}. GET /models?type=speech lists those your key can call.`,
         param: 'model',
       });
     }

@@ -38,26 +38,27 @@ export interface JsonBody {
 /** Reads a JSON object. @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object */
 export async function readJson(exchange: Exchange, bytesMax: number): Promise<JsonBody> {
   const bytes = await readBytes(exchange, bytesMax);
-  return { json: parseObject(bytes), bytes: bytes.length };
+  if (bytes.length === 0) throw badBody('The body is empty. Send a JSON object, such as `{"model": …}`.');
+  return { json: parseObject(bytes, exchange), bytes: bytes.length };
 }
 
 /** The same, where an empty body stands for an empty object. */
 export async function readOptionalJson(exchange: Exchange, bytesMax: number): Promise<JsonObject> {
   const bytes = await readBytes(exchange, bytesMax);
-  return bytes.length === 0 ? {} : parseObject(bytes);
+  return bytes.length === 0 ? {} : parseObject(bytes, exchange);
 }
 
-function parseObject(bytes: Buffer): JsonObject {
-  const value = parse(bytes);
+function parseObject(bytes: Buffer, exchange: Exchange): JsonObject {
+  const value = parse(bytes, exchange);
   if (isDeeperThan(levelsMax, value)) {
-    throw new ParleyError('invalid_request_error', {
-      message: `The body is nested more than ${levelsMax} levels deep. Send it flatter.`,
-    });
+    throw badBody(`The body is nested more than ${levelsMax} levels deep. Send it flatter.`);
   }
   if (isObject(value)) return value;
-  throw new ParleyError('invalid_request_error', {
-    message: 'The body must be a JSON object, such as `{"model": …}`.',
-  });
+  throw badBody('The body must be a JSON object, such as `{"model": …}`.');
+}
+
+function badBody(message: string, cause?: unknown): ParleyError {
+  return new ParleyError('invalid_request_error', { message, cause });
 }
 
 /** It goes no deeper itself. */
@@ -78,13 +79,17 @@ async function readBytes(exchange: Exchange, bytesMax: number): Promise<Buffer> 
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function parse(bytes: Buffer): unknown {
+function parse(bytes: Buffer, { request }: Exchange): unknown {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch (cause) {
-    throw new ParleyError('invalid_request_error', {
-      message: 'The body is not valid JSON in UTF-8. Check quotes, commas and brackets.',
+    // The type of a body that is JSON does not matter; of one that is not it tells what went wrong.
+    const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');
+    throw badBody(
+      isForm ? formAdvice : 'The body is not valid JSON in UTF-8. Check quotes, commas and brackets.',
       cause,
-    });
+    );
   }
 }
+
+const formAdvice = 'The body is a form. Send a JSON object here, with `Content-Type: application/json`.';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import FindMyWay from 'find-my-way';
-import { ParleyError, toParleyError } from '../core/errors.ts';
+import { toParleyError } from '../core/errors.ts';
 import { logFailure } from '../core/failure-log.ts';
 import { newRequestId } from '../core/ids.ts';
 import type { Clock } from '../core/ports/clock.ts';
@@ -9,6 +9,7 @@ import type { Log } from '../core/ports/log.ts';
 import type { Tracer } from '../core/ports/tracer.ts';
 import { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
+import { wrongPath } from './wrong-path.ts';
 
 export interface RestHandlerOptions {
   readonly clock: Clock;
@@ -40,11 +41,18 @@ export function restHandler(routes: readonly Route[], options: RestHandlerOption
 type Router = FindMyWay.Instance<FindMyWay.HTTPVersion.V1>;
 
 async function answer(exchange: Exchange, router: Router, tracer: Tracer): Promise<void> {
-  const found = router.find(exchange.request.method as FindMyWay.HTTPMethod, exchange.path);
-  if (found === null || found.params['*'] === '') throw new ParleyError('not_found');
+  const found = find(router, exchange.request.method as FindMyWay.HTTPMethod, exchange.path);
+  if (found === undefined) {
+    throw wrongPath(exchange.path, (verb, path) => find(router, verb, path) !== undefined);
+  }
   const { rule, handle } = found.store as Route;
   const span = tracer.span(`${rule.verb} ${rule.path}`, exchange.request.headers);
   await span.run(() => handle(exchange, found.params));
+}
+
+function find(router: Router, verb: FindMyWay.HTTPMethod, path: string) {
+  const found = router.find(verb, path);
+  return found === null || found.params['*'] === '' ? undefined : found;
 }
 
 /** The last stop of an error: the caller is told what they can act on, the log what the operator needs. */

@@ -1,17 +1,18 @@
 /** The pages of docs/clients: their blocks of code are what the tests run, so that a page and its test cannot part. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
 
 /** The first line of a block says its language and what it is called: a file, or a step of a shell. */
 const namedBlock = /^```\w+ (\S+)\n(.*?)^```$/gms;
+/** A block that is a file, or a part of one, and the line above it. */
+const namedFile = /^(.*)\n\n```\w+ (\S+\.\S+)$/gm;
 
 export interface Page {
   /** A file of the page: the blocks that have its name, in their order. */
   file(name: string): string;
   /** A command of the page, such as `generate`. */
   command(name: string): string;
-  /** Writes these files into a folder. */
-  writeTo(folder: string, ...names: readonly string[]): void;
+  /** The files of which a block has no line with their names above it: a reader does not see those of the blocks. */
+  unseenFiles(): string[];
 }
 
 export function readPage(language: string): Page {
@@ -25,12 +26,9 @@ export function readPage(language: string): Page {
   return {
     file,
     command: (name) => file(name).trim(),
-    writeTo: (folder, ...names) => {
-      for (const name of names) {
-        const path = join(folder, name);
-        mkdirSync(dirname(path), { recursive: true });
-        writeFileSync(path, file(name));
-      }
-    },
+    unseenFiles: () =>
+      [...markdown.matchAll(namedFile)].flatMap(([, above = '', name = '']) =>
+        above.startsWith(`\`${name}\``) || above.startsWith(`\`~/client/${name}\``) ? [] : [name],
+      ),
   };
 }

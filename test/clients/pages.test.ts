@@ -56,6 +56,12 @@ describe('docs/clients.md', () => {
   });
 });
 
+describe('a page of docs/clients', () => {
+  it.each(readdirSync(new URL('clients', docs)))('shows the file that each block of %s is of', (page) => {
+    expect(readPage(page.replace('.md', '')).unseenFiles()).toEqual([]);
+  });
+});
+
 describe('the packages', () => {
   const withSlow = [...programsToTest, ...programsToTestSlowly];
 

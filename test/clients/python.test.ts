@@ -1,5 +1,5 @@
 /** The page on Python, by Debian's gRPC. */
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { missingFromPython, python } from '../python/debian.ts';
 import { readPage } from './page.ts';
 import { describeClientProgram } from './program.ts';
@@ -11,7 +11,6 @@ describeClientProgram({
   env: { PATH: `${dirname(python)}:${process.env['PATH']}`, PYTHONDONTWRITEBYTECODE: '1' },
   async build(home) {
     const page = readPage('python');
-    page.writeTo(join(home, 'client'), 'buf.gen.yaml', 'client.py');
-    await mustRun(page.command('generate'), { env: { HOME: home } });
+    for (const step of ['take', 'generate']) await mustRun(page.command(step), { env: { HOME: home } });
   },
 });

@@ -34,7 +34,7 @@ describeClientProgram({
       symlinkSync(join(project, 'node_modules', scope), join(modules, scope));
     }
     await installParley(modules);
-    readPage('typescript').writeTo(client, 'client.ts');
+    await mustRun(readPage('typescript').command('take'), { env: { HOME: home } });
     writeFileSync(join(client, 'package.json'), JSON.stringify({ type: 'module' }));
     // The declarations of the package are checked too, as for someone who is stricter than we are.
     const options = ['--strict', '--module nodenext', '--target es2024', '--types node', '--noEmit'];

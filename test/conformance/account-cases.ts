@@ -26,12 +26,13 @@ const catalog: Case[] = [
     answer: [{ object: 'list', data: [{ id: 'flite', type: 'speech', defaultVoice: expectText() }] }],
     records: looked('catalog'),
   },
-  {
-    what: 'the catalog’s models of a type that there is not',
-    request: calling(listModels, { type: 'video' }),
-    answer: [{ object: 'list' }],
-    records: looked('catalog'),
-  },
+  refused(
+    'catalog',
+    'models of a type that there is not',
+    calling(listModels, { type: 'video' }),
+    'invalid_parameter',
+    'type',
+  ),
   {
     what: 'the catalog without a plan',
     caller: { trial: false },

@@ -23,8 +23,7 @@ describeClientProgram({
   async build(home) {
     const page = readPage('go');
     const folder = join(home, 'client');
-    page.writeTo(folder, 'buf.gen.yaml', 'client.go');
-    await mustRun(page.command('generate'), { env: { HOME: home } });
+    for (const step of ['take', 'generate']) await mustRun(page.command(step), { env: { HOME: home } });
     // Debian has no modules: what is imported is found below GOPATH.
     const domain = join(home, 'go/src/example.com');
     mkdirSync(domain, { recursive: true });

@@ -22,8 +22,7 @@ describeClientProgram({
   async build(home) {
     const page = readPage('java');
     const folder = join(home, 'client');
-    page.writeTo(folder, 'buf.gen.yaml', 'Client.java');
-    await mustRun(page.command('generate'), { env: { HOME: home } });
+    for (const step of ['take', 'generate']) await mustRun(page.command(step), { env: { HOME: home } });
     await mustRun([page.command('libraries'), page.command('build')].join('\n'), { cwd: folder });
   },
 });

@@ -169,7 +169,7 @@ export const PriceSchema: GenMessage<Price> = /*@__PURE__*/
  */
 export type ListModelsRequest = Message<"parley.catalog.v1.ListModelsRequest"> & {
   /**
-   * `speech`, `transcription` or `chat`: only those. Absent: all. Another value lists nothing.
+   * `speech`, `transcription` or `chat`: only those. Absent: all. `invalid_parameter` for another value.
    *
    * @generated from field: optional string type = 1;
    */
