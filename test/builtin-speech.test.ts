@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { audioFormats } from '../src/core/ports/engines.ts';
+import { constantsOf } from '../src/engines/builtin/flite/constants.ts';
 import { compileFlite } from '../src/engines/builtin/flite/module.ts';
 import { cutIntoPieces } from '../src/engines/builtin/flite/pieces.ts';
 import { FliteProgram } from '../src/engines/builtin/flite/program.ts';
@@ -43,12 +44,28 @@ describe('the voices', () => {
 });
 
 describe('a run of flite', () => {
+  it('leaves alone what its module has as constants: nearly all of it', async () => {
+    const { constants } = await compileFlite();
+    expect(constants.start).toBeGreaterThan(0);
+    expect(constants.end - constants.start).toBeGreaterThan(16_000_000);
+  });
+
+  it('has constants to find only in a module that begins its data in the usual way', () => {
+    const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+    const other = [1, 4, 1, 0x60, 0, 0];
+    const data = [11, 9, 1, 0, 0x41, 0x80, 8, 0x0b, 2, 7, 7];
+    expect(constantsOf(new Uint8Array([...header, ...other, ...data]))).toEqual({ start: 1024, end: 1026 });
+    expect(() => constantsOf(new Uint8Array([...header, ...other]))).toThrow('no data');
+    expect(() => constantsOf(new Uint8Array([...header, 11, 4, 1, 1, 1, 7]))).toThrow('does not begin');
+  });
+
   it('gives the same samples after any others as in an instance of its own', async () => {
     const module = await compileFlite();
     const used = new FliteProgram(module);
-    const pieces = ['kal', 'rms', 'slt'].flatMap((voice) =>
-      ['Hello there.', prose(200), 'x'.repeat(200)].map((text) => ({ voice, text })),
-    );
+    const pieces = [
+      ...fliteVoices.map(({ id: voice }) => ({ voice, text: 'Hello there.' })),
+      ...[prose(200), 'x'.repeat(200)].map((text) => ({ voice: 'rms', text })),
+    ];
     for (const piece of [...pieces, ...pieces.toReversed()]) {
       const alone = synthesizePiece(new FliteProgram(module), piece);
       expect(Buffer.compare(bytesOf(synthesizePiece(used, piece)), bytesOf(alone))).toBe(0);

@@ -1,7 +1,7 @@
 import { ParleyError } from '../../../core/errors.ts';
 import { siblingWorker } from '../../../threads/sibling.ts';
 import { FairQueue, type Place } from './fair-queue.ts';
-import { compileFlite } from './module.ts';
+import { compileFlite, type FliteModule } from './module.ts';
 import type { SpokenPiece } from './synthesis.ts';
 import { FliteThread } from './thread.ts';
 
@@ -62,7 +62,7 @@ class ThreadPool implements FlitePool {
   readonly #lanes: readonly Lane[];
   readonly #queue = new FairQueue<Job>();
   readonly #open = new Set<QueuedSpeaker>();
-  #module: Promise<WebAssembly.Module> | undefined;
+  #module: Promise<FliteModule> | undefined;
   #closed = false;
 
   constructor(options: FlitePoolOptions) {

@@ -1,4 +1,5 @@
 import { ConsoleStdout, File, OpenFile, PreopenDirectory, WASI } from '@bjorn3/browser_wasi_shim';
+import type { FliteModule } from './module.ts';
 import { ReusedMemory } from './reused-memory.ts';
 
 export interface FliteRun {
@@ -15,13 +16,13 @@ const keptBytesMax = 32 * 1024 * 1024;
 
 /**
  * The flite program. Each run begins in the memory of a new instance, of which the last one's is made again: making an
- * instance takes 11 ms, a fourth of what a short sentence does, and this takes 2.
+ * instance takes 11 ms, a fourth of what a short sentence does, and this less than one.
  */
 export class FliteProgram {
-  readonly #module: WebAssembly.Module;
+  readonly #module: FliteModule;
   #instance: FliteInstance | undefined;
 
-  constructor(module: WebAssembly.Module) {
+  constructor(module: FliteModule) {
     this.#module = module;
   }
 
@@ -47,10 +48,10 @@ class FliteInstance {
   readonly #exports: { readonly memory: WebAssembly.Memory; readonly _start: () => unknown };
   readonly #memory: ReusedMemory;
 
-  constructor(module: WebAssembly.Module) {
+  constructor({ module, constants }: FliteModule) {
     const instance = new WebAssembly.Instance(module, { wasi_snapshot_preview1: this.#wasi.wasiImport });
     this.#exports = commandExports(instance);
-    this.#memory = new ReusedMemory(this.#exports.memory);
+    this.#memory = new ReusedMemory(this.#exports.memory, constants);
   }
 
   get bytes(): number {

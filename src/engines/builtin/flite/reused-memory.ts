@@ -1,20 +1,24 @@
-/** What is compared and put back at a time: a run of flite changes two of 260. */
-const blockBytes = 65_536;
+import type { Constants } from './constants.ts';
 
 /**
- * The memory of an instance that runs more than once: each run finds what the first one found. Nearly all of it are
- * voices, which no run changes, and comparing them is faster than copying.
+ * The memory of an instance that runs more than once: each run finds what the first one found. What no run changes is left
+ * as it is, which is nearly all.
  *
  * It only grows. What it has grown by is zeros again, as new memory is.
  */
 export class ReusedMemory {
   readonly #memory: WebAssembly.Memory;
-  readonly #first: Buffer;
+  readonly #constants: Constants;
+  /** What lay before the constants, and behind them. */
+  readonly #before: Uint8Array;
+  readonly #behind: Uint8Array;
   #isNew = true;
 
-  constructor(memory: WebAssembly.Memory) {
+  constructor(memory: WebAssembly.Memory, constants: Constants) {
     this.#memory = memory;
-    this.#first = Buffer.from(memory.buffer.slice());
+    this.#constants = constants;
+    this.#before = new Uint8Array(memory.buffer.slice(0, constants.start));
+    this.#behind = new Uint8Array(memory.buffer.slice(constants.end));
   }
 
   /** To be called before each run. */
@@ -24,12 +28,10 @@ export class ReusedMemory {
   }
 
   #restore(): void {
-    const first = this.#first;
-    const now = Buffer.from(this.#memory.buffer);
-    for (let start = 0; start < first.length; start += blockBytes) {
-      const end = Math.min(start + blockBytes, first.length);
-      if (now.compare(first, start, end, start, end) !== 0) first.copy(now, start, start, end);
-    }
-    now.fill(0, first.length);
+    const memory = new Uint8Array(this.#memory.buffer);
+    const { end } = this.#constants;
+    memory.set(this.#before);
+    memory.set(this.#behind, end);
+    memory.fill(0, end + this.#behind.length);
   }
 }

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import type { FliteModule } from './module.ts';
 import type { SpokenPiece } from './synthesis.ts';
 import type { WorkerAnswer } from './worker.ts';
 
@@ -14,7 +15,7 @@ export class FliteThread {
   #task: Task | undefined;
   #alive = true;
 
-  constructor(entry: URL, module: WebAssembly.Module) {
+  constructor(entry: URL, module: FliteModule) {
     this.#worker = new Worker(entry, { workerData: module });
     this.#worker.unref();
     this.#worker.on('message', (answer: WorkerAnswer) => this.#answered(answer));

@@ -1,5 +1,6 @@
 /** Says pieces of text in flite, one message a piece: answers with its samples, or the text of an error. */
 import { parentPort, workerData } from 'node:worker_threads';
+import type { FliteModule } from './module.ts';
 import { FliteProgram } from './program.ts';
 import { type SpokenPiece, synthesizePiece } from './synthesis.ts';
 
@@ -8,9 +9,8 @@ export type WorkerAnswer = { readonly samples: Int16Array } | { readonly failure
 
 const port = parentPort;
 if (port === null) throw new Error('the flite worker runs as a worker thread only');
-const module: unknown = workerData;
-if (!(module instanceof WebAssembly.Module)) throw new Error('the flite worker takes the compiled module');
-const flite = new FliteProgram(module);
+// The only one who starts it is FliteThread.
+const flite = new FliteProgram(workerData as FliteModule);
 
 port.on('message', (piece: SpokenPiece) => {
   try {
