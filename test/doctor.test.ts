@@ -179,6 +179,14 @@ describe('the data folder', () => {
     expect(about(report, 'folder')).toMatchObject({ state: 'problem', found: 'file is no folder.' });
   });
 
+  it.runIf(existsSync('/proc/self'))('must be one that can be made', async () => {
+    expect(about(await doctor(`${config}dataDir: /proc/parley/data\n`), 'folder')).toMatchObject({
+      state: 'problem',
+      // Who is not root is refused by the permissions of /proc first.
+      found: expect.stringMatching(/no folder can be made in \/proc|^\/proc cannot be written/),
+    });
+  });
+
   it('must be private', async () => {
     chmodSync(folder.file('data'), 0o755);
     expect(about(await doctor(config), 'privacy')).toMatchObject({

@@ -3,7 +3,8 @@ import { text } from 'node:stream/consumers';
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Agent, Dispatcher } from 'undici';
 import { z } from 'zod';
-import { CliError, systemCode } from './cli-error.ts';
+import { systemCode } from '../files/reason.ts';
+import { CliError } from './cli-error.ts';
 
 export interface Server {
   /** Version prefix included, no slash at its end. */

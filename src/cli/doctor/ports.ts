@@ -5,7 +5,7 @@ import { json } from 'node:stream/consumers';
 import { z } from 'zod';
 import { basePath, type Config } from '../../config.ts';
 import { type Condition, ok, problem } from '../../core/condition.ts';
-import { systemCode } from '../cli-error.ts';
+import { systemCode } from '../../files/reason.ts';
 import { readServerFile, type ServerFile } from '../server-file.ts';
 
 interface Port {
