@@ -138,6 +138,31 @@ describe('the port', () => {
     }
   });
 
+  it('is the one that the server of the data folder listens on, whatever is configured here', async () => {
+    const own = `server: {port: ${await freePort()}}\n${chatOnly}`;
+    writeFileSync(folder.file('parley.yaml'), own);
+    const adminPort = String(await freePort());
+    const server = await serve(['--port', '0'], {
+      cwd: folder.path,
+      env: { PARLEY_ADMIN_HOST: '127.0.0.1', PARLEY_ADMIN_PORT: adminPort },
+    });
+    const [other, elsewhere] = [scratchFolder(), await freePort()];
+    writeFileSync(other.file('parley.yaml'), `server: {port: ${elsewhere}}\n${chatOnly}`);
+    const stranger = await serve(['--port', String(elsewhere)], { cwd: other.path });
+    try {
+      const report = await doctor(`server: {port: ${elsewhere}}\n${chatOnly}`);
+      const held = (port: string) =>
+        `127.0.0.1 port ${port} is held by the running server (process ${server.pid}).`;
+      expect(about(report, 'server.port').found).toBe(held(new URL(server.baseUrl).port));
+      expect(about(report, 'admin.port').found).toBe(held(adminPort));
+      expect(report.code).toBe(0);
+    } finally {
+      await Promise.all([server.close(), stranger.close()]);
+      other.remove();
+    }
+    expect(about(await doctor(own), 'server.port').found).toMatch(/ is free\.$/);
+  });
+
   it('is told where another program has it, or where it cannot be had at all', async () => {
     const other = createServer((socket) => socket.end('220 mail\r\n')).listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
