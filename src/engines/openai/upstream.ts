@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { BrokenCircuitError, type RetryPolicy } from 'cockatiel';
 import { Pool } from 'undici';
+import { briefError } from '../../core/brief-error.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { AnswerBody } from './answer-body.ts';
@@ -177,7 +178,10 @@ export class Upstream {
     const status = error.httpStatus;
     const isModelUnknown = error.cause instanceof RefusedError && error.cause.isModelUnknown;
     if (status < 500 && !operatorStatuses.has(status) && !isModelUnknown) return;
-    this.#deps.log.warn({ engine: this.#deps.name, status, err: error.cause }, 'an upstream failed');
+    this.#deps.log.warn(
+      { engine: this.#deps.name, status, err: briefError(error.cause) },
+      'an upstream failed',
+    );
   }
 }
 
