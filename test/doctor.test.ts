@@ -92,6 +92,18 @@ describe('on a machine that is ready', () => {
 });
 
 describe('a configuration that cannot be used', () => {
+  it('is told with what to do where that is not to be done in the file', async () => {
+    const report = await doctor(
+      "engines: {far: {kind: remote, address: 'far:443', apiKeyEnv: FAR_KEY}}\nmodels: []\n",
+    );
+    expect(report.checks).toMatchObject([
+      {
+        found: 'The variable FAR_KEY is not set.',
+        advice: expect.stringMatching(/^Set it in the environment of the server, or .*`apiKeyFile`\.$/),
+      },
+    ]);
+  });
+
   it('is told with every finding, and nothing else is looked at', async () => {
     const report = await doctor('server: {prot: 1}\nlog: {level: loud}\n');
     expect(report).toMatchObject({
@@ -334,7 +346,10 @@ describe('the certificate', () => {
 
   it('must be there, and belong to its key', async () => {
     expect(await examineTls({ tls: files('none') })).toMatchObject([
-      { state: 'problem', found: expect.stringContaining('cannot be read (ENOENT)') },
+      {
+        state: 'problem',
+        found: expect.stringContaining('cannot be read (there is no such file or folder)'),
+      },
     ]);
     const mixed = { cert: write('own').cert, key: write('other').key };
     expect(await examineTls({ tls: mixed })).toMatchObject([
@@ -415,7 +430,7 @@ models:
       ['model spoken', 'ok', 'It lists kokoro.'],
       [
         'model missing-voice',
-        'warning',
+        'problem',
         'It does not list missing-voice, but tts-1, tts-1-hd, kokoro, gpt-4o-mini-tts.',
       ],
       ['voices of spoken', 'ok', 'It has 2: af_heart, bm_george.'],

@@ -17,7 +17,7 @@ const mayImport: Record<string, readonly string[]> = {
   files: [],
   json: ['core', 'gen'],
   media: ['core', 'threads'],
-  net: [],
+  net: ['files'],
   rest: ['core', 'gen', 'json'],
   rpc: ['core', 'gen', 'json'],
   store: ['core', 'files'],
