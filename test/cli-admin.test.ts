@@ -120,6 +120,16 @@ describe.each([
     );
   });
 
+  it('say what there is where more is to be taken', async () => {
+    const { code, stderr } = await run('credits', 'adjust', 'acme', '-100', '--reason', 'Too much');
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^The balance is 4 credits: no more than that can be taken\. \(insufficient_credits/,
+      ),
+    ]);
+  });
+
   it('make a key, and print nothing but its secret on standard output', async () => {
     const { stdout, stderr } = await run('key', 'create', '--account', 'acme');
     expect(stdout).toMatch(secretPattern);
