@@ -120,6 +120,24 @@ describe.each([
     );
   });
 
+  it('say what there is where more is to be taken', async () => {
+    const { code, stderr } = await run('credits', 'adjust', 'acme', '-100', '--reason', 'Too much');
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^The balance is 4 credits: no more than that can be taken\. \(insufficient_credits/,
+      ),
+    ]);
+  });
+
+  it('say that there are no usage records yet', async () => {
+    const none = await run('usage', '--account', 'acme');
+    expect(none.code).toBe(0);
+    expect(none.stdout).toMatch(/^TIME \(UTC\) .*\n$/);
+    expect(none.stderr).toBe('There are no such usage records yet.\n');
+    expect((await run('usage', '--account', 'acme', '--json')).stderr).toBe('');
+  });
+
   it('make a key, and print nothing but its secret on standard output', async () => {
     const { stdout, stderr } = await run('key', 'create', '--account', 'acme');
     expect(stdout).toMatch(secretPattern);

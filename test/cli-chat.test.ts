@@ -23,13 +23,19 @@ describe('parley chat', () => {
     });
   });
 
+  it('takes several words for one message', async () => {
+    expect((await run('I', 'am', '--model', 'eliza', 'here.')).stdout).toBe('1: I am here.\n');
+  });
+
   it('sends a system message first, and to the model that is named', async () => {
     const { stdout } = await run('--model', 'eliza', '--system', 'Be kind.', 'Hello.');
     expect(stdout).toBe('2: Hello.\n');
     expect(asked.chats[0]?.messages[0]).toMatchObject({ role: 'system' });
     const unknown = await run('--model', 'nobody', 'Hello.');
     expect(unknown.code).toBe(1);
-    expect(unknown.stderr).toMatch(/\(unknown_model, request req_[0-9a-f]+\)\n$/);
+    expect(unknown.stderr).toMatch(
+      / On the command line: `parley models`\. \(unknown_model, request req_[0-9a-f]+\)\n$/,
+    );
   });
 
   it('prints the whole completion with --json', async () => {

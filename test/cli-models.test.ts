@@ -39,6 +39,14 @@ describe('parley models', () => {
     expect(wrong.stderr).toMatch(/^Send a valid API key .* \(invalid_api_key, request req_[0-9a-f]+\)\n$/);
   });
 
+  it('says that there is no data folder where neither that nor a server is named', async () => {
+    const { code, stderr } = await parley(['models', '--data-dir', 'missing'], { cwd: called.folder.path });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^There is no data folder missing yet\. Name .* --data-dir, .* --base-url .* PARLEY_API_KEY\.\n$/,
+    );
+  });
+
   it('takes a base URL without the version prefix, or with a slash behind it', async () => {
     const { origin } = new URL(called.server.baseUrl);
     expect((await run('models', '--base-url', origin)).code).toBe(0);

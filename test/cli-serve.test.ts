@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -15,6 +16,8 @@ import {
   startParley,
   until,
 } from './support/command-line.ts';
+
+const sources = new URL('../src/main.ts', import.meta.url).pathname;
 
 /** A text whose audio takes seconds to make. */
 const longText = 'The quick brown fox jumps over the lazy dog. '.repeat(20);
@@ -196,6 +199,40 @@ describe('parley serve', () => {
     expect(stderr).toMatch(
       /^The data folder .*taken\/data cannot be used \(a part of its path is not a folder\)\. .*\n$/,
     );
+  });
+
+  it.runIf(existsSync('/proc/self'))(
+    'says that no folder can be made there, and does not try for ever',
+    async () => {
+      for (const command of [
+        ['serve', '--port', '0'],
+        ['account', 'create', 'acme'],
+      ]) {
+        const child = startParley([...command, '--data-dir', '/proc/parley/data'], { timeoutMs: 20_000 });
+        expect(await ended(child)).toMatchObject({
+          code: 1,
+          stderr: expect.stringMatching(
+            /^The data folder \/proc\/parley\/data cannot be used \((no folder can be made there|permission denied)\)\. .*\n$/,
+          ),
+        });
+      }
+    },
+  );
+
+  it('says that the folder that it was started in is gone', async () => {
+    const script = `rmdir "$PWD"; exec "${process.execPath}" "${sources}" serve --port 0`;
+    mkdirSync(folder.file('gone'));
+    const child = spawn('/bin/sh', ['-c', script], {
+      cwd: folder.file('gone'),
+      timeout: 20_000,
+      killSignal: 'SIGKILL',
+    });
+    expect(await ended(child)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^The data folder \.\/data cannot be used: .* is gone\. Start it in another, .*\n$/,
+      ),
+    });
   });
 
   it('shows what is wrong with the configuration and nothing else', async () => {

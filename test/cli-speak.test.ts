@@ -30,6 +30,14 @@ describe('parley speak', () => {
     expect(stderr).toMatch(/^hello\.opus: 13 bytes in \d+\.\d\d s, the first after \d+\.\d\d s\n$/);
   });
 
+  it('takes several words for one text, and says how models are listed', async () => {
+    await run('speak', 'Good', 'morning.', '-o', 'words.opus');
+    expect(asked.speech).toMatchObject([{ input: 'Good morning.' }]);
+    const { code, stderr } = await run('speak', 'Hello.', '-o', 'no.opus', '--model', 'nobody');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/ On the command line: `parley models --type speech`\. \(unknown_model, /);
+  });
+
   it('takes the text from standard input, and format, model and voice from flags', async () => {
     const args = ['speak', '-o', 'piped', '--format', 'wav', '--model', 'flite', '--voice', 'one'];
     for (const more of [[], ['-']]) {

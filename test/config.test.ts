@@ -176,7 +176,7 @@ describe('which file is read', () => {
   });
 
   it('must be readable', () => {
-    expect(() => loadConfig({ env: {}, file: folder })).toThrow(/It cannot be read \(EISDIR\)/);
+    expect(() => loadConfig({ env: {}, file: folder })).toThrow(/It cannot be read \(it is a folder\)/);
   });
 });
 
@@ -365,6 +365,17 @@ describe('a variable', () => {
   it('that is empty is refused, and not taken for one that is not set', () => {
     expect(finding('', { env: { PARLEY_DATA_DIR: '' } })).toBe(
       'PARLEY_DATA_DIR: The variable for `dataDir` is empty. Give it a value, or do not set it.',
+    );
+  });
+
+  it('that is to hold a key must be set, and a file that is to hold one must be there', () => {
+    const engine = (source: string) =>
+      `engines: {far: {kind: remote, address: 'far:443', ${source}}}\nmodels: []\n`;
+    expect(finding(engine('apiKeyEnv: FAR_KEY'))).toMatch(
+      /The variable FAR_KEY is not set\. Set it in the environment of the server, or write the key into a file and name that with `apiKeyFile`\.$/,
+    );
+    expect(finding(engine('apiKeyFile: /nowhere/key'))).toMatch(
+      /The file \/nowhere\/key cannot be read \(there is no such file or folder\)\.$/,
     );
   });
 

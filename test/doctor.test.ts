@@ -92,6 +92,18 @@ describe('on a machine that is ready', () => {
 });
 
 describe('a configuration that cannot be used', () => {
+  it('is told with what to do where that is not to be done in the file', async () => {
+    const report = await doctor(
+      "engines: {far: {kind: remote, address: 'far:443', apiKeyEnv: FAR_KEY}}\nmodels: []\n",
+    );
+    expect(report.checks).toMatchObject([
+      {
+        found: 'The variable FAR_KEY is not set.',
+        advice: expect.stringMatching(/^Set it in the environment of the server, or .*`apiKeyFile`\.$/),
+      },
+    ]);
+  });
+
   it('is told with every finding, and nothing else is looked at', async () => {
     const report = await doctor('server: {prot: 1}\nlog: {level: loud}\n');
     expect(report).toMatchObject({
@@ -138,6 +150,31 @@ describe('the port', () => {
     }
   });
 
+  it('is the one that the server of the data folder listens on, whatever is configured here', async () => {
+    const own = `server: {port: ${await freePort()}}\n${chatOnly}`;
+    writeFileSync(folder.file('parley.yaml'), own);
+    const adminPort = String(await freePort());
+    const server = await serve(['--port', '0'], {
+      cwd: folder.path,
+      env: { PARLEY_ADMIN_HOST: '127.0.0.1', PARLEY_ADMIN_PORT: adminPort },
+    });
+    const [other, elsewhere] = [scratchFolder(), await freePort()];
+    writeFileSync(other.file('parley.yaml'), `server: {port: ${elsewhere}}\n${chatOnly}`);
+    const stranger = await serve(['--port', String(elsewhere)], { cwd: other.path });
+    try {
+      const report = await doctor(`server: {port: ${elsewhere}}\n${chatOnly}`);
+      const held = (port: string) =>
+        `127.0.0.1 port ${port} is held by the running server (process ${server.pid}).`;
+      expect(about(report, 'server.port').found).toBe(held(new URL(server.baseUrl).port));
+      expect(about(report, 'admin.port').found).toBe(held(adminPort));
+      expect(report.code).toBe(0);
+    } finally {
+      await Promise.all([server.close(), stranger.close()]);
+      other.remove();
+    }
+    expect(about(await doctor(own), 'server.port').found).toMatch(/ is free\.$/);
+  });
+
   it('is told where another program has it, or where it cannot be had at all', async () => {
     const other = createServer((socket) => socket.end('220 mail\r\n')).listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
@@ -177,6 +214,14 @@ describe('the data folder', () => {
     writeFileSync(folder.file('file'), '');
     const report = await doctor(`${config}dataDir: file\n`);
     expect(about(report, 'folder')).toMatchObject({ state: 'problem', found: 'file is no folder.' });
+  });
+
+  it.runIf(existsSync('/proc/self'))('must be one that can be made', async () => {
+    expect(about(await doctor(`${config}dataDir: /proc/parley/data\n`), 'folder')).toMatchObject({
+      state: 'problem',
+      // Who is not root is refused by the permissions of /proc first.
+      found: expect.stringMatching(/no folder can be made in \/proc|^\/proc cannot be written/),
+    });
   });
 
   it('must be private', async () => {
@@ -301,7 +346,10 @@ describe('the certificate', () => {
 
   it('must be there, and belong to its key', async () => {
     expect(await examineTls({ tls: files('none') })).toMatchObject([
-      { state: 'problem', found: expect.stringContaining('cannot be read (ENOENT)') },
+      {
+        state: 'problem',
+        found: expect.stringContaining('cannot be read (there is no such file or folder)'),
+      },
     ]);
     const mixed = { cert: write('own').cert, key: write('other').key };
     expect(await examineTls({ tls: mixed })).toMatchObject([
@@ -382,7 +430,7 @@ models:
       ['model spoken', 'ok', 'It lists kokoro.'],
       [
         'model missing-voice',
-        'warning',
+        'problem',
         'It does not list missing-voice, but tts-1, tts-1-hd, kokoro, gpt-4o-mini-tts.',
       ],
       ['voices of spoken', 'ok', 'It has 2: af_heart, bm_george.'],

@@ -1,4 +1,5 @@
 /** What the operator is told of requests that fail: each once, with its id. */
+import { spawnSync } from 'node:child_process';
 import { create } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
@@ -68,8 +69,12 @@ async function overRpc(transportOf: typeof createGrpcTransport | typeof createCo
 
 const cause = new Error('what the log is for');
 const failures = [
-  ['an engine', new ParleyError('upstream_error', { cause })],
-  ['the server itself', cause],
+  [
+    'an engine',
+    new ParleyError('upstream_error', { cause: new Error('what the log is for', { cause: 'and no stack' }) }),
+    { type: 'Error', message: 'what the log is for' },
+  ],
+  ['the server itself', cause, cause],
 ] as const;
 const wires: readonly (readonly [string, () => Promise<string | null>])[] = [
   ['REST', () => overRest(false)],
@@ -78,7 +83,7 @@ const wires: readonly (readonly [string, () => Promise<string | null>])[] = [
   ['Connect', () => overRpc(createConnectTransport)],
 ];
 
-describe.each(failures)('a failure of %s is told once', (_, failure) => {
+describe.each(failures)('a failure of %s is told once', (_, failure, err) => {
   describe.each(wires)('over %s', (_, send) => {
     it.each([
       ['before the answer', 0],
@@ -86,7 +91,7 @@ describe.each(failures)('a failure of %s is told once', (_, failure) => {
     ])('%s', async (_, parts) => {
       Object.assign(engine, { failure, parts });
       const requestId = await send();
-      expect(told).toEqual([{ requestId, err: cause }]);
+      expect(told).toEqual([{ requestId, err }]);
     });
   });
 });
@@ -95,4 +100,28 @@ it('a refusal is not told', async () => {
   engine.failure = new ParleyError('invalid_parameter');
   for (const [, send] of wires) await send();
   expect(told).toEqual([]);
+});
+
+it('the log has the stack of a failure of the server itself, and of no other', () => {
+  const log = new URL('../src/log.ts', import.meta.url);
+  const failureLog = new URL('../src/core/failure-log.ts', import.meta.url);
+  const errors = new URL('../src/core/errors.ts', import.meta.url);
+  const script = `
+    import { createLog } from '${log}';
+    import { logFailure } from '${failureLog}';
+    import { ParleyError } from '${errors}';
+    for (const code of ['upstream_error', 'internal_error']) {
+      const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+      logFailure(createLog('info'), 'req_1', new ParleyError(code, { cause }));
+    }`;
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+    encoding: 'utf8',
+  });
+  const [upstream, own] = stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).err);
+  const told = { type: 'Error', message: 'connect ECONNREFUSED', code: 'ECONNREFUSED' };
+  expect(upstream).toEqual(told);
+  expect(own).toEqual({ ...told, stack: expect.stringContaining(' at ') });
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../gen/parley/admin/v1/admin_pb.ts';
+import { tooMuchTaken } from '../src/core/admin-checks.ts';
 import { cliCall } from '../src/core/call.ts';
 import { newRequestId } from '../src/core/ids.ts';
 import { nanoCredits } from '../src/core/money.ts';
@@ -40,6 +41,14 @@ describe('the tables', () => {
     expect(() => books.exec('update accounts set held_nano_credits = 6')).toThrow('CHECK');
     expect(() => books.exec('update accounts set held_nano_credits = -1')).toThrow('CHECK');
     expect(() => books.exec('update accounts set balance_nano_credits = 2')).toThrow('CHECK');
+  });
+
+  it('and who would take more is told what there is', () => {
+    const nano = (credits: number) => nanoCredits(BigInt(credits * 1e9));
+    const { message } = tooMuchTaken({ balance: nano(4), held: nano(1.5) });
+    expect(message).toBe(
+      'The balance is 4 credits, of which running requests have set aside 1.5: no more than 2.5 can be taken.',
+    );
   });
 
   it('keep units at least at nothing', () => {

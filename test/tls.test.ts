@@ -262,7 +262,11 @@ describe('TLS', () => {
         () => writeFileSync(files.cert, 'nothing'),
         /`tls\.cert`: .*cert\.pem is not a certificate in PEM/,
       ],
-      ['nothing at all', () => rmSync(files.cert), /`tls\.cert`: .* cannot be read \(ENOENT\)/],
+      [
+        'nothing at all',
+        () => rmSync(files.cert),
+        /`tls\.cert`: .* cannot be read \(there is no such file or folder\)/,
+      ],
     ])('keeps the pair before them where they hold %s, and says so once', async (_, spoil, words) => {
       const before = errors().length;
       spoil();
@@ -322,13 +326,13 @@ describe('what TLS needs', () => {
       'that are there',
       '/nowhere/a.pem',
       path('good-key.pem', good.key),
-      '`tls.cert`: /nowhere/a.pem cannot be read (ENOENT).',
+      '`tls.cert`: /nowhere/a.pem cannot be read (there is no such file or folder).',
     ],
     [
       'that are files',
       path('good.pem', good.cert),
       folder,
-      `\`tls.key\`: ${folder} cannot be read (EISDIR).`,
+      `\`tls.key\`: ${folder} cannot be read (it is a folder).`,
     ],
     [
       'that hold a certificate',

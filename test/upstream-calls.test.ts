@@ -38,8 +38,8 @@ describe('the log', () => {
       await parley.postJson(path, question);
     }
     expect(lines.map(({ fields }) => fields['status'])).toEqual([401, 500]);
-    expect(String(lines[0]?.fields['err'])).toContain('the upstream answered 401 (upstream_code)');
-    expect(String(lines.map(({ fields }) => fields['err']))).not.toContain('upstream words');
+    expect(JSON.stringify(lines[0]?.fields['err'])).toContain('the upstream answered 401 (upstream_code)');
+    expect(JSON.stringify(lines.map(({ fields }) => fields['err']))).not.toContain('upstream words');
   });
 });
 
@@ -166,7 +166,7 @@ describe('an upstream that cannot be reached again and again', () => {
       'the upstream is tried again',
       'the upstream can be reached again',
     ]);
-    expect(String(lines[0]?.fields['err'])).toContain('ECONNREFUSED');
+    expect(JSON.stringify(lines[0]?.fields['err'])).toContain('ECONNREFUSED');
   });
 
   it('is back as soon as the trial has a connection, however long its answer takes', async () => {

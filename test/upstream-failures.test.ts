@@ -66,6 +66,19 @@ describe("an upstream's status", () => {
   });
 
   it.each([
+    ['unknown_model', 400],
+    ['model_not_found', 400],
+    ['model_not_found', 404],
+    ['model_not_found', 422],
+  ])('with the code %s is no fault of the request: %i', async (code, status) => {
+    upstream.answer(path, json({ error: { message: 'No such model.', code } }, { status }));
+    const error = await errorOf(await ask());
+    expect(error).toMatchObject({ status, code: 'upstream_error', type: 'server_error' });
+    expect(error.message).toMatch(/does not know a model of the name .* Only the operator/);
+    expectOurWords(error.message);
+  });
+
+  it.each([
     ['17', '17'],
     ['1.2', '2'],
     ['0', '0'],

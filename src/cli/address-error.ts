@@ -1,6 +1,7 @@
 /** What keeps a server from listening, in words that name the setting to change. */
 import type { Config } from '../config.ts';
-import { CliError, systemCode } from './cli-error.ts';
+import { systemCode } from '../files/reason.ts';
+import { CliError } from './cli-error.ts';
 
 interface Address {
   readonly host: string;

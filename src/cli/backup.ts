@@ -1,7 +1,8 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { BackupFacts } from '../app/backup.ts';
-import { CliError, fileReason, systemCode } from './cli-error.ts';
+import { fileReason, systemCode } from '../files/reason.ts';
+import { CliError } from './cli-error.ts';
 import { newCommand } from './command.ts';
 import { type ConfigFlags, configOf, withConfigFlags } from './config-flags.ts';
 import { type JsonFlag, printData, printJson } from './terminal.ts';

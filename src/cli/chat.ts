@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type ChatMessage, completeAnswer, streamAnswer } from './chat-request.ts';
-import { interruptible, newCommand, usageError } from './command.ts';
+import { interruptible, joined, newCommand, usageError } from './command.ts';
 import { converse } from './conversation.ts';
 import { firstModel } from './models.ts';
 import { type ClientFlags, clientServer, withClientFlags } from './server-flags.ts';
@@ -17,14 +17,15 @@ export function chatCommand(): Command {
     'parley chat --system "Answer in one word." "What colour is the sky?"',
     'parley chat   # a conversation; /quit or Ctrl-D ends it, Ctrl-C ends an answer',
   ])
-    .argument('[message]', 'what to say (default: a conversation, a line for each message)')
+    .argument('[message...]', 'what to say (default: a conversation, a line for each message)')
     .option('--model <model>', 'the model (default: the first for chat that the key can call)')
     .option('--system <text>', 'what the model is told before everything else')
     .option('--json', 'with a message: print the whole completion as one JSON document');
   return withClientFlags(command).action(chat);
 }
 
-async function chat(message: string | undefined, flags: ChatFlags, command: Command): Promise<void> {
+async function chat(words: readonly string[], flags: ChatFlags, command: Command): Promise<void> {
+  const message = joined(words);
   if (message === undefined && flags.json) usageError(command, '--json needs a message');
   const server = clientServer(flags);
   const system: ChatMessage[] = flags.system === undefined ? [] : [{ role: 'system', content: flags.system }];

@@ -28,6 +28,11 @@ function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
+/** A text that a person need not put in quotes; undefined where none is given. */
+export function joined(words: readonly string[]): string | undefined {
+  return words.length === 0 ? undefined : words.join(' ');
+}
+
 /** Ends the program for a wrong use that the parser cannot see. */
 export function usageError(command: Command, message: string): never {
   return command.error(`error: ${message}`);

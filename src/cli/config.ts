@@ -65,9 +65,13 @@ async function checkConfig(file: string | undefined, { json }: JsonFlag): Promis
   }
 }
 
-function findingJson({ source, setting, message, suggestion }: Finding): JsonObject {
+function findingJson({ source, setting, message, suggestion, advice }: Finding): JsonObject {
   const place = { source: sourceText(source), setting, message };
-  return suggestion === undefined ? place : { ...place, suggestion };
+  return {
+    ...place,
+    ...(suggestion !== undefined && { suggestion }),
+    ...(advice !== undefined && { advice }),
+  };
 }
 
 type Leaf = Pick<Setting, 'name' | 'value'>;

@@ -85,9 +85,9 @@ function readFrom({ file }: LoadedConfig): Condition {
   return ok('settings', `${file ?? 'The configuration (there is no parley.yaml)'} is valid.`);
 }
 
-function toCondition({ source, message, suggestion }: Finding): Condition {
-  const advice = suggestion === undefined ? 'Mend it there.' : `Did you mean \`${suggestion}\`?`;
-  return problem(sourceText(source), message, advice);
+function toCondition({ source, message, suggestion, advice = 'Mend it there.' }: Finding): Condition {
+  const next = suggestion === undefined ? advice : `Did you mean \`${suggestion}\`?`;
+  return problem(sourceText(source), message, next);
 }
 
 function toJson({ area, conditions }: Examined): JsonObject[] {

@@ -3,7 +3,8 @@ import { text } from 'node:stream/consumers';
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Agent, Dispatcher } from 'undici';
 import { z } from 'zod';
-import { CliError, systemCode } from './cli-error.ts';
+import { systemCode } from '../files/reason.ts';
+import { CliError } from './cli-error.ts';
 
 export interface Server {
   /** Version prefix included, no slash at its end. */
@@ -47,11 +48,20 @@ export class ServerError extends CliError {
 
   constructor(words: string, code?: string, requestId?: string) {
     const facts = [code, requestId && `request ${requestId}`].filter((fact) => fact !== undefined);
-    super(facts.length === 0 ? words : `${words} (${facts.join(', ')})`);
+    const said = words + commandHint(words);
+    super(facts.length === 0 ? said : `${said} (${facts.join(', ')})`);
     this.words = words;
     this.code = code;
     this.requestId = requestId;
   }
+}
+
+/** The server speaks of its paths, to all clients alike. Who types commands is told the one that lists models. */
+function commandHint(words: string): string {
+  const path = /GET \/models(?:\?type=(\w+))?/.exec(words);
+  if (path === null) return '';
+  const [, type] = path;
+  return ` On the command line: \`parley models${type === undefined ? '' : ` --type ${type}`}\`.`;
 }
 
 export interface Answer {

@@ -4,6 +4,7 @@ import { basePath } from '../config.ts';
 import { type FirstRun, readFirstRun } from '../demo.ts';
 import { CliError } from './cli-error.ts';
 import { type ConfigFlags, configOf, withConfigFlags } from './config-flags.ts';
+import { folderIsMissing } from './data-folder.ts';
 import type { Server } from './http-client.ts';
 import { readServerFile } from './server-file.ts';
 
@@ -60,6 +61,11 @@ export function clientServer({ baseUrl, apiKey, ...flags }: ClientFlags): Server
   const chosen = baseUrl ?? known.baseUrls[0] ?? defaultBaseUrl;
   const key = apiKey ?? keyFor(chosen, known)?.apiKey;
   if (key !== undefined) return { baseUrl: chosen, key };
+  if (baseUrl === undefined && folderIsMissing(known.dataDir)) {
+    throw new CliError(
+      `There is no data folder ${known.dataDir} yet. Name the right one with --data-dir, or a server with --base-url and a key for it with --api-key or PARLEY_API_KEY.`,
+    );
+  }
   throw new CliError(
     `There is no API key for ${chosen}. Give one with --api-key or PARLEY_API_KEY; \`parley key create --account NAME\` makes one.`,
   );
@@ -75,6 +81,7 @@ export function adminServer(baseUrl: string, { adminKey, ...flags }: AdminFlags)
 }
 
 interface KnownServers {
+  readonly dataDir: string;
   /** Where the server of the data folder is or was, the surest first; where it is administered, last. */
   readonly baseUrls: readonly string[];
   readonly firstRun: FirstRun | undefined;
@@ -85,7 +92,7 @@ function knownServers(flags: ConfigFlags): KnownServers {
   const firstRun = readFirstRun(dataDir);
   const server = readServerFile(dataDir);
   const baseUrls = [server?.baseUrl, firstRun?.baseUrl, server?.adminBaseUrl];
-  return { baseUrls: baseUrls.filter((url) => url !== undefined), firstRun };
+  return { dataDir, baseUrls: baseUrls.filter((url) => url !== undefined), firstRun };
 }
 
 /** The keys of a data folder go to its own server and to no other that a flag may name. */

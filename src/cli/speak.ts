@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import { type AudioFormat, audioFormats } from '../core/ports/engines.ts';
-import { interruptible, newCommand, usageError } from './command.ts';
+import { interruptible, joined, newCommand, usageError } from './command.ts';
 import { send } from './http-client.ts';
 import { firstModel } from './models.ts';
 import { type ClientFlags, clientServer, withClientFlags } from './server-flags.ts';
@@ -30,7 +30,7 @@ export function speakCommand(): Command {
     'parley speak --voice slt -o chapter.opus < chapter.txt',
     'parley speak "Good morning." --format wav | aplay',
   ])
-    .argument('[text]', 'what to say; `-`, or nothing, reads it from standard input')
+    .argument('[text...]', 'what to say; `-`, or nothing, reads it from standard input')
     .option('-o, --output <file>', 'where the audio goes (default: standard output)')
     .option('--voice <voice>', "one of the model's voices (default: the model's own choice)")
     .option('--model <model>', 'the model (default: the first for speech that the key can call)')
@@ -43,7 +43,8 @@ export function speakCommand(): Command {
   return withClientFlags(command).action(speak);
 }
 
-async function speak(given: string | undefined, flags: SpeakFlags, command: Command): Promise<void> {
+async function speak(words: readonly string[], flags: SpeakFlags, command: Command): Promise<void> {
+  const given = joined(words);
   const output = flags.output === '-' ? undefined : flags.output;
   const format = flags.format ?? formatOf(output, command);
   checkUse(given, output, flags, command);

@@ -1,8 +1,9 @@
-import { mkdir } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
-import { CliError, fileReason } from './cli-error.ts';
+import { makeFolder } from '../files/make-folder.ts';
+import { fileReason } from '../files/reason.ts';
+import { CliError } from './cli-error.ts';
 import { interruptible, newCommand, usageError } from './command.ts';
 import { ServerError } from './http-client.ts';
 import { inOrder } from './in-order.ts';
@@ -58,7 +59,7 @@ async function transcribe(files: string[], flags: TranscribeFlags, command: Comm
   const place = outputPlace(files, format, flags, command);
   const server = clientServer(flags);
   await interruptible(async (signal) => {
-    if (flags.outputDir !== undefined) await makeFolder(flags.outputDir);
+    if (flags.outputDir !== undefined) makeOutputFolder(flags.outputDir);
     const progress = createProgress(files.length);
     const work = async (file: string): Promise<Outcome> => {
       const startedAt = performance.now();
@@ -119,9 +120,9 @@ function outputPlace(
   return (file, transcript) => writeWhole(target(file), [transcript]);
 }
 
-async function makeFolder(folder: string): Promise<void> {
+function makeOutputFolder(folder: string): void {
   try {
-    await mkdir(folder, { recursive: true });
+    makeFolder(folder);
   } catch (error) {
     throw new CliError(`The folder ${folder} cannot be made (${fileReason(error)}). Choose another.`, error);
   }

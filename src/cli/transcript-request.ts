@@ -3,7 +3,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { transcriptionBytesMax } from '../core/transcription.ts';
-import { CliError, fileReason } from './cli-error.ts';
+import { fileReason } from '../files/reason.ts';
+import { CliError } from './cli-error.ts';
 import { type FormPart, type Server, ServerError, send } from './http-client.ts';
 
 export const transcriptFormats = ['text', 'json', 'verbose_json', 'srt', 'vtt'] as const;

@@ -8,6 +8,7 @@ import { adminCommand, show, withAdmin } from './admin-command.ts';
 import type { AdminConnection } from './admin-connection.ts';
 import { collect, limitDefault, parseLimit } from './paging.ts';
 import { type Column, table } from './table.ts';
+import { printStatus } from './terminal.ts';
 import { spanText, timeText } from './times.ts';
 import { exportCommand } from './usage-export.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
@@ -39,6 +40,7 @@ function showUsage(flags: UsageFlags): Promise<void> {
     const names = flags.account === undefined && !flags.json ? await accountNames(admin, ids) : undefined;
     const response = create(ListUsageRecordsResponseSchema, { records });
     await show(flags, 'listUsageRecords', response, () => usageTable(records, names));
+    if (records.length === 0 && !flags.json) printStatus('There are no such usage records yet.');
   });
 }
 

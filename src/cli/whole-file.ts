@@ -3,7 +3,8 @@ import { createWriteStream } from 'node:fs';
 import { realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import { CliError, fileReason, systemCode } from './cli-error.ts';
+import { fileReason, systemCode } from '../files/reason.ts';
+import { CliError } from './cli-error.ts';
 
 /**
  * Writes what comes beside the file and puts it in its place at the end.

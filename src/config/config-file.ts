@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileReason, systemCode } from '../files/reason.ts';
 import { ConfigError } from './finding.ts';
 import type { Source } from './source.ts';
 
@@ -25,9 +26,9 @@ function read(file: string, namedBy: Source | undefined): ConfigFile | undefined
   try {
     return { file: file.replace(/^\.\//, ''), text: readFileSync(file, 'utf8') };
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    const code = systemCode(cause);
     if (code === 'ENOENT' && namedBy === undefined) return undefined;
-    const why = code === 'ENOENT' ? 'There is no such file' : `It cannot be read (${code})`;
+    const why = code === 'ENOENT' ? 'There is no such file' : `It cannot be read (${fileReason(cause)})`;
     const source = namedBy ?? { kind: 'file', file, line: 1, column: 1 };
     throw new ConfigError([
       { source, setting: '', message: `The configuration is to be in \`${file}\`. ${why}.` },

@@ -1,5 +1,6 @@
 /** Reads the API keys of engines, which stand in the environment or in files of their own. */
 import { readFileSync } from 'node:fs';
+import { fileReason } from '../files/reason.ts';
 import type { Finding } from './finding.ts';
 import { Secret } from './secret.ts';
 import { pathText, type SettingPath } from './setting-path.ts';
@@ -23,7 +24,7 @@ export function readEngineKeys(tree: SettingsTree, env: NodeJS.ProcessEnv): Engi
     const path = ['engines', name];
     const found = readKey(engine, env);
     if (found instanceof Secret) keys[name] = found;
-    else if (found !== undefined) findings.push(toFinding(tree, [...path, found.setting], found.message));
+    else if (found !== undefined) findings.push(toFinding(tree, path, found));
   }
   return { keys, findings };
 }
@@ -31,6 +32,7 @@ export function readEngineKeys(tree: SettingsTree, env: NodeJS.ProcessEnv): Engi
 interface Problem {
   readonly setting: string;
   readonly message: string;
+  readonly advice?: string;
 }
 
 function readKey(
@@ -51,7 +53,9 @@ function fromVariable(name: string, env: NodeJS.ProcessEnv): Secret | Problem {
   const message = value
     ? `The variable ${name} holds no key that a header can carry.`
     : `The variable ${name} is not set.`;
-  return { setting: 'apiKeyEnv', message };
+  const advice =
+    'Set it in the environment of the server, or write the key into a file and name that with `apiKeyFile`.';
+  return { setting: 'apiKeyEnv', message, advice };
 }
 
 function fromFile(file: string): Secret | Problem {
@@ -61,11 +65,11 @@ function fromFile(file: string): Secret | Problem {
     if (keyPattern.test(value)) return new Secret(value);
     return { setting, message: `The file ${file} must hold one key and nothing else.` };
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-    return { setting, message: `The file ${file} cannot be read (${code}).` };
+    return { setting, message: `The file ${file} cannot be read (${fileReason(cause)}).` };
   }
 }
 
-function toFinding(tree: SettingsTree, path: SettingPath, message: string): Finding {
-  return { source: tree.valueSource(path), setting: pathText(path), message };
+function toFinding(tree: SettingsTree, engine: SettingPath, { setting, message, advice }: Problem): Finding {
+  const path = [...engine, setting];
+  return { source: tree.valueSource(path), setting: pathText(path), message, advice };
 }

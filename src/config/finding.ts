@@ -9,6 +9,8 @@ export interface Finding {
   readonly message: string;
   /** What was probably meant. It stands in the text of the finding as "Did you mean …?". */
   readonly suggestion?: string | undefined;
+  /** What to do, in a whole sentence, where the place of the finding does not tell it. */
+  readonly advice?: string | undefined;
 }
 
 /** The configuration cannot be used. The message lists every finding, a line each. */
@@ -31,7 +33,8 @@ export class ConfigError extends Error {
 /** A finding in one line: `parley.yaml:3:3: … Did you mean `port`?` */
 export function findingText(finding: Finding): string {
   const suggestion = finding.suggestion === undefined ? '' : ` Did you mean \`${finding.suggestion}\`?`;
-  return `${sourceText(finding.source)}: ${finding.message}${suggestion}`;
+  const advice = finding.advice === undefined ? '' : ` ${finding.advice}`;
+  return `${sourceText(finding.source)}: ${finding.message}${suggestion}${advice}`;
 }
 
 const kindOrder = { file: 0, variable: 1, flag: 2, default: 3 } as const;

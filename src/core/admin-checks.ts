@@ -1,6 +1,6 @@
 /** What administrators may send. */
 import { ParleyError } from './errors.ts';
-import { type NanoCredits, parseCredits } from './money.ts';
+import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from './money.ts';
 import { type Scope, scopes } from './ports/store.ts';
 
 export const nameCharactersMax = 100;
@@ -47,6 +47,17 @@ export function checkFuture(param: string, atMs: number | undefined, nowMs: numb
 export function required<T>(param: string, value: T | undefined): T {
   if (value === undefined) throw invalid(param, `Send \`${param}\`.`);
   return value;
+}
+
+/** The refusal of an adjustment that would take more than is there and not held. */
+export function tooMuchTaken({ balance, held }: { balance: NanoCredits; held: NanoCredits }): ParleyError {
+  const whole = `The balance is ${formatCredits(balance)} credits`;
+  const free = formatCredits(nanoCredits(balance - held));
+  const message =
+    held === 0n
+      ? `${whole}: no more than that can be taken.`
+      : `${whole}, of which running requests have set aside ${formatCredits(held)}: no more than ${free} can be taken.`;
+  return new ParleyError('insufficient_credits', { message, param: 'amount' });
 }
 
 export function invalid(param: string, message: string): ParleyError {

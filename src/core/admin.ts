@@ -212,10 +212,7 @@ export class AdminOperations {
     );
     if (outcome === 'conflict') throw new ParleyError('idempotency_conflict', { param: 'idempotency_key' });
     if (outcome === 'insufficient_credits') {
-      throw new ParleyError('insufficient_credits', {
-        message: 'The balance would fall below what running requests have set aside. Take less.',
-        param: 'amount',
-      });
+      throw check.tooMuchTaken((await this.#deps.store.findAccount(account.id)) ?? account);
     }
     if (outcome === 'balance_too_large') {
       throw check.invalid('amount', 'The balance would be larger than an account can hold. Load less.');

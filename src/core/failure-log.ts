@@ -1,3 +1,4 @@
+import { briefError } from './brief-error.ts';
 import type { ParleyError } from './errors.ts';
 import type { RequestId } from './ids.ts';
 import type { Log } from './ports/log.ts';
@@ -10,5 +11,6 @@ export function logFailure(log: Log, requestId: RequestId, error: ParleyError): 
   if (error.code !== 'internal_error' && error.code !== 'upstream_error') return;
   if (told.get(error) === requestId) return;
   told.set(error, requestId);
-  log.error({ requestId, err: error.cause ?? error }, error.message);
+  const cause = error.cause ?? error;
+  log.error({ requestId, err: error.code === 'upstream_error' ? briefError(cause) : cause }, error.message);
 }

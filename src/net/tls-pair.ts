@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:https';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { fileReason } from '../files/reason.ts';
 
 export interface TlsFiles {
   /** Paths of PEM files: the certificate, with those above it that clients need, and its private key. */
@@ -105,8 +106,7 @@ async function readSetting(setting: keyof TlsFiles, files: TlsFiles): Promise<st
   try {
     return await readFile(files[setting], 'utf8');
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-    throw fault(setting, files, `cannot be read (${code})`, cause);
+    throw fault(setting, files, `cannot be read (${fileReason(cause)})`, cause);
   }
 }
 

@@ -18,6 +18,8 @@ export interface RunOptions {
   /** Besides PATH and HOME, the only ones that are taken over. */
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** After so many milliseconds the process is killed. Default: never */
+  readonly timeoutMs?: number;
 }
 
 export interface Ended {
@@ -36,8 +38,9 @@ function environment(env: RunOptions['env'] = {}): Record<string, string> {
 }
 
 /** Starts the program; standard input stays open. */
-export function startParley(args: readonly string[], { cwd, env }: RunOptions = {}): ChildProcess {
-  return spawn(program, [...programArgs, ...args], { cwd, env: environment(env) });
+export function startParley(args: readonly string[], { cwd, env, timeoutMs }: RunOptions = {}): ChildProcess {
+  const limit = timeoutMs === undefined ? {} : ({ timeout: timeoutMs, killSignal: 'SIGKILL' } as const);
+  return spawn(program, [...programArgs, ...args], { cwd, env: environment(env), ...limit });
 }
 
 /** The end of a child that runs. */

@@ -1,8 +1,9 @@
-import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdtempSync, rmdirSync, type Stats, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { type Condition, ok, problem, warning } from '../../core/condition.ts';
-import { fileReason } from '../cli-error.ts';
+import { fileReason, systemCode } from '../../files/reason.ts';
+import { workingFolderIsGone } from '../data-folder.ts';
 
 const mebibyte = 1024 ** 2;
 /** Below this a day's records may not fit. */
@@ -14,6 +15,10 @@ const privateFiles = ['parley.db', 'first-run.json'];
 
 /** Whether the folder is there, can be written, is read by nobody else and has room. */
 export async function examineDataFolder(dataDir: string): Promise<Condition[]> {
+  if (!isAbsolute(dataDir) && workingFolderIsGone()) {
+    const advice = 'Start it in another, or give the whole path with dataDir or PARLEY_DATA_DIR.';
+    return [problem('folder', 'The folder that this was started in is gone.', advice)];
+  }
   if (!existsSync(dataDir)) return [missingFolder(dataDir), await freeSpace(nearestFolder(dataDir))];
   const folder = statSync(dataDir);
   if (!folder.isDirectory()) {
@@ -27,7 +32,18 @@ export async function examineDataFolder(dataDir: string): Promise<Condition[]> {
 }
 
 function missingFolder(dataDir: string): Condition {
-  return writable(nearestFolder(dataDir), `${dataDir} is not there yet. The first start makes it.`);
+  const nearest = nearestFolder(dataDir);
+  const condition = writable(nearest, `${dataDir} is not there yet. The first start makes it.`);
+  if (condition.state !== 'ok') return condition;
+  try {
+    // Permission alone says little: no folder can be made in /proc, or where the disk has no more files to give.
+    rmdirSync(mkdtempSync(join(nearest, '.parley-doctor-')));
+    return condition;
+  } catch (error) {
+    const reason = systemCode(error) === 'ENOENT' ? 'the system takes none' : fileReason(error);
+    const found = `${dataDir} is not there, and no folder can be made in ${nearest} (${reason}).`;
+    return problem('folder', found, 'Choose another with dataDir or PARLEY_DATA_DIR.');
+  }
 }
 
 /** The folder in which the missing ones will be made. */

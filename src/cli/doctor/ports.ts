@@ -5,8 +5,8 @@ import { json } from 'node:stream/consumers';
 import { z } from 'zod';
 import { basePath, type Config } from '../../config.ts';
 import { type Condition, ok, problem } from '../../core/condition.ts';
-import { systemCode } from '../cli-error.ts';
-import { readServerFile, type ServerFile } from '../server-file.ts';
+import { systemCode } from '../../files/reason.ts';
+import { localUrl, readServerFile, type ServerFile } from '../server-file.ts';
 
 interface Port {
   readonly setting: 'server' | 'admin';
@@ -14,11 +14,36 @@ interface Port {
   readonly port: number;
 }
 
-/** Whether each port can be had, or who has it. */
+/** Whether the running server of the data folder answers where it says; where there is none, whether each port can be had. */
 export async function examinePorts(config: Config, signal: AbortSignal): Promise<Condition[]> {
+  const running = readServerFile(config.dataDir);
+  const answering = running && (await examineRunning(running, signal));
+  if (answering !== undefined) return answering;
   const ports: Port[] = [{ setting: 'server', ...config.server }];
   if (config.admin) ports.push({ setting: 'admin', ...config.admin });
   return Promise.all(ports.map((port) => examinePort(port, config, signal)));
+}
+
+/**
+ * Goes by where the server listens, which flags and variables of its own may have told it, not by the configuration seen
+ * here. Undefined where nothing answers: the file may be of a server that was killed, its process id another's by now.
+ */
+async function examineRunning(
+  { baseUrl, adminBaseUrl, pid }: ServerFile,
+  signal: AbortSignal,
+): Promise<Condition[] | undefined> {
+  const urls = [{ setting: 'server', url: new URL(baseUrl) }];
+  if (adminBaseUrl !== baseUrl) urls.push({ setting: 'admin', url: new URL(adminBaseUrl) });
+  const answers = await Promise.all(urls.map(({ url }) => answersAsParley(url, signal)));
+  if (!answers.includes(true)) return undefined;
+  return urls.map(({ setting, url }, index) => {
+    const { hostname, port, protocol } = url;
+    const place = `${hostname} port ${port || (protocol === 'https:' ? 443 : 80)}`;
+    if (answers[index])
+      return ok(`${setting}.port`, `${place} is held by the running server (process ${pid}).`);
+    const found = `The running server (process ${pid}) does not answer on ${place}.`;
+    return problem(`${setting}.port`, found, 'Look at its log, and start it anew.');
+  });
 }
 
 async function examinePort(port: Port, config: Config, signal: AbortSignal): Promise<Condition> {
@@ -53,34 +78,31 @@ function listenError({ host, port }: Port): Promise<Error | undefined> {
 }
 
 async function holder(port: Port, config: Config, signal: AbortSignal): Promise<Condition> {
+  const who = (await answersAsParley(urlOf(port, config), signal))
+    ? 'a Parley on another data folder'
+    : 'another program';
   const subject = `${port.setting}.port`;
-  const place = `${port.host} port ${port.port}`;
-  const running = readServerFile(config.dataDir);
-  const isParley = await answersAsParley(port, config, signal);
-  if (running && isParley && isOf(running, port))
-    return ok(subject, `${place} is held by the running server (process ${running.pid}).`);
-  const who = isParley ? 'a Parley on another data folder' : 'another program';
-  const choose = `choose another with ${port.setting}.port`;
+  const choose = `choose another with ${subject}`;
   const advice = `Find it with \`ss -ltnp sport = :${port.port}\` and stop it, or ${choose}.`;
-  return problem(subject, `${place} is held by ${who}.`, advice);
+  return problem(subject, `${port.host} port ${port.port} is held by ${who}.`, advice);
 }
 
-function isOf({ baseUrl, adminBaseUrl }: ServerFile, { setting, port }: Port): boolean {
-  const url = new URL(setting === 'admin' ? adminBaseUrl : baseUrl);
-  return Number(url.port || (url.protocol === 'https:' ? 443 : 80)) === port;
+function urlOf({ host, port }: Port, { tls }: Config): URL {
+  const address = host.includes(':') ? `[${host}]` : host;
+  return new URL(localUrl(`${tls ? 'https' : 'http'}://${address}:${port}`));
 }
 
 const refusal = z.object({ error: z.object({ code: z.enum(['invalid_api_key', 'not_found']) }) });
 
 /** Asks without a key, which every Parley refuses in the same words. */
-function answersAsParley({ host, port }: Port, { tls }: Config, signal: AbortSignal): Promise<boolean> {
-  const address = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  const options = { host: address, port, path: `${basePath}/models`, signal };
+function answersAsParley(server: URL, signal: AbortSignal): Promise<boolean> {
+  const url = new URL(`${basePath}/models`, server);
   return new Promise((resolve) => {
-    const request = tls
-      ? // Nothing secret is sent, and nobody is trusted for the answer.
-        httpsGet({ ...options, rejectUnauthorized: false }, read)
-      : httpGet(options, read);
+    const request =
+      url.protocol === 'https:'
+        ? // Nothing secret is sent, and nobody is trusted for the answer.
+          httpsGet(url, { rejectUnauthorized: false, signal }, read)
+        : httpGet(url, { signal }, read);
     function read(response: NodeJS.ReadableStream): void {
       json(response).then(
         (body) => resolve(refusal.safeParse(body).success),

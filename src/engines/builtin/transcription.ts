@@ -3,7 +3,7 @@
  * pieces. All three run at once, each held back by the next, so that memory does not depend on the length of the audio.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ParleyError, toParleyError } from '../../core/errors.ts';
 import type {
@@ -12,6 +12,7 @@ import type {
   TranscriptionRequest,
   TranscriptSegment,
 } from '../../core/ports/engines.ts';
+import { makeFolder } from '../../files/make-folder.ts';
 import { decodedSampleRate, decodeToPcm } from '../../media/decode.ts';
 import { detectContainer } from '../../media/file-format.ts';
 import type { Owned } from '../engine-set.ts';
@@ -136,7 +137,7 @@ async function* withUpload<T>(
   signal: AbortSignal,
   read: (path: string) => AsyncGenerator<T, void, void>,
 ): AsyncGenerator<T, void, void> {
-  await mkdir(scratchDir, { recursive: true, mode: 0o700 });
+  makeFolder(scratchDir, 0o700);
   const path = join(scratchDir, `parley-${randomUUID()}.upload`);
   const remove = () => rm(path, { force: true });
   // What may be in the way then, the end tells of, where it is removed again.

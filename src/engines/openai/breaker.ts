@@ -6,6 +6,7 @@ import {
   circuitBreaker,
   handleWhen,
 } from 'cockatiel';
+import { briefError } from '../../core/brief-error.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Attempt, RawAnswer } from './attempt.ts';
 import { Lost } from './failures.ts';
@@ -32,7 +33,8 @@ export class Breaker {
       breaker: new ConsecutiveBreaker(failuresMax),
     });
     this.#policy.onBreak((reason) => {
-      const err = 'error' in reason && reason.error instanceof Error ? reason.error.cause : undefined;
+      const lost = 'error' in reason && reason.error instanceof Error ? reason.error : undefined;
+      const err = lost && briefError(lost.cause);
       log.warn({ engine: name, openMs, err }, 'the upstream cannot be reached and is left alone');
     });
     this.#policy.onHalfOpen(() => log.info({ engine: name }, 'the upstream is tried again'));

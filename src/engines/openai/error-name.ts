@@ -1,14 +1,18 @@
 const namePattern = /^[\w.-]{1,100}$/;
 
 /**
- * The name that an upstream gives its error, such as `model_not_found`, to stand in the log after its status; empty where it
- * has none. Its sentences are left out: they may repeat a prompt.
+ * The name that an upstream gives its error, such as `model_not_found`; undefined where it has none. Its sentences are left
+ * out: they may repeat a prompt.
  */
-export function errorName(body: string): string {
-  const name = namesOf(body).find(
-    (candidate) => typeof candidate === 'string' && namePattern.test(candidate),
+export function errorName(body: string): string | undefined {
+  return namesOf(body).find(
+    (candidate): candidate is string => typeof candidate === 'string' && namePattern.test(candidate),
   );
-  return name === undefined ? '' : ` (${String(name)})`;
+}
+
+/** The same, to stand in the log after the status; empty where there is none. */
+export function inBrackets(name: string | undefined): string {
+  return name === undefined ? '' : ` (${name})`;
 }
 
 function namesOf(body: string): unknown[] {

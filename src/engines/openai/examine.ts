@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Condition, ok, problem, warning } from '../../core/condition.ts';
+import { type Condition, ok, problem } from '../../core/condition.ts';
 import { toParleyError } from '../../core/errors.ts';
 import { type ExaminedModel, shortened, voicesCondition, wordsOf } from '../examination.ts';
 import type { OpenAiSettings } from './settings.ts';
@@ -55,7 +55,7 @@ function modelCondition(
   const subject = `model ${id}`;
   if (listed.includes(name)) return ok(subject, `It lists ${name}.`);
   const found = `It does not list ${name}${listed.length === 0 ? ', nor any other' : `, but ${shortened(listed)}`}.`;
-  return warning(
+  return problem(
     subject,
     found,
     `Load it there, or write its name there in the engine: models: {${id}: NAME}.`,

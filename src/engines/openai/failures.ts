@@ -1,7 +1,7 @@
 /** What a caller is told where an upstream fails, in words of our own. The error's cause, for the log, has the name of the upstream's error. */
 import { type ErrorDetails, ParleyError } from '../../core/errors.ts';
 import type { AnswerHeaders } from './answer-headers.ts';
-import { errorName } from './error-name.ts';
+import { errorName, inBrackets } from './error-name.ts';
 
 /** A wait that an upstream asks for is passed on up to a day. */
 const retryAfterSecondsMax = 86_400;
@@ -75,13 +75,31 @@ export interface Refusal {
   readonly words: string;
 }
 
+/** What servers of this API call a model that they do not have. */
+const unknownModelNames = ['unknown_model', 'model_not_found'];
+const modelUnknownWords =
+  'The engine behind this model does not know a model of the name that it is asked for. Only the operator of this server can mend that.';
+
+/** An answer with another status than 2xx, in words for the log. */
+export class RefusedError extends Error {
+  /** The model is not there by the name that the configuration gives it, whichever status says so. */
+  readonly isModelUnknown: boolean;
+
+  /** @param name what the upstream calls its error */
+  constructor(status: number, name: string | undefined) {
+    super(`the upstream answered ${status}${inBrackets(name)}`);
+    this.name = 'RefusedError';
+    this.isModelUnknown = name !== undefined && unknownModelNames.includes(name);
+  }
+}
+
 /** The error of an answer with another status than 2xx. @param isTurnedAway whether that status says that nothing was run */
 export function refusalError({ status, headers, words }: Refusal, isTurnedAway: boolean): ParleyError {
-  const cause = new Error(`the upstream answered ${status}${errorName(words)}`);
+  const cause = new RefusedError(status, errorName(words));
   if (status < 400 || status > 599) return new ParleyError('upstream_error', { cause });
   const retryAfterSeconds = readRetryAfter(headers['retry-after'], Date.now());
   const details: ErrorDetails = {
-    message: refusalWords(status),
+    message: cause.isModelUnknown ? modelUnknownWords : refusalWords(status),
     upstreamStatus: status,
     hasNotRun: isTurnedAway,
     cause,
@@ -100,7 +118,7 @@ function refusalWords(status: number): string {
     case 402:
       return 'The engine behind this model has no credits left for this server. Only the operator of this server can mend that.';
     case 404:
-      return 'The engine behind this model does not know this model. Only the operator of this server can mend that.';
+      return modelUnknownWords;
     case 408:
     case 504:
       return 'The engine behind this model did not finish in time. Try again, or ask for less.';
@@ -133,6 +151,6 @@ export function readRetryAfter(value: string | string[] | undefined, nowMs: numb
 export function upstreamSaid(words: string): ParleyError {
   return new ParleyError('upstream_error', {
     message: 'The engine behind this model failed on this request. Try again.',
-    cause: new Error(`the upstream reports an error${errorName(words)}`),
+    cause: new Error(`the upstream reports an error${inBrackets(errorName(words))}`),
   });
 }

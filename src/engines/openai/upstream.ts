@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { BrokenCircuitError, type RetryPolicy } from 'cockatiel';
 import { Pool } from 'undici';
+import { briefError } from '../../core/brief-error.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { AnswerBody } from './answer-body.ts';
@@ -8,7 +9,7 @@ import { Attempt, type RawAnswer, type WireRequest } from './attempt.ts';
 import { Breaker } from './breaker.ts';
 import { CallLife } from './call-life.ts';
 import { CallSlots } from './call-slots.ts';
-import { Lost, lostError, refusalError, timeUp } from './failures.ts';
+import { Lost, lostError, RefusedError, refusalError, timeUp } from './failures.ts';
 import { retryWhatHasNotRun } from './retry.ts';
 import type { OpenAiSettings } from './settings.ts';
 import { UpstreamAnswer } from './upstream-answer.ts';
@@ -16,6 +17,8 @@ import { UpstreamAnswer } from './upstream-answer.ts';
 /** How much is kept of what an upstream says with an error, and how long it may take to say it. */
 const wordBytesMax = 4_096;
 const wordsMsMax = 1_000;
+/** The statuses below 500 that are for the operator to mend. */
+const operatorStatuses = new Set([401, 402, 403, 404]);
 
 export interface UpstreamCall {
   readonly method: 'GET' | 'POST';
@@ -173,8 +176,12 @@ export class Upstream {
     if (!(error instanceof ParleyError) || error.code !== 'upstream_error') return;
     if (error.cause instanceof BrokenCircuitError) return;
     const status = error.httpStatus;
-    if (status < 500 && status !== 401 && status !== 402 && status !== 403 && status !== 404) return;
-    this.#deps.log.warn({ engine: this.#deps.name, status, err: error.cause }, 'an upstream failed');
+    const isModelUnknown = error.cause instanceof RefusedError && error.cause.isModelUnknown;
+    if (status < 500 && !operatorStatuses.has(status) && !isModelUnknown) return;
+    this.#deps.log.warn(
+      { engine: this.#deps.name, status, err: briefError(error.cause) },
+      'an upstream failed',
+    );
   }
 }
 

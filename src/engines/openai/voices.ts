@@ -1,3 +1,4 @@
+import { briefError } from '../../core/brief-error.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { Availability, VoiceList } from '../../core/ports/engines.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -105,7 +106,7 @@ export class ListedVoices implements VoiceSource {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     const cause = error instanceof ParleyError ? (error.cause ?? error) : error;
-    log.warn({ engine, model, ...(cause !== undefined && { err: cause }) }, this.#reason);
+    log.warn({ engine, model, ...(cause !== undefined && { err: briefError(cause) }) }, this.#reason);
   }
 
   /** Asks for what the model itself tells first: servers with several models list the voices of all of them elsewhere. */

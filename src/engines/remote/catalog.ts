@@ -2,6 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { ListModelsRequestSchema, type Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
+import { briefError } from '../../core/brief-error.ts';
 import { ParleyError, toParleyError } from '../../core/errors.ts';
 import type { Availability, VoiceList } from '../../core/ports/engines.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -121,7 +122,9 @@ export class RemoteCatalog {
   #tellFailure(thrown: unknown): void {
     const error = toParleyError(thrown);
     if (!error.hasNotRun)
-      this.#tell('error', 'the models of a remote engine could not be read', { err: error.cause ?? error });
+      this.#tell('error', 'the models of a remote engine could not be read', {
+        err: briefError(error.cause ?? error),
+      });
   }
 
   #tell(level: 'warn' | 'error', message: string, facts: object): void {

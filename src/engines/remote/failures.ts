@@ -36,7 +36,7 @@ const aboutOurselves: Readonly<Partial<Record<ErrorCode, string>>> = {
   subscription_required: ofOperator('has no active plan for this server'),
   fair_use_limit_reached: ofOperator('has reached the fair-use limit of this server'),
   insufficient_credits: ofOperator('has no credits left for this server'),
-  unknown_model: ofOperator('does not know this model'),
+  unknown_model: ofOperator('does not know a model of the name that it is asked for'),
   engine_unavailable: ofOperator('cannot do this'),
   rate_limit_exceeded: 'The engine behind this model has had too many requests. Wait, then try again.',
   overloaded: 'The engine behind this model is busy. Wait, then try again.',
