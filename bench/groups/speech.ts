@@ -37,7 +37,10 @@ export const speech: Group = {
     const server = await startChild('parley-audio');
     const client = openSpeechClient(server);
     try {
-      const comparisons = [await againstEngine(client, setting)];
+      const comparisons = [
+        { ...(await againstEngine(client, 'mp3', setting)), aim: 'speechTotal' as const },
+        await againstEngine(client, 'wav', setting),
+      ];
       for (const characters of setting.short ? [40] : [40, 400, 4_000]) {
         for (const format of audioFormats) {
           setting.say(`${characters} characters, ${format}`);
@@ -109,9 +112,13 @@ async function checkLength(format: AudioFormat, ours?: Buffer, theirs?: Buffer):
   }
 }
 
-async function againstEngine(client: SpeechClient, { short, say }: Setting): Promise<Comparison> {
+async function againstEngine(
+  client: SpeechClient,
+  format: AudioFormat,
+  { short, say }: Setting,
+): Promise<Comparison> {
   const text = spokenText(short ? 400 : 4_000);
-  say('the engine alone');
+  say(`the engine alone, ${format}`);
   const worker = new Worker(new URL('../servers/engine-alone.ts', import.meta.url));
   const alone = async (): Promise<Spoken> => {
     worker.postMessage({ text, voice });
@@ -120,22 +127,21 @@ async function againstEngine(client: SpeechClient, { short, say }: Setting): Pro
   };
   try {
     const { ours, theirs } = await takeTurns(
-      { theirs: alone, ours: () => client.speak(text, 'mp3') },
+      { theirs: alone, ours: () => client.speak(text, format) },
       { rounds: short ? 1 : 4, warmUps: short ? 0 : 1 },
     );
     const [first] = ours;
-    const heard = first === undefined ? Number.NaN : await audioSeconds(first.audio, 'mp3');
+    const heard = first === undefined ? Number.NaN : await audioSeconds(first.audio, format);
     const expected = theirs[0]?.audioSeconds ?? Number.NaN;
     if (!(Math.abs(heard - expected) < 0.5 + expected / 50)) {
       throw new Error(`Parley spoke for ${heard} s of the ${expected} s that its engine says`);
     }
     return {
-      name: `${text.length} characters, mp3`,
+      name: `${text.length} characters, ${format}`,
       yardstick: 'engine in one worker',
       unit: 'ms total',
       ours: ours.map(({ totalMs }) => totalMs),
       theirs: theirs.map(({ totalMs }) => totalMs),
-      aim: 'speechTotal',
     };
   } finally {
     await worker.terminate();
