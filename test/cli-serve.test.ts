@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -7,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   ended,
   type Folder,
+  inShell,
   parley,
   printed,
   printedJson,
@@ -16,8 +16,6 @@ import {
   startParley,
   until,
 } from './support/command-line.ts';
-
-const sources = new URL('../src/main.ts', import.meta.url).pathname;
 
 /** A text whose audio takes seconds to make. */
 const longText = 'The quick brown fox jumps over the lazy dog. '.repeat(20);
@@ -220,14 +218,9 @@ describe('parley serve', () => {
   );
 
   it('says that the folder that it was started in is gone', async () => {
-    const script = `rmdir "$PWD"; exec "${process.execPath}" "${sources}" serve --port 0`;
     mkdirSync(folder.file('gone'));
-    const child = spawn('/bin/sh', ['-c', script], {
-      cwd: folder.file('gone'),
-      timeout: 20_000,
-      killSignal: 'SIGKILL',
-    });
-    expect(await ended(child)).toMatchObject({
+    const script = 'rmdir "$PWD"; exec "$@" serve --port 0';
+    expect(await inShell(script, { cwd: folder.file('gone') })).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
         /^The data folder \.\/data cannot be used: .* is gone\. Start it in another, .*\n$/,

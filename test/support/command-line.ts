@@ -43,6 +43,13 @@ export function startParley(args: readonly string[], { cwd, env, timeoutMs }: Ru
   return spawn(program, [...programArgs, ...args], { cwd, env: environment(env), ...limit });
 }
 
+/** Runs a script of the shell, in which "$@" is the program. */
+export function inShell(script: string, { cwd, env, timeoutMs = 20_000 }: RunOptions = {}): Promise<Ended> {
+  const args = ['-c', script, 'sh', program, ...programArgs];
+  const limit = { timeout: timeoutMs, killSignal: 'SIGKILL' } as const;
+  return ended(spawn('/bin/sh', args, { cwd, env: environment(env), ...limit }));
+}
+
 /** The end of a child that runs. */
 export async function ended(child: ChildProcess): Promise<Ended> {
   const exit = new Promise<Pick<Ended, 'code' | 'signal'>>((resolve) => {
