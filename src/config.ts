@@ -37,8 +37,7 @@ export interface Config extends DeepReadonly<z.infer<typeof configSchema>> {
 export type ModelConfig = Config['models'][number];
 export type EngineConfig = Config['engines'][string];
 
-/** The path in front of every REST operation. The contract of the interface fixes it. */
-export const basePath = '/api/v1';
+export { basePath } from './core/base-path.ts';
 
 export interface ConfigOptions {
   readonly env: NodeJS.ProcessEnv;

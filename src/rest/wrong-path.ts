@@ -1,9 +1,9 @@
 /** What to tell those who ask for what is not there: most of them are a prefix, a method or a slash away from what is. */
 import type { HTTPMethod } from 'find-my-way';
+import { basePath } from '../core/base-path.ts';
 import { ParleyError } from '../core/errors.ts';
 import { repeatSent } from '../core/sent-text.ts';
 
-const basePath = '/api/v1';
 /** The verbs of the REST paths. */
 const verbs = ['GET', 'POST'] as const;
 /** Beginnings that base URLs have in place of ours, or twice. */
