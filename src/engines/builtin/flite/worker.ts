@@ -9,8 +9,11 @@ export type WorkerAnswer = { readonly samples: Int16Array } | { readonly failure
 
 const port = parentPort;
 if (port === null) throw new Error('the flite worker runs as a worker thread only');
-// The only one who starts it is FliteThread.
-const flite = new FliteProgram(workerData as FliteModule);
+const { module, constants }: Partial<FliteModule> = workerData;
+if (!(module instanceof WebAssembly.Module) || constants === undefined) {
+  throw new Error('the flite worker takes the compiled module');
+}
+const flite = new FliteProgram({ module, constants });
 
 port.on('message', (piece: SpokenPiece) => {
   try {
