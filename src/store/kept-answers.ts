@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import type { AnswerClaim, ClaimEnd, ClaimOutcome } from '../core/ports/store.ts';
 import { type Connection, prepare, query } from './database.ts';
+import type { Database } from './schema.ts';
 
 /** Answers can have 8 MB each, and all requests wait while they are removed. */
 export const answersAtOnce = 20;
@@ -11,6 +12,12 @@ export function removeOldAnswers({ beforeMs }: { readonly beforeMs: bigint }) {
     sql<boolean>`rowid in (select rowid from kept_answers
       where created_at_ms < ${beforeMs} limit ${sql.lit(answersAtOnce)})`,
   );
+}
+
+/** The answer under a key, whichever request it is of. */
+function isUnder({ accountId, operation, key }: Pick<AnswerClaim, 'accountId' | 'operation' | 'key'>) {
+  return ({ and }: ExpressionBuilder<Database, 'kept_answers'>) =>
+    and({ account_id: accountId, operation, key });
 }
 
 /** Answers of requests with an Idempotency-Key. Synchronous: they run inside the store's transactions. */
@@ -25,12 +32,7 @@ export class KeptAnswers {
 
   constructor(connection: Connection) {
     this.#forgetOwn = prepare(connection, (p: AnswerClaim & { beforeMs: bigint }) =>
-      query
-        .deleteFrom('kept_answers')
-        .where('account_id', '=', p.accountId)
-        .where('operation', '=', p.operation)
-        .where('key', '=', p.key)
-        .where('created_at_ms', '<', p.beforeMs),
+      query.deleteFrom('kept_answers').where(isUnder(p)).where('created_at_ms', '<', p.beforeMs),
     );
     this.#forgetOthers = prepare(connection, removeOldAnswers);
     this.#insert = prepare(connection, (p: AnswerClaim) =>
@@ -48,29 +50,17 @@ export class KeptAnswers {
         .onConflict((conflict) => conflict.doNothing()),
     );
     this.#find = prepare(connection, (p: AnswerClaim) =>
-      query
-        .selectFrom('kept_answers')
-        .select(['fingerprint', 'answer'])
-        .where('account_id', '=', p.accountId)
-        .where('operation', '=', p.operation)
-        .where('key', '=', p.key),
+      query.selectFrom('kept_answers').select(['fingerprint', 'answer']).where(isUnder(p)),
     );
     this.#keep = prepare(connection, (p: AnswerClaim & { answer: Buffer }) =>
       query
         .updateTable('kept_answers')
         .set({ answer: p.answer })
-        .where('account_id', '=', p.accountId)
-        .where('operation', '=', p.operation)
-        .where('key', '=', p.key)
+        .where(isUnder(p))
         .where('request_id', '=', p.requestId),
     );
     this.#drop = prepare(connection, (p: AnswerClaim) =>
-      query
-        .deleteFrom('kept_answers')
-        .where('account_id', '=', p.accountId)
-        .where('operation', '=', p.operation)
-        .where('key', '=', p.key)
-        .where('request_id', '=', p.requestId),
+      query.deleteFrom('kept_answers').where(isUnder(p)).where('request_id', '=', p.requestId),
     );
     this.#dropUnfinished = prepare(connection, (_: object) =>
       query.deleteFrom('kept_answers').where('answer', 'is', null),
