@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startChild } from './servers/child.ts';
 import { RawChats } from './servers/raw-chats.ts';
+import { relaySettings } from './servers/relay-settings.ts';
 
 const workers = Number(process.argv[2] ?? 2);
 const rounds = Number(process.argv[3] ?? 7);
@@ -39,15 +40,8 @@ interface Slice {
 
 async function start(count: number, upstream: string): Promise<Server> {
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-bench-'));
-  const engine = {
-    kind: 'openai',
-    baseUrl: `${upstream}/v1`,
-    callsMax: 4_096,
-    models: { bench: 'mock-model' },
-  };
-  const model = { id: 'bench', type: 'chat', engine: 'mock', price: { input: 1, output: 1 } };
   const config = join(dataDir, 'parley.yaml');
-  writeFileSync(config, JSON.stringify({ engines: { mock: engine }, models: [model] }));
+  writeFileSync(config, JSON.stringify(relaySettings(upstream)));
   const args = [
     'serve',
     '--demo',

@@ -10,18 +10,12 @@ import { createApp } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openAccount } from './account.ts';
 import { serveParent } from './parent.ts';
+import { relaySettings } from './relay-settings.ts';
 
 const [, , upstream = ''] = process.argv;
 const dataDir = mkdtempSync(join(tmpdir(), 'parley-bench-'));
 const file = join(dataDir, 'parley.yaml');
-const engine = {
-  kind: 'openai',
-  baseUrl: `${upstream}/v1`,
-  callsMax: 4_096,
-  models: { bench: 'mock-model' },
-};
-const model = { id: 'bench', type: 'chat', engine: 'mock', price: { input: 1, output: 1 } };
-writeFileSync(file, JSON.stringify({ engines: { mock: engine }, models: [model] }));
+writeFileSync(file, JSON.stringify(relaySettings(upstream)));
 const server = { port: 0, connectionsMax: 4_096, keepAliveMs: 60_000 };
 const app = await createApp(
   loadConfig({ env: {}, file, overrides: { server, dataDir, log: { level: 'silent' } } }),
