@@ -12,7 +12,7 @@ import { AdminOperations } from './core/admin.ts';
 import { Catalog } from './core/catalog.ts';
 import { CatalogOperations } from './core/catalog-operations.ts';
 import { ChatOperations } from './core/chat.ts';
-import { FailedKeys, type KeyFailures } from './core/failed-keys.ts';
+import { FailedKeys } from './core/failed-keys.ts';
 import type { FairUseRules } from './core/fair-use.ts';
 import { Gate } from './core/gate.ts';
 import { Idempotency } from './core/idempotency.ts';
@@ -29,7 +29,7 @@ import { Unsettled } from './core/unsettled.ts';
 import type { EngineSet } from './engines/engine-set.ts';
 import { createLog } from './log.ts';
 import { type TlsFiles, TlsPair } from './net/tls-pair.ts';
-import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { createTokenCounter } from './tokens/counter.ts';
 import { version } from './version.ts';
 
@@ -40,20 +40,6 @@ export interface AppOverrides {
   readonly engines?: Readonly<Record<string, EngineSet>>;
   /** Opens the store of a data folder. Default: SQLite. */
   readonly openStore?: (dataDir: string) => Promise<Store>;
-  /** Set in one of several processes that serve the same port. Default: the app is alone, and does all of it itself. */
-  readonly shared?: Shared;
-}
-
-/** What one process does for all that serve the same port: it alone has the data folder, and hears of everything. */
-export interface Shared {
-  readonly store: Store;
-  readonly failedKeys: KeyFailures;
-  /** Where uploads lie while they are transcribed here; no other process uses it. */
-  readonly scratchDir: string;
-  /** Why the server as a whole should get no more requests; undefined where it should. */
-  readonly whyNotReady: () => Promise<string | undefined>;
-  /** The metrics of the server as a whole. */
-  readonly metricsText: () => Promise<string>;
 }
 
 export interface App {
@@ -70,25 +56,8 @@ export interface App {
    * what they began with. Throws NeedsRestartError where anything else differs.
    */
   reload(config: Config): void;
-  /** For the process that leads several of these. */
-  readonly member: AppMember;
   /** Lets requests in flight finish, then releases everything. */
   close(): Promise<void>;
-}
-
-/** What an app is asked for that is one of several. */
-export interface AppMember {
-  /** As `reload`, in two steps, the first of which changes nothing. One of the two that it returns is to be called. */
-  prepareReload(config: Config): PreparedReload;
-  /** Why this process should get no more requests; undefined where it should. */
-  whyNotReady(): string | undefined;
-  /** Those of this process. */
-  readonly metrics: Metrics;
-}
-
-export interface PreparedReload {
-  take(): void;
-  drop(): void;
 }
 
 /** Starts the server that the configuration describes. Rejects where the data folder or the address cannot be had. */
@@ -108,22 +77,17 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const log = overrides.log ?? createLog(config.log.level);
   const tls = config.tls && (await openTls(config.tls, log));
   opened.defer(() => tls?.close());
-  const { shared } = overrides;
-  opened.defer(() => shared?.store.close());
-  const store =
-    shared?.store ?? (await openData(config, { clock, log, openStore: overrides.openStore }, opened));
+  const store = await openData(config, { clock, log, openStore: overrides.openStore }, opened);
   const unsettled = new Unsettled(store, log);
   opened.defer(() => unsettled.close());
   const tokens = createTokenCounter();
   opened.defer(() => tokens.close());
   const tracer = await openTracer(config);
   opened.defer(() => endTraces(tracer, log));
-  const scratchDir = shared?.scratchDir ?? join(config.dataDir, 'scratch');
+  const scratchDir = join(config.dataDir, 'scratch');
   const engines = new Engines(scratchDir, { clock, tokens, log, tracer, given: overrides.engines ?? {} });
   opened.defer(() => engines.close());
-  const first = engines.prepare(config);
-  first.take();
-  const catalog = new Catalog(first.models);
+  const catalog = new Catalog(engines.use(config));
   const fairUse = { ...config.fairUse };
   const services = createServices({ store, clock, tokens, catalog, fairUse });
   const metrics = createMetrics({
@@ -135,7 +99,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   opened.defer(() => memory.close());
   const gate = new Gate({
     ...{ store, clock, log, unsettled, observer: observedBy(metrics.observer, memory.observer, tracer) },
-    failedKeys: shared?.failedKeys ?? new FailedKeys(config.limits.failedKeysPerMinuteMax),
+    failedKeys: new FailedKeys(config.limits.failedKeysPerMinuteMax),
   });
   let isStopping = false;
   const whyNotReady = () => {
@@ -143,22 +107,20 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     return unsettled.hasAny ? 'The database cannot be written.' : undefined;
   };
   const probes = {
-    whyNotReady: async () => whyNotReady() ?? (await shared?.whyNotReady()),
+    whyNotReady,
     engines: () => engines.counts(),
-    metrics: { contentType: metrics.contentType, text: shared?.metricsText ?? metrics.text },
+    metrics,
     metricsAccess: config.metrics.access,
   };
   const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes });
   opened.defer(() => ports.close());
-  const prepareReload = reloader(config, { engines, catalog, fairUse });
   return {
     baseUrl: ports.baseUrl,
     adminBaseUrl: ports.adminBaseUrl,
     services,
     store,
     unavailable: () => catalog.unavailable(),
-    reload: (next) => prepareReload(next).take(),
-    member: { prepareReload, whyNotReady, metrics },
+    reload: reloader(config, { engines, catalog, fairUse }),
     close: async () => {
       isStopping = true;
       ports.leave();
@@ -210,19 +172,14 @@ interface Reloadable {
   readonly fairUse: FairUseRules;
 }
 
-function reloader(started: Config, { engines, catalog, fairUse }: Reloadable): AppMember['prepareReload'] {
+function reloader(started: Config, { engines, catalog, fairUse }: Reloadable): App['reload'] {
   let running = started;
   return (next) => {
     const bound = sectionsToRestart(running, next);
     if (bound.length > 0) throw new NeedsRestartError(bound);
-    const prepared = engines.prepare(next);
-    const take = () => {
-      prepared.take();
-      catalog.replace(prepared.models);
-      Object.assign(fairUse, next.fairUse);
-      running = next;
-    };
-    return { take, drop: prepared.drop };
+    catalog.replace(engines.use(next));
+    Object.assign(fairUse, next.fairUse);
+    running = next;
   };
 }
 

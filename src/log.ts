@@ -7,10 +7,9 @@ const serializers = {
 };
 
 /** JSON lines on standard error: standard output is for data. */
-/** @param base what every line has besides. Default: nothing */
-export function createLog(level: string, base: object | null = null): Log & { level: string } {
+export function createLog(level: string): Log & { level: string } {
   return pino(
-    { level, base: base && { ...base }, timestamp: pino.stdTimeFunctions.isoTime, serializers },
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers },
     destination({ fd: 2, sync: true }),
   );
 }

@@ -167,10 +167,8 @@ describe('parley serve', () => {
     const { port } = other.address() as AddressInfo;
     const env = { PARLEY_ADMIN_PORT: String(port) };
     const said = `Port ${port} is in use: choose another with admin.port or PARLEY_ADMIN_PORT (0 takes any free one).\n`;
-    for (const workers of ['1', '2']) {
-      const args = ['serve', '--data-dir', dataDir, '--port', '0', '--workers', workers];
-      expect(await parley(args, { env })).toMatchObject({ code: 1, stderr: said });
-    }
+    const args = ['serve', '--data-dir', dataDir, '--port', '0'];
+    expect(await parley(args, { env })).toMatchObject({ code: 1, stderr: said });
     other.close();
   });
 

@@ -65,7 +65,6 @@ describe('the defaults', () => {
     expect(config.server).toEqual({
       host: '127.0.0.1',
       port: 8080,
-      workers: 1,
       unreadyMs: 0,
       drainMs: 10_000,
       requestMsMax: 600_000,
@@ -183,7 +182,7 @@ describe('which file is read', () => {
 describe('a name that is not a setting', () => {
   it('is refused with its place, what is allowed there, and what was meant', () => {
     expect(finding('server:\n  host: 0.0.0.0\n  prot: 80\n')).toBe(
-      '3:3: `server.prot` is not a setting. Allowed here: host, port, workers, unreadyMs, drainMs, requestMsMax, connectionsMax, ' +
+      '3:3: `server.prot` is not a setting. Allowed here: host, port, unreadyMs, drainMs, requestMsMax, connectionsMax, ' +
         'headersMsMax, keepAliveMs, bodyMsMax, headerBytesMax, headerCountMax, stallMsMax, streamsPerConnectionMax, idleMs, pingEveryMs, pingTimeoutMs. Did you mean `port`?',
     );
   });

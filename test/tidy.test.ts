@@ -7,10 +7,9 @@ const linesMax = 300;
 
 /** What each room may import, besides its own files. `.` is the files of src itself, the composition root. */
 const mayImport: Record<string, readonly string[]> = {
-  '.': ['app', 'cli', 'cluster', 'config', 'core', 'engines', 'gen', 'net', 'store', 'telemetry', 'tokens'],
-  app: ['.', 'cluster', 'core', 'engines', 'net', 'rest', 'rpc', 'store', 'telemetry'],
+  '.': ['app', 'cli', 'config', 'core', 'engines', 'gen', 'net', 'store', 'telemetry', 'tokens'],
+  app: ['.', 'core', 'engines', 'net', 'rest', 'rpc', 'store', 'telemetry'],
   cli: ['.', 'app', 'core', 'files', 'gen', 'json'],
-  cluster: ['core', 'telemetry'],
   config: ['core', 'files'],
   core: ['gen'],
   engines: ['core', 'files', 'gen', 'json', 'media', 'threads'],

@@ -28,22 +28,13 @@ interface Opened {
   readonly set: EngineSet;
 }
 
-/** What a configuration would put in the place of what runs. */
-export interface PreparedEngines {
-  readonly models: readonly CatalogModel[];
-  /** Puts it there. The engines that are no longer used end when no request can run on them any more. */
-  take(): void;
-  /** Closes what was opened for it alone. */
-  drop(): void;
-}
-
 export class Engines {
   readonly #deps: EngineDeps;
   readonly #scratchDir: string;
   #opened: ReadonlyMap<string, Opened> = new Map();
   readonly #retired = new Map<EngineSet, NodeJS.Timeout>();
 
-  /** @param scratchDir where uploads lie while they are transcribed; of this process alone */
+  /** @param scratchDir where uploads lie while they are transcribed */
   constructor(scratchDir: string, deps: EngineDeps) {
     this.#deps = deps;
     this.#scratchDir = scratchDir;
@@ -52,10 +43,11 @@ export class Engines {
   }
 
   /**
-   * Opens the engines of a configuration, but for those that run as they are in it.
-   * @throws where one cannot be opened, or a model finds no engine; then nothing of it stays open
+   * Switches to the engines of a configuration and returns its models. Engines whose settings are the same keep running; those that
+   * it no longer names close when no request can run on them any more.
+   * @throws if an engine cannot be opened or a model names none of them; then nothing changes
    */
-  prepare(config: Config): PreparedEngines {
+  use(config: Config): readonly CatalogModel[] {
     const next = new Map<string, Opened>();
     try {
       for (const [name, settings] of Object.entries(config.engines)) {
@@ -63,8 +55,8 @@ export class Engines {
       }
       const sets = new Map([...next].map(([name, { set }]) => [name, set]));
       const models = config.models.map((model) => toCatalogModel(model, sets));
-      const take = () => this.#take(next, config.server.requestMsMax);
-      return { models, take, drop: () => this.#drop(next) };
+      this.#take(next, config.server.requestMsMax);
+      return models;
     } catch (error) {
       this.#drop(next);
       throw error;

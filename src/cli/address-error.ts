@@ -31,7 +31,7 @@ export function addressError(error: unknown, config: Config): CliError | undefin
         error,
       );
     case 'EACCES': {
-      if (!isListening(factOf(error, 'syscall'))) return undefined;
+      if (factOf(error, 'syscall') !== 'listen') return undefined;
       const message = `Port ${port} is for the administrator only: choose one above 1023 with ${portSetting}.`;
       return new CliError(message, error);
     }
@@ -59,9 +59,4 @@ function isOf(one: Address, other: Address, error: unknown): boolean {
 
 function factOf(error: unknown, name: string): unknown {
   return error instanceof Error ? Reflect.get(error, name) : undefined;
-}
-
-/** A worker is told of its leader's failure, which is one of binding. */
-function isListening(syscall: unknown): boolean {
-  return syscall === 'listen' || syscall === 'bind';
 }

@@ -11,7 +11,6 @@ export interface ConfigFlags {
 export interface ServeConfigFlags extends ConfigFlags {
   readonly host?: string;
   readonly port?: string;
-  readonly workers?: string;
   readonly logLevel?: string;
 }
 
@@ -22,18 +21,11 @@ export function withConfigFlags(command: Command): Command {
 }
 
 /** @throws ConfigError */
-export function loadWithFlags({
-  config,
-  dataDir,
-  host,
-  port,
-  workers,
-  logLevel,
-}: ServeConfigFlags): LoadedConfig {
+export function loadWithFlags({ config, dataDir, host, port, logLevel }: ServeConfigFlags): LoadedConfig {
   return loadConfigWithSources({
     env: process.env,
     file: config,
-    overrides: { server: { host, port, workers }, dataDir, log: { level: logLevel } },
+    overrides: { server: { host, port }, dataDir, log: { level: logLevel } },
   });
 }
 

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import type { Command } from 'commander';
-import type { ClusterApp } from '../app/cluster.ts';
+import type { App } from '../app.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../core/ports/log.ts';
 import { createDemo, firstRunPath, readFirstRun } from '../demo.ts';
@@ -18,9 +18,6 @@ interface ServeFlags extends ServeConfigFlags {
   readonly demo?: boolean;
 }
 
-/** In this process, or in several. */
-type Served = ClusterApp;
-
 export function serveCommand(): Command {
   return withConfigFlags(
     newCommand('serve', 'Start the server.', [
@@ -30,7 +27,6 @@ export function serveCommand(): Command {
   )
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
     .option('--port <number>', 'the port to listen on, 0 for any free one (default: 8080)')
-    .option('--workers <number>', 'processes that take requests (default: 1)')
     .option('--log-level <level>', 'trace, debug, info, warn, error, fatal or silent (default: info)')
     .option('--demo', 'where the store is empty, make an account with a trial, credits and keys')
     .action(serve);
@@ -73,14 +69,14 @@ async function serve(flags: ServeFlags): Promise<void> {
 /** At SIGHUP the configuration is read again, with the same flags. What is wrong with it leaves all as it is. */
 async function takeConfiguration(
   flags: ServeFlags,
-  app: Served,
+  app: App,
   log: ReturnType<typeof createLog>,
   manager: ServiceManager,
 ): Promise<void> {
   manager.reloading();
   try {
     const { config } = loadWithFlags(flags);
-    await app.reload(config);
+    app.reload(config);
     log.level = config.log.level;
     log.info({ models: config.models.map(({ id }) => id) }, 'took over the new configuration');
     for (const { model, reason } of app.unavailable()) log.warn({ model, reason }, 'model is not available');
@@ -94,26 +90,16 @@ async function takeConfiguration(
 }
 
 /** The app takes longest to load: it is not loaded for a configuration that cannot be used, nor for other commands. */
-async function open(config: Config, log: Log): Promise<Served> {
+async function open(config: Config, log: Log): Promise<App> {
   try {
-    return config.server.workers === 1 ? await openAlone(config, log) : await openCluster(config, log);
+    const { createApp } = await import('../app.ts');
+    return await createApp(config, { log });
   } catch (error) {
     throw addressError(error, config) ?? worded(error, config.dataDir);
   }
 }
 
-async function openAlone(config: Config, log: Log): Promise<Served> {
-  const { createApp } = await import('../app.ts');
-  const app = await createApp(config, { log });
-  return { ...app, reload: async (next) => app.reload(next) };
-}
-
-async function openCluster(config: Config, log: Log): Promise<Served> {
-  const { createClusterApp } = await import('../app/cluster.ts');
-  return createClusterApp(config, { log });
-}
-
-async function showDemo(app: Served, config: Config, baseUrl: string): Promise<void> {
+async function showDemo(app: App, config: Config, baseUrl: string): Promise<void> {
   const { dataDir } = config;
   const file = firstRunPath(dataDir);
   const firstRun = await createDemo(app, { dataDir, baseUrl });
@@ -128,7 +114,7 @@ async function showDemo(app: Served, config: Config, baseUrl: string): Promise<v
 }
 
 /** The first model of each type that works on this machine. */
-function firstModels({ models }: Config, app: Served): BannerFacts['models'] {
+function firstModels({ models }: Config, app: App): BannerFacts['models'] {
   const unavailable = app.unavailable();
   const usable = models.filter(({ id }) => !unavailable.some(({ model }) => model === id));
   return Object.fromEntries(usable.toReversed().map(({ type, id }) => [type, id]));

@@ -22,11 +22,6 @@ export const server = group({
   port: wholeNumber(0, 65_535)
     .default(8080)
     .describe('The TCP port for everything: REST, Connect, gRPC and gRPC-Web. 0 takes any free port.'),
-  workers: wholeNumber(1, 256)
-    .default(1)
-    .describe(
-      'Processes that take requests, all on the one port. From 2 on, one more process has the database and leads them; threads, queues and connections of this file are divided among them.',
-    ),
   unreadyMs: wholeNumber(0, hour)
     .default(0)
     .describe(

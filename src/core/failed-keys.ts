@@ -3,17 +3,11 @@ import { ParleyError } from './errors.ts';
 
 const windowSeconds = 60;
 
-/** Told of each request without a valid key. */
-export interface KeyFailures {
-  /** @throws `rate_limit_exceeded` where the address has had too many of them in this minute */
-  note(address: string): Promise<void>;
-}
-
 /**
  * Counts the requests without a valid key, by the address that they come from. Over the limit such a request is answered with
  * `rate_limit_exceeded`. A valid key is served whatever else its address has sent: many clients may share one.
  */
-export class FailedKeys implements KeyFailures {
+export class FailedKeys {
   readonly #limiter: RateLimiterMemory | undefined;
 
   /** @param perMinuteMax for one address; 0 is no limit */
@@ -22,6 +16,7 @@ export class FailedKeys implements KeyFailures {
     this.#limiter = new RateLimiterMemory({ points: perMinuteMax, duration: windowSeconds });
   }
 
+  /** @throws `rate_limit_exceeded` once the address has sent too many of them within a minute */
   async note(address: string): Promise<void> {
     try {
       await this.#limiter?.consume(networkOf(address));

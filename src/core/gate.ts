@@ -3,7 +3,7 @@ import { authenticate } from './auth.ts';
 import type { AdminCall, Call, Caller } from './call.ts';
 import { entitlementAt, isEntitled } from './entitlement.ts';
 import { ParleyError, toParleyError } from './errors.ts';
-import type { KeyFailures } from './failed-keys.ts';
+import type { FailedKeys } from './failed-keys.ts';
 import type { RequestId } from './ids.ts';
 import { Metering, type MeteringDeps } from './metering.ts';
 import { type KeyHolder, type Operation, type Scope, scopes, type Wire } from './ports/store.ts';
@@ -30,7 +30,7 @@ export interface Arrival extends Credentials {
 const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
 
 export interface GateDeps extends MeteringDeps {
-  readonly failedKeys: KeyFailures;
+  readonly failedKeys: FailedKeys;
 }
 
 export class Gate {

@@ -43,8 +43,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const sessions = new Http2Sessions(createHttp2Server(limits, options), limits);
   // Those that speak HTTP/2 count, too: the server has accepted them all.
   server.maxConnections = limits.connectionsMax;
-  // A worker among several would otherwise hand them back for another to take, and be given them again.
-  Object.assign(server, { dropMaxConnection: true });
   const undecided = routeSockets(server, tls ? 'secureConnection' : 'connection', sessions, limits);
   const accepted = acceptedSockets(server);
   await listen(server, host, port);

@@ -4,7 +4,7 @@ import type { Route } from './routes.ts';
 
 export interface Probes {
   /** Why this server should get no more requests; undefined where it should. */
-  readonly whyNotReady: () => Promise<string | undefined>;
+  readonly whyNotReady: () => string | undefined;
   /** How many engines can be reached, and how many cannot. Their names are for those who may read the metrics. */
   readonly engines: () => { readonly up: number; readonly down: number };
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
@@ -19,7 +19,7 @@ export function probeRoutes({ whyNotReady, engines, metrics, metricsAccess }: Pr
   const routes = [
     get('/healthz', async (exchange) => exchange.sendJson(200, { status: 'ok' }, uncached)),
     get('/readyz', async (exchange) => {
-      const reason = await whyNotReady();
+      const reason = whyNotReady();
       if (reason === undefined) exchange.sendJson(200, { status: 'ready', engines: engines() }, uncached);
       else exchange.sendJson(503, { status: 'not_ready', reason, engines: engines() }, uncached);
     }),

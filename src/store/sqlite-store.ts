@@ -15,7 +15,6 @@ import type {
   Key,
   KeyHolder,
   LedgerEntry,
-  LeftOpen,
   Page,
   PageRequest,
   RecordEnd,
@@ -126,12 +125,11 @@ class SqliteStore implements Store {
     });
   }
 
-  recover(nowMs: number, left?: LeftOpen): Promise<number> {
+  recover(nowMs: number): Promise<number> {
     return this.#writes.run(() => {
-      const open = left ? left.requests.flatMap((id) => this.#usage.openOne(id) ?? []) : this.#usage.open();
+      const open = this.#usage.open();
       for (const { id, ...setAside } of open) this.#finish(id, setAside, interrupted(setAside, nowMs));
-      if (left === undefined) this.#answers.dropUnfinished();
-      else for (const claim of left.claims) this.#answers.end({ claim, answer: undefined });
+      this.#answers.dropUnfinished();
       return open.length;
     });
   }

@@ -88,12 +88,6 @@ export class UsageRecords {
     return row && toSetAside(row);
   }
 
-  /** The same, with its id as `open` has it. */
-  openOne(id: RequestId): OpenRecord | undefined {
-    const setAside = this.started(id);
-    return setAside && { id, ...setAside };
-  }
-
   /** Every record that is still started. */
   open(): OpenRecord[] {
     return this.#open.all({}).map((row) => ({ id: row.id as RequestId, ...toSetAside(row) }));

@@ -1,10 +1,4 @@
-import {
-  collectDefaultMetrics,
-  Gauge,
-  type MetricObjectWithValues,
-  type MetricValue,
-  Registry,
-} from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RequestObserver } from '../core/ports/observer.ts';
 import { observeRequests } from './request-metrics.ts';
 
@@ -20,13 +14,8 @@ export interface Metrics {
   readonly observer: RequestObserver;
   /** In the text format of Prometheus. */
   text(): Promise<string>;
-  /** As they are at this moment, to be added to those of other processes. */
-  snapshot(): Promise<MetricsSnapshot>;
   readonly contentType: string;
 }
-
-/** Plain values, which can be sent from process to process. */
-export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 export interface MetricsSources {
   readonly version: string;
@@ -44,7 +33,6 @@ export function createMetrics({ version, isModel, engines }: MetricsSources): Me
     name: 'parley_info',
     help: 'The version of this server.',
     labelNames: ['version'],
-    aggregator: 'first',
     registers,
   }).set({ version }, 1);
   const labelNames = ['engine'];
@@ -52,8 +40,6 @@ export function createMetrics({ version, isModel, engines }: MetricsSources): Me
     name: 'parley_engine_up',
     help: '1 where an engine can be reached, 0 where it cannot.',
     labelNames,
-    // Of several processes it is enough that one cannot.
-    aggregator: 'min',
     registers,
   });
   const waiting = new Gauge({
@@ -74,10 +60,6 @@ export function createMetrics({ version, isModel, engines }: MetricsSources): Me
     text: () => {
       readEngines();
       return registry.metrics();
-    },
-    snapshot: () => {
-      readEngines();
-      return registry.getMetricsAsJSON();
     },
   };
 }

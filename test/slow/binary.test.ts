@@ -40,18 +40,7 @@ const testsOfTheProgram = [
     'cli-transcribe',
     'demo',
   ],
-  ...[
-    'workers',
-    'backup',
-    'prune',
-    'upgrade',
-    'tls',
-    'openai-sdk',
-    'rest-chat',
-    'rest-models',
-    'rest-speech',
-    'probes',
-  ],
+  ...['backup', 'prune', 'upgrade', 'tls', 'openai-sdk', 'rest-chat', 'rest-models', 'rest-speech', 'probes'],
   ...['reflection-and-health', 'rpc-compression', 'grpc-private-field', 'net-limits', 'upstream-parley'],
 ];
 

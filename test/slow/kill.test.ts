@@ -1,7 +1,6 @@
 /**
  * The program as a process, killed at random moments under load, and started again on what is left: what was acknowledged
- * is kept, nothing is charged twice, and nothing stays held. With one process, and with two workers, of which some are killed
- * alone first, while the others serve on.
+ * is kept, nothing is charged twice, and nothing stays held.
  *
  *   PARLEY_KILL_ROUNDS=50 PARLEY_KILL_SEED=7 npm test -- test/slow/kill.test.ts
  */
@@ -12,7 +11,6 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type BookedRecord, type Books, fileFaults, readBooks } from '../support/books.ts';
 import { type Folder, type Serving, scratchFolder, serve } from '../support/command-line.ts';
 import { type Answered, PayingClients, type Server } from '../support/paying-clients.ts';
-import { workersOf } from '../support/processes.ts';
 import { Random } from '../support/random.ts';
 
 const rounds = Number(process.env['PARLEY_KILL_ROUNDS'] ?? 10);
@@ -40,9 +38,8 @@ const start = async (...args: string[]) => {
   return serving;
 };
 
-/** @param settings besides those that keep the clients from running out of units */
-async function firstStart(settings: object): Promise<Omit<Server, 'baseUrl'>> {
-  const all = { fairUse: { trialUnitsPerMonth: 1_000_000_000 }, ...settings };
+async function firstStart(): Promise<Omit<Server, 'baseUrl'>> {
+  const all = { fairUse: { trialUnitsPerMonth: 1_000_000_000 } };
   writeFileSync(folder.file('parley.yaml'), JSON.stringify(all));
   const { baseUrl } = await start('--demo');
   const { apiKey, adminKey } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'));
@@ -93,25 +90,16 @@ function check(books: Books, clients: PayingClients): void {
   expect(careful.length).toBeLessThanOrEqual(clients.done.careful.size + clients.open('careful'));
 }
 
-/** Kills a worker, and lets the others serve on for a while. */
-async function killWorker({ pid }: Serving, random: Random): Promise<void> {
-  const victim = random.pick(workersOf(pid));
-  process.kill(victim, 'SIGKILL');
-  await sleep(random.between(lifeMs.least, lifeMs.most));
-}
-
 const timeout = (rounds + 2) * roundMsMax;
-it.each([1, 2])(`keeps its word through ${rounds} kills, with %i workers`, { timeout }, async (workers) => {
+it(`keeps its word through ${rounds} kills`, { timeout }, async () => {
   process.stdout.write(`PARLEY_KILL_SEED=${seed}\n`);
   const random = new Random(seed);
   const clients = new PayingClients(random);
-  const keys = await firstStart({ server: { workers } });
+  const keys = await firstStart();
   for (let round = 0; round < rounds; round++) {
-    const running = serving ?? (await start());
-    const { baseUrl, kill, ended } = running;
+    const { baseUrl, kill, ended } = serving ?? (await start());
     const gone = clients.useUntilGone({ ...keys, baseUrl });
     await sleep(random.between(lifeMs.least, lifeMs.most));
-    if (workers > 1 && random.onceIn(2)) await killWorker(running, random);
     kill('SIGKILL');
     await Promise.all([gone, ended]);
     await start();

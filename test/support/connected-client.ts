@@ -14,21 +14,17 @@ export interface PlainAnswer {
 }
 
 export class ConnectedClient {
-  readonly #baseUrls: readonly string[];
+  readonly #baseUrl: string;
   readonly #connections: Agent[] = [];
   #used = 0;
 
-  private constructor(baseUrls: readonly string[]) {
-    this.#baseUrls = baseUrls;
+  private constructor(baseUrl: string) {
+    this.#baseUrl = baseUrl;
   }
 
-  /**
-   * The server has to keep connections without a request for as long as this takes.
-   *
-   * @param baseUrls those that the connections are divided among
-   */
-  static async open(baseUrls: readonly string[], count: number): Promise<ConnectedClient> {
-    const client = new ConnectedClient(baseUrls);
+  /** The server's keep-alive time has to exceed what this takes. */
+  static async open(baseUrl: string, count: number): Promise<ConnectedClient> {
+    const client = new ConnectedClient(baseUrl);
     while (client.#connections.length < count) {
       const more = Math.min(batch, count - client.#connections.length);
       await Promise.all(Array.from({ length: more }, () => client.#connect()));
@@ -57,8 +53,7 @@ export class ConnectedClient {
   #send(agent: Agent, path: string, { key, body }: { key: string; body: string }): Promise<PlainAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<PlainAnswer>();
     const headers = { authorization: `Bearer ${key}` };
-    const baseUrl = this.#baseUrls[this.#connections.indexOf(agent) % this.#baseUrls.length] ?? '';
-    const sent = request(baseUrl + path, { method: 'POST', agent, headers });
+    const sent = request(this.#baseUrl + path, { method: 'POST', agent, headers });
     sent.on('response', (response) => {
       text(response).then((content) => resolve({ status: response.statusCode ?? 0, body: content }), reject);
     });

@@ -40,9 +40,6 @@ export async function startExecutable({ settings, file }: ParleyOptions): Promis
     reload: () => {
       throw new Error('An executable takes over a configuration at SIGHUP.');
     },
-    get member(): never {
-      throw new Error('An executable has its processes to itself.');
-    },
     get services(): never {
       throw new Error('The operations of an executable are behind its wires.');
     },

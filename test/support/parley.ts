@@ -5,13 +5,12 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { type App, type AppOverrides, createApp } from '../../src/app.ts';
-import { type Config, type ConfigOverrides, loadConfig } from '../../src/config.ts';
+import { type ConfigOverrides, loadConfig } from '../../src/config.ts';
 import { cliCall } from '../../src/core/call.ts';
 import type { AccountId } from '../../src/core/ids.ts';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import type { UsageRecord } from '../../src/core/ports/store.ts';
 import { administer, runsAsExecutable, startExecutable } from './parley-executable.ts';
-import { startSeveral } from './several-apps.ts';
 
 /** A clock that stands still until it is moved. */
 export class TestClock implements Clock {
@@ -30,15 +29,11 @@ export interface ParleyOptions extends AppOverrides {
   readonly settings?: ConfigOverrides;
   /** A configuration file. Default: none, so that the defaults are tested. */
   readonly file?: string;
-  /** So many apps on the one data folder, each with a port of its own. Default: one. */
-  readonly apps?: number;
 }
 
 export interface Parley {
   readonly app: App;
   readonly baseUrl: string;
-  /** Of each app, the first of which is `app`. */
-  readonly baseUrls: readonly string[];
   readonly dataDir: string;
   /** A key of an account with a running trial and 10 credits. */
   readonly apiKey: string;
@@ -62,7 +57,7 @@ interface NewKey {
 
 export async function startParley(options: ParleyOptions = {}): Promise<Parley> {
   const started = runsAsExecutable(options) ? await startOutside(options) : await startInside(options);
-  const { app, baseUrls = [app.baseUrl], close = () => app.close(), dataDir, adminKey, makeKey } = started;
+  const { app, dataDir, adminKey, makeKey } = started;
   let accounts = 0;
   const newKey = (wanted: NewKey = {}) => makeKey(`account-${++accounts}`, wanted);
 
@@ -76,7 +71,6 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
   return {
     app,
     baseUrl: app.baseUrl,
-    baseUrls,
     dataDir,
     apiKey,
     adminKey,
@@ -86,7 +80,7 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
     newKey,
     recordOf: (response) => findRecord(app, response.headers.get('x-request-id')),
     close: async () => {
-      await close();
+      await app.close();
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
@@ -94,15 +88,13 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
 
 interface Started {
   readonly app: App;
-  readonly baseUrls?: readonly string[];
-  close?(): Promise<void>;
   readonly dataDir: string;
   readonly adminKey: string;
   /** A key of a new account of that name. */
   makeKey(name: string, options: NewKey): Promise<string>;
 }
 
-async function startInside({ settings, file, apps = 1, ...overrides }: ParleyOptions): Promise<Started> {
+async function startInside({ settings, file, ...overrides }: ParleyOptions): Promise<Started> {
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-test-'));
   const config = loadConfig({
     env: {},
@@ -116,7 +108,7 @@ async function startInside({ settings, file, apps = 1, ...overrides }: ParleyOpt
       log: { level: 'silent' },
     },
   });
-  const { app, ...others } = await startApps(config, overrides, apps);
+  const app = await createApp(config, overrides);
   const { admin } = app.services;
   const { secret: adminKey } = await admin.createAdminKey(
     create(pb.CreateAdminKeyRequestSchema, { name: 'test' }),
@@ -132,19 +124,7 @@ async function startInside({ settings, file, apps = 1, ...overrides }: ParleyOpt
     const request = create(pb.CreateKeyRequestSchema, { accountId: name, name, scopes });
     return (await admin.createKey(request, cliCall)).secret;
   };
-  return { app, ...others, dataDir, adminKey, makeKey };
-}
-
-async function startApps(
-  config: Config,
-  overrides: AppOverrides,
-  count: number,
-): Promise<Pick<Started, 'app' | 'baseUrls' | 'close'>> {
-  if (count === 1) return { app: await createApp(config, overrides) };
-  const { apps, close } = await startSeveral(config, overrides, count);
-  const [app] = apps;
-  if (app === undefined) throw new Error('there must be an app');
-  return { app, baseUrls: apps.map(({ baseUrl }) => baseUrl), close };
+  return { app, dataDir, adminKey, makeKey };
 }
 
 async function startOutside(options: ParleyOptions): Promise<Started> {

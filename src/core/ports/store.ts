@@ -174,12 +174,6 @@ export type ClaimOutcome =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'kept'; readonly answer: Uint8Array };
 
-/** What a process has begun and did not live to end. Of those that have ended nothing is changed. */
-export interface LeftOpen {
-  readonly requests: readonly RequestId[];
-  readonly claims: readonly AnswerClaim[];
-}
-
 /** What an administrator does, written together with the change itself. */
 export interface AuditEntry {
   readonly id: AuditId;
@@ -223,12 +217,10 @@ export interface Store extends UsageArchive {
   /** Writes the record of a request that ended without being admitted. */
   record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void>;
   /**
-   * Ends as `interrupted`, free of charge, what processes that are gone have left started, and frees what they had claimed.
-   * Returns how many requests there were.
-   *
-   * @param left what one of several has left. Default: all there is, at the start of a server
+   * Ends every request that is still started as `interrupted`, free of charge, and frees every unfinished claim. Called once, at
+   * the start of a server. Returns the number of requests.
    */
-  recover(nowMs: number, left?: LeftOpen): Promise<number>;
+  recover(nowMs: number): Promise<number>;
 
   /** Units of a month, settled and reserved. */
   fairUseUnits(accountId: AccountId, month: Month): Promise<number>;

@@ -1,2 +1,0 @@
-/** The last argument of a process that is a worker. */
-export const workerArgument = 'serve-worker';
