@@ -1,5 +1,5 @@
 /** Writes parley.schema.json, by which editors complete and check parley.yaml. Run it after a change of the settings. */
 import { writeFileSync } from 'node:fs';
-import { configJsonSchema } from '../src/config.ts';
+import { configJsonSchema } from '../src/config/config.ts';
 
 writeFileSync(new URL('../parley.schema.json', import.meta.url), configJsonSchema());

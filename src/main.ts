@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { noticesCommand } from './cli/notices.ts';
+import { version, versionText } from './app/version.ts';
+import { noticesCommand } from './cli/commands/notices.ts';
 import { createProgram } from './cli/program.ts';
-import { version, versionText } from './version.ts';
 
 async function main(): Promise<void> {
   const [, , first = ''] = process.argv;

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDatabase } from '../../src/store/database.ts';
-import { databaseFaults } from '../../src/store/verify.ts';
+import { databaseFaults } from '../../src/store/maintenance/verify.ts';
+import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { drive, type Metered, type Slice } from '../harness/drive.ts';
 import type { Group, Setting } from '../harness/group.ts';
 import type { Comparison } from '../harness/result.ts';

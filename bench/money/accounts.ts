@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import { nanoCredits } from '../../src/core/billing/money.ts';
 import type { AccountId, AuditId, KeyId, LedgerEntryId } from '../../src/core/ids.ts';
-import { nanoCredits } from '../../src/core/money.ts';
-import { type AuditEntry, scopes } from '../../src/core/ports/store.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import { openStore } from '../../src/store/sqlite-store.ts';
+import type { AuditEntry } from '../../src/core/ports/audit.ts';
+import { scopes } from '../../src/core/ports/keys.ts';
+import { openDatabase } from '../../src/store/sqlite/database.ts';
+import { openStore } from '../../src/store/sqlite/sqlite-store.ts';
 
 /** More than any run spends. */
 const credits = nanoCredits(10n ** 18n);

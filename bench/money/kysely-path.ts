@@ -1,8 +1,8 @@
 import { Kysely, SqliteDialect, sql, type Transaction } from 'kysely';
 import { type AccountId, type KeyId, newLedgerEntryId } from '../../src/core/ids.ts';
-import type { RecordStart } from '../../src/core/ports/store.ts';
-import { openDatabase } from '../../src/store/database.ts';
-import type { Database } from '../../src/store/schema.ts';
+import type { RecordStart } from '../../src/core/ports/usage.ts';
+import { openDatabase } from '../../src/store/sqlite/database.ts';
+import type { Database } from '../../src/store/tables/schema.ts';
 import { costAmount, end, holdAmount, type MoneyPath, price, startOf, tokens } from './request.ts';
 
 /** The same steps on the same tables as one writes them with Kysely: a look-up and two transactions a request. */

@@ -1,7 +1,8 @@
 /** The request that is measured: a chat that holds credits, and costs less than it held. */
+
+import { nanoCredits, type Price } from '../../src/core/billing/money.ts';
 import { type AccountId, type KeyId, newRequestId } from '../../src/core/ids.ts';
-import { nanoCredits, type Price } from '../../src/core/money.ts';
-import type { RecordEnd, RecordStart, TokenUsage } from '../../src/core/ports/store.ts';
+import type { RecordEnd, RecordStart, TokenUsage } from '../../src/core/ports/usage.ts';
 
 export const price: Price = {
   inputPerMillion: nanoCredits(100_000_000n),

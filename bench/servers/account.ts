@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
-import type { App } from '../../src/app.ts';
+import type { App } from '../../src/app/create-app.ts';
 import { cliCall } from '../../src/core/call.ts';
 
 /** Opens an account with a trial and more credits than any run spends. @returns a key of it */

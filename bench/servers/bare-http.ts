@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ListModelsResponseSchema } from '../../gen/parley/catalog/v1/catalog_pb.ts';
-import { jsonCodec } from '../../src/json/codec.ts';
+import { jsonCodec } from '../../src/codec/codec.ts';
 import { listModelsResponse } from './messages.ts';
 import { serveParent } from './parent.ts';
 

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp } from '../../src/app.ts';
-import { loadConfig } from '../../src/config.ts';
+import { createApp } from '../../src/app/create-app.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { openAccount } from './account.ts';
 import { serveParent } from './parent.ts';
 

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp } from '../../src/app.ts';
-import { loadConfig } from '../../src/config.ts';
-import { messageAnswer, messageChunk } from '../../src/core/chat-answer.ts';
+import { createApp } from '../../src/app/create-app.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { messageAnswer, messageChunk } from '../../src/core/chat/answer.ts';
 import type { ChatEngine } from '../../src/core/ports/engines.ts';
 import { createBuiltinEngine } from '../../src/engines/builtin/index.ts';
 import { createTokenCounter } from '../../src/tokens/counter.ts';

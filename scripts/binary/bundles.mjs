@@ -15,9 +15,9 @@ const inside = fileURLToPath(new URL('inside', import.meta.url));
 const replacements = {
   'better-sqlite3': 'better-sqlite3.ts',
   'node:worker_threads': 'worker-threads.ts',
-  'src/commit.ts': 'commit.ts',
+  'src/app/git-revision.ts': 'git-revision.ts',
   'src/engines/builtin/flite/wasm-file.ts': 'flite-wasm-file.ts',
-  'src/notices-file.ts': 'notices-file.ts',
+  'src/app/notices.ts': 'notices.ts',
 };
 
 /** @type {import('esbuild').BuildOptions} */

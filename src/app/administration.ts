@@ -1,12 +1,12 @@
 /** The part of the app that manages accounts and keys, for a data folder on which no server runs. */
-import type { Config } from '../config.ts';
-import { AdminOperations } from '../core/admin.ts';
+import type { Config } from '../config/config.ts';
+import { AdminOperations } from '../core/admin/service.ts';
 import { systemClock } from '../core/ports/clock.ts';
 import type { AdminFunctions } from '../core/services.ts';
-import { lockDataDir } from '../store/data-lock.ts';
-import { openStore } from '../store/sqlite-store.ts';
+import { lockDataDir } from '../store/sqlite/data-lock.ts';
+import { openStore } from '../store/sqlite/sqlite-store.ts';
 
-export { DataInUseError } from '../store/data-lock.ts';
+export { DataInUseError } from '../store/sqlite/data-lock.ts';
 
 export interface AdminApp {
   readonly admin: AdminFunctions;

@@ -1,11 +1,11 @@
 /** The data folder of a server: taken for this process, its store open and in order. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
+import { Retention } from '../core/billing/retention.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Store } from '../core/ports/store.ts';
-import { Retention } from '../core/retention.ts';
-import { lockDataDir } from '../store/data-lock.ts';
-import { openStore as openSqliteStore } from '../store/sqlite-store.ts';
+import { lockDataDir } from '../store/sqlite/data-lock.ts';
+import { openStore as openSqliteStore } from '../store/sqlite/sqlite-store.ts';
 
 export interface DataDeps {
   readonly clock: Clock;

@@ -1,8 +1,8 @@
 /** The engines and the models of a configuration, and how they give way to those of another while the server runs. */
 import { rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import type { Config, EngineConfig } from '../config.ts';
-import type { CatalogModel } from '../core/catalog.ts';
+import type { Config, EngineConfig } from '../config/config.ts';
+import type { CatalogModel } from '../core/catalog/catalog.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { TokenCounter } from '../core/ports/engines.ts';
 import type { Log } from '../core/ports/log.ts';

@@ -1,12 +1,12 @@
 /** Gives the models of the catalog their engines. */
-import type { ModelConfig } from '../config.ts';
-import type { CatalogModel } from '../core/catalog.ts';
+import type { ModelConfig } from '../config/config.ts';
+import type { CatalogModel } from '../core/catalog/catalog.ts';
 import type { Engine } from '../core/ports/engines.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
-import { severalChat } from '../engines/several/chat.ts';
-import { severalSpeech } from '../engines/several/speech.ts';
-import { severalTranscription } from '../engines/several/transcription.ts';
-import type { Listed } from '../engines/several/turns.ts';
+import { failoverChat } from '../engines/failover/chat.ts';
+import { failoverSpeech } from '../engines/failover/speech.ts';
+import { failoverTranscription } from '../engines/failover/transcription.ts';
+import type { Listed } from '../engines/failover/turns.ts';
 
 /** @throws where the model has no engine, or one that does not offer its operation */
 export function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, EngineSet>): CatalogModel {
@@ -21,14 +21,14 @@ export function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, 
     case 'speech': {
       const voiceNames = model.voices && new Map(Object.entries(model.voices));
       const { defaultVoice } = model;
-      const engine = severalSpeech(
+      const engine = failoverSpeech(
         enginesOf(model, engines, (set) => set.speech?.(model.id)),
         balance,
       );
       return { ...facts, type: 'speech', engine, voiceNames, defaultVoice };
     }
     case 'transcription': {
-      const engine = severalTranscription(
+      const engine = failoverTranscription(
         enginesOf(model, engines, (set) => set.transcription?.(model.id)),
         balance,
       );
@@ -36,7 +36,7 @@ export function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, 
     }
     case 'chat': {
       const { price, contextTokens, outputTokensMax } = model;
-      const engine = severalChat(
+      const engine = failoverChat(
         enginesOf(model, engines, (set) => set.chat?.(model.id)),
         balance,
       );

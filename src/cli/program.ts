@@ -1,23 +1,23 @@
 import type { Command } from 'commander';
-import { accountCommand } from './account.ts';
-import { auditCommand } from './audit.ts';
-import { backupCommand } from './backup.ts';
-import { chatCommand } from './chat.ts';
-import { newCommand } from './command.ts';
-import { configCommand } from './config.ts';
-import { creditsCommand } from './credits.ts';
-import { doctorCommand } from './doctor.ts';
-import { healthCommand } from './health.ts';
-import { keyCommand } from './key.ts';
-import { modelsCommand } from './models.ts';
-import { planCommand } from './plan.ts';
-import { pruneCommand } from './prune.ts';
-import { restoreCommand } from './restore.ts';
-import { serveCommand } from './serve.ts';
-import { speakCommand } from './speak.ts';
-import { endWithReader } from './terminal.ts';
-import { transcribeCommand } from './transcribe.ts';
-import { usageCommand } from './usage.ts';
+import { accountCommand } from './commands/account.ts';
+import { auditCommand } from './commands/audit.ts';
+import { backupCommand } from './commands/backup.ts';
+import { chatCommand } from './commands/chat.ts';
+import { configCommand } from './commands/config.ts';
+import { creditsCommand } from './commands/credits.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { healthCommand } from './commands/health.ts';
+import { keyCommand } from './commands/key.ts';
+import { modelsCommand } from './commands/models.ts';
+import { planCommand } from './commands/plan.ts';
+import { pruneCommand } from './commands/prune.ts';
+import { restoreCommand } from './commands/restore.ts';
+import { serveCommand } from './commands/serve.ts';
+import { speakCommand } from './commands/speak.ts';
+import { transcribeCommand } from './commands/transcribe.ts';
+import { usageCommand } from './commands/usage.ts';
+import { newCommand } from './terminal/command.ts';
+import { endWithReader } from './terminal/terminal.ts';
 
 /** Every command of `parley`. Parsing it runs one; what that throws has a message for the person at the terminal. */
 export function createProgram(version: string): Command {

@@ -1,8 +1,10 @@
 /** What an RPC function knows of the request it serves, besides the request's message. */
-import type { Entitlement } from './entitlement.ts';
+import type { Entitlement } from './access/entitlement.ts';
+import type { Metering } from './billing/metering.ts';
 import type { KeyId, RequestId } from './ids.ts';
-import type { Metering } from './metering.ts';
-import type { AccountFacts, Operation, Scope, Wire } from './ports/store.ts';
+import type { AccountFacts } from './ports/accounts.ts';
+import type { Scope } from './ports/keys.ts';
+import type { Operation, Wire } from './ports/usage.ts';
 
 export interface Caller {
   readonly keyId: KeyId;

@@ -1,4 +1,4 @@
-import type { Operation } from './ports/store.ts';
+import type { Operation } from './ports/usage.ts';
 
 /** Operations that answer with the same object again as long as the answer is the same. */
 const repeated: ReadonlySet<Operation> = new Set<Operation>(['catalog']);

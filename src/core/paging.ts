@@ -1,5 +1,5 @@
 import { ParleyError } from './errors.ts';
-import type { Page, PageRequest } from './ports/store.ts';
+import type { Page, PageRequest } from './ports/page.ts';
 
 export const pageSizeDefault = 100;
 export const pageSizeMax = 1_000;

@@ -20,8 +20,8 @@ import {
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import type { AdminCall, Call } from './call.ts';
-import type { ChatAnswer, ChatChunk } from './chat-answer.ts';
-import type { Operation } from './ports/store.ts';
+import type { ChatAnswer, ChatChunk } from './chat/answer.ts';
+import type { Operation } from './ports/usage.ts';
 import { type AdminMethod, adminMethods, type Services } from './services.ts';
 
 /** An RPC, its message types checked where it is made and forgotten after. */

@@ -1,11 +1,11 @@
 import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
-import type { AccountOperations } from './account.ts';
+import type { AccountOperations } from './account/service.ts';
 import type { AdminCall } from './call.ts';
-import type { CatalogOperations } from './catalog-operations.ts';
-import type { ChatOperations } from './chat.ts';
-import type { SpeechOperations } from './speech.ts';
-import type { TranscriptionOperations } from './transcription.ts';
+import type { CatalogOperations } from './catalog/service.ts';
+import type { ChatOperations } from './chat/service.ts';
+import type { SpeechOperations } from './speech/service.ts';
+import type { TranscriptionOperations } from './transcription/service.ts';
 
 /** Every RPC of Parley as plain functions, grouped as the schema's services are. Each edge serves these. */
 export interface Services {

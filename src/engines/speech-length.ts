@@ -1,6 +1,6 @@
 /** How long relayed audio is, where its bytes tell: of PCM and WAV each byte has its time. */
 import type { AudioFormat } from '../core/ports/engines.ts';
-import { readWavHead, type WavHead } from '../media/wav-head.ts';
+import { readWavHead, type WavHead } from '../media/encoders/wav-head.ts';
 
 /** 16-bit mono at 24 kHz, as clients of the API take raw PCM. */
 const pcmBytesPerSecond = 48_000;

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { nanoCreditsPerCredit } from '../core/money.ts';
+import { nanoCreditsPerCredit } from '../core/billing/money.ts';
 import type { RequestObserver } from '../core/ports/observer.ts';
-import type { RecordEnd, RecordStart } from '../core/ports/store.ts';
+import type { RecordEnd, RecordStart } from '../core/ports/usage.ts';
 
 const durationBuckets = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10, 30, 120, 600];
 const firstOutputBuckets = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];

@@ -19,8 +19,8 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { toParleyError } from '../core/errors.ts';
-import type { RecordEnd, RecordStart } from '../core/ports/store.ts';
 import type { TraceHeaders, Tracer } from '../core/ports/tracer.ts';
+import type { RecordEnd, RecordStart } from '../core/ports/usage.ts';
 
 export interface TracesOptions {
   /** Where spans are sent by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */

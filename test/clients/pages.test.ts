@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { programsToTest, programsToTestSlowly } from '../../scripts/setup/programs.mjs';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { errorTable } from '../../src/core/errors.ts';
 import { startParley } from '../support/parley.ts';
 import { readPage } from './page.ts';

@@ -1,8 +1,8 @@
 /** The page on Python, by Debian's gRPC. */
 import { dirname } from 'node:path';
-import { missingFromPython, python } from '../python/debian.ts';
 import { readPage } from './page.ts';
 import { describeClientProgram } from './program.ts';
+import { missingFromPython, python } from './python/debian.ts';
 import { mustRun } from './shell.ts';
 
 describeClientProgram({

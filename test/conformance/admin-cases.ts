@@ -2,7 +2,7 @@
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
-import { totalDimensions } from '../../src/core/ports/usage-archive.ts';
+import { totalDimensions } from '../../src/core/ports/usage.ts';
 import { type Case, type CaseRequest, calling, type Subject } from './case.ts';
 
 const admin = AdminService.method;

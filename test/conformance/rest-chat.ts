@@ -6,7 +6,7 @@ import {
   type StreamChatCompletionRequest,
   StreamChatCompletionResponseSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import { jsonCodec } from '../../src/json/codec.ts';
+import { jsonCodec } from '../../src/codec/codec.ts';
 import type { HttpAnswer } from './http-client.ts';
 import type { ReadAnswer, RestCall } from './rest-call.ts';
 import { readEvents } from './sse.ts';

@@ -4,7 +4,7 @@ import {
   SynthesizeSpeechRequestSchema,
   SynthesizeSpeechResponseSchema,
 } from '../../gen/parley/speech/v1/speech_pb.ts';
-import { jsonCodec } from '../../src/json/codec.ts';
+import { jsonCodec } from '../../src/codec/codec.ts';
 import type { HttpAnswer } from './http-client.ts';
 import type { ReadAnswer, RestCall } from './rest-call.ts';
 

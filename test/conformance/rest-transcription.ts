@@ -7,7 +7,7 @@ import {
   StreamTranscriptionResponseSchema,
   TranscriptSchema,
 } from '../../gen/parley/audio/v1/transcription_pb.ts';
-import { jsonCodec } from '../../src/json/codec.ts';
+import { jsonCodec } from '../../src/codec/codec.ts';
 import type { HttpAnswer } from './http-client.ts';
 import { jsonOf, type ReadAnswer, type RestCall } from './rest-call.ts';
 import { readEvents } from './sse.ts';

@@ -3,9 +3,9 @@ import type { DescMessage, DescMethodUnary, JsonObject, Message } from '@bufbuil
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
-import { jsonCodec } from '../../src/json/codec.ts';
-import { httpRule } from '../../src/json/http-rule.ts';
-import { responseBodyCodec } from '../../src/json/response-body.ts';
+import { jsonCodec } from '../../src/codec/codec.ts';
+import { httpRule } from '../../src/codec/http-rule.ts';
+import { responseBodyCodec } from '../../src/codec/response-body.ts';
 import { type HttpAnswer, type HttpClient, openHttp1, openHttp2 } from './http-client.ts';
 import { type ErrorMembers, errorIn, jsonOf, type ReadAnswer, type RestCall } from './rest-call.ts';
 import { chatRequest, readChatStream } from './rest-chat.ts';

@@ -2,7 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { CreateTranscriptionRequestSchema } from '../../gen/parley/audio/v1/transcription_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
-import { transcriptionBytesMax } from '../../src/core/transcription.ts';
+import { transcriptionBytesMax } from '../../src/core/transcription/service.ts';
 import { wavFile } from '../support/audio-files.ts';
 import {
   type Case,

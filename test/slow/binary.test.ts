@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findPrograms } from '../../src/media/child-process.ts';
+import { findPrograms } from '../../src/media/decoding/child-process.ts';
 import { ended, scratchFolder, until } from '../support/command-line.ts';
 import { type CleanRoot, cleanRoot, noCleanRoot } from './binary/clean-root.ts';
 
@@ -30,18 +30,12 @@ const formats = ['mp3', 'opus', 'flac', 'wav', 'pcm'] as const;
 
 /** Those that start the program as a process, or a server with nothing injected. */
 const testsOfTheProgram = [
-  ...[
-    'cli-admin',
-    'cli-chat',
-    'cli-config',
-    'cli-models',
-    'cli-serve',
-    'cli-speak',
-    'cli-transcribe',
-    'demo',
-  ],
-  ...['backup', 'prune', 'upgrade', 'tls', 'openai-sdk', 'rest-chat', 'rest-models', 'rest-speech', 'probes'],
-  ...['reflection-and-health', 'rpc-compression', 'grpc-private-field', 'net-limits', 'upstream-parley'],
+  ...['admin', 'chat', 'config', 'models', 'serve', 'speak', 'transcribe'].map((name) => `cli/${name}`),
+  ...['chat', 'models', 'speech', 'probe-routes'].map((name) => `transports/rest/${name}`),
+  ...['transports/http/tls', 'transports/http/limits', 'transports/grpc/private-field'],
+  ...['transports/rpc/reflection-and-health', 'transports/rpc/compression'],
+  ...['store/maintenance/backup', 'store/maintenance/prune', 'store/migrations/upgrade'],
+  ...['app/demo', 'clients/openai-sdk', 'engines/openai/parley'],
 ];
 
 const folder = scratchFolder();

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
-import { type App, createApp } from '../../src/app.ts';
-import { type ConfigOverrides, loadConfig } from '../../src/config.ts';
+import { type App, createApp } from '../../src/app/create-app.ts';
+import { type ConfigOverrides, loadConfig } from '../../src/config/config.ts';
 import { cliCall } from '../../src/core/call.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 

@@ -4,7 +4,7 @@ import type {
   ChatCompletionChunk,
   ChatCompletionParams,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import { messageAnswer, messageChunk } from '../../src/core/chat-answer.ts';
+import { messageAnswer, messageChunk } from '../../src/core/chat/answer.ts';
 import type { ChatEngine, Engine } from '../../src/core/ports/engines.ts';
 
 export interface MessageChat extends Engine {

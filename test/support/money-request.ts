@@ -12,9 +12,9 @@ import {
   UsageSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { SynthesizeSpeechRequestSchema } from '../../gen/parley/speech/v1/speech_pb.ts';
+import type { Gate } from '../../src/core/access/gate.ts';
 import type { Call } from '../../src/core/call.ts';
 import { ParleyError, toParleyError } from '../../src/core/errors.ts';
-import type { Gate } from '../../src/core/gate.ts';
 import type { RequestId } from '../../src/core/ids.ts';
 import type { Services } from '../../src/core/services.ts';
 import { type Outcome, prompt, word } from './money-rules.ts';
@@ -143,7 +143,7 @@ export class MoneyRequest {
   async #fail(thrown: unknown): Promise<Outcome> {
     const { signal } = this.#client;
     const error = toParleyError(signal.aborted ? signal.reason : thrown);
-    await this.#call.metering.fail(error);
+    await this.#call.metering.void(error);
     return error.code;
   }
 }

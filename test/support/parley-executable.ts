@@ -1,8 +1,8 @@
 /** Starts a Parley for a test as a process of the executable that PARLEY_TEST_PROGRAM names, as far as that can stand in. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { App } from '../../src/app.ts';
-import { openStore } from '../../src/store/sqlite-store.ts';
+import type { App } from '../../src/app/create-app.ts';
+import { openStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { printed, scratchFolder, serve } from './command-line.ts';
 import type { ParleyOptions } from './parley.ts';
 

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
-import { type App, type AppOverrides, createApp } from '../../src/app.ts';
-import { type ConfigOverrides, loadConfig } from '../../src/config.ts';
+import { type App, type AppOverrides, createApp } from '../../src/app/create-app.ts';
+import { type ConfigOverrides, loadConfig } from '../../src/config/config.ts';
 import { cliCall } from '../../src/core/call.ts';
 import type { AccountId } from '../../src/core/ids.ts';
 import type { Clock } from '../../src/core/ports/clock.ts';
-import type { UsageRecord } from '../../src/core/ports/store.ts';
+import type { UsageRecord } from '../../src/core/ports/usage.ts';
 import { administer, runsAsExecutable, startExecutable } from './parley-executable.ts';
 
 /** A clock that stands still until it is moved. */

@@ -1,5 +1,5 @@
 import type { AccountId, KeyId } from '../../src/core/ids.ts';
-import type { Key } from '../../src/core/ports/store.ts';
+import type { Key } from '../../src/core/ports/keys.ts';
 
 /** A key as a store keeps it: of an account, for chat, whose hash is `hash`, never revoked. */
 export function storedKey(id: KeyId, accountId: AccountId, more: Partial<Key> = {}): Key {

@@ -1,7 +1,7 @@
 /** What core asks of an engine. An engine speaks, transcribes or chats; it knows nothing of keys, money or HTTP. */
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Batches } from '../batches.ts';
-import type { ChatAnswer, ChatChunk } from '../chat-answer.ts';
+import type { ChatAnswer, ChatChunk } from '../chat/answer.ts';
 
 /** Whether an engine can work on this machine now; where not, `reason` says what to install or mend. */
 export type Availability =

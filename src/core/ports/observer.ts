@@ -1,5 +1,5 @@
-import type { NanoCredits } from '../money.ts';
-import type { RecordEnd, RecordStart, Wire } from './store.ts';
+import type { NanoCredits } from '../billing/money.ts';
+import type { RecordEnd, RecordStart, Wire } from './usage.ts';
 
 /** What core tells of requests as they go, for metrics and traces. It must not throw, and costs each request its time. */
 export interface RequestObserver {

@@ -1,4 +1,4 @@
-import type { RecordEnd, RecordStart } from './store.ts';
+import type { RecordEnd, RecordStart } from './usage.ts';
 
 /** The headers of W3C Trace Context, by their names in lower case. */
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;

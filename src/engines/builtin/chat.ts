@@ -13,7 +13,7 @@ import {
   type Usage,
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { type ChatAnswer, type ChatChunk, messageAnswer, messageChunk } from '../../core/chat-answer.ts';
+import { type ChatAnswer, type ChatChunk, messageAnswer, messageChunk } from '../../core/chat/answer.ts';
 import type { ChatEngine, TokenCounter } from '../../core/ports/engines.ts';
 import { conversationOf, textsOf } from './eliza/conversation.ts';
 import { endAtLimit, endAtStop, type LimitedAnswer } from './eliza/limit.ts';

@@ -1,5 +1,5 @@
 import type { TokenCounter } from '../../core/ports/engines.ts';
-import { createEncoderPool } from '../../media/encode.ts';
+import { createEncoderPool } from '../../media/encoding/encode.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { createBuiltinChat } from './chat.ts';
 import { createBuiltinSpeech } from './speech.ts';

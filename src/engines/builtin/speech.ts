@@ -1,6 +1,6 @@
 import { ParleyError } from '../../core/errors.ts';
 import type { SpeechEngine, SpeechOutput, SpeechRequest, VoiceList } from '../../core/ports/engines.ts';
-import type { EncoderPool } from '../../media/encode.ts';
+import type { EncoderPool } from '../../media/encoding/encode.ts';
 import type { Owned } from '../engine-set.ts';
 import { cutIntoPieces } from './flite/pieces.ts';
 import { createFlitePool, type FlitePool } from './flite/pool.ts';

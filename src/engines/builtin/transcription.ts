@@ -13,8 +13,8 @@ import type {
   TranscriptSegment,
 } from '../../core/ports/engines.ts';
 import { makeFolder } from '../../files/make-folder.ts';
-import { decodedSampleRate, decodeToPcm } from '../../media/decode.ts';
-import { detectContainer } from '../../media/file-format.ts';
+import { decodedSampleRate, decodeToPcm } from '../../media/decoding/decode.ts';
+import { detectContainer } from '../../media/probing/file-format.ts';
 import type { Owned } from '../engine-set.ts';
 import { findInstallation, type Installation } from './pocketsphinx/installation.ts';
 import { createRecogniserPool, type Lane, type RecogniserPool } from './pocketsphinx/pool.ts';

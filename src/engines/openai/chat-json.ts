@@ -4,11 +4,11 @@ import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { ChatAnswer, ChatChunk } from '../../core/chat-answer.ts';
-import { answerCodec, chunkCodec } from '../../json/chat-answer.ts';
-import { jsonCodec } from '../../json/codec.ts';
-import { isObject } from '../../json/members.ts';
-import { nonsense, upstreamSaid } from './failures.ts';
+import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
+import { jsonCodec } from '../../codec/codec.ts';
+import { isObject } from '../../codec/members.ts';
+import type { ChatAnswer, ChatChunk } from '../../core/chat/answer.ts';
+import { malformedResponse, upstreamSaid } from './failures.ts';
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
 const paramNames = new Set(ChatCompletionParamsSchema.fields.map(({ jsonName }) => jsonName));
@@ -54,13 +54,13 @@ export function readChunk(data: string): ChatChunk {
   try {
     json = JSON.parse(data);
   } catch (cause) {
-    throw nonsense('an event is not JSON', cause);
+    throw malformedResponse('an event is not JSON', cause);
   }
   return chunkCodec.decode(checkAnswer(json));
 }
 
 function checkAnswer(json: unknown): JsonObject {
-  if (!isObject(json)) throw nonsense('the answer is no object');
+  if (!isObject(json)) throw malformedResponse('the answer is no object');
   if (json['error'] != null || json['object'] === 'error') throw upstreamSaid(JSON.stringify(json));
   return json;
 }

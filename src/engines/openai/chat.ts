@@ -1,5 +1,5 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { ChatChunk } from '../../core/chat-answer.ts';
+import type { ChatChunk } from '../../core/chat/answer.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
 import { readAnswer, readChunk, toUpstreamParams } from './chat-json.ts';
 import { upstreamSaid } from './failures.ts';

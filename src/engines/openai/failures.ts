@@ -52,7 +52,7 @@ export function lostError(lost: Lost): ParleyError {
 }
 
 /** The error of an answer that cannot be what was asked for. `what` is for the operator's log. */
-export function nonsense(what: string, cause?: unknown): ParleyError {
+export function malformedResponse(what: string, cause?: unknown): ParleyError {
   return new ParleyError('upstream_error', {
     message: 'The engine behind this model sent an answer that makes no sense. Try again.',
     // The error of a parser quotes what it could not read, and that may be what was said.

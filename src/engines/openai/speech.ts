@@ -1,5 +1,5 @@
-import { contentType } from '../../core/content-type.ts';
 import type { SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
+import { contentType } from '../../core/speech/content-type.ts';
 import { createAudioLength } from '../speech-length.ts';
 import { checkedAudio } from './speech-audio.ts';
 import type { Upstream } from './upstream.ts';

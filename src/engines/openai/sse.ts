@@ -1,5 +1,5 @@
 import { createParser, type EventSourceParser } from 'eventsource-parser';
-import { nonsense } from './failures.ts';
+import { malformedResponse } from './failures.ts';
 
 /** The longest event, and the longest line, in UTF-16 units. */
 const eventLengthMax = 262_144;
@@ -43,7 +43,7 @@ export class SseReader {
   #feed(text: string): readonly SseEvent[] {
     this.#events = [];
     this.#parser.feed(text);
-    if (this.#isTooLong) throw nonsense(`an event is longer than ${eventLengthMax} characters`);
+    if (this.#isTooLong) throw malformedResponse(`an event is longer than ${eventLengthMax} characters`);
     return this.#events;
   }
 }

@@ -1,6 +1,6 @@
 /** Reads the transcript that an upstream gives, of which no more is believed than can be true. */
 import type { TranscriptSegment } from '../../core/ports/engines.ts';
-import { nonsense } from './failures.ts';
+import { malformedResponse } from './failures.ts';
 import { isRecord, numberOf, textOf } from './json-values.ts';
 import { languageName } from './language-name.ts';
 import { readSegments } from './transcript-times.ts';
@@ -25,12 +25,12 @@ export interface UpstreamTranscript {
  * @throws `upstream_error` where there is no text in it
  */
 export function readTranscript(json: unknown, probedMs: number | undefined): UpstreamTranscript {
-  if (!isRecord(json)) throw nonsense('the transcript is no JSON object');
+  if (!isRecord(json)) throw malformedResponse('the transcript is no JSON object');
   const given = typeof json['text'] === 'string' ? json['text'].trim() : undefined;
   const reportedMs = readReportedMs(json);
   const audioMs = Math.max(probedMs ?? 0, reportedMs ?? 0) || audioMsMax;
   const segments = readSegments(json, given, audioMs);
-  if (given === undefined && segments.length === 0) throw nonsense('the transcript has no text');
+  if (given === undefined && segments.length === 0) throw malformedResponse('the transcript has no text');
   return {
     text: given || segments.map(({ text }) => text).join(' '),
     segments,

@@ -3,9 +3,9 @@ import type {
   TranscriptionEvent,
   TranscriptionRequest,
 } from '../../core/ports/engines.ts';
-import { assumedDurationMs } from '../../media/assumed-duration.ts';
-import { detectContainer, type MediaContainer } from '../../media/file-format.ts';
-import type { DurationProbe } from '../../media/probe.ts';
+import { assumedDurationMs } from '../../media/probing/assumed-duration.ts';
+import { detectContainer, type MediaContainer } from '../../media/probing/file-format.ts';
+import type { DurationProbe } from '../../media/probing/probe.ts';
 import { languageName } from './language-name.ts';
 import { type FormBody, type FormField, multipartForm } from './multipart-form.ts';
 import type { OpenAiSettings } from './settings.ts';

@@ -1,7 +1,7 @@
 import type { ParleyError } from '../../core/errors.ts';
 import type { AnswerBody } from './answer-body.ts';
 import type { AnswerHeaders } from './answer-headers.ts';
-import { nonsense } from './failures.ts';
+import { malformedResponse } from './failures.ts';
 
 /** Room for the largest answer that is read whole: text with a minute of audio in it. */
 const jsonBytesMax = 33_554_432;
@@ -30,7 +30,7 @@ export class UpstreamAnswer {
     let bytes = 0;
     for await (const piece of this.body) {
       bytes += piece.length;
-      if (bytes > bytesMax) throw nonsense(`the answer is larger than ${bytesMax} bytes`);
+      if (bytes > bytesMax) throw malformedResponse(`the answer is larger than ${bytesMax} bytes`);
       pieces.push(piece);
     }
     const [first = new Uint8Array()] = pieces;
@@ -53,14 +53,14 @@ export class UpstreamAnswer {
     try {
       return JSON.parse(text);
     } catch (cause) {
-      throw nonsense('the answer is not JSON', cause);
+      throw malformedResponse('the answer is not JSON', cause);
     }
   }
 
   /** The error of an answer that is not read further; its connection is cut. */
   refuse(what: string): ParleyError {
     void this.body.return();
-    return nonsense(what);
+    return malformedResponse(what);
   }
 }
 

@@ -5,7 +5,7 @@ import {
   StreamChatCompletionRequestSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
-import { messageAnswer, messageChunk } from '../../core/chat-answer.ts';
+import { messageAnswer, messageChunk } from '../../core/chat/answer.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
 import type { RemoteModel } from './model.ts';

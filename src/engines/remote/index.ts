@@ -1,5 +1,5 @@
 import type { Log } from '../../core/ports/log.ts';
-import { createDurationProbe } from '../../media/probe.ts';
+import { createDurationProbe } from '../../media/probing/probe.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { Calls } from './calls.ts';
 import { type ModelType, RemoteCatalog } from './catalog.ts';

@@ -14,8 +14,8 @@ import type {
   TranscriptionEvent,
   TranscriptionRequest,
 } from '../../core/ports/engines.ts';
-import { detectContainer } from '../../media/file-format.ts';
-import type { DurationProbe } from '../../media/probe.ts';
+import { detectContainer } from '../../media/probing/file-format.ts';
+import type { DurationProbe } from '../../media/probing/probe.ts';
 import type { RemoteModel } from './model.ts';
 
 /** @param probe stays the caller's */

@@ -1,5 +1,5 @@
-import { Resampler } from '../resample.ts';
 import { type Encoder, joinBytes } from './encoder.ts';
+import { Resampler } from './resample.ts';
 
 /** An encoder for samples at `fromRate` in front of one that takes them at `toRate`; that one itself where both are equal. */
 export function resampled(encoder: Encoder, fromRate: number, toRate: number): Encoder {

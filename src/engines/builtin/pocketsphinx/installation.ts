@@ -1,8 +1,8 @@
 /** Where this machine has the recogniser and its English model, or what is missing of them. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { findPrograms } from '../../../media/child-process.ts';
-import { type DecodeTools, findDecodeTools } from '../../../media/decode.ts';
+import { findPrograms } from '../../../media/decoding/child-process.ts';
+import { type DecodeTools, findDecodeTools } from '../../../media/decoding/decode.ts';
 
 export interface Installation {
   readonly decodeTools: DecodeTools;

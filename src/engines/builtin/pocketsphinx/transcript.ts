@@ -1,6 +1,6 @@
 /** From recognised utterances to segments of the transcript, with times in the recording. */
 import type { TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
-import { decodedSampleRate } from '../../../media/decode.ts';
+import { decodedSampleRate } from '../../../media/decoding/decode.ts';
 import type { RecognisedWord } from './hypothesis.ts';
 import type { Stretch, Utterance } from './utterances.ts';
 

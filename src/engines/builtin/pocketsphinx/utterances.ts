@@ -2,13 +2,13 @@
  * Cuts a recording into utterances that a recogniser can take one at a time: speech with short pauses, long pauses left
  * out. An utterance remembers where its parts come from, so that times can be told in the recording.
  */
-import { decodedSampleRate } from '../../../media/decode.ts';
+import { decodedSampleRate } from '../../../media/decoding/decode.ts';
 import {
   createSpeechDetector,
   frameSamples,
   type JudgedWindow,
   windowSamples,
-} from '../../../media/silence.ts';
+} from '../../../media/voice-activity.ts';
 
 /** A part of an utterance without a gap. All figures are samples. */
 export interface Stretch {

@@ -1,8 +1,0 @@
-/** For the executable: the commit that it was built from. */
-
-/** Set by the build. */
-declare const builtFromCommit: string;
-
-export function readCommit(): string {
-  return builtFromCommit;
-}

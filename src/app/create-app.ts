@@ -1,0 +1,211 @@
+/** The composition root: wires every part to the others. The program and its tests start the same app. */
+
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Config, NeedsRestartError, sectionsToRestart } from '../config/config.ts';
+import { FailedKeys } from '../core/access/failed-keys.ts';
+import { Gate } from '../core/access/gate.ts';
+import { AccountOperations } from '../core/account/service.ts';
+import { AdminOperations } from '../core/admin/service.ts';
+import type { FairUseRules } from '../core/billing/fair-use.ts';
+import { Idempotency } from '../core/billing/idempotency.ts';
+import { Unsettled } from '../core/billing/unsettled.ts';
+import { Catalog } from '../core/catalog/catalog.ts';
+import { CatalogOperations } from '../core/catalog/service.ts';
+import { ChatOperations } from '../core/chat/service.ts';
+import { type Clock, systemClock } from '../core/ports/clock.ts';
+import type { TokenCounter } from '../core/ports/engines.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { RequestObserver } from '../core/ports/observer.ts';
+import type { Store } from '../core/ports/store.ts';
+import { noTracer, type Tracer } from '../core/ports/tracer.ts';
+import type { Services } from '../core/services.ts';
+import { SpeechOperations } from '../core/speech/service.ts';
+import { TranscriptionOperations } from '../core/transcription/service.ts';
+import type { EngineSet } from '../engines/engine-set.ts';
+import { createMetrics } from '../telemetry/metrics.ts';
+import { createTokenCounter } from '../tokens/counter.ts';
+import { type TlsFiles, TlsPair } from '../transports/http/tls-pair.ts';
+import { openData } from './data.ts';
+import { Engines } from './engines.ts';
+import { IdleMemory } from './idle-memory.ts';
+import { openPorts } from './listeners.ts';
+import { createLog } from './log.ts';
+import { version } from './version.ts';
+
+export interface AppOverrides {
+  readonly clock?: Clock;
+  readonly log?: Log;
+  /** Engines by the names that the configuration gives them, in the place of those that it describes. */
+  readonly engines?: Readonly<Record<string, EngineSet>>;
+  /** Opens the store of a data folder. Default: SQLite. */
+  readonly openStore?: (dataDir: string) => Promise<Store>;
+}
+
+export interface App {
+  /** Where clients go, version prefix included: `http://127.0.0.1:8080/api/v1`. */
+  readonly baseUrl: string;
+  /** The same for administration, which may have a port of its own. */
+  readonly adminBaseUrl: string;
+  readonly services: Services;
+  readonly store: Store;
+  /** Models that cannot be called on this machine, with the reason. */
+  unavailable(): readonly { readonly model: string; readonly reason: string }[];
+  /**
+   * Takes over engines, models, prices and fair-use rules of another configuration, all of it or nothing. Requests that run go on with
+   * what they began with. Throws NeedsRestartError where anything else differs.
+   */
+  reload(config: Config): void;
+  /** Lets requests in flight finish, then releases everything. */
+  close(): Promise<void>;
+}
+
+/** Starts the server that the configuration describes. Rejects where the data folder or the address cannot be had. */
+export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
+  const opened = new AsyncDisposableStack();
+  try {
+    return await open(config, overrides, opened);
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
+
+/** @param opened takes whatever is opened, to be closed in the opposite order */
+async function open(config: Config, overrides: AppOverrides, opened: AsyncDisposableStack): Promise<App> {
+  const clock = overrides.clock ?? systemClock;
+  const log = overrides.log ?? createLog(config.log.level);
+  const tls = config.tls && (await openTls(config.tls, log));
+  opened.defer(() => tls?.close());
+  const store = await openData(config, { clock, log, openStore: overrides.openStore }, opened);
+  const unsettled = new Unsettled(store, log);
+  opened.defer(() => unsettled.close());
+  const tokens = createTokenCounter();
+  opened.defer(() => tokens.close());
+  const tracer = await openTracer(config);
+  opened.defer(() => endTraces(tracer, log));
+  const scratchDir = join(config.dataDir, 'scratch');
+  const engines = new Engines(scratchDir, { clock, tokens, log, tracer, given: overrides.engines ?? {} });
+  opened.defer(() => engines.close());
+  const catalog = new Catalog(engines.use(config));
+  const fairUse = { ...config.fairUse };
+  const services = createServices({ store, clock, tokens, catalog, fairUse });
+  const metrics = createMetrics({
+    version,
+    isModel: (id) => catalog.has(id),
+    engines: () => engines.readings(),
+  });
+  const memory = new IdleMemory();
+  opened.defer(() => memory.close());
+  const gate = new Gate({
+    ...{ store, clock, log, unsettled, observer: observedBy(metrics.observer, memory.observer, tracer) },
+    failedKeys: new FailedKeys(config.limits.failedKeysPerMinuteMax),
+  });
+  let isStopping = false;
+  const whyNotReady = () => {
+    if (isStopping) return 'The server is stopping.';
+    return unsettled.hasAny ? 'The database cannot be written.' : undefined;
+  };
+  const probes = {
+    whyNotReady,
+    engines: () => engines.counts(),
+    metrics,
+    metricsAccess: config.metrics.access,
+  };
+  const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes });
+  opened.defer(() => ports.close());
+  return {
+    baseUrl: ports.baseUrl,
+    adminBaseUrl: ports.adminBaseUrl,
+    services,
+    store,
+    unavailable: () => catalog.unavailable(),
+    reload: reloader(config, { engines, catalog, fairUse }),
+    close: async () => {
+      isStopping = true;
+      ports.leave();
+      await sleep(config.server.unreadyMs);
+      await opened.disposeAsync();
+    },
+  };
+}
+
+/** The libraries of tracing are loaded only where it is configured. */
+async function openTracer({ tracing: { endpoint, sampleRatio } }: Config): Promise<Tracer> {
+  if (endpoint === undefined) return noTracer;
+  const { createTraces } = await import('../telemetry/traces.ts');
+  return createTraces({ endpoint, sampleRatio, version });
+}
+
+/** A collector that is away must not make a stop look like a failure. */
+async function endTraces(tracer: Tracer, log: Log): Promise<void> {
+  try {
+    await tracer.close();
+  } catch (error) {
+    log.warn({ err: error }, 'the last traces could not be sent');
+  }
+}
+
+function observedBy(
+  metrics: RequestObserver,
+  memory: IdleMemory['observer'],
+  tracer: Tracer,
+): RequestObserver {
+  return {
+    ...metrics,
+    began: (start) => {
+      metrics.began(start);
+      memory.began(start);
+    },
+    ended: (start, end, held) => {
+      metrics.ended(start, end, held);
+      memory.ended(start, end, held);
+      tracer.note(start, end);
+    },
+  };
+}
+
+interface Reloadable {
+  readonly engines: Engines;
+  readonly catalog: Catalog;
+  /** Whoever reads it reads it anew each time. */
+  readonly fairUse: FairUseRules;
+}
+
+function reloader(started: Config, { engines, catalog, fairUse }: Reloadable): App['reload'] {
+  let running = started;
+  return (next) => {
+    const bound = sectionsToRestart(running, next);
+    if (bound.length > 0) throw new NeedsRestartError(bound);
+    catalog.replace(engines.use(next));
+    Object.assign(fairUse, next.fairUse);
+    running = next;
+  };
+}
+
+function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
+  return TlsPair.open(files, {
+    onTaken: () => log.info(files, 'took the new certificate'),
+    onRefused: (error) => log.error(files, `the certificate in use stays: ${error.message}`),
+  });
+}
+
+interface ServiceDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly tokens: TokenCounter;
+  readonly catalog: Catalog;
+  readonly fairUse: FairUseRules;
+}
+
+function createServices({ store, clock, tokens, catalog, fairUse }: ServiceDeps): Services {
+  const idempotency = new Idempotency({ store, clock });
+  return {
+    speech: new SpeechOperations({ catalog, fairUse, idempotency }),
+    transcription: new TranscriptionOperations({ catalog, fairUse, idempotency }),
+    chat: new ChatOperations({ catalog, tokens, accounts: store, idempotency }),
+    catalog: new CatalogOperations(catalog),
+    account: new AccountOperations({ store, clock, fairUse }),
+    admin: new AdminOperations({ store, clock, fairUse }),
+  };
+}

@@ -1,0 +1,88 @@
+/** What `serve --demo` makes in an empty store, so that a first visitor has something to call with. */
+
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { z } from 'zod';
+import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
+import { cliCall } from '../core/call.ts';
+import { sync } from '../store/sqlite/durable-file.ts';
+import type { App } from './create-app.ts';
+
+const firstRunFile = z.object({ baseUrl: z.url(), apiKey: z.string(), adminKey: z.string() });
+export type FirstRun = Readonly<z.infer<typeof firstRunFile>>;
+
+export function firstRunPath(dataDir: string): string {
+  return join(dataDir, 'first-run.json');
+}
+
+/** What an earlier start has written; undefined where there is nothing of the kind. */
+export function readFirstRun(dataDir: string): FirstRun | undefined {
+  try {
+    return firstRunFile.parse(JSON.parse(readFileSync(firstRunPath(dataDir), 'utf8')));
+  } catch {
+    // The file is there for convenience: missing and unreadable are the same to who would use it.
+    return undefined;
+  }
+}
+
+const accountName = 'demo';
+const credits = '10';
+
+interface DemoApp {
+  readonly store: Pick<App['store'], 'isEmpty' | 'findAccount'>;
+  readonly services: Pick<App['services'], 'admin'>;
+}
+
+/**
+ * Undefined, and nothing made, where the store is not empty. Writes `<dataDir>/first-run.json`, for its owner only. What a start
+ * that was cut short has begun is ended here, with new keys: nobody has seen the earlier ones.
+ *
+ * @param baseUrl where clients on this machine reach the app
+ */
+export async function createDemo(
+  app: DemoApp,
+  { dataDir, baseUrl }: { readonly dataDir: string; readonly baseUrl: string },
+): Promise<FirstRun | undefined> {
+  const path = firstRunPath(dataDir);
+  const unfinished = `${path}.unfinished`;
+  if (!existsSync(unfinished)) {
+    if (!(await app.store.isEmpty())) return undefined;
+    writeDurably(unfinished, '');
+    sync(dataDir);
+  }
+  const firstRun = { baseUrl, ...(await makeAccount(app)) };
+  writeDurably(unfinished, `${JSON.stringify(firstRun, null, 2)}\n`);
+  renameSync(unfinished, path);
+  sync(dataDir);
+  return firstRun;
+}
+
+function writeDurably(path: string, text: string): void {
+  writeFileSync(path, text, { mode: 0o600 });
+  sync(path);
+}
+
+/** Whatever of it there is already is left as it is, but for keys. */
+async function makeAccount({ store, services: { admin } }: DemoApp): Promise<Omit<FirstRun, 'baseUrl'>> {
+  const accountId = accountName;
+  if ((await store.findAccount(accountName)) === undefined) {
+    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name: accountName }), cliCall);
+  }
+  const { subscription } = (await store.findAccount(accountName)) ?? {};
+  if (subscription?.trial === undefined) {
+    await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
+  }
+  const load = { accountId, amount: credits, reason: 'Demo', idempotencyKey: 'demo' };
+  await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
+  const { keys } = await admin.listKeys(create(pb.ListKeysRequestSchema, { accountId }), cliCall);
+  const { keys: adminKeys } = await admin.listAdminKeys(create(pb.ListAdminKeysRequestSchema), cliCall);
+  for (const { id: keyId, name, revokedAt } of [...keys, ...adminKeys]) {
+    if (name !== accountName || revokedAt !== undefined) continue;
+    await admin.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId }), cliCall);
+  }
+  const named = { name: accountName };
+  const key = await admin.createKey(create(pb.CreateKeyRequestSchema, { accountId, ...named }), cliCall);
+  const adminKey = await admin.createAdminKey(create(pb.CreateAdminKeyRequestSchema, named), cliCall);
+  return { apiKey: key.secret, adminKey: adminKey.secret };
+}

@@ -1,0 +1,42 @@
+/** What `parley doctor` looks at in the rooms that the command line does not know. */
+import type { Config, ModelConfig } from '../config/config.ts';
+import type { Diagnostic } from '../core/diagnostics.ts';
+import { warning } from '../core/diagnostics.ts';
+import { diagnoseBuiltin } from '../engines/builtin/diagnostics.ts';
+import type { DiagnosedModel } from '../engines/diagnostics.ts';
+import { diagnoseOpenAi } from '../engines/openai/diagnostics.ts';
+import { diagnoseRemote } from '../engines/remote/diagnostics.ts';
+
+export { diagnoseStore } from '../store/maintenance/diagnostics.ts';
+export { TlsFilesError, TlsPair } from '../transports/http/tls-pair.ts';
+
+/** Whether the engine of this name can do what the models of the catalog want of it. It is not opened, and spends nothing. */
+export async function diagnoseEngine(
+  config: Config,
+  name: string,
+  signal: AbortSignal,
+): Promise<readonly Diagnostic[]> {
+  const settings = config.engines[name];
+  if (settings === undefined) throw new Error(`there is no engine ${name}`);
+  const models = config.models.filter(({ engine }) => [engine].flat().includes(name)).map(diagnosed);
+  if (models.length === 0) {
+    const advice = `Name it in \`models\`, or take it out of \`engines\`.`;
+    return [warning('models', 'No model is served by it.', advice)];
+  }
+  const apiKey = config.engineKeys[name]?.reveal();
+  switch (settings.kind) {
+    case 'builtin':
+      return diagnoseBuiltin(models, signal);
+    case 'openai':
+      return diagnoseOpenAi(settings, { name, apiKey, models, signal });
+    case 'remote':
+      return diagnoseRemote(settings, { apiKey, models, signal });
+  }
+}
+
+function diagnosed(model: ModelConfig): DiagnosedModel {
+  const { id, type } = model;
+  if (model.type !== 'speech') return { id, type, voices: [] };
+  const own = model.voices ? Object.values(model.voices) : [model.defaultVoice];
+  return { id, type, voices: own.filter((voice) => voice !== undefined) };
+}

@@ -1,0 +1,15 @@
+import { destination, pino } from 'pino';
+import type { Log } from '../core/ports/log.ts';
+
+/** What is no Error is a BriefError, and is written as it is. */
+const serializers = {
+  err: (err: unknown): unknown => (err instanceof Error ? pino.stdSerializers.err(err) : err),
+};
+
+/** JSON lines on standard error: standard output is for data. */
+export function createLog(level: string): Log & { level: string } {
+  return pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers },
+    destination({ fd: 2, sync: true }),
+  );
+}

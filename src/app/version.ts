@@ -1,0 +1,16 @@
+import { gitRevision } from './git-revision.ts';
+
+/** The version of Parley, the same as in package.json. */
+export const version = '0.1.0';
+
+/** What runs, in three lines for people and scripts: the version, the commit, and the schema of the database. */
+export async function versionText(): Promise<string> {
+  // The migrations bring the query builder along, which nothing else needs at this moment.
+  const { migrations } = await import('../store/migrations/index.ts');
+  const names = Object.keys(migrations).sort();
+  return [
+    version,
+    `commit ${gitRevision() ?? 'unknown'}`,
+    `schema ${names.length} (${names.at(-1) ?? 'none'})`,
+  ].join('\n');
+}

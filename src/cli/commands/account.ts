@@ -1,0 +1,92 @@
+import { create } from '@bufbuild/protobuf';
+import type { Command } from 'commander';
+import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
+import { ListAccountsResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { AdminConnection } from '../client/admin-connection.ts';
+import { collect } from '../client/paging.ts';
+import { newCommand } from '../terminal/command.ts';
+import { facts, table } from '../terminal/table.ts';
+import { dateText, timeText } from '../terminal/times.ts';
+import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+
+export const accountArgument = ['<account>', 'its id or name'] as const;
+
+export function accountCommand(): Command {
+  const make = adminCommand('create', 'Make an account. It has no plan and no credits yet.', [
+    'parley account create acme',
+  ]);
+  const list = adminCommand('list', 'List all accounts, in the order in which they were made.', [
+    'parley account list',
+    'parley account list --json',
+  ]);
+  const showOne = adminCommand('show', 'Show an account: its plan, balance and fair use.', [
+    'parley account show acme',
+  ]);
+  return newCommand('account', 'Make accounts and look at them.', [
+    'parley account create acme',
+    'parley account list',
+  ])
+    .addCommand(make.argument('<name>', '1 to 100 characters, unique').action(createAccount))
+    .addCommand(list.action(listAccounts))
+    .addCommand(showOne.argument(...accountArgument).action(showAccount));
+}
+
+function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
+  const run = async (admin: AdminConnection) => {
+    await show(flags, 'createAccount', await admin.invoke('createAccount', { name }), accountFacts);
+  };
+  return withAdmin(flags, run, { mayMakeFolder: true });
+}
+
+function listAccounts(flags: AdminCommandFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    const accounts = await collect(Number.POSITIVE_INFINITY, async (request) => {
+      const page = await admin.invoke('listAccounts', request);
+      return { items: page.accounts, next: page.nextPageToken };
+    });
+    await show(flags, 'listAccounts', create(ListAccountsResponseSchema, { accounts }), accountTable);
+  });
+}
+
+function showAccount(accountId: string, flags: AdminCommandFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    await show(flags, 'getAccount', await admin.invoke('getAccount', { accountId }), accountFacts);
+  });
+}
+
+function accountTable({ accounts }: { readonly accounts: readonly Account[] }): string {
+  return table(accounts, [
+    { title: 'NAME', cell: ({ name }) => name },
+    { title: 'ID', cell: ({ id }) => id },
+    { title: 'SUBSCRIPTION', cell: subscriptionText },
+    { title: 'CREDITS', cell: ({ balance }) => balance, align: 'right' },
+    { title: 'FAIR USE', cell: fairUseText, align: 'right' },
+    { title: 'CREATED (UTC)', cell: ({ createdAt }) => timeText(createdAt) },
+  ]);
+}
+
+/** An account in words, whichever response it came in. */
+export function accountFacts({ account }: { readonly account?: Account | undefined }): string {
+  return facts([
+    ['name', account?.name],
+    ['id', account?.id],
+    ['created', timeText(account?.createdAt)],
+    ['subscription', account && subscriptionText(account)],
+    ['credits', account?.balance],
+    ['fair use', account && `${fairUseText(account)} units, from 0 again on ${resetDate(account)}`],
+  ]);
+}
+
+function subscriptionText({ subscription }: Account): string | undefined {
+  const ends = dateText(subscription?.endsAt);
+  if (subscription === undefined || ends === undefined) return subscription?.state;
+  return `${subscription.state} ${subscription.state === 'ended' ? 'on' : 'until'} ${ends}`;
+}
+
+function fairUseText({ fairUse }: Account): string {
+  return `${fairUse?.usedUnits ?? 0} of ${fairUse?.limitUnits ?? 0}`;
+}
+
+function resetDate({ fairUse }: Account): string {
+  return dateText(fairUse?.resetsAt) ?? '';
+}

@@ -1,0 +1,104 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import type { Command } from 'commander';
+import { ConfigError, type Finding, sourceText } from '../../config/config.ts';
+import { formatCredits, nanoCredits } from '../../core/billing/money.ts';
+import { newCommand } from '../terminal/command.ts';
+import { table } from '../terminal/table.ts';
+import { type JsonFlag, printData, printJson, printStatus } from '../terminal/terminal.ts';
+import { type ConfigFlags, loadWithFlags, withConfigFlags } from './config-flags.ts';
+
+type ConfigCommandFlags = ConfigFlags & JsonFlag;
+
+interface Setting {
+  readonly name: string;
+  readonly value: string | number | boolean;
+  readonly source: string;
+}
+
+export function configCommand(): Command {
+  const showAll = newCommand('show', 'Show each setting, its value and where it came from.', [
+    'parley config show',
+    'PARLEY_PORT=9000 parley config show --config parley.yaml',
+  ]);
+  const check = newCommand('check', 'Check the configuration; every problem is shown at once.', [
+    'parley config check',
+    'parley config check parley.example.yaml',
+  ]);
+  const json = ['--json', 'print one JSON document'] as const;
+  return newCommand('config', 'Look at the configuration and check it.', [
+    'parley config show',
+    'parley config check',
+  ])
+    .addCommand(withConfigFlags(showAll.option(...json)).action(showConfig))
+    .addCommand(
+      check
+        .argument('[file]', 'the configuration file (default: ./parley.yaml where there is one)')
+        .option(...json)
+        .action(checkConfig),
+    );
+}
+
+async function showConfig(flags: ConfigCommandFlags): Promise<void> {
+  const { config, sourceOf } = loadWithFlags(flags);
+  const settings = [...leavesOf(config, '')].map(
+    ({ name, value }): Setting => ({ name, value, source: sourceText(sourceOf(name)) }),
+  );
+  if (flags.json) return printJson({ settings: settings.map((setting) => ({ ...setting })) });
+  await printData(
+    table(settings, [
+      { title: 'SETTING', cell: ({ name }) => name },
+      { title: 'VALUE', cell: ({ value }) => String(value) },
+      { title: 'FROM', cell: ({ source }) => source },
+    ]),
+  );
+}
+
+async function checkConfig(file: string | undefined, { json }: JsonFlag): Promise<void> {
+  try {
+    const { file: read } = loadWithFlags(file === undefined ? {} : { config: file });
+    if (json) await printJson({ valid: true, findings: [] });
+    else printStatus(`${read ?? 'The configuration (there is no parley.yaml)'} is valid.`);
+  } catch (error) {
+    if (!json || !(error instanceof ConfigError)) throw error;
+    await printJson({ valid: false, findings: error.findings.map(findingJson) });
+    process.exitCode = 1;
+  }
+}
+
+function findingJson({ source, setting, message, suggestion, advice }: Finding): JsonObject {
+  const place = { source: sourceText(source), setting, message };
+  return {
+    ...place,
+    ...(suggestion !== undefined && { suggestion }),
+    ...(advice !== undefined && { advice }),
+  };
+}
+
+type Leaf = Pick<Setting, 'name' | 'value'>;
+
+/** Every single value under its name, such as `server.port` and `models[0].price.input`. */
+function* leavesOf(value: unknown, name: string): Generator<Leaf> {
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) yield* leavesOf(item, `${name}[${index}]`);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [part, inner] of Object.entries(value)) yield* leavesOf(inner, memberName(name, part));
+  } else if (typeof value === 'bigint') {
+    // Prices are kept in nano-credits, under a name of their own.
+    yield { name: name.replace(/PerMillion$/, ''), value: formatCredits(nanoCredits(value)) };
+  } else if (value !== '' && isSecret(name)) {
+    yield { name, value: '(not shown)' };
+  } else if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+    yield { name, value };
+  }
+}
+
+/** What must not be read off a screen. */
+function isSecret(name: string): boolean {
+  return /(key|secret|password|token)$/i.test(name);
+}
+
+/** As the configuration names it in its messages. */
+function memberName(name: string, part: string): string {
+  if (!/^[\w-]+$/.test(part)) return `${name}[${JSON.stringify(part)}]`;
+  return name === '' ? part : `${name}.${part}`;
+}

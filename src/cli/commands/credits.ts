@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import { create } from '@bufbuild/protobuf';
+import type { Command } from 'commander';
+import type { LedgerEntry } from '../../../gen/parley/account/v1/account_pb.ts';
+import { ListLedgerEntriesResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { collect, limitDefault, parseLimit } from '../client/paging.ts';
+import { newCommand } from '../terminal/command.ts';
+import { table } from '../terminal/table.ts';
+import { timeText } from '../terminal/times.ts';
+import { accountArgument, accountFacts } from './account.ts';
+import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+
+interface EntryFlags extends AdminCommandFlags {
+  readonly reason: string;
+  readonly idempotencyKey?: string;
+}
+
+interface LedgerFlags extends AdminCommandFlags {
+  readonly limit: number;
+}
+
+export function creditsCommand(): Command {
+  const load = adminCommand('load', 'Add prepaid credits to an account. Chat is paid from them.', [
+    'parley credits load acme 25 --reason "Invoice 1042"',
+    'parley credits load acme 25 --reason "Invoice 1042" --idempotency-key invoice-1042   # once, however often it runs',
+  ]);
+  const adjust = adminCommand('adjust', 'Add or take credits to put something right.', [
+    'parley credits adjust acme -2.5 --reason "Loaded too much"',
+  ]);
+  const balance = adminCommand('show', 'Show what an account has left.', ['parley credits show acme']);
+  const ledger = adminCommand('ledger', 'Show what made the balance what it is, the newest first.', [
+    'parley credits ledger acme --limit 100',
+  ]);
+  return newCommand('credits', 'Load credits and show what is left.', [
+    'parley credits load acme 25 --reason "Invoice 1042"',
+    'parley credits show acme',
+  ])
+    .addCommand(withEntryOptions(load, 'credits above zero, such as 25 or 0.5').action(loadCredits))
+    .addCommand(withEntryOptions(adjust, 'credits, below zero to take them').action(adjustCredits))
+    .addCommand(balance.argument(...accountArgument).action(showCredits))
+    .addCommand(
+      ledger
+        .argument(...accountArgument)
+        .option('--limit <number>', 'how many entries', parseLimit, limitDefault)
+        .action(showLedger),
+    );
+}
+
+function withEntryOptions(command: Command, amount: string): Command {
+  return command
+    .argument(...accountArgument)
+    .argument('<amount>', amount)
+    .requiredOption('--reason <text>', 'why, for the ledger')
+    .option('--idempotency-key <key>', 'works once for each key (default: a new key for each run)');
+}
+
+function loadCredits(accountId: string, amount: string, flags: EntryFlags): Promise<void> {
+  const { reason, idempotencyKey = randomUUID() } = flags;
+  return withAdmin(flags, async (admin) => {
+    const loaded = await admin.invoke('loadCredits', { accountId, amount, reason, idempotencyKey });
+    await show(flags, 'loadCredits', loaded, accountFacts);
+  });
+}
+
+function adjustCredits(accountId: string, amount: string, flags: EntryFlags): Promise<void> {
+  const { reason, idempotencyKey = randomUUID() } = flags;
+  return withAdmin(flags, async (admin) => {
+    const adjusted = await admin.invoke('adjustCredits', { accountId, amount, reason, idempotencyKey });
+    await show(flags, 'adjustCredits', adjusted, accountFacts);
+  });
+}
+
+function showCredits(accountId: string, flags: AdminCommandFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    const found = await admin.invoke('getAccount', { accountId });
+    await show(flags, 'getAccount', found, ({ account }) => `${account?.balance ?? ''}\n`);
+  });
+}
+
+function showLedger(accountId: string, flags: LedgerFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    const entries = await collect(flags.limit, async (request) => {
+      const page = await admin.invoke('listLedgerEntries', { ...request, accountId });
+      return { items: page.entries, next: page.nextPageToken };
+    });
+    await show(flags, 'listLedgerEntries', create(ListLedgerEntriesResponseSchema, { entries }), ledgerTable);
+  });
+}
+
+function ledgerTable({ entries }: { readonly entries: readonly LedgerEntry[] }): string {
+  return table(entries, [
+    { title: 'TIME (UTC)', cell: ({ createdAt }) => timeText(createdAt) },
+    { title: 'KIND', cell: ({ kind }) => kind },
+    { title: 'CREDITS', cell: ({ amount }) => amount, align: 'right' },
+    { title: 'REASON', cell: ({ reason }) => reason },
+    { title: 'REFERENCE', cell: ({ reference }) => reference },
+  ]);
+}

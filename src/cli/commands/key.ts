@@ -1,0 +1,162 @@
+import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Key, RotateKeyResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { type Scope, scopes } from '../../core/ports/keys.ts';
+import type { AdminConnection, AdminResponse } from '../client/admin-connection.ts';
+import { newCommand, usageError } from '../terminal/command.ts';
+import { facts, table } from '../terminal/table.ts';
+import { printStatus } from '../terminal/terminal.ts';
+import { parseExpiry, parseSpan, timeText } from '../terminal/times.ts';
+import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+
+interface CreateFlags extends AdminCommandFlags {
+  readonly account?: string;
+  readonly admin?: boolean;
+  readonly name: string;
+  readonly scopes?: Scope[];
+  readonly expires?: Date;
+}
+
+interface ListFlags extends AdminCommandFlags {
+  readonly account?: string;
+  readonly admin?: boolean;
+}
+
+interface RotateFlags extends AdminCommandFlags {
+  readonly overlap?: number;
+}
+
+export function keyCommand(): Command {
+  const make = adminCommand('create', 'Make a key and print it, this once.', [
+    'parley key create --account acme',
+    'parley key create --account acme --name phone --scopes speech,chat --expires 90d',
+    'parley key create --admin --name ops   # a key for admin calls',
+  ]);
+  const list = adminCommand('list', 'List the keys of an account, or the admin keys.', [
+    'parley key list --account acme',
+    'parley key list --admin',
+  ]);
+  const rotate = adminCommand('rotate', 'Make a new key in the place of an old one and print it.', [
+    'parley key rotate key_… --overlap 24h   # the old key works for another day',
+  ]);
+  const revoke = adminCommand('revoke', 'End a key at once.', ['parley key revoke key_…']);
+  return newCommand('key', 'Make, list, rotate and revoke API keys.', [
+    'parley key create --account acme',
+    'parley key list --account acme',
+  ])
+    .addCommand(withCreateOptions(make).action(createKey))
+    .addCommand(
+      list
+        .option('--account <account>', "the account's id or name")
+        .addOption(new Option('--admin', 'the admin keys').conflicts('account'))
+        .action(listKeys),
+    )
+    .addCommand(
+      rotate
+        .argument('<key-id>', 'as `parley key list` shows it')
+        .option('--overlap <span>', 'how long the old key still works, at most 30d (default: not)', parseSpan)
+        .action(rotateKey),
+    )
+    .addCommand(revoke.argument('<key-id>', 'as `parley key list` shows it').action(revokeKey));
+}
+
+function withCreateOptions(command: Command): Command {
+  return command
+    .option('--account <account>', "the account's id or name")
+    .addOption(
+      new Option('--admin', 'an admin key, which belongs to no account and manages all').conflicts([
+        'account',
+        'scopes',
+      ]),
+    )
+    .option('--name <name>', 'what to call the key', 'cli')
+    .option('--scopes <list>', `some of ${scopes.join(',')} (default: all)`, parseScopes)
+    .option(
+      '--expires <when>',
+      'a date such as 2027-01-31 (0:00 UTC), or a span such as 90d (default: never)',
+      parseExpiry,
+    );
+}
+
+function createKey(flags: CreateFlags, command: Command): Promise<void> {
+  const { account, name, expires } = flags;
+  const facts = { name, ...(expires && { expiresAt: timestampFromDate(expires) }) };
+  if (flags.admin) {
+    const make = async (admin: AdminConnection) =>
+      issue(flags, 'createAdminKey', await admin.invoke('createAdminKey', facts));
+    return withAdmin(flags, make, { mayMakeFolder: true });
+  }
+  if (account === undefined) usageError(command, 'give --account <account>, or --admin');
+  const request = { ...facts, accountId: account, scopes: flags.scopes ?? [] };
+  return withAdmin(flags, async (admin) =>
+    issue(flags, 'createKey', await admin.invoke('createKey', request)),
+  );
+}
+
+/** Standard output has the secret alone, so that a script can take it from there. */
+async function issue<K extends 'createKey' | 'createAdminKey'>(
+  flags: AdminCommandFlags,
+  method: K,
+  response: AdminResponse<K>,
+): Promise<void> {
+  await show(flags, method, response, ({ secret }) => `${secret}\n`);
+  printStatus(`${response.key?.id}: keep the key, it is not shown again.`);
+}
+
+function listKeys(flags: ListFlags, command: Command): Promise<void> {
+  const { account, admin: areAdmin } = flags;
+  if (account === undefined && !areAdmin) usageError(command, 'give --account <account>, or --admin');
+  return withAdmin(flags, async (admin) => {
+    if (account === undefined) {
+      return show(flags, 'listAdminKeys', await admin.invoke('listAdminKeys', {}), keyTable);
+    }
+    await show(flags, 'listKeys', await admin.invoke('listKeys', { accountId: account }), keyTable);
+  });
+}
+
+function rotateKey(keyId: string, flags: RotateFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    const overlapSeconds = flags.overlap ?? 0;
+    const rotated: RotateKeyResponse = await admin.invoke('rotateKey', { keyId, overlapSeconds });
+    await show(flags, 'rotateKey', rotated, ({ secret }) => `${secret}\n`);
+    const until = overlapSeconds === 0 ? 'has ended' : `works for another ${overlapSeconds} seconds`;
+    printStatus(`${rotated.key?.id}: keep the key, it is not shown again. ${keyId} ${until}.`);
+  });
+}
+
+function revokeKey(keyId: string, flags: AdminCommandFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    await show(flags, 'revokeKey', await admin.invoke('revokeKey', { keyId }), ({ key }) =>
+      facts([
+        ['id', key?.id],
+        ['name', key?.name],
+        ['revoked', timeText(key?.revokedAt)],
+      ]),
+    );
+  });
+}
+
+function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
+  return table(keys, [
+    { title: 'NAME', cell: ({ name }) => name },
+    { title: 'ID', cell: ({ id }) => id },
+    { title: 'KEY', cell: ({ prefix, lastFour }) => `${prefix}…${lastFour}` },
+    { title: 'SCOPES', cell: (key) => key.scopes.join(',') },
+    { title: 'STATE', cell: stateText },
+    { title: 'CREATED (UTC)', cell: ({ createdAt }) => timeText(createdAt) },
+    { title: 'EXPIRES (UTC)', cell: ({ expiresAt }) => timeText(expiresAt) },
+  ]);
+}
+
+function stateText({ revokedAt, expiresAt }: Key): string {
+  if (revokedAt) return 'revoked';
+  return expiresAt && timestampDate(expiresAt).getTime() <= Date.now() ? 'expired' : 'live';
+}
+
+function parseScopes(text: string): Scope[] {
+  return text.split(',').map((name) => {
+    const scope = scopes.find((known) => known === name.trim());
+    if (scope === undefined) throw new InvalidArgumentError(`Write some of ${scopes.join(',')}.`);
+    return scope;
+  });
+}

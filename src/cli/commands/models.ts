@@ -1,0 +1,74 @@
+import { create } from '@bufbuild/protobuf';
+import { type Command, Option } from 'commander';
+import {
+  ListModelsRequestSchema,
+  type ListModelsResponse,
+  type Model,
+} from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
+import { responseBodyCodec } from '../../codec/response-body.ts';
+import { scopes } from '../../core/ports/keys.ts';
+import type { Server } from '../client/http-client.ts';
+import { callRest } from '../client/rest-call.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import { newCommand } from '../terminal/command.ts';
+import { table } from '../terminal/table.ts';
+import { type JsonFlag, printData, printJson } from '../terminal/terminal.ts';
+import { type ClientFlags, clientServer, withClientFlags } from './server-flags.ts';
+
+interface ModelsFlags extends ClientFlags, JsonFlag {
+  readonly type?: string;
+}
+
+export function modelsCommand(): Command {
+  const command = newCommand('models', 'List the models that a key can call.', [
+    'parley models',
+    'parley models --type speech --json',
+  ])
+    .addOption(new Option('--type <type>', 'only these').choices(scopes))
+    .option('--json', 'print one JSON document, as the REST API answers');
+  return withClientFlags(command).action(showModels);
+}
+
+async function showModels(flags: ModelsFlags): Promise<void> {
+  const response = await listModels(clientServer(flags), flags.type);
+  if (flags.json) await printJson(responseBodyCodec(CatalogService.method.listModels).encode(response));
+  else await printData(modelTable(response));
+}
+
+/** The first model of a type that the key can call. @throws CliError where there is none */
+export async function firstModel(
+  server: Server,
+  type: (typeof scopes)[number],
+  signal?: AbortSignal,
+): Promise<string> {
+  const [model] = (await listModels(server, type, signal)).data;
+  if (model !== undefined) return model.id;
+  throw new CliError(
+    `This key can call no model for ${type}. \`parley models\` lists those it can; speech and transcription need a plan or trial.`,
+  );
+}
+
+function listModels(
+  server: Server,
+  type: string | undefined,
+  signal?: AbortSignal,
+): Promise<ListModelsResponse> {
+  const request = create(ListModelsRequestSchema, type === undefined ? {} : { type });
+  return callRest(server, CatalogService.method.listModels, request, signal);
+}
+
+function modelTable({ data }: ListModelsResponse): string {
+  return table(data, [
+    { title: 'MODEL', cell: ({ id }) => id },
+    { title: 'TYPE', cell: ({ type }) => type },
+    { title: 'OFFERS', cell: offers },
+  ]);
+}
+
+function offers({ voices, defaultVoice, price, contextWindow }: Model): string | undefined {
+  if (voices.length > 0) return `voices ${voices.join(', ')} (default ${defaultVoice})`;
+  if (price === undefined) return undefined;
+  const context = contextWindow === undefined ? '' : `${contextWindow} tokens of context; `;
+  return `${context}${price.input} credits per million tokens in, ${price.output} out`;
+}

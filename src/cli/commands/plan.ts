@@ -1,0 +1,55 @@
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import type { Command } from 'commander';
+import { newCommand } from '../terminal/command.ts';
+import { parseExpiry } from '../terminal/times.ts';
+import { accountArgument, accountFacts } from './account.ts';
+import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+
+interface ActivateFlags extends AdminCommandFlags {
+  readonly until: Date;
+}
+
+export function planCommand(): Command {
+  const startTrial = adminCommand('start-trial', 'Start the 14-day trial of an account, which it has once.', [
+    'parley plan start-trial acme',
+  ]);
+  const activate = adminCommand('activate', 'Open the paid plan of an account until a time.', [
+    'parley plan activate acme --until 30d',
+  ]);
+  const end = adminCommand('end', 'End the plan or trial of an account at once.', ['parley plan end acme']);
+  return newCommand('plan', 'Open and end the plan that speech and transcription need.', [
+    'parley plan start-trial acme',
+    'parley plan activate acme --until 2027-01-31',
+  ])
+    .addCommand(startTrial.argument(...accountArgument).action(beginTrial))
+    .addCommand(
+      activate
+        .argument(...accountArgument)
+        .requiredOption(
+          '--until <when>',
+          'a date such as 2027-01-31 (0:00 UTC), or a span such as 30d',
+          parseExpiry,
+        )
+        .action(activatePlan),
+    )
+    .addCommand(end.argument(...accountArgument).action(endPlan));
+}
+
+function beginTrial(accountId: string, flags: AdminCommandFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    await show(flags, 'startTrial', await admin.invoke('startTrial', { accountId }), accountFacts);
+  });
+}
+
+function activatePlan(accountId: string, flags: ActivateFlags): Promise<void> {
+  const request = { accountId, endsAt: timestampFromDate(flags.until) };
+  return withAdmin(flags, async (admin) => {
+    await show(flags, 'activatePlan', await admin.invoke('activatePlan', request), accountFacts);
+  });
+}
+
+function endPlan(accountId: string, flags: AdminCommandFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    await show(flags, 'endPlan', await admin.invoke('endPlan', { accountId }), accountFacts);
+  });
+}

@@ -1,0 +1,63 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { type Command, InvalidArgumentError } from 'commander';
+import {
+  type PruneUsageRecordsResponse,
+  PruneUsageRecordsResponseSchema,
+} from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { usageError } from '../terminal/command.ts';
+import { printStatus } from '../terminal/terminal.ts';
+import { dayMs, parseMoment } from '../terminal/times.ts';
+import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+
+interface PruneFlags extends AdminCommandFlags {
+  readonly before?: Date;
+  readonly keepDays?: number;
+  readonly dryRun?: boolean;
+}
+
+export function pruneCommand(): Command {
+  return adminCommand('prune', 'Remove old usage records. Their totals are kept, and the ledger whole.', [
+    'parley prune --keep-days 90',
+    'parley prune --before 2027-01-01 --dry-run   # only tell what would be removed',
+  ])
+    .option('--before <when>', 'records from before then: a date (0:00 UTC), a time, or a span', parseMoment)
+    .option('--keep-days <number>', 'records that are older than so many days', parseDays)
+    .option('--dry-run', 'remove nothing, and tell what would be')
+    .action(prune);
+}
+
+function prune(flags: PruneFlags, command: Command): Promise<void> {
+  const { before, keepDays } = flags;
+  if ((before === undefined) === (keepDays === undefined)) {
+    usageError(command, 'give --before or --keep-days');
+  }
+  const end = before ?? new Date(Date.now() - (keepDays ?? 0) * dayMs);
+  return withAdmin(flags, async (admin) => {
+    const request = { before: timestampFromDate(end), dryRun: flags.dryRun ?? false };
+    const all = create(PruneUsageRecordsResponseSchema, { complete: false });
+    // The server removes a limited number in each call, so that none lasts long.
+    do {
+      const part = await admin.invoke('pruneUsageRecords', request);
+      all.recordsRemoved += part.recordsRemoved;
+      all.answersRemoved += part.answersRemoved;
+      all.complete = part.complete;
+      if (!all.complete && !flags.dryRun) printStatus(`${all.recordsRemoved} records removed so far`);
+    } while (!all.complete && !flags.dryRun);
+    await show(flags, 'pruneUsageRecords', all, (done) => pruneText(done, end, flags));
+  });
+}
+
+function pruneText(
+  { recordsRemoved, answersRemoved }: PruneUsageRecordsResponse,
+  end: Date,
+  { dryRun }: PruneFlags,
+): string {
+  const done = dryRun ? 'Would remove' : 'Removed';
+  return `${done} ${recordsRemoved} usage records from before ${end.toISOString()}, and ${answersRemoved} kept answers.\n`;
+}
+
+function parseDays(text: string): number {
+  if (/^\d{1,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write a whole number of days from 0 to 99999.');
+}

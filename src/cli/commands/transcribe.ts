@@ -1,0 +1,175 @@
+import { basename, extname, join } from 'node:path';
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import { type Command, Option } from 'commander';
+import { makeFolder } from '../../files/make-folder.ts';
+import { fileReason } from '../../files/reason.ts';
+import { ServerError } from '../client/http-client.ts';
+import { inOrder } from '../client/in-order.ts';
+import { requestTranscript, type TranscriptFormat, transcriptFormats } from '../client/transcript-request.ts';
+import { writeWhole } from '../client/whole-file.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import { interruptible, newCommand, usageError } from '../terminal/command.ts';
+import { createProgress, type Progress } from '../terminal/progress.ts';
+import { type JsonFlag, printData, printJson } from '../terminal/terminal.ts';
+import { spanText } from '../terminal/times.ts';
+import { type ClientFlags, clientServer, withClientFlags } from './server-flags.ts';
+
+interface TranscribeFlags extends ClientFlags, JsonFlag {
+  readonly format?: TranscriptFormat;
+  readonly words?: boolean;
+  readonly language?: string;
+  readonly outputDir?: string;
+}
+
+type Outcome =
+  | { readonly file: string; readonly transcript: string }
+  | { readonly file: string; readonly error: Error };
+
+const filesAtOnce = 2;
+const extensions: Record<TranscriptFormat, string> = {
+  text: '.txt',
+  json: '.json',
+  verbose_json: '.json',
+  srt: '.srt',
+  vtt: '.vtt',
+};
+
+export function transcribeCommand(): Command {
+  const command = newCommand('transcribe', 'Turn recordings into text.', [
+    'parley transcribe meeting.mp3',
+    'parley transcribe --format srt --output-dir subtitles *.mp4',
+    'parley transcribe --words meeting.mp3   # with the time of each word',
+  ])
+    .argument('<file...>', 'recordings of at most 4 MB each')
+    .addOption(
+      new Option(
+        '--format <format>',
+        'how the transcript is written (default: text, with --json: json)',
+      ).choices(transcriptFormats),
+    )
+    .option('--words', 'with the time of each word, in verbose_json')
+    .option('--language <language>', 'a hint, such as en')
+    .option('--output-dir <folder>', 'a file for each transcript in this folder (default: standard output)')
+    .option('--json', 'print one JSON document with all transcripts and failures');
+  return withClientFlags(command).action(transcribe);
+}
+
+async function transcribe(files: string[], flags: TranscribeFlags, command: Command): Promise<void> {
+  const format = formatOf(flags, command);
+  const place = outputPlace(files, format, flags, command);
+  const server = clientServer(flags);
+  await interruptible(async (signal) => {
+    if (flags.outputDir !== undefined) makeOutputFolder(flags.outputDir);
+    const progress = createProgress(files.length);
+    const work = async (file: string): Promise<Outcome> => {
+      const startedAt = performance.now();
+      progress.started(file);
+      const outcome = await outcomeOf(file, () =>
+        requestTranscript(server, file, { ...flags, format, signal }),
+      );
+      const failure = 'error' in outcome ? outcome.error.message : undefined;
+      progress.ended(file, failure ?? `done in ${spanText(performance.now() - startedAt)}`);
+      return outcome;
+    };
+    const outcomes: Outcome[] = [];
+    try {
+      for await (const outcome of inOrder(files, filesAtOnce, work)) {
+        signal.throwIfAborted();
+        outcomes.push(await placed(outcome, place, progress));
+      }
+    } finally {
+      progress.close();
+    }
+    if (flags.json) await printJson(document(outcomes));
+    reportFailures(outcomes);
+  });
+}
+
+function formatOf({ format, words, json }: TranscribeFlags, command: Command): TranscriptFormat {
+  const chosen = format ?? (words ? 'verbose_json' : json ? 'json' : 'text');
+  if (words && chosen !== 'verbose_json') usageError(command, '--words needs --format verbose_json');
+  if (json && !chosen.endsWith('json')) usageError(command, '--json needs --format json or verbose_json');
+  return chosen;
+}
+
+/** Takes a transcript of a file to where it belongs. */
+type Place = (file: string, transcript: string) => Promise<void>;
+
+function outputPlace(
+  files: readonly string[],
+  format: TranscriptFormat,
+  { outputDir, json }: TranscribeFlags,
+  command: Command,
+): Place {
+  if (json && outputDir !== undefined) usageError(command, 'give either --json or --output-dir');
+  if (json) return async () => undefined;
+  if (outputDir === undefined) {
+    if (files.length > 1 && (format === 'srt' || format === 'vtt')) {
+      usageError(command, `several ${format} files cannot be one output: add --output-dir <folder>`);
+    }
+    return (file, transcript) =>
+      printData(files.length > 1 ? `==> ${file} <==\n${transcript}\n` : transcript);
+  }
+  const target = (file: string) => join(outputDir, basename(file, extname(file)) + extensions[format]);
+  const twice = files.find(
+    (file, index) => files.findIndex((other) => target(other) === target(file)) < index,
+  );
+  if (twice !== undefined) {
+    usageError(command, `two files would be written to ${target(twice)}: transcribe ${twice} by itself`);
+  }
+  return (file, transcript) => writeWhole(target(file), [transcript]);
+}
+
+function makeOutputFolder(folder: string): void {
+  try {
+    makeFolder(folder);
+  } catch (error) {
+    throw new CliError(`The folder ${folder} cannot be made (${fileReason(error)}). Choose another.`, error);
+  }
+}
+
+async function outcomeOf(file: string, run: () => Promise<string>): Promise<Outcome> {
+  try {
+    return { file, transcript: await run() };
+  } catch (error) {
+    return { file, error: error instanceof Error ? error : new CliError(String(error)) };
+  }
+}
+
+/** The outcome after its transcript was put in its place, which may fail as well. */
+async function placed(outcome: Outcome, place: Place, progress: Progress): Promise<Outcome> {
+  if ('error' in outcome) return outcome;
+  const { file, transcript } = outcome;
+  return outcomeOf(file, async () => {
+    await progress.around(() => place(file, transcript));
+    return transcript;
+  });
+}
+
+function document(outcomes: readonly Outcome[]): JsonObject {
+  return { files: outcomes.map((outcome) => ('error' in outcome ? failed(outcome) : succeeded(outcome))) };
+}
+
+function succeeded({ file, transcript }: { file: string; transcript: string }): JsonObject {
+  const parsed: JsonValue = JSON.parse(transcript);
+  return { file, transcript: parsed };
+}
+
+function failed({ file, error }: { file: string; error: Error }): JsonObject {
+  if (!(error instanceof ServerError)) return { file, error: { message: error.message } };
+  const { words, code, requestId } = error;
+  const facts = {
+    ...(code !== undefined && { code }),
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
+  return { file, error: { message: words, ...facts } };
+}
+
+/** @throws CliError with the files that have failed */
+function reportFailures(outcomes: readonly Outcome[]): void {
+  const failures = outcomes.filter((outcome) => 'error' in outcome);
+  if (failures.length === 0) return;
+  const lines = failures.map(({ file, error }) => `${file}: ${error.message}`);
+  if (outcomes.length === 1) throw new CliError(lines.join());
+  throw new CliError([`${failures.length} of ${outcomes.length} files failed:`, ...lines].join('\n  '));
+}

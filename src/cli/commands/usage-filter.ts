@@ -1,0 +1,39 @@
+/** Which usage records a command is about. */
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import type { Command } from 'commander';
+import { parseMoment } from '../terminal/times.ts';
+import type { AdminCommandFlags } from './admin-command.ts';
+
+export interface UsageFilterFlags extends AdminCommandFlags {
+  readonly account?: string;
+  readonly since?: Date;
+  readonly until?: Date;
+  readonly operation?: string;
+  readonly model?: string;
+  readonly state?: string;
+}
+
+export function withFilters(command: Command): Command {
+  return command
+    .option('--account <account>', "an account's id or name (default: all accounts)")
+    .option(
+      '--since <when>',
+      'from then on: a date (0:00 UTC), a time, or how long ago, such as 24h',
+      parseMoment,
+    )
+    .option('--until <when>', 'only before then', parseMoment)
+    .option('--operation <operation>', 'speech, transcription, chat, catalog or account')
+    .option('--model <model>', 'only of this model')
+    .option('--state <state>', 'ok, refused, failed, cancelled, interrupted, replayed or started');
+}
+
+export function usageFilter({ account, since, until, operation, model, state }: UsageFilterFlags) {
+  return {
+    ...(account !== undefined && { accountId: account }),
+    ...(since && { startTime: timestampFromDate(since) }),
+    ...(until && { endTime: timestampFromDate(until) }),
+    ...(operation !== undefined && { operation }),
+    ...(model !== undefined && { model }),
+    ...(state !== undefined && { state }),
+  };
+}

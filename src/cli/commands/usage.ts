@@ -1,0 +1,86 @@
+import { create } from '@bufbuild/protobuf';
+import type { Command } from 'commander';
+import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
+import { ListUsageRecordsResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { formatCredits, nanoCredits } from '../../core/billing/money.ts';
+import { accountNames } from '../client/account-names.ts';
+import type { AdminConnection } from '../client/admin-connection.ts';
+import { collect, limitDefault, parseLimit } from '../client/paging.ts';
+import { type Column, table } from '../terminal/table.ts';
+import { printStatus } from '../terminal/terminal.ts';
+import { spanText, timeText } from '../terminal/times.ts';
+import { adminCommand, show, withAdmin } from './admin-command.ts';
+import { exportCommand } from './usage-export.ts';
+import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
+import { totalsCommand } from './usage-totals.ts';
+
+interface UsageFlags extends UsageFilterFlags {
+  readonly limit: number;
+}
+
+export function usageCommand(): Command {
+  const command = adminCommand('usage', 'Show usage records, the newest first.', [
+    'parley usage',
+    'parley usage --account acme --limit 100',
+    'parley usage --since 24h --state failed --json',
+    'parley usage totals --by account,month',
+    'parley usage export --csv --since 2027-01-01 > usage.csv',
+  ]);
+  return withFilters(command)
+    .option('--limit <number>', 'how many records', parseLimit, limitDefault)
+    .action(showUsage)
+    .addCommand(exportCommand())
+    .addCommand(totalsCommand());
+}
+
+function showUsage(flags: UsageFlags): Promise<void> {
+  return withAdmin(flags, async (admin) => {
+    const records = await newest(admin, flags);
+    const ids = records.map(({ accountId }) => accountId);
+    const names = flags.account === undefined && !flags.json ? await accountNames(admin, ids) : undefined;
+    const response = create(ListUsageRecordsResponseSchema, { records });
+    await show(flags, 'listUsageRecords', response, () => usageTable(records, names));
+    if (records.length === 0 && !flags.json) printStatus('There are no such usage records yet.');
+  });
+}
+
+function newest(admin: AdminConnection, flags: UsageFlags): Promise<UsageRecord[]> {
+  const filter = usageFilter(flags);
+  return collect(flags.limit, async (request) => {
+    const page = await admin.invoke('listUsageRecords', { ...request, ...filter });
+    return { items: page.records, next: page.nextPageToken };
+  });
+}
+
+/** @param names of the accounts, where the records are not all of one */
+function usageTable(records: readonly UsageRecord[], names: ReadonlyMap<string, string> | undefined): string {
+  const account: Column<UsageRecord> = { title: 'ACCOUNT', cell: ({ accountId }) => names?.get(accountId) };
+  return table(records, [
+    { title: 'TIME (UTC)', cell: ({ startedAt }) => timeText(startedAt) },
+    ...(names === undefined ? [] : [account]),
+    { title: 'OPERATION', cell: ({ operation }) => operation },
+    { title: 'MODEL', cell: ({ model }) => model },
+    { title: 'STATE', cell: ({ state }) => state },
+    { title: 'CODE', cell: ({ code }) => code },
+    {
+      title: 'TOOK',
+      cell: ({ durationMs }) => (durationMs === undefined ? undefined : spanText(durationMs)),
+      align: 'right',
+    },
+    { title: 'AMOUNT', cell: amountText, align: 'right' },
+    { title: 'UNITS', cell: ({ fairUseUnits }) => fairUseUnits?.toString(), align: 'right' },
+    { title: 'CREDITS', cell: costText, align: 'right' },
+  ]);
+}
+
+/** How much was asked for, in what the operation is measured in. */
+function amountText({ characters, audioSecondsIn, promptTokens, completionTokens }: UsageRecord) {
+  if (characters !== undefined) return `${characters} characters`;
+  if (audioSecondsIn !== undefined) return `${audioSecondsIn.toFixed(1)} seconds`;
+  if (promptTokens === undefined) return undefined;
+  return `${promptTokens} + ${completionTokens ?? 0} tokens`;
+}
+
+function costText({ costNanoCredits }: UsageRecord): string | undefined {
+  return costNanoCredits === undefined ? undefined : formatCredits(nanoCredits(costNanoCredits));
+}

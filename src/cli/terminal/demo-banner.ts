@@ -1,0 +1,81 @@
+import type { FirstRun } from '../../app/demo.ts';
+
+/** Chosen so that the default voice and the built-in recogniser agree on every word of it. */
+const sentence = 'Good morning. This is the voice of your own server, and it is ready to work.';
+const question = 'I am curious about my new server.';
+const recording = 'hello.mp3';
+
+export interface BannerFacts {
+  readonly dataDir: string;
+  /** Where the keys are kept. */
+  readonly file: string;
+  readonly hasCurl: boolean;
+  /** Ids of models that can be called; a command is shown for each that there is. */
+  readonly models: { readonly speech?: string; readonly transcription?: string; readonly chat?: string };
+}
+
+/** What a first visitor is shown once: the keys, and commands to copy. */
+export function demoBanner(firstRun: FirstRun, facts: BannerFacts): string {
+  const { baseUrl, apiKey, adminKey } = firstRun;
+  const steps = facts.hasCurl ? curlSteps(firstRun, facts) : parleySteps(facts);
+  const shown = steps.map(({ title, command }, index) => `  ${index + 1}. ${title}:\n     ${command}\n\n`);
+  return `
+  Parley is ready at ${baseUrl}
+
+  API key     ${apiKey}
+  Admin key   ${adminKey}
+  They are shown this once; ${facts.file} keeps them for you.
+
+${shown.join('')}`;
+}
+
+interface Step {
+  readonly title: string;
+  readonly command: string;
+}
+
+const speakTitle = 'Speak to a file';
+const transcribeTitle = 'Transcribe that file';
+const chatTitle = 'Chat as a stream';
+
+function curlSteps({ baseUrl, apiKey }: FirstRun, { models }: BannerFacts): Step[] {
+  const { speech, transcription, chat } = models;
+  const bearer = `-H ${quoted(`Authorization: Bearer ${apiKey}`)}`;
+  const curl = (path: string, rest: string) => `curl ${quoted(baseUrl + path)} ${bearer} ${rest}`;
+  const data = (body: object) =>
+    `-H ${quoted('Content-Type: application/json')} -d ${quoted(JSON.stringify(body))}`;
+  const steps: Step[] = [];
+  if (speech !== undefined) {
+    const command = curl('/audio/speech', `${data({ model: speech, input: sentence })} -o ${recording}`);
+    steps.push({ title: speakTitle, command });
+    const transcribe = curl('/audio/transcriptions', `-F file=@${recording}`);
+    if (transcription !== undefined) steps.push({ title: transcribeTitle, command: transcribe });
+  }
+  if (chat !== undefined) {
+    const messages = [{ role: 'user', content: question }];
+    const command = curl('/chat/completions', `-N ${data({ model: chat, stream: true, messages })}`);
+    steps.push({ title: chatTitle, command });
+  }
+  return steps;
+}
+
+/** They find the server and the key in the data folder. */
+function parleySteps({ dataDir, models }: BannerFacts): Step[] {
+  const folder = `--data-dir ${quoted(dataDir)}`;
+  const steps: Step[] = [];
+  if (models.speech !== undefined) {
+    const command = `./parley speak ${folder} -o ${recording} ${quoted(sentence)}`;
+    steps.push({ title: speakTitle, command });
+    const transcribe = `./parley transcribe ${folder} ${recording}`;
+    if (models.transcription !== undefined) steps.push({ title: transcribeTitle, command: transcribe });
+  }
+  if (models.chat !== undefined) {
+    steps.push({ title: chatTitle, command: `./parley chat ${folder} ${quoted(question)}` });
+  }
+  return steps;
+}
+
+/** For a shell: in single quotes nothing means anything but the quote itself. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

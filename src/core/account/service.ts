@@ -1,0 +1,163 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import {
+  type Account as AccountMessage,
+  AccountSchema,
+  type GetAccountRequest,
+  type GetAccountResponse,
+  GetAccountResponseSchema,
+  type ListUsageRecordsRequest,
+  type ListUsageRecordsResponse,
+  ListUsageRecordsResponseSchema,
+  type UsageRecord as UsageRecordMessage,
+  UsageRecordSchema,
+} from '../../../gen/parley/account/v1/account_pb.ts';
+import { entitlementAt } from '../access/entitlement.ts';
+import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from '../billing/fair-use.ts';
+import { metered } from '../billing/metering.ts';
+import { formatCredits } from '../billing/money.ts';
+import type { Call } from '../call.ts';
+import { ParleyError } from '../errors.ts';
+import type { AccountId } from '../ids.ts';
+import { checkOneOf } from '../one-of.ts';
+import { nextPage, readPage } from '../paging.ts';
+import type { Account } from '../ports/accounts.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Store } from '../ports/store.ts';
+import { operations, type RecordFilter, recordStates, type UsageRecord } from '../ports/usage.ts';
+
+export interface AccountDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly fairUse: FairUseRules;
+}
+
+/** What AccountService does. */
+export class AccountOperations {
+  readonly #deps: AccountDeps;
+
+  constructor(deps: AccountDeps) {
+    this.#deps = deps;
+  }
+
+  getAccount(_request: GetAccountRequest, call: Call): Promise<GetAccountResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const account = await this.#deps.store.findAccount(call.caller.account.id);
+      // An account is never removed.
+      if (account === undefined) throw new ParleyError('internal_error');
+      return create(GetAccountResponseSchema, { account: await describeAccount(account, this.#deps) });
+    });
+  }
+
+  listUsageRecords(request: ListUsageRecordsRequest, call: Call): Promise<ListUsageRecordsResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const page = await this.#deps.store.listRecords(
+        readRecordFilter(request, call.caller.account.id),
+        readPage(request),
+      );
+      return create(ListUsageRecordsResponseSchema, {
+        records: page.items.map(describeRecord),
+        ...nextPage(page),
+      });
+    });
+  }
+}
+
+type RecordFilterRequest = Pick<
+  ListUsageRecordsRequest,
+  'startTime' | 'endTime' | 'operation' | 'model' | 'state'
+>;
+
+/** @throws `invalid_parameter` for an operation or state that there is not, and for a blank model */
+export function readRecordFilter(
+  request: RecordFilterRequest,
+  accountId: AccountId | undefined,
+): RecordFilter {
+  const { startTime, endTime, operation, model, state } = request;
+  checkOneOf('operation', operation, operations);
+  checkOneOf('state', state, recordStates);
+  if (model?.trim() === '') throw invalid('model', '`model` is blank. Send an id, or leave it out.');
+  return {
+    accountId,
+    fromMs: startTime && timestampMs(startTime),
+    untilMs: endTime && timestampMs(endTime),
+    operation,
+    model,
+    state,
+  };
+}
+
+function invalid(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_parameter', { message, param });
+}
+
+/** An account as its holder and its operator see it. */
+export async function describeAccount(account: Account, deps: AccountDeps): Promise<AccountMessage> {
+  const nowMs = deps.clock.now();
+  const entitlement = entitlementAt(account.subscription, nowMs);
+  const period = entitlement.state === 'none' ? undefined : entitlement.period;
+  return create(AccountSchema, {
+    id: account.id,
+    name: account.name,
+    createdAt: timestampFromMs(account.createdAtMs),
+    subscription: {
+      state: entitlement.state,
+      ...(period && {
+        startedAt: timestampFromMs(period.startsAtMs),
+        endsAt: timestampFromMs(period.endsAtMs),
+      }),
+    },
+    balanceNanoCredits: account.balance,
+    balance: formatCredits(account.balance),
+    heldNanoCredits: account.held,
+    fairUse: {
+      limitUnits: BigInt(unitsPerMonth(deps.fairUse, entitlement)),
+      usedUnits: BigInt(await deps.store.fairUseUnits(account.id, monthOf(nowMs))),
+      resetsAt: timestampFromMs(nextMonthMs(nowMs)),
+    },
+  });
+}
+
+export function describeRecord(record: UsageRecord): UsageRecordMessage {
+  const { tokens } = record;
+  return create(
+    UsageRecordSchema,
+    withoutAbsent({
+      id: record.id,
+      accountId: record.accountId,
+      keyId: record.keyId,
+      operation: record.operation,
+      model: record.model,
+      wire: record.wire,
+      state: record.state,
+      httpStatus: record.httpStatus,
+      code: record.code,
+      startedAt: timestampFromMs(record.startedAtMs),
+      firstOutputMs: record.firstOutputMs,
+      durationMs: record.durationMs,
+      audioSecondsIn: seconds(record.audioMsIn),
+      audioSecondsOut: seconds(record.audioMsOut),
+      characters: record.characters,
+      promptTokens: tokens?.promptTokens,
+      completionTokens: tokens?.completionTokens,
+      totalTokens: tokens?.totalTokens,
+      tokensSource: tokens?.source,
+      fairUseUnits: record.fairUseUnits === undefined ? undefined : BigInt(record.fairUseUnits),
+      costNanoCredits: record.cost,
+      overrunNanoCredits: record.overrun,
+    }),
+  );
+}
+
+function seconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000;
+}
+
+type Present<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+/** A message's initialiser takes no `undefined`: what is absent has no member. */
+function withoutAbsent<T extends object>(members: T): Partial<Present<T>> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<
+    Present<T>
+  >;
+}

@@ -1,0 +1,66 @@
+/** What administrators may send. */
+
+import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../billing/money.ts';
+import { ParleyError } from '../errors.ts';
+import { type Scope, scopes } from '../ports/keys.ts';
+
+export const nameCharactersMax = 100;
+export const reasonCharactersMax = 200;
+/** 30 days. */
+const overlapSecondsMax = 2_592_000;
+
+export function checkText(param: string, text: string | undefined, charactersMax: number): string {
+  const trimmed = required(param, text).trim();
+  if (trimmed === '' || trimmed.length > charactersMax) {
+    throw invalid(param, `\`${param}\` must have 1 to ${charactersMax} characters.`);
+  }
+  return trimmed;
+}
+
+export function checkScopes(wanted: readonly string[]): readonly Scope[] {
+  if (wanted.length === 0) return scopes;
+  const unknown = wanted.find((name) => !scopes.some((scope) => scope === name));
+  if (unknown !== undefined) throw invalid('scopes', `\`scopes\` takes ${scopes.join(', ')}.`);
+  return scopes.filter((scope) => wanted.includes(scope));
+}
+
+export function checkAmount(text: string | undefined): NanoCredits {
+  try {
+    return parseCredits(required('amount', text));
+  } catch (error) {
+    if (error instanceof ParleyError) throw invalid('amount', error.message);
+    throw error;
+  }
+}
+
+export function checkOverlap(seconds = 0): number {
+  if (seconds < 0 || seconds > overlapSecondsMax) {
+    throw invalid('overlap_seconds', `\`overlap_seconds\` must be from 0 to ${overlapSecondsMax}.`);
+  }
+  return seconds;
+}
+
+export function checkFuture(param: string, atMs: number | undefined, nowMs: number): number | undefined {
+  if (atMs !== undefined && atMs <= nowMs) throw invalid(param, `\`${param}\` must be in the future.`);
+  return atMs;
+}
+
+export function required<T>(param: string, value: T | undefined): T {
+  if (value === undefined) throw invalid(param, `Send \`${param}\`.`);
+  return value;
+}
+
+/** The refusal of an adjustment that would take more than is there and not held. */
+export function tooMuchTaken({ balance, held }: { balance: NanoCredits; held: NanoCredits }): ParleyError {
+  const whole = `The balance is ${formatCredits(balance)} credits`;
+  const free = formatCredits(nanoCredits(balance - held));
+  const message =
+    held === 0n
+      ? `${whole}: no more than that can be taken.`
+      : `${whole}, of which running requests have set aside ${formatCredits(held)}: no more than ${free} can be taken.`;
+  return new ParleyError('insufficient_credits', { message, param: 'amount' });
+}
+
+export function invalid(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_parameter', { message, param });
+}

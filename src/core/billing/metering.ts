@@ -1,0 +1,266 @@
+/**
+ * The life of a request's usage record: reserve, run, then settle or void. Each request ends exactly once, and what it
+ * had set aside is given back or spent in the same write.
+ */
+import { ParleyError, toParleyError } from '../errors.ts';
+import { logFailure } from '../failure-log.ts';
+import type { RequestId } from '../ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ClaimEnd, IdempotencyClaim } from '../ports/idempotency.ts';
+import type { Log } from '../ports/log.ts';
+import type { RequestObserver } from '../ports/observer.ts';
+import type { Hold } from '../ports/reservations.ts';
+import type { Store } from '../ports/store.ts';
+import type { RecordEnd, RecordStart, TokenUsage } from '../ports/usage.ts';
+import { monthOf, nextMonthMs } from './fair-use.ts';
+import { type NanoCredits, nanoCredits } from './money.ts';
+import type { Unsettled } from './unsettled.ts';
+
+/** What a request has used so far. Operations note it as they go, so that an early end can be settled too. */
+export interface Used {
+  audioMsIn?: number | undefined;
+  audioMsOut?: number | undefined;
+  tokens?: TokenUsage | undefined;
+  /** What the tokens cost by the prices of the hold, whether or not the hold covers it. */
+  cost?: NanoCredits | undefined;
+}
+
+export interface Reserve {
+  readonly model: string;
+  readonly characters?: number;
+  /** Units of fair use to set aside; undefined where the operation spends none. */
+  readonly fairUse?: FairUseUnits;
+  readonly hold?: Hold;
+}
+
+export interface FairUseUnits {
+  readonly units: number;
+  /** What the month allows in all. */
+  readonly limitUnits: number;
+}
+
+/** What a client calls a model may be anything; the record keeps this many characters of it. */
+const modelNameMax = 200;
+
+export interface MeteringDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly unsettled: Unsettled;
+  readonly observer: RequestObserver;
+}
+
+export class Metering {
+  readonly used: Used = {};
+  readonly #deps: MeteringDeps;
+  #start: RecordStart;
+  #state: 'open' | 'reserved' | 'ended' = 'open';
+  #units: number | undefined;
+  #hold: NanoCredits | undefined;
+  #claim: IdempotencyClaim | undefined;
+  #answer: Uint8Array | undefined;
+  #firstOutputAtMs: number | undefined;
+
+  constructor(deps: MeteringDeps, start: RecordStart) {
+    this.#deps = deps;
+    this.#start = start;
+    deps.observer.began(start);
+  }
+
+  get id(): RequestId {
+    return this.#start.id;
+  }
+
+  get hasOutput(): boolean {
+    return this.#firstOutputAtMs !== undefined;
+  }
+
+  get hasEnded(): boolean {
+    return this.#state === 'ended';
+  }
+
+  /** Notes what was asked for, so that a refusal's record tells it too. */
+  note(facts: { readonly model?: string; readonly characters?: number }): void {
+    const model = facts.model?.slice(0, modelNameMax);
+    this.#start = { ...this.#start, ...facts, ...(model !== undefined && { model }) };
+  }
+
+  /**
+   * Writes the record as started, and sets aside units and hold. False where the credits do not cover the hold.
+   * @throws `fair_use_limit_reached`
+   */
+  async reserve(wanted: Reserve): Promise<boolean> {
+    const { fairUse, hold, ...facts } = wanted;
+    this.note(facts);
+    const reservation = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
+    const outcome = await this.#deps.store.reserve(this.#start, { fairUse: reservation, hold });
+    if (outcome === 'fair_use_limit_reached') throw this.#fairUseError();
+    if (outcome === 'insufficient_credits') return false;
+    this.#state = 'reserved';
+    this.#units = fairUse?.units;
+    this.#hold = hold?.amount;
+    if (hold) this.#deps.observer.held(hold.amount);
+    return true;
+  }
+
+  /** Raises what is set aside, where a request turns out larger than was thought. @throws `fair_use_limit_reached` */
+  async extend(fairUse: FairUseUnits): Promise<void> {
+    if (this.#units !== undefined && fairUse.units <= this.#units) return;
+    const month = monthOf(this.#start.startedAtMs);
+    if (!(await this.#deps.store.extend(this.id, { month, ...fairUse }))) throw this.#fairUseError();
+    this.#units = fairUse.units;
+  }
+
+  /** Ties the claim on an Idempotency-Key to the request: they end in the same write. */
+  holdClaim(claim: IdempotencyClaim): void {
+    this.#claim = claim;
+  }
+
+  /** Keeps the answer under the claim once the request is settled. Without one the key is freed. */
+  keepAnswer(answer: Uint8Array): void {
+    this.#answer = answer;
+  }
+
+  /** Notes that a part of the answer is about to leave. */
+  markOutput(): void {
+    this.#firstOutputAtMs ??= this.#deps.clock.now();
+  }
+
+  /** Ends the request well: what it used is spent. Durable when it resolves; where it rejects, nothing was spent. */
+  async settle(): Promise<void> {
+    const end = this.#recordEnd({ state: 'ok', httpStatus: 200, code: undefined }, true);
+    await this.#end(end, this.#claim && { claim: this.#claim, answer: this.#answer });
+  }
+
+  /**
+   * Ends the request with an error, or because the client left: nothing is spent, but for a client that left after a
+   * part of the answer had gone out. Does nothing where the request has ended already.
+   */
+  async void(thrown: unknown): Promise<void> {
+    if (this.#state === 'ended') return;
+    const error = toParleyError(thrown);
+    const cancelled = error.code === 'request_cancelled';
+    logFailure(this.#deps.log, this.id, error);
+    const state = cancelled ? 'cancelled' : error.isRefusal ? 'refused' : 'failed';
+    const end = this.#recordEnd(
+      { state, httpStatus: error.httpStatus, code: error.code },
+      cancelled && this.hasOutput,
+    );
+    const start = this.#state === 'reserved' ? undefined : this.#start;
+    const claim = this.#claim && { claim: this.#claim, answer: undefined };
+    try {
+      await this.#end(end, claim);
+    } catch (reason) {
+      this.#state = 'ended';
+      this.#deps.observer.ended(this.#start, end, this.#hold);
+      // A request that has set something aside, or has taken a key, must give it back.
+      if (start === undefined || claim) this.#deps.unsettled.add({ id: this.id, start, end, claim }, reason);
+      else this.#deps.log.error({ requestId: this.id, err: reason }, 'a request could not be recorded');
+    }
+  }
+
+  /** Ends the request as the repetition of an earlier one, whose answer it gets again free of charge. */
+  async replay(): Promise<void> {
+    await this.#end(this.#recordEnd({ state: 'replayed', httpStatus: 200, code: undefined }, false));
+  }
+
+  async #end(end: RecordEnd, claim?: ClaimEnd): Promise<void> {
+    const was = this.#state;
+    if (was === 'ended') throw new Error(`request ${this.id} was ended twice`);
+    this.#state = 'ended';
+    try {
+      if (was === 'reserved') await this.#deps.store.settle(this.id, end, claim);
+      else await this.#deps.store.record(this.#start, { ...end, fairUseUnits: undefined }, claim);
+    } catch (error) {
+      this.#state = was;
+      throw error;
+    }
+    this.#deps.observer.ended(this.#start, end, this.#hold);
+  }
+
+  #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
+    const { startedAtMs } = this.#start;
+    const nowMs = this.#deps.clock.now();
+    // A plain answer leaves whole, right after this.
+    const firstOutputAtMs = this.#firstOutputAtMs ?? (outcome.code === undefined ? nowMs : undefined);
+    return {
+      ...outcome,
+      firstOutputMs: firstOutputAtMs && firstOutputAtMs - startedAtMs,
+      durationMs: nowMs - startedAtMs,
+      audioMsIn: this.used.audioMsIn,
+      audioMsOut: this.used.audioMsOut,
+      tokens: this.used.tokens,
+      fairUseUnits: spends ? this.#units : this.#units && 0,
+      ...(spends ? this.#charge() : { cost: undefined, overrun: undefined }),
+    };
+  }
+
+  /** The debit is never more than the hold: what a model reports beyond it is recorded, and the operator's to bear. */
+  #charge(): Pick<RecordEnd, 'cost' | 'overrun'> {
+    const { cost } = this.used;
+    const hold = this.#hold;
+    if (cost === undefined || hold === undefined || cost <= hold) return { cost, overrun: undefined };
+    const overrun = nanoCredits(cost - hold);
+    this.#deps.log.warn(
+      { requestId: this.id, hold: String(hold), overrun: String(overrun) },
+      'cost is over the hold',
+    );
+    return { cost: hold, overrun };
+  }
+
+  #fairUseError(): ParleyError {
+    const resetsAt = new Date(nextMonthMs(this.#start.startedAtMs)).toISOString();
+    return new ParleyError('fair_use_limit_reached', {
+      message: `The fair-use limit of this month is reached. It resets at ${resetsAt}.`,
+    });
+  }
+}
+
+/**
+ * Runs a plain answer under its metering: an error ends the record, success must have settled it. A client that left
+ * before the answer was ready has cost nothing.
+ */
+export async function metered<T>(metering: Metering, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
+  try {
+    const answer = await run();
+    signal.throwIfAborted();
+    if (!metering.hasEnded) await metering.settle();
+    return answer;
+  } catch (thrown) {
+    const error = signal.aborted ? toParleyError(signal.reason) : toParleyError(thrown);
+    await metering.void(error);
+    throw error;
+  }
+}
+
+/**
+ * The same for an answer in parts. A source that must settle before its last part does so itself; any other is settled
+ * here, before the consumer is told of the end. A consumer that returns early is a client that left, and
+ * the source's `finally` has run before the record is written.
+ *
+ * @param isOutput whether a part counts as output that the client has had
+ */
+export async function* meteredParts<T>(
+  metering: Metering,
+  signal: AbortSignal,
+  source: AsyncIterable<T>,
+  isOutput: (part: T) => boolean = () => true,
+): AsyncGenerator<T, void, undefined> {
+  let left = true;
+  try {
+    for await (const part of source) {
+      signal.throwIfAborted();
+      if (!metering.hasOutput && isOutput(part)) metering.markOutput();
+      yield part;
+    }
+    left = false;
+    if (!metering.hasEnded) await metering.settle();
+  } catch (thrown) {
+    left = false;
+    const error = signal.aborted ? toParleyError(signal.reason) : toParleyError(thrown);
+    await metering.void(error);
+    throw error;
+  } finally {
+    if (left) await metering.void(new ParleyError('request_cancelled'));
+  }
+}

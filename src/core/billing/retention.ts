@@ -1,0 +1,73 @@
+/** Removes usage records that are older than the operator wants to keep, once a day. */
+
+import { newAuditId } from '../ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { Store } from '../ports/store.ts';
+import { keptMs } from './idempotency.ts';
+
+const dayMs = 86_400_000;
+/** A start has better things to do first. */
+const firstAfterMs = 60_000;
+/** After so many it looks whether it is to end. */
+const recordsAtOnce = 5_000;
+
+export interface RetentionDeps {
+  readonly store: Pick<Store, 'prune'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class Retention {
+  readonly #deps: RetentionDeps;
+  readonly #keepMs: number;
+  #timer: NodeJS.Timeout;
+  #running: Promise<void> | undefined;
+  #closed = false;
+
+  /** @param usageDays how long records are kept, in days of 24 hours */
+  constructor(deps: RetentionDeps, usageDays: number) {
+    this.#deps = deps;
+    this.#keepMs = usageDays * dayMs;
+    this.#timer = this.#schedule(firstAfterMs);
+  }
+
+  /** Resolves when it does nothing any more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #schedule(afterMs: number): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.#timer = this.#schedule(dayMs);
+      this.#running = this.#prune();
+    }, afterMs).unref();
+  }
+
+  async #prune(): Promise<void> {
+    const { clock, log } = this.#deps;
+    const nowMs = clock.now();
+    const before = new Date(nowMs - this.#keepMs).toISOString();
+    try {
+      const records = await this.#pruneAll(nowMs, before);
+      if (records > 0) log.info({ records, before }, 'removed old usage records; their totals are kept');
+    } catch (error) {
+      log.error({ err: error, before }, 'old usage records could not be removed; trying again tomorrow');
+    }
+  }
+
+  async #pruneAll(nowMs: number, before: string): Promise<number> {
+    const cut = { recordsBeforeMs: nowMs - this.#keepMs, answersBeforeMs: nowMs - keptMs };
+    const entry = { action: 'usage.prune', target: 'usage', details: { before } };
+    let records = 0;
+    for (let isComplete = false; !isComplete && !this.#closed; ) {
+      const audit = { id: newAuditId(nowMs), createdAtMs: nowMs, actor: 'retention', ...entry };
+      const pruned = await this.#deps.store.prune(cut, recordsAtOnce, audit);
+      records += pruned.records;
+      isComplete = pruned.isComplete;
+    }
+    return records;
+  }
+}

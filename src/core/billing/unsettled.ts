@@ -1,0 +1,77 @@
+import type { RequestId } from '../ids.ts';
+import type { ClaimEnd } from '../ports/idempotency.ts';
+import type { Log } from '../ports/log.ts';
+import type { Store } from '../ports/store.ts';
+import type { RecordEnd, RecordStart } from '../ports/usage.ts';
+
+const retryMs = 1_000;
+
+interface UnsettledEnd {
+  readonly id: RequestId;
+  /** Set where the request was never admitted: its record is still to be written, not only its end. */
+  readonly start: RecordStart | undefined;
+  readonly end: RecordEnd;
+  readonly claim: ClaimEnd | undefined;
+}
+
+/**
+ * Ends of requests that could not be written, as on a full disk. They are tried again until they are, so that what the
+ * requests had set aside comes back without a restart.
+ */
+export class Unsettled {
+  readonly #store: Store;
+  readonly #log: Log;
+  readonly #ends = new Set<UnsettledEnd>();
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(store: Store, log: Log) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  /** Whether something waits that could not be written. */
+  get hasAny(): boolean {
+    return this.#ends.size > 0;
+  }
+
+  add(unsettled: UnsettledEnd, reason: unknown): void {
+    this.#log.error(
+      { requestId: unsettled.id, err: reason },
+      'the end of a request could not be written; trying again',
+    );
+    this.#ends.add(unsettled);
+    this.#schedule();
+  }
+
+  /** What is still unwritten is released at the next start, with all that a process leaves open. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => void this.#retry(), retryMs).unref();
+  }
+
+  async #retry(): Promise<void> {
+    for (const unsettled of this.#ends) {
+      try {
+        await this.#write(unsettled);
+        this.#ends.delete(unsettled);
+        this.#log.info({ requestId: unsettled.id }, 'the end of a request is written now');
+      } catch {
+        // Said once, when it was added. The next round begins with another, in case this one can never be written.
+        this.#ends.delete(unsettled);
+        this.#ends.add(unsettled);
+        break;
+      }
+    }
+    this.#timer = undefined;
+    if (this.#ends.size > 0 && !this.#closed) this.#schedule();
+  }
+
+  #write({ id, start, end, claim }: UnsettledEnd): Promise<void> {
+    return start === undefined ? this.#store.settle(id, end, claim) : this.#store.record(start, end, claim);
+  }
+}

@@ -1,0 +1,94 @@
+/** The models that an operator offers, and which of them a caller may call now. */
+
+import { isEntitled } from '../access/entitlement.ts';
+import type { Price } from '../billing/money.ts';
+import type { Caller } from '../call.ts';
+import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../ports/engines.ts';
+
+interface ModelFacts {
+  readonly id: string;
+  readonly createdAtSeconds: number;
+  readonly ownedBy: string;
+  readonly description: string | undefined;
+}
+
+export interface SpeechModel extends ModelFacts {
+  readonly type: 'speech';
+  readonly engine: SpeechEngine;
+  /** From the names that callers send to the engine's own. Undefined: the engine's names are the callers'. */
+  readonly voiceNames: ReadonlyMap<string, string> | undefined;
+  readonly defaultVoice: string | undefined;
+}
+
+export interface TranscriptionModel extends ModelFacts {
+  readonly type: 'transcription';
+  readonly engine: TranscriptionEngine;
+}
+
+export interface ChatModel extends ModelFacts {
+  readonly type: 'chat';
+  readonly engine: ChatEngine;
+  readonly price: Price;
+  readonly contextTokens: number;
+  readonly outputTokensMax: number;
+}
+
+export type CatalogModel = SpeechModel | TranscriptionModel | ChatModel;
+
+export const modelTypes = [
+  'speech',
+  'transcription',
+  'chat',
+] as const satisfies readonly CatalogModel['type'][];
+
+export class Catalog {
+  #models: ReadonlyMap<string, CatalogModel> = new Map();
+
+  constructor(models: readonly CatalogModel[]) {
+    this.replace(models);
+  }
+
+  /** Puts others in the place of all models. Requests that run go on with theirs. */
+  replace(models: readonly CatalogModel[]): void {
+    this.#models = new Map(models.map((model) => [model.id, model]));
+  }
+
+  has(id: string): boolean {
+    return this.#models.has(id);
+  }
+
+  speechModel(id: string): SpeechModel | undefined {
+    const model = this.#models.get(id);
+    return model?.type === 'speech' ? model : undefined;
+  }
+
+  chatModel(id: string): ChatModel | undefined {
+    const model = this.#models.get(id);
+    return model?.type === 'chat' ? model : undefined;
+  }
+
+  /** The service's single active transcription model. */
+  transcriptionModel(): TranscriptionModel | undefined {
+    for (const model of this.#models.values()) if (model.type === 'transcription') return model;
+    return undefined;
+  }
+
+  /** Models that cannot be called just now, with the reason, but for those that are still finding out. */
+  unavailable(): { readonly model: string; readonly reason: string }[] {
+    return [...this.#models.values()].flatMap(({ id, engine }) => {
+      const availability = engine.availability();
+      if (availability.available || availability.isPending) return [];
+      return [{ model: id, reason: availability.reason }];
+    });
+  }
+
+  /** In the configured order. */
+  callableBy(caller: Caller): CatalogModel[] {
+    return [...this.#models.values()].filter((model) => isCallable(model, caller));
+  }
+}
+
+function isCallable(model: CatalogModel, caller: Caller): boolean {
+  if (!caller.scopes.includes(model.type) || !model.engine.availability().available) return false;
+  return model.type === 'chat' || isEntitled(caller.entitlement);
+}

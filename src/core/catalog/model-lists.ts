@@ -1,0 +1,49 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type ListModelsResponse,
+  ListModelsResponseSchema,
+  type Model,
+} from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import type { VoiceList } from '../ports/engines.ts';
+import type { CatalogModel } from './catalog.ts';
+import { describeModel } from './views.ts';
+
+/** Which models are listed depends on a key's scopes, its plan, the filter and what can be called just now. */
+const listsMax = 64;
+
+interface Description {
+  /** What the engine offered when it was made. */
+  readonly offered: VoiceList | undefined;
+  readonly model: Model;
+}
+
+/**
+ * The answers of ListModels. The same models, saying the same, are the same object again, so that an edge can keep its
+ * bytes too: nobody may change it.
+ */
+export class ModelLists {
+  readonly #descriptions = new WeakMap<CatalogModel, Description>();
+  #lists: ListModelsResponse[] = [];
+
+  of(models: readonly CatalogModel[]): ListModelsResponse {
+    const data = models.map((model) => this.#describe(model));
+    const known = this.#lists.find((list) => isSame(list.data, data));
+    if (known) return known;
+    const list = create(ListModelsResponseSchema, { object: 'list', data });
+    this.#lists = [list, ...this.#lists].slice(0, listsMax);
+    return list;
+  }
+
+  #describe(model: CatalogModel): Model {
+    const offered = model.type === 'speech' ? model.engine.voices() : undefined;
+    const known = this.#descriptions.get(model);
+    if (known && known.offered === offered) return known.model;
+    const description = { offered, model: describeModel(model) };
+    this.#descriptions.set(model, description);
+    return description.model;
+  }
+}
+
+function isSame(one: readonly Model[], other: readonly Model[]): boolean {
+  return one.length === other.length && one.every((model, index) => model === other[index]);
+}

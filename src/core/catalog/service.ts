@@ -1,0 +1,50 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type GetModelRequest,
+  type GetModelResponse,
+  GetModelResponseSchema,
+  type ListModelsRequest,
+  type ListModelsResponse,
+} from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import { metered } from '../billing/metering.ts';
+import type { Call } from '../call.ts';
+import { ParleyError } from '../errors.ts';
+import { checkOneOf } from '../one-of.ts';
+import { quote } from '../quote.ts';
+import { type Catalog, modelTypes } from './catalog.ts';
+import { ModelLists } from './model-lists.ts';
+import { describeModel } from './views.ts';
+
+/** What CatalogService does. */
+export class CatalogOperations {
+  readonly #catalog: Catalog;
+  readonly #lists = new ModelLists();
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog;
+  }
+
+  /** @throws `invalid_parameter` for a type that there is not */
+  listModels({ type: wantedType }: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
+    return metered(call.metering, call.signal, async () => {
+      checkOneOf('type', wantedType, modelTypes);
+      const models = this.#catalog.callableBy(call.caller);
+      const wanted = wantedType === undefined ? models : models.filter(({ type }) => type === wantedType);
+      return this.#lists.of(wanted);
+    });
+  }
+
+  /** @throws `not_found` where the caller can call no such model */
+  getModel(request: GetModelRequest, call: Call): Promise<GetModelResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
+      if (model === undefined) {
+        throw new ParleyError('not_found', {
+          message: `There is no such model for your key: ${quote(request.id)}. GET /models lists those it can call.`,
+          param: 'id',
+        });
+      }
+      return create(GetModelResponseSchema, { model: describeModel(model) });
+    });
+  }
+}

@@ -1,0 +1,51 @@
+/** What callers are shown of a model. */
+import { create } from '@bufbuild/protobuf';
+import { type Model, ModelSchema } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import { formatCredits } from '../billing/money.ts';
+import type { VoiceList } from '../ports/engines.ts';
+import type { CatalogModel, ChatModel, SpeechModel } from './catalog.ts';
+
+export function describeModel(model: CatalogModel): Model {
+  return create(ModelSchema, {
+    id: model.id,
+    object: 'model',
+    created: BigInt(model.createdAtSeconds),
+    ownedBy: model.ownedBy,
+    type: model.type,
+    ...(model.description !== undefined && { description: model.description }),
+    ...(model.type === 'speech' && describeVoices(model)),
+    ...(model.type === 'chat' && describeChat(model)),
+  });
+}
+
+function describeVoices(model: SpeechModel) {
+  const { voices, defaultVoice } = voicesOf(model);
+  return {
+    voices: voices.map(({ id }) => id),
+    voiceDetails: voices.map(({ id, language }) => ({ id, language })),
+    defaultVoice,
+  };
+}
+
+function describeChat({ contextTokens, outputTokensMax, price }: ChatModel) {
+  return {
+    contextWindow: contextTokens,
+    maxOutputTokens: outputTokensMax,
+    price: {
+      input: formatCredits(price.inputPerMillion),
+      output: formatCredits(price.outputPerMillion),
+      unit: 'credits_per_million_tokens',
+    },
+  };
+}
+
+/** The voices that callers may send, with their languages, and the one used where none is sent. */
+export function voicesOf(model: SpeechModel): VoiceList {
+  const offered = model.engine.voices();
+  if (model.voiceNames === undefined) {
+    return { voices: offered.voices, defaultVoice: model.defaultVoice ?? offered.defaultVoice };
+  }
+  const languages = new Map(offered.voices.map(({ id, language }) => [id, language]));
+  const voices = [...model.voiceNames].map(([id, own]) => ({ id, language: languages.get(own) ?? 'und' }));
+  return { voices, defaultVoice: model.defaultVoice ?? voices[0]?.id ?? offered.defaultVoice };
+}

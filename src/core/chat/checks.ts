@@ -1,0 +1,62 @@
+import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { Catalog, ChatModel } from '../catalog/catalog.ts';
+import { ParleyError } from '../errors.ts';
+import { quote } from '../quote.ts';
+import type { ChatAnswer } from './answer.ts';
+
+/** Answers to one request: the API's own bound. */
+const choicesMax = 128;
+
+/**
+ * Checks what Parley itself relies on and returns the model; everything else is the model's to judge.
+ * @throws `missing_model`, `missing_messages`, `invalid_messages`, `unknown_model`, `invalid_parameter`
+ */
+export function checkChatParams(params: ChatCompletionParams, catalog: Catalog): ChatModel {
+  if (params.model === undefined) throw new ParleyError('missing_model', { param: 'model' });
+  checkMessages(params);
+  if (params.model.trim() === '') throw invalid('model', '`model` is blank. Send an id from GET /models.');
+  const model = catalog.chatModel(params.model);
+  if (model === undefined) {
+    throw new ParleyError('unknown_model', {
+      message: `There is no chat model ${quote(params.model)}. GET /models lists those your key can call.`,
+      param: 'model',
+    });
+  }
+  checkCount('max_tokens', params.maxTokens, 1, Number.MAX_SAFE_INTEGER);
+  checkCount('max_completion_tokens', params.maxCompletionTokens, 1, Number.MAX_SAFE_INTEGER);
+  checkCount('n', params.n, 1, choicesMax);
+  return model;
+}
+
+/** @throws `upstream_error` where there is no answer, or one without a finish reason: a truncation, not a success */
+export function checkWhole({ choices }: ChatAnswer): void {
+  if (choices.length > 0 && choices.every(({ finishReason }) => finishReason)) return;
+  throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
+}
+
+function checkMessages({ messages, other }: ChatCompletionParams): void {
+  if (messages.length === 0) {
+    const isEmptyList = Array.isArray(other?.['messages']);
+    throw new ParleyError(isEmptyList ? 'invalid_messages' : 'missing_messages', {
+      ...(isEmptyList && { message: '`messages` is empty. Send at least one message.' }),
+      param: 'messages',
+    });
+  }
+  const index = messages.findIndex(({ role }) => role === undefined || role.trim() === '');
+  if (index >= 0) {
+    throw new ParleyError('invalid_messages', {
+      message: `\`messages[${index}]\` has no role. Send \`role\` and \`content\`.`,
+      param: `messages[${index}].role`,
+    });
+  }
+}
+
+function checkCount(name: string, value: number | undefined, min: number, max: number): void {
+  if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return;
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  throw invalid(name, `\`${name}\` must be a whole number ${range}.`);
+}
+
+function invalid(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_parameter', { message, param });
+}

@@ -1,0 +1,56 @@
+/** The text of chat messages, for counting tokens where a model does not report them. */
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionParams,
+  ChatDelta,
+  ChatMessage,
+  Tool,
+  ToolCall,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+
+/** Where models put their reasoning; its tokens are output tokens. */
+export const reasoningMembers: readonly string[] = ['reasoning_content', 'reasoning'];
+
+/** All text of a conversation, a line a message, and of the tools that are offered with it. */
+export function promptText({ messages, tools }: ChatCompletionParams): string {
+  const spoken = messages.map((message) => `${message.role ?? ''}\n${messageText(message)}`);
+  return [...spoken, ...tools.map(definitionText)].join('\n');
+}
+
+export function completionText({ choices }: ChatCompletion): string {
+  return choices.map(({ message }) => (message ? messageText(message) : '')).join('');
+}
+
+/** The text that a chunk adds to the answer; empty where it only has a role, a finish reason or usage. */
+export function chunkText({ choices }: ChatCompletionChunk): string {
+  return choices.map(({ delta }) => (delta ? deltaText(delta) : '')).join('');
+}
+
+function messageText({ content, refusal, toolCalls, other }: ChatMessage): string {
+  const parts = content?.value.case === 'parts' ? content.value.value.items : [];
+  const text =
+    content?.value.case === 'text' ? content.value.value : parts.map((part) => part.text ?? '').join('\n');
+  return text + (refusal ?? '') + toolText(toolCalls) + reasoningText(other);
+}
+
+function deltaText({ content, refusal, toolCalls, other }: ChatDelta): string {
+  return (content ?? '') + (refusal ?? '') + toolText(toolCalls) + reasoningText(other);
+}
+
+function definitionText({ function: definition }: Tool): string {
+  const { name = '', description = '', parameters = {} } = definition ?? {};
+  return `${name}\n${description}\n${JSON.stringify(parameters)}`;
+}
+
+function toolText(calls: readonly ToolCall[]): string {
+  if (calls.length === 0) return '';
+  return calls.map((call) => (call.function?.name ?? '') + (call.function?.arguments ?? '')).join('');
+}
+
+function reasoningText(other: JsonObject | undefined): string {
+  if (other === undefined) return '';
+  const texts: (JsonValue | undefined)[] = reasoningMembers.map((member) => other[member]);
+  return texts.find((text) => typeof text === 'string') ?? '';
+}

@@ -1,0 +1,41 @@
+import type { KeyKind } from '../access/keys.ts';
+import type { AccountId, KeyId } from '../ids.ts';
+import type { AccountFacts } from './accounts.ts';
+import type { AuditEntry } from './audit.ts';
+
+export const scopes = ['speech', 'transcription', 'chat'] as const;
+
+export type Scope = (typeof scopes)[number];
+
+export interface Key {
+  readonly id: KeyId;
+  /** Undefined for an admin key. */
+  readonly accountId: AccountId | undefined;
+  readonly kind: KeyKind;
+  readonly name: string;
+  readonly hash: string;
+  readonly lastFour: string;
+  readonly scopes: readonly Scope[];
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | undefined;
+  readonly revokedAtMs: number | undefined;
+}
+
+export interface KeyHolder {
+  readonly key: Key;
+  /** Undefined for an admin key. */
+  readonly account: AccountFacts | undefined;
+}
+
+/** API keys of accounts, and admin keys. */
+export interface KeyStore {
+  /** Revoked and expired keys too. It may be answered from memory, but never with what has changed since. */
+  findKey(hash: string): Promise<KeyHolder | undefined>;
+  createKey(key: Key, audit: AuditEntry): Promise<void>;
+  findKeyById(id: string): Promise<Key | undefined>;
+  /** Those of an account, or the admin keys. */
+  listKeys(accountId: AccountId | undefined): Promise<readonly Key[]>;
+  /** Writes the new key and ends the old one at `oldExpiresAtMs`, both or neither. */
+  rotateKey(old: KeyId, oldExpiresAtMs: number, replacement: Key, audit: AuditEntry): Promise<void>;
+  revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
+}

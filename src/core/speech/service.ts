@@ -1,0 +1,159 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type SynthesizeSpeechRequest,
+  type SynthesizeSpeechResponse,
+  SynthesizeSpeechResponseSchema,
+} from '../../../gen/parley/speech/v1/speech_pb.ts';
+import { type FairUseRules, speechUnits, unitsPerMonth } from '../billing/fair-use.ts';
+import { type Idempotency, messageForm } from '../billing/idempotency.ts';
+import { meteredParts } from '../billing/metering.ts';
+import type { Call } from '../call.ts';
+import type { Catalog, SpeechModel } from '../catalog/catalog.ts';
+import { voicesOf } from '../catalog/views.ts';
+import { ParleyError } from '../errors.ts';
+import { type AudioFormat, audioFormats, type SpeechRequest } from '../ports/engines.ts';
+import { quote } from '../quote.ts';
+import { contentType as contentTypeOf } from './content-type.ts';
+
+/** Unicode code points of `input`: the contract's limit. */
+export const speechCharactersMax = 4_000;
+/** Bytes of audio in one part of the answer, so that a message of any wire stays small. */
+const partBytesMax = 64 * 1024;
+
+interface SpeechJob extends SpeechRequest {
+  readonly model: SpeechModel;
+  readonly characters: number;
+}
+
+/** What speech and transcription stand on. */
+export interface AudioDeps {
+  readonly catalog: Catalog;
+  readonly fairUse: FairUseRules;
+  readonly idempotency: Idempotency;
+}
+
+/** What SpeechService does. */
+export class SpeechOperations {
+  readonly #catalog: Catalog;
+  readonly #fairUse: FairUseRules;
+  readonly #idempotency: Idempotency;
+
+  constructor({ catalog, fairUse, idempotency }: AudioDeps) {
+    this.#catalog = catalog;
+    this.#fairUse = fairUse;
+    this.#idempotency = idempotency;
+  }
+
+  synthesizeSpeech(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
+    if (request.model) call.metering.note({ model: request.model });
+    const repeatable = { answerForm: messageForm(SynthesizeSpeechResponseSchema), request, call };
+    const parts = this.#idempotency.runParts(repeatable, () => this.#speak(request, call));
+    return meteredParts(call.metering, call.signal, parts);
+  }
+
+  async *#speak(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
+    const { metering, caller, signal } = call;
+    const job = this.#check(request);
+    await metering.reserve({
+      model: job.model.id,
+      characters: job.characters,
+      fairUse: {
+        units: speechUnits(this.#fairUse, job.characters),
+        limitUnits: unitsPerMonth(this.#fairUse, caller.entitlement),
+      },
+    });
+    const output = job.model.engine.synthesize(job, signal);
+    let contentType: string | undefined = contentTypeOf(job.format);
+    for await (const bytes of output.audio) {
+      for (const audio of cut(bytes)) {
+        metering.used.audioMsOut = output.durationMs();
+        yield create(SynthesizeSpeechResponseSchema, { audio, ...(contentType && { contentType }) });
+        contentType = undefined;
+      }
+    }
+    metering.used.audioMsOut = output.durationMs();
+    if (contentType !== undefined) {
+      throw new ParleyError('upstream_error', { cause: new Error('the engine gave no audio') });
+    }
+  }
+
+  /** In the order of the contract's table 7.1. */
+  #check(request: SynthesizeSpeechRequest): SpeechJob {
+    if (request.model === undefined) throw new ParleyError('missing_model', { param: 'model' });
+    if (request.input === undefined) throw new ParleyError('missing_input', { param: 'input' });
+    const { input } = request;
+    refuseBlank(request);
+    const model = this.#catalog.speechModel(request.model);
+    if (model === undefined) {
+      throw new ParleyError('unknown_model', {
+        message: `There is no speech model ${quote(request.model)}. GET /models?type=speech lists those your key can call.`,
+        param: 'model',
+      });
+    }
+    const characters = countCharacters(input);
+    if (characters > speechCharactersMax) {
+      throw new ParleyError('input_too_long', {
+        message: `\`input\` has ${characters} characters; at most ${speechCharactersMax} are spoken in one request.`,
+        param: 'input',
+      });
+    }
+    const format = checkFormat(request.responseFormat ?? 'mp3');
+    const voice = chooseVoice(model, request.voice);
+    const job = { model, input, characters, format, voice };
+    model.engine.check(job);
+    return job;
+  }
+}
+
+function refuseBlank({ model, input, voice, responseFormat }: SynthesizeSpeechRequest): void {
+  const texts = { model, input, voice, response_format: responseFormat };
+  const blank = Object.entries(texts).find(([, text]) => text?.trim() === '');
+  if (blank === undefined) return;
+  const [param] = blank;
+  throw new ParleyError('invalid_input', {
+    message: `\`${param}\` is blank. ${param === 'input' ? 'Send text to speak.' : 'Send a value or leave it out.'}`,
+    param,
+  });
+}
+
+/** Counts code points, not UTF-16 units: an emoji is one, not two. */
+function countCharacters(text: string): number {
+  let count = text.length;
+  for (let index = 0; index < text.length - 1; index++) {
+    if (isHighSurrogate(text.charCodeAt(index)) && isLowSurrogate(text.charCodeAt(index + 1))) {
+      count--;
+      index++;
+    }
+  }
+  return count;
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
+
+function checkFormat(name: string): AudioFormat {
+  const format = audioFormats.find((known) => known === name);
+  if (format !== undefined) return format;
+  throw new ParleyError('unsupported_response_format', {
+    message: `\`response_format\` must be one of ${audioFormats.join(', ')}.`,
+    param: 'response_format',
+  });
+}
+
+function chooseVoice(model: SpeechModel, wanted: string | undefined): string {
+  const { voices, defaultVoice } = voicesOf(model);
+  const voice = wanted ?? defaultVoice;
+  if (!voices.some(({ id }) => id === voice)) {
+    throw new ParleyError('unknown_voice', {
+      message: `\`${model.id}\` has no such voice. It has: ${voices.map(({ id }) => id).join(', ')}.`,
+      param: 'voice',
+    });
+  }
+  return model.voiceNames?.get(voice) ?? voice;
+}
+
+function* cut(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let offset = 0; offset < bytes.length; offset += partBytesMax) {
+    yield bytes.subarray(offset, offset + partBytesMax);
+  }
+}

@@ -1,0 +1,260 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type CreateTranscriptionRequest,
+  CreateTranscriptionRequestSchema,
+  type CreateTranscriptionResponse,
+  CreateTranscriptionResponseSchema,
+  type StreamTranscriptionRequest,
+  type StreamTranscriptionResponse,
+  StreamTranscriptionResponseSchema,
+  type Transcript,
+  TranscriptSchema,
+  type TranscriptSegment,
+  TranscriptSegmentSchema,
+  type TranscriptWord,
+  TranscriptWordSchema,
+  type UploadTranscriptionRequest,
+  type UploadTranscriptionResponse,
+  UploadTranscriptionResponseSchema,
+} from '../../../gen/parley/audio/v1/transcription_pb.ts';
+import { type FairUseRules, transcriptionUnits, unitsPerMonth } from '../billing/fair-use.ts';
+import { type Idempotency, messageForm } from '../billing/idempotency.ts';
+import { metered, meteredParts } from '../billing/metering.ts';
+import type { Call } from '../call.ts';
+import type { Catalog, TranscriptionModel } from '../catalog/catalog.ts';
+import { CollectedBytes } from '../collected-bytes.ts';
+import { ParleyError } from '../errors.ts';
+import type {
+  TranscriptSegment as EngineSegment,
+  TranscriptWord as EngineWord,
+  TranscriptionEvent,
+} from '../ports/engines.ts';
+import type { AudioDeps } from '../speech/service.ts';
+import { checkTimes, needsOf, refuseWithoutTimes, type TranscriptNeeds } from './times.ts';
+
+/** 4 MB: the contract's limit of a transcription request. */
+export const transcriptionBytesMax = 4_194_304;
+
+const granularities: readonly string[] = ['word', 'segment'];
+
+/** What TranscriptionService does. */
+export class TranscriptionOperations {
+  readonly #catalog: Catalog;
+  readonly #fairUse: FairUseRules;
+  readonly #idempotency: Idempotency;
+
+  constructor({ catalog, fairUse, idempotency }: AudioDeps) {
+    this.#catalog = catalog;
+    this.#fairUse = fairUse;
+    this.#idempotency = idempotency;
+  }
+
+  /** @param needs what the answer cannot do without, where an edge makes something else of the transcript */
+  createTranscription(
+    request: CreateTranscriptionRequest,
+    call: Call,
+    needs = needsOf(request),
+  ): Promise<CreateTranscriptionResponse> {
+    const repeatable = { answerForm: messageForm(CreateTranscriptionResponseSchema), request, call };
+    return metered(call.metering, call.signal, () => {
+      checkRequest(request);
+      this.#noteModel(call);
+      return this.#idempotency.run(repeatable, () => this.#transcribeWhole(request, call, needs));
+    });
+  }
+
+  /** @param needs as for `createTranscription` */
+  streamTranscription(
+    { transcription = create(CreateTranscriptionRequestSchema) }: StreamTranscriptionRequest,
+    call: Call,
+    needs = needsOf(transcription),
+  ): AsyncGenerator<StreamTranscriptionResponse> {
+    const parts = settledBeforeEnd(this.#transcribe(transcription, call, needs), call);
+    return meteredParts(call.metering, call.signal, parts);
+  }
+
+  uploadTranscription(
+    requests: AsyncIterable<UploadTranscriptionRequest>,
+    call: Call,
+  ): Promise<UploadTranscriptionResponse> {
+    return metered(call.metering, call.signal, async () => {
+      const request = await collectUpload(requests);
+      const { transcript } = await this.#transcribeWhole(request, call, needsOf(request));
+      return create(UploadTranscriptionResponseSchema, { ...(transcript && { transcript }) });
+    });
+  }
+
+  async #transcribeWhole(
+    request: CreateTranscriptionRequest,
+    call: Call,
+    needs: TranscriptNeeds,
+  ): Promise<CreateTranscriptionResponse> {
+    for await (const { event } of this.#transcribe(request, call, needs)) {
+      if (event.case !== 'transcript') continue;
+      return create(CreateTranscriptionResponseSchema, { transcript: event.value });
+    }
+    throw new ParleyError('upstream_error');
+  }
+
+  async *#transcribe(
+    request: CreateTranscriptionRequest,
+    call: Call,
+    needs: TranscriptNeeds,
+  ): AsyncGenerator<StreamTranscriptionResponse> {
+    const { metering, signal } = call;
+    const audio = checkRequest(request);
+    const withWords = request.timestampGranularities.includes('word');
+    this.#noteModel(call);
+    const model = this.#activeModel();
+    if (model.engine.tellsTimes === false) refuseWithoutTimes(needs);
+    await metering.reserve({ model: model.id, fairUse: this.#units(0, call) });
+    const events = model.engine.transcribe({
+      audio,
+      fileName: request.fileName,
+      language: request.language,
+      words: withWords,
+      signal,
+    });
+    const transcript = create(TranscriptSchema);
+    for await (const event of events) {
+      await this.#account(event, call);
+      const part = collect(event, transcript, withWords);
+      if (event.kind === 'done') checkTimes(transcript, needs);
+      if (part !== undefined) yield part;
+      if (event.kind === 'done') return;
+    }
+    throw new ParleyError('upstream_error', { cause: new Error('the engine ended before the transcript') });
+  }
+
+  /** A request need not name the model: there is one for all. */
+  #noteModel({ metering }: Call): void {
+    const model = this.#catalog.transcriptionModel();
+    if (model) metering.note({ model: model.id });
+  }
+
+  #activeModel(): TranscriptionModel {
+    const model = this.#catalog.transcriptionModel();
+    if (model === undefined) {
+      throw new ParleyError('engine_unavailable', {
+        message: 'This server has no transcription model. Its operator can add one in parley.yaml.',
+      });
+    }
+    const availability = model.engine.availability();
+    if (!availability.available) {
+      throw new ParleyError('engine_unavailable', { message: availability.reason });
+    }
+    return model;
+  }
+
+  /** Sets aside the units of the audio that is known so far: the longest of what was told. */
+  async #account(event: TranscriptionEvent, call: Call): Promise<void> {
+    if (event.kind === 'segment') return;
+    const { metering } = call;
+    const { durationMs } = event;
+    // Such a length could be neither counted nor written down.
+    if (!(durationMs >= 0 && durationMs <= Number.MAX_SAFE_INTEGER)) {
+      throw new ParleyError('upstream_error', { cause: new Error(`audio of ${durationMs} ms`) });
+    }
+    metering.used.audioMsIn = Math.max(metering.used.audioMsIn ?? 0, durationMs);
+    await metering.extend(this.#units(metering.used.audioMsIn, call));
+  }
+
+  #units(durationMs: number, { caller }: Call): { units: number; limitUnits: number } {
+    return {
+      units: transcriptionUnits(this.#fairUse, durationMs),
+      limitUnits: unitsPerMonth(this.#fairUse, caller.entitlement),
+    };
+  }
+}
+
+/** To a client that reads the parts, the whole transcript says that all went well: it must be true by then. */
+async function* settledBeforeEnd(
+  parts: AsyncIterable<StreamTranscriptionResponse>,
+  { metering }: Call,
+): AsyncGenerator<StreamTranscriptionResponse> {
+  for await (const part of parts) {
+    if (part.event.case === 'transcript') await metering.settle();
+    yield part;
+  }
+}
+
+/** @throws `missing_file`, `invalid_file` where it is empty, `payload_too_large` */
+export function checkFile({ file }: CreateTranscriptionRequest): Uint8Array {
+  if (file === undefined) throw new ParleyError('missing_file', { param: 'file' });
+  if (file.length === 0) {
+    throw new ParleyError('invalid_file', { message: 'The file is empty. Send a recording.', param: 'file' });
+  }
+  if (file.length > transcriptionBytesMax) throw tooLarge();
+  return file;
+}
+
+export function tooLarge(): ParleyError {
+  return new ParleyError('payload_too_large', {
+    message: `The request is larger than 4 MB (${transcriptionBytesMax} bytes). Send a shorter or more compressed recording.`,
+  });
+}
+
+/** Puts the chunks of an upload together, at most 4 MB of them. */
+async function collectUpload(
+  requests: AsyncIterable<UploadTranscriptionRequest>,
+): Promise<CreateTranscriptionRequest> {
+  const request = create(CreateTranscriptionRequestSchema);
+  let file: CollectedBytes | undefined;
+  for await (const { part } of requests) {
+    if (part.case === 'transcription') Object.assign(request, part.value);
+    if (part.case !== 'chunk') continue;
+    file ??= new CollectedBytes();
+    if (file.length + part.value.length > transcriptionBytesMax) throw tooLarge();
+    file.add(part.value);
+  }
+  if (file) request.file = file.bytes;
+  return request;
+}
+
+/** What is wrong with a request is told before what is wrong here. */
+function checkRequest(request: CreateTranscriptionRequest): Uint8Array {
+  const file = checkFile(request);
+  checkGranularities(request.timestampGranularities);
+  return file;
+}
+
+function checkGranularities(wanted: readonly string[]): void {
+  if (wanted.every((granularity) => granularities.includes(granularity))) return;
+  throw new ParleyError('invalid_input', {
+    message: '`timestamp_granularities` takes `word` and `segment`.',
+    param: 'timestamp_granularities',
+  });
+}
+
+/** Adds an event to the transcript and returns what a streaming client is told of it. */
+function collect(
+  event: TranscriptionEvent,
+  transcript: Transcript,
+  withWords: boolean,
+): StreamTranscriptionResponse | undefined {
+  if (event.kind === 'audio') return undefined;
+  if (event.kind === 'segment') {
+    const segment = toSegment(event.segment, transcript.segments.length);
+    transcript.segments.push(segment);
+    if (withWords) transcript.words.push(...event.segment.words.map(toWord));
+    return create(StreamTranscriptionResponseSchema, { event: { case: 'segment', value: segment } });
+  }
+  transcript.text = event.text ?? transcript.segments.map(({ text }) => text).join(' ');
+  transcript.language = event.language;
+  transcript.duration = event.durationMs / 1000;
+  return create(StreamTranscriptionResponseSchema, { event: { case: 'transcript', value: transcript } });
+}
+
+function toSegment(segment: EngineSegment, id: number): TranscriptSegment {
+  return create(TranscriptSegmentSchema, {
+    id,
+    start: segment.startMs / 1000,
+    end: segment.endMs / 1000,
+    text: segment.text,
+    ...(segment.avgLogprob !== undefined && { avgLogprob: segment.avgLogprob }),
+  });
+}
+
+function toWord({ word, startMs, endMs }: EngineWord): TranscriptWord {
+  return create(TranscriptWordSchema, { word, start: startMs / 1000, end: endMs / 1000 });
+}

@@ -1,0 +1,44 @@
+import type { AudioFormat } from '../../core/ports/engines.ts';
+import { littleEndianBytes, pcmSampleRate } from '../encoders/pcm.ts';
+import { unknownLength, wavHeader } from '../encoders/wav.ts';
+import { InterruptibleStream, type Wait } from './encode-interruptible.ts';
+import { PcmReader, type PcmSource } from './encode-source.ts';
+
+/** Whether the format takes a source at this rate as it is, so that a thread would have nothing to do. */
+export function passesThrough(format: AudioFormat, sampleRate: number): format is 'wav' | 'pcm' {
+  return format === 'wav' || (format === 'pcm' && sampleRate === pcmSampleRate);
+}
+
+/** The source's own memory as bytes, behind a header where the format has one. */
+export function passThrough(
+  format: 'wav' | 'pcm',
+  source: PcmSource,
+  signal: AbortSignal,
+): AsyncIterable<Uint8Array> {
+  const pcm = new PcmReader(source);
+  return new InterruptibleStream(signal, {
+    run: (wait) => (format === 'wav' ? wavBytes(pcm, source.sampleRate, wait) : pcmBytes(pcm, wait)),
+    release: () => pcm.close(),
+  });
+}
+
+/** The header waits for the first samples: an engine that fails before them has sent nothing, and no speech is an exact file. */
+async function* wavBytes(
+  pcm: PcmReader,
+  sampleRate: number,
+  wait: Wait,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let hasStarted = false;
+  for await (const bytes of pcmBytes(pcm, wait)) {
+    if (!hasStarted) yield wavHeader(sampleRate, unknownLength);
+    hasStarted = true;
+    yield bytes;
+  }
+  if (!hasStarted) yield wavHeader(sampleRate, 0);
+}
+
+async function* pcmBytes(pcm: PcmReader, wait: Wait): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let chunk = await wait(pcm.next()); chunk !== undefined; chunk = await wait(pcm.next())) {
+    if (chunk.length > 0) yield littleEndianBytes(chunk);
+  }
+}

@@ -1,0 +1,127 @@
+/** Looks at a database without ever writing to it, also while a server runs on it. */
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import { appliedMigrations } from '../migrations/applied.ts';
+import { migrations } from '../migrations/index.ts';
+import { databaseName } from '../sqlite/database.ts';
+
+export interface StoreDiagnostics {
+  readonly diagnostics: readonly Diagnostic[];
+  /** When the newest of what is recorded happened, by the clock of that time; undefined where nothing is. */
+  readonly newestRecordMs: number | undefined;
+}
+
+/** Reading cannot be interrupted within a table, so that a database beyond this would hold up whoever waits. */
+const checkedBytesMax = 1024 ** 3;
+const busyMs = 1_000;
+
+/** @param signal ends the check of the pages between two tables */
+export async function diagnoseStore(dataDir: string, signal: AbortSignal): Promise<StoreDiagnostics> {
+  const path = join(dataDir, databaseName);
+  if (!existsSync(path)) {
+    const found = `There is no ${path} yet. The first start makes it.`;
+    return { diagnostics: [ok('database', found)], newestRecordMs: undefined };
+  }
+  try {
+    const connection = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
+    try {
+      return await diagnose(connection, path, signal);
+    } finally {
+      connection.close();
+    }
+  } catch (error) {
+    if (!(error instanceof Sqlite.SqliteError)) throw error;
+    return { diagnostics: [unreadable(path, error)], newestRecordMs: undefined };
+  }
+}
+
+async function diagnose(
+  connection: Sqlite.Database,
+  path: string,
+  signal: AbortSignal,
+): Promise<StoreDiagnostics> {
+  const applied = appliedMigrations(connection);
+  const diagnostics = [ok('database', `${path} can be read.`), schemaDiagnostic(applied)];
+  if (applied.length > 0) diagnostics.push(adminKeys(connection));
+  diagnostics.push(await pages(connection, path, signal));
+  return { diagnostics, newestRecordMs: applied.length > 0 ? newestRecordMs(connection) : undefined };
+}
+
+function unreadable(path: string, error: InstanceType<typeof Sqlite.SqliteError>): Diagnostic {
+  const isBroken = /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
+  const advice = isBroken
+    ? 'Stop the server and put a backup in its place.'
+    : 'Run this command as the user that runs the server, and try again.';
+  return problem('database', `${path} cannot be read (${error.code}: ${error.message}).`, advice);
+}
+
+function schemaDiagnostic(applied: readonly string[]): Diagnostic {
+  const known = Object.keys(migrations);
+  const unknown = applied.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    const found = `A newer Parley has changed the database (${unknown}).`;
+    return problem('schema', found, 'Run that version or a newer one on this data folder.');
+  }
+  const missing = known.filter((name) => !applied.includes(name));
+  if (missing.length === 0) return ok('schema', `The schema is up to date (${known.at(-1)}).`);
+  const found = `The schema lacks ${missing.join(', ')}.`;
+  return warning('schema', found, 'Make a backup. The next start of this version brings it up to date.');
+}
+
+function adminKeys(connection: Sqlite.Database): Diagnostic {
+  const count = connection
+    .prepare<{ now: number }, { live: number }>(
+      `select count(*) as live from api_keys where kind = 'admin'
+         and coalesce(revoked_at_ms, @now + 1) > @now and coalesce(expires_at_ms, @now + 1) > @now`,
+    )
+    .get({ now: Date.now() });
+  const live = count?.live ?? 0;
+  if (live > 0) return ok('admin keys', `There ${live === 1 ? 'is one' : `are ${live}`}.`);
+  return warning(
+    'admin keys',
+    'There is none that is valid now: a running server cannot be managed.',
+    'Make one while the server is stopped: `parley key create --admin`.',
+  );
+}
+
+/** Checks the pages of one table after the other, so that time can be called in between. */
+async function pages(connection: Sqlite.Database, path: string, signal: AbortSignal): Promise<Diagnostic> {
+  const subject = 'integrity';
+  const byHand = `Check a copy of it: sqlite3 ${path} ".backup copy.db"; sqlite3 copy.db "pragma quick_check"`;
+  if (statSync(path).size > checkedBytesMax) {
+    return warning(subject, 'The database is too large to be checked in passing (over 1 GiB).', byHand);
+  }
+  const tables = connection
+    .prepare<[], { name: string }>("select name from sqlite_schema where type = 'table'")
+    .all();
+  for (const { name } of tables) {
+    if (signal.aborted) return warning(subject, 'There was no time to check all tables.', byHand);
+    const said: unknown = connection.pragma(`quick_check("${name.replaceAll('"', '""')}")`, { simple: true });
+    if (said !== 'ok') {
+      const found = `The table ${name} is damaged: ${said}.`;
+      return problem(
+        subject,
+        found,
+        'Stop the server, keep a copy of the data folder, and restore a backup.',
+      );
+    }
+    await nextTurn();
+  }
+  return ok(subject, `All ${tables.length} tables are whole.`);
+}
+
+/** Ids begin with their time, so the last one by id is the newest. */
+function newestRecordMs(connection: Sqlite.Database): number | undefined {
+  const times = [
+    connection.prepare<[], { at: number }>(
+      'select started_at_ms as at from usage_records order by id desc limit 1',
+    ),
+    connection.prepare<[], { at: number }>(
+      'select created_at_ms as at from audit_entries order by id desc limit 1',
+    ),
+  ].flatMap((newest) => newest.get()?.at ?? []);
+  return times.length === 0 ? undefined : Math.max(...times);
+}

@@ -1,0 +1,277 @@
+import type { Period } from '../../core/access/entitlement.ts';
+import type { Month } from '../../core/billing/fair-use.ts';
+import type { NanoCredits } from '../../core/billing/money.ts';
+import { ParleyError } from '../../core/errors.ts';
+import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../../core/ids.ts';
+import type { Account } from '../../core/ports/accounts.ts';
+import type { AuditEntry } from '../../core/ports/audit.ts';
+import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/idempotency.ts';
+import type { Key, KeyHolder } from '../../core/ports/keys.ts';
+import type { EntryOutcome, LedgerEntry } from '../../core/ports/ledger.ts';
+import type { Page, PageRequest } from '../../core/ports/page.ts';
+import type { FairUseReservation, Reservation, ReserveOutcome } from '../../core/ports/reservations.ts';
+import type { Store } from '../../core/ports/store.ts';
+import type {
+  Prunable,
+  PruneCut,
+  Pruned,
+  RecordEnd,
+  RecordFilter,
+  RecordStart,
+  TotalsQuery,
+  UsageRecord,
+  UsageTotal,
+} from '../../core/ports/usage.ts';
+import { Pruning } from '../maintenance/prune.ts';
+import { Accounts } from '../tables/accounts.ts';
+import { AuditTrail } from '../tables/audit.ts';
+import { FairUse } from '../tables/fair-use.ts';
+import { IdempotencyRecords } from '../tables/idempotency-records.ts';
+import { Keys } from '../tables/keys.ts';
+import { Ledger } from '../tables/ledger.ts';
+import { nothing, type SetAside } from '../usage/columns.ts';
+import { interrupted } from '../usage/interrupted.ts';
+import { UsageRecords } from '../usage/records.ts';
+import { readPrunable, readTotals } from '../usage/totals.ts';
+import { type Connection, openDatabase } from './database.ts';
+import { GroupCommit } from './group-commit.ts';
+import { KeyCache } from './key-cache.ts';
+
+/** Opens the store of a data folder, which is made where it is missing. */
+export async function openStore(dataDir: string, onSyncFailed = endProcess): Promise<Store> {
+  return new SqliteStore(await openDatabase(dataDir), onSyncFailed);
+}
+
+/** A sync that is tried again can report success for what is lost: only a new start knows what the disk holds. */
+function endProcess(cause: unknown): void {
+  setImmediate(() => {
+    throw new Error(
+      'The disk could not be synced. The server ends, so that it starts from what is on the disk.',
+      {
+        cause,
+      },
+    );
+  });
+}
+
+class SqliteStore implements Store {
+  readonly #connection: Connection;
+  readonly #writes: GroupCommit;
+  readonly #accounts: Accounts;
+  readonly #keys: Keys;
+  readonly #keyCache: KeyCache;
+  readonly #usage: UsageRecords;
+  readonly #fairUse: FairUse;
+  readonly #ledger: Ledger;
+  readonly #answers: IdempotencyRecords;
+  readonly #audit: AuditTrail;
+  readonly #pruning: Pruning;
+
+  constructor(connection: Connection, onSyncFailed: (error: unknown) => void) {
+    this.#connection = connection;
+    this.#writes = new GroupCommit(connection, onSyncFailed);
+    this.#accounts = new Accounts(connection);
+    this.#keys = new Keys(connection);
+    this.#keyCache = new KeyCache(connection, this.#keys, this.#accounts);
+    this.#usage = new UsageRecords(connection);
+    this.#fairUse = new FairUse(connection);
+    this.#ledger = new Ledger(connection);
+    this.#answers = new IdempotencyRecords(connection);
+    this.#audit = new AuditTrail(connection);
+    this.#pruning = new Pruning(connection, this.#writes, this.#audit);
+  }
+
+  async findKey(hash: string): Promise<KeyHolder | undefined> {
+    return this.#keyCache.find(hash);
+  }
+
+  reserve(record: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
+    const { fairUse, hold } = reservation;
+    const { accountId } = record;
+    return this.#writes.run(() => {
+      if (fairUse && !this.#reserveUnits(accountId, fairUse, fairUse.units)) return 'fair_use_limit_reached';
+      if (hold && !this.#ledger.hold(accountId, hold.amount)) {
+        if (fairUse) this.#fairUse.release({ accountId, month: fairUse.month }, fairUse.units, 0);
+        return 'insufficient_credits';
+      }
+      this.#usage.insertStarted(record, reservation);
+      return 'reserved';
+    });
+  }
+
+  extend(id: RequestId, reservation: FairUseReservation): Promise<boolean> {
+    return this.#writes.run(() => {
+      const { accountId, units } = this.#started(id);
+      if (!this.#reserveUnits(accountId, reservation, reservation.units - units)) return false;
+      this.#usage.setAside(id, reservation);
+      return true;
+    });
+  }
+
+  settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
+    return this.#writes.run(() => {
+      this.#settle(id, this.#started(id), end);
+      if (claim) this.#answers.end(claim);
+    });
+  }
+
+  record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
+    return this.#writes.run(() => {
+      this.#usage.insertEnded(start, end);
+      if (claim) this.#answers.end(claim);
+    });
+  }
+
+  recover(nowMs: number): Promise<number> {
+    return this.#writes.run(() => {
+      const open = this.#usage.open();
+      for (const { id, ...setAside } of open) this.#settle(id, setAside, interrupted(setAside, nowMs));
+      this.#answers.dropUnfinished();
+      return open.length;
+    });
+  }
+
+  async fairUseUnits(accountId: AccountId, month: Month): Promise<number> {
+    return this.#fairUse.units({ accountId, month });
+  }
+
+  async listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>> {
+    return pageOf(page, (request) => this.#usage.list(filter, request));
+  }
+
+  usageTotals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'> {
+    return readTotals(this.#connection.name, query);
+  }
+
+  countPrunable(cut: PruneCut): Promise<Prunable> {
+    return readPrunable(this.#connection.name, cut);
+  }
+
+  prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {
+    return this.#pruning.prune(cut, recordsMax, audit);
+  }
+
+  claimAnswer(claim: IdempotencyClaim): Promise<ClaimOutcome> {
+    return this.#writes.run(() => this.#answers.claim(claim));
+  }
+
+  createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean> {
+    return this.#audited(audit, () => this.#accounts.insert(account));
+  }
+
+  async availableCredits(accountId: AccountId): Promise<NanoCredits> {
+    return this.#accounts.available(accountId);
+  }
+
+  async findAccount(idOrName: string): Promise<Account | undefined> {
+    return this.#accounts.byId(idOrName) ?? this.#accounts.byName(idOrName);
+  }
+
+  async listAccounts(page: PageRequest): Promise<Page<Account, AccountId>> {
+    return pageOf(page, (request) => this.#accounts.list(request));
+  }
+
+  startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean> {
+    return this.#audited(audit, () => this.#accounts.startTrial(accountId, period));
+  }
+
+  async setPlan(accountId: AccountId, period: Period, audit: AuditEntry): Promise<void> {
+    await this.#audited(audit, () => this.#accounts.setPlan(accountId, period));
+  }
+
+  async endSubscription(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void> {
+    await this.#audited(audit, () => this.#accounts.endSubscription(accountId, atMs));
+  }
+
+  enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
+    return this.#writes.run((): EntryOutcome => {
+      const outcome = this.#ledger.enter(entry);
+      if (outcome === 'repeated') return 'entered';
+      if (outcome === 'entered') this.#audit.insert(audit);
+      return outcome;
+    });
+  }
+
+  async listEntries(accountId: AccountId, page: PageRequest): Promise<Page<LedgerEntry, LedgerEntryId>> {
+    return pageOf(page, (request) => this.#ledger.list(accountId, request));
+  }
+
+  async createKey(key: Key, audit: AuditEntry): Promise<void> {
+    await this.#audited(audit, () => this.#keys.insert(key));
+  }
+
+  async findKeyById(id: string): Promise<Key | undefined> {
+    return this.#keys.byId(id);
+  }
+
+  async listKeys(accountId: AccountId | undefined): Promise<readonly Key[]> {
+    return this.#keys.list(accountId);
+  }
+
+  async rotateKey(old: KeyId, oldExpiresAtMs: number, replacement: Key, audit: AuditEntry): Promise<void> {
+    await this.#audited(audit, () => {
+      this.#keys.insert(replacement);
+      this.#keys.expire(old, oldExpiresAtMs);
+    });
+  }
+
+  async revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void> {
+    await this.#audited(audit, () => this.#keys.revoke(id, revokedAtMs));
+  }
+
+  async listAudit(page: PageRequest): Promise<Page<AuditEntry, AuditId>> {
+    return pageOf(page, (request) => this.#audit.list(request));
+  }
+
+  async isEmpty(): Promise<boolean> {
+    return !this.#accounts.hasAny() && !this.#keys.hasAny();
+  }
+
+  async close(): Promise<void> {
+    await this.#writes.drain();
+    this.#connection.close();
+  }
+
+  /** Makes a change and its audit entry, both or neither. A change that returns false was none. */
+  #audited<T>(audit: AuditEntry, change: () => T): Promise<T> {
+    return this.#writes.run(() => {
+      const changed = change();
+      this.#keyCache.forgetAll();
+      if (changed !== false) this.#audit.insert(audit);
+      return changed;
+    });
+  }
+
+  #settle(id: RequestId, setAside: SetAside, end: RecordEnd): void {
+    const { accountId, model = '', startedAtMs, month, units, hold } = setAside;
+    if (month) this.#fairUse.release({ accountId, month }, units, end.fairUseUnits ?? 0);
+    const debit = {
+      requestId: id,
+      amount: end.cost ?? nothing,
+      reason: model,
+      atMs: startedAtMs + end.durationMs,
+    };
+    this.#ledger.settle(accountId, hold, debit);
+    this.#usage.end(id, end);
+  }
+
+  #reserveUnits(accountId: AccountId, { month, limitUnits }: FairUseReservation, units: number): boolean {
+    return this.#fairUse.reserve({ accountId, month }, units, limitUnits);
+  }
+
+  #started(id: RequestId): SetAside {
+    const started = this.#usage.started(id);
+    if (started) return started;
+    throw new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
+  }
+}
+
+/** Reads one more than the page holds, to know whether another follows. */
+function pageOf<T extends { readonly id: Id }, Id extends string>(
+  page: PageRequest,
+  read: (request: PageRequest) => T[],
+): Page<T, Id> {
+  const rows = read({ ...page, size: page.size + 1 });
+  const items = rows.slice(0, page.size);
+  return { items, nextAfter: rows.length > page.size ? items.at(-1)?.id : undefined };
+}

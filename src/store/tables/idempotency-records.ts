@@ -1,0 +1,89 @@
+import { type ExpressionBuilder, sql } from 'kysely';
+import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/idempotency.ts';
+import { type Connection, prepare, query } from '../sqlite/database.ts';
+import type { Database } from './schema.ts';
+
+/** Answers can have 8 MB each, and all requests wait while they are removed. */
+export const answersAtOnce = 20;
+
+/** Removes some of those that were made before then. */
+export function removeOldAnswers({ beforeMs }: { readonly beforeMs: bigint }) {
+  return query.deleteFrom('kept_answers').where(
+    sql<boolean>`rowid in (select rowid from kept_answers
+      where created_at_ms < ${beforeMs} limit ${sql.lit(answersAtOnce)})`,
+  );
+}
+
+/** The answer under a key, whichever request it is of. */
+function isUnder({ accountId, operation, key }: Pick<IdempotencyClaim, 'accountId' | 'operation' | 'key'>) {
+  return ({ and }: ExpressionBuilder<Database, 'kept_answers'>) =>
+    and({ account_id: accountId, operation, key });
+}
+
+/** Answers of requests with an Idempotency-Key. Synchronous: they run inside the store's transactions. */
+export class IdempotencyRecords {
+  readonly #forgetOwn;
+  readonly #forgetOthers;
+  readonly #insert;
+  readonly #find;
+  readonly #keep;
+  readonly #drop;
+  readonly #dropUnfinished;
+
+  constructor(connection: Connection) {
+    this.#forgetOwn = prepare(connection, (p: IdempotencyClaim & { beforeMs: bigint }) =>
+      query.deleteFrom('kept_answers').where(isUnder(p)).where('created_at_ms', '<', p.beforeMs),
+    );
+    this.#forgetOthers = prepare(connection, removeOldAnswers);
+    this.#insert = prepare(connection, (p: IdempotencyClaim) =>
+      query
+        .insertInto('kept_answers')
+        .values({
+          account_id: p.accountId,
+          operation: p.operation,
+          key: p.key,
+          fingerprint: p.fingerprint,
+          request_id: p.requestId,
+          created_at_ms: p.nowMs,
+          answer: null,
+        })
+        .onConflict((conflict) => conflict.doNothing()),
+    );
+    this.#find = prepare(connection, (p: IdempotencyClaim) =>
+      query.selectFrom('kept_answers').select(['fingerprint', 'answer']).where(isUnder(p)),
+    );
+    this.#keep = prepare(connection, (p: IdempotencyClaim & { answer: Buffer }) =>
+      query
+        .updateTable('kept_answers')
+        .set({ answer: p.answer })
+        .where(isUnder(p))
+        .where('request_id', '=', p.requestId),
+    );
+    this.#drop = prepare(connection, (p: IdempotencyClaim) =>
+      query.deleteFrom('kept_answers').where(isUnder(p)).where('request_id', '=', p.requestId),
+    );
+    this.#dropUnfinished = prepare(connection, (_: object) =>
+      query.deleteFrom('kept_answers').where('answer', 'is', null),
+    );
+  }
+
+  claim(claim: IdempotencyClaim): ClaimOutcome {
+    const beforeMs = BigInt(claim.forgetBeforeMs);
+    this.#forgetOwn.run({ ...claim, beforeMs });
+    this.#forgetOthers.run({ beforeMs });
+    if (this.#insert.run(claim).changes > 0) return { kind: 'claimed' };
+    const first = this.#find.get(claim);
+    if (first === undefined || first.fingerprint !== claim.fingerprint) return { kind: 'conflict' };
+    return first.answer === null ? { kind: 'running' } : { kind: 'kept', answer: first.answer };
+  }
+
+  end({ claim, answer }: ClaimEnd): void {
+    if (answer === undefined) this.#drop.run(claim);
+    else this.#keep.run({ ...claim, answer: Buffer.from(answer) });
+  }
+
+  /** Frees the keys of requests that a process did not live to answer. */
+  dropUnfinished(): void {
+    this.#dropUnfinished.run({});
+  }
+}

@@ -1,0 +1,49 @@
+/** Lets pages of listed origins call from a browser, over REST, Connect and gRPC-Web alike. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { RequestHandler } from '../rest/handler.ts';
+
+/** A browser may keep the answer to its question for so long. */
+const maxAgeSeconds = 7_200;
+/** What a page may read beside the body. */
+const exposed = [
+  ...['x-request-id', 'retry-after', 'x-should-retry', 'idempotent-replayed'],
+  ...['grpc-status', 'grpc-message', 'grpc-status-details-bin'],
+].join(', ');
+
+type Request = IncomingMessage | Http2ServerRequest;
+type Response = ServerResponse | Http2ServerResponse;
+
+/**
+ * @param origins such as `https://app.example.com`, or `*` for all; where it is empty nothing is allowed, and OPTIONS is left to
+ *   `handle` like any other request
+ */
+export function withCors(origins: readonly string[], handle: RequestHandler): RequestHandler {
+  if (origins.length === 0) return handle;
+  return (request, response) => {
+    const { origin } = request.headers;
+    const isAllowed = origin !== undefined && (origins.includes('*') || origins.includes(origin));
+    // A cache must not give one origin's answer to another.
+    response.setHeader('vary', 'origin');
+    if (isAllowed) response.setHeader('access-control-allow-origin', origin);
+    if (isAllowed) response.setHeader('access-control-expose-headers', exposed);
+    if (isPreflight(request)) answerPreflight(request, response, isAllowed);
+    else handle(request, response);
+  };
+}
+
+function isPreflight({ method, headers }: Request): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+}
+
+function answerPreflight({ headers }: Request, response: Response, isAllowed: boolean): void {
+  if (isAllowed) {
+    response.setHeader('access-control-allow-methods', 'GET, POST');
+    // Keys are sent in a header, never by the browser itself, so any header may come.
+    const wanted = headers['access-control-request-headers'];
+    if (wanted !== undefined) response.setHeader('access-control-allow-headers', wanted);
+    response.setHeader('access-control-max-age', String(maxAgeSeconds));
+  }
+  response.statusCode = 204;
+  response.end();
+}

@@ -1,0 +1,34 @@
+import type { Socket } from 'node:net';
+
+/** What an HTTP/2 client sends first, with prior knowledge (RFC 9113, 3.4). */
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+
+/**
+ * Reads as much of a connection as tells HTTP/2 from HTTP/1, puts it back, and decides. One that says nothing, or not
+ * enough, for `firstByteMsMax` is closed: the servers behind only watch what they have been handed.
+ */
+export function detectProtocol(
+  socket: Socket,
+  firstByteMsMax: number,
+  decide: (isHttp2: boolean) => void,
+): void {
+  let seen = Buffer.alloc(0);
+  const leave = () => socket.destroy();
+  const timer = setTimeout(leave, firstByteMsMax);
+  const stop = () => {
+    clearTimeout(timer);
+    socket.off('readable', read).off('end', leave).off('close', stop).off('error', stop);
+  };
+  const read = () => {
+    const chunk: Buffer | null = socket.read();
+    if (chunk === null) return;
+    seen = Buffer.concat([seen, chunk]);
+    const compared = Math.min(seen.length, preface.length);
+    const isHttp2 = seen.subarray(0, compared).equals(preface.subarray(0, compared));
+    if (isHttp2 && compared < preface.length) return;
+    stop();
+    socket.unshift(seen);
+    decide(isHttp2);
+  };
+  socket.on('readable', read).on('end', leave).on('close', stop).on('error', stop);
+}

@@ -1,0 +1,99 @@
+/** A transcript in the formats that a REST client can ask for. */
+import { deflateSync } from 'node:zlib';
+import type { Transcript, TranscriptSegment } from '../../../gen/parley/audio/v1/transcription_pb.ts';
+import { ParleyError } from '../../core/errors.ts';
+
+export const transcriptFormats = ['json', 'text', 'verbose_json', 'srt', 'vtt'] as const;
+export type TranscriptFormat = (typeof transcriptFormats)[number];
+
+export interface Rendered {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+/** @throws `invalid_input` for a blank name, `unsupported_response_format` for another that is not one of the five */
+export function readTranscriptFormat(name: string | undefined): TranscriptFormat {
+  const format = transcriptFormats.find((known) => known === (name ?? 'json'));
+  if (format !== undefined) return format;
+  throw new ParleyError(name?.trim() === '' ? 'invalid_input' : 'unsupported_response_format', {
+    message: `\`response_format\` must be one of ${transcriptFormats.join(', ')}.`,
+    param: 'response_format',
+  });
+}
+
+/** @param withSegments whether `verbose_json` carries segments; they are left out where only words were asked for */
+export function renderTranscript(
+  transcript: Transcript,
+  format: TranscriptFormat,
+  withSegments: boolean,
+): Rendered {
+  switch (format) {
+    case 'json':
+      return { contentType: 'application/json', text: JSON.stringify({ text: transcript.text }) };
+    case 'verbose_json':
+      return { contentType: 'application/json', text: JSON.stringify(verbose(transcript, withSegments)) };
+    case 'text':
+      return { contentType: 'text/plain; charset=utf-8', text: `${transcript.text}\n` };
+    case 'srt':
+      return { contentType: 'text/plain; charset=utf-8', text: srt(transcript) };
+    case 'vtt':
+      return { contentType: 'text/vtt; charset=utf-8', text: vtt(transcript) };
+  }
+}
+
+function verbose({ language, duration, text, segments, words }: Transcript, withSegments: boolean) {
+  return {
+    task: 'transcribe',
+    language,
+    duration,
+    text,
+    ...(withSegments && { segments: segments.map(verboseSegment) }),
+    ...(words.length > 0 && { words: words.map(({ word, start, end }) => ({ word, start, end })) }),
+  };
+}
+
+/** What an engine does not know is null rather than invented. */
+function verboseSegment({ id, start, end, text, avgLogprob }: TranscriptSegment) {
+  return {
+    id,
+    seek: Math.round(start * 100),
+    start,
+    end,
+    text,
+    tokens: [],
+    temperature: 0,
+    avg_logprob: avgLogprob ?? null,
+    compression_ratio: compressionRatio(text),
+    no_speech_prob: null,
+  };
+}
+
+/** How far the text compresses: clients take a high value for a recogniser that repeats itself. */
+function compressionRatio(text: string): number {
+  const bytes = Buffer.from(text);
+  return bytes.length === 0 ? 0 : bytes.length / deflateSync(bytes).length;
+}
+
+function srt({ segments }: Transcript): string {
+  return segments
+    .map(
+      ({ start, end, text }, index) =>
+        `${index + 1}\n${clock(start, ',')} --> ${clock(end, ',')}\n${text}\n\n`,
+    )
+    .join('');
+}
+
+function vtt({ segments }: Transcript): string {
+  const cues = segments.map(
+    ({ start, end, text }) => `${clock(start, '.')} --> ${clock(end, '.')}\n${text}\n\n`,
+  );
+  return `WEBVTT\n\n${cues.join('')}`;
+}
+
+/** `01:02:03,450` of 3723.45 seconds. */
+function clock(seconds: number, point: ',' | '.'): string {
+  const ms = Math.round(seconds * 1000);
+  const pad = (value: number, digits: number) => String(value).padStart(digits, '0');
+  const time = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60, Math.floor(ms / 1000) % 60];
+  return `${time.map((value) => pad(value, 2)).join(':')}${point}${pad(ms % 1000, 3)}`;
+}

@@ -1,0 +1,102 @@
+/** Health and reflection: RPCs that need no key and leave no record. */
+import {
+  type DescMethodBiDiStreaming,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  fromBinary,
+  type Message,
+  toBinary,
+} from '@bufbuild/protobuf';
+import * as v1 from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import * as v1alpha from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
+import { type HealthCheckRequest, Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
+import { ParleyError } from '../../core/errors.ts';
+import type { Rpc } from '../../core/rpcs.ts';
+import { Health } from './health.ts';
+import { Reflection } from './reflection.ts';
+
+/** An RPC of any shape as a stream of requests to a stream of responses; a plain one has one of each. */
+export interface OpenRpc {
+  readonly kind: 'open';
+  readonly method: DescMethodUnary | DescMethodServerStreaming | DescMethodBiDiStreaming;
+  readonly run: (requests: AsyncIterable<Message>, signal: AbortSignal) => AsyncIterable<Message>;
+}
+
+export interface OpenRpcs {
+  readonly rpcs: readonly OpenRpc[];
+  readonly health: Health;
+}
+
+export function openRpcs(served: readonly Rpc[]): OpenRpcs {
+  const own = [...new Set(served.map(({ method }) => method.parent))];
+  const health = new Health(own.map(({ typeName }) => typeName));
+  const services = [...own, HealthService, v1.ServerReflection, v1alpha.ServerReflection];
+  const reflection = new Reflection(services);
+  return { health, rpcs: [...healthRpcs(health), ...reflectionRpcs(reflection)] };
+}
+
+function healthRpcs(health: Health): OpenRpc[] {
+  return [
+    {
+      kind: 'open',
+      method: HealthService.method.check,
+      async *run(requests) {
+        for await (const request of requests) yield checkOf(health, request as HealthCheckRequest);
+      },
+    },
+    {
+      kind: 'open',
+      method: HealthService.method.watch,
+      async *run(requests, signal) {
+        for await (const request of requests) yield* health.watch(request as HealthCheckRequest, signal);
+      },
+    },
+  ];
+}
+
+function checkOf(health: Health, request: HealthCheckRequest): Message {
+  const response = health.check(request);
+  if (response !== undefined) return response;
+  throw new ParleyError('not_found', { message: 'There is no such service here.', param: 'service' });
+}
+
+function reflectionRpcs(reflection: Reflection): OpenRpc[] {
+  return [
+    {
+      kind: 'open',
+      method: v1.ServerReflection.method.serverReflectionInfo,
+      run: (requests) => reflection.info(requests as AsyncIterable<v1.ServerReflectionRequest>),
+    },
+    {
+      kind: 'open',
+      method: v1alpha.ServerReflection.method.serverReflectionInfo,
+      async *run(requests) {
+        const answers = reflection.info(toV1(requests as AsyncIterable<v1alpha.ServerReflectionRequest>));
+        for await (const answer of answers) yield toAlpha(answer);
+      },
+    },
+  ];
+}
+
+/** The two versions are the same on the wire. */
+async function* toV1(requests: AsyncIterable<v1alpha.ServerReflectionRequest>) {
+  for await (const request of requests) {
+    const bytes = toBinary(v1alpha.ServerReflectionRequestSchema, request);
+    yield fromBinary(v1.ServerReflectionRequestSchema, bytes);
+  }
+}
+
+function toAlpha(response: v1.ServerReflectionResponse): Message {
+  const bytes = toBinary(v1.ServerReflectionResponseSchema, response);
+  return fromBinary(v1alpha.ServerReflectionResponseSchema, bytes);
+}
+
+/** One request as a stream of one. */
+export async function* single(request: Message): AsyncGenerator<Message> {
+  yield request;
+}
+
+export async function first(responses: AsyncIterable<Message>): Promise<Message> {
+  for await (const response of responses) return response;
+  throw new ParleyError('internal_error');
+}

@@ -1,0 +1,240 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type App, createApp } from '../../src/app/create-app.ts';
+import { createDemo, readFirstRun } from '../../src/app/demo.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { isWellFormedKey } from '../../src/core/access/keys.ts';
+import { createBuiltinTranscription } from '../../src/engines/builtin/transcription.ts';
+import { type Folder, parley, printed, type Serving, scratchFolder, serve } from '../support/command-line.ts';
+
+const sentence = 'good morning this is the voice of your own server and it is ready to work';
+
+const recogniser = createBuiltinTranscription({
+  children: 1,
+  queueMax: 0,
+  scratchDir: '/nonexistent',
+}).availability();
+const noRecogniser = recogniser.available ? undefined : recogniser.reason;
+const noCurl = spawnSync('curl', ['--version']).error === undefined ? undefined : 'curl is not installed';
+
+/** The commands of the banner, as a person copies them. */
+function commandsOf(banner: string): string[] {
+  return banner
+    .split('\n')
+    .filter((line) => /^ {5}\S/.test(line))
+    .map((line) => line.trim());
+}
+
+function shell(command: string, folder: Folder, path = process.env['PATH']): string {
+  return execFileSync('sh', ['-c', command], {
+    cwd: folder.path,
+    env: { PATH: path },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+}
+
+/** What a streamed answer says. */
+function textOf(events: string): string {
+  const data = events.split('\n\n').filter((event) => event.startsWith('data: {'));
+  return data.map((event) => JSON.parse(event.slice(6)).choices[0]?.delta.content ?? '').join('');
+}
+
+describe('parley serve --demo on an empty data folder', () => {
+  const folder = scratchFolder();
+  let server: Serving;
+  let banner: string;
+  beforeAll(async () => {
+    server = await serve(['--demo'], { cwd: folder.path });
+    banner = server.stdout();
+  });
+  afterAll(async () => {
+    await server.close();
+    folder.remove();
+  });
+
+  it('keeps the keys in first-run.json, for its owner only', () => {
+    const file = folder.file('data/first-run.json');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+      baseUrl: server.baseUrl,
+      apiKey: expect.stringMatching(/^pk_[0-9a-z]{57}$/),
+      adminKey: expect.stringMatching(/^pa_[0-9a-z]{57}$/),
+    });
+  });
+
+  it('shows the address, the keys, and where they are kept', () => {
+    const { apiKey, adminKey } = JSON.parse(readFileSync(folder.file('data/first-run.json'), 'utf8'));
+    for (const part of [server.baseUrl, apiKey, adminKey, 'data/first-run.json keeps them for you']) {
+      expect(banner).toContain(part);
+    }
+  });
+
+  it('makes an account on trial with ten credits', async () => {
+    const account = JSON.parse(await printed(['account', 'show', 'demo', '--json'], { cwd: folder.path }));
+    expect(account).toMatchObject({ balance: '10', subscription: { state: 'trial' } });
+  });
+
+  describe.skipIf(noCurl !== undefined)(
+    `shows commands that work as they stand${noCurl ? ` (skipped: ${noCurl})` : ''}`,
+    () => {
+      it('to speak to a file', () => {
+        shell(commandsOf(banner)[0] ?? '', folder);
+        const magic = readFileSync(folder.file('hello.mp3')).readUInt16BE(0);
+        expect(magic & 0xffe0).toBe(0xffe0);
+      });
+
+      it.skipIf(noRecogniser !== undefined)(
+        `to transcribe that file, word for word${noRecogniser ? ` (skipped: ${noRecogniser})` : ''}`,
+        () => {
+          expect(JSON.parse(shell(commandsOf(banner)[1] ?? '', folder))).toEqual({ text: sentence });
+        },
+      );
+
+      it('to chat as a stream', () => {
+        const answer = shell(commandsOf(banner).at(-1) ?? '', folder);
+        expect(answer.trimEnd().endsWith('data: [DONE]')).toBe(true);
+        expect(textOf(answer)).toMatch(/\w+.*[.?!]$/);
+      });
+    },
+  );
+});
+
+/** Makes a folder that has what PATH leads to, except for curl. */
+function linkAllButCurl(bin: string): void {
+  mkdirSync(bin);
+  for (const directory of (process.env['PATH'] ?? '').split(delimiter).filter((path) => existsSync(path))) {
+    for (const name of readdirSync(directory)) {
+      const isWanted = name !== 'curl' && !lstatSync(join(bin, name), { throwIfNoEntry: false });
+      if (isWanted) symlinkSync(join(directory, name), join(bin, name));
+    }
+  }
+}
+
+describe('parley serve --demo where there is no curl', () => {
+  const folder = scratchFolder();
+  const dataDir = "it's here";
+  let server: Serving;
+  beforeAll(async () => {
+    linkAllButCurl(folder.file('bin'));
+    const program = new URL('../../src/main.ts', import.meta.url).pathname;
+    writeFileSync(folder.file('parley'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`, {
+      mode: 0o755,
+    });
+    server = await serve(['--demo', '--data-dir', dataDir], {
+      cwd: folder.path,
+      env: { PATH: folder.file('bin') },
+    });
+  });
+  afterAll(async () => {
+    await server.close();
+    folder.remove();
+  });
+
+  it('shows commands of Parley itself that work as they stand', () => {
+    expect(server.stdout()).toContain("it's here/first-run.json keeps them for you");
+    const [speak = '', ...others] = commandsOf(server.stdout());
+    expect(speak).toMatch(/^\.\/parley speak /);
+    shell(speak, folder);
+    expect(statSync(folder.file('hello.mp3')).size).toBeGreaterThan(10_000);
+    const answers = others.map((command) => shell(command, folder));
+    expect(answers.at(-1)).toMatch(/\w+.*[.?!]\n$/);
+    if (noRecogniser === undefined) expect(answers[0]).toBe(`${sentence}\n`);
+  });
+});
+
+describe('parley serve --demo on a data folder that is not empty', () => {
+  const folder = scratchFolder();
+  afterAll(() => folder.remove());
+
+  it('tells where the keys of the first start are, and shows none', async () => {
+    const first = await serve(['--demo'], { cwd: folder.path });
+    const keys = readFileSync(folder.file('data/first-run.json'), 'utf8');
+    await first.close();
+    const second = await serve(['--demo'], { cwd: folder.path });
+    await second.close();
+    expect(second.stdout()).toBe(
+      `\n  Parley is ready at ${second.baseUrl}\n  The keys of the first start are in data/first-run.json.\n\n`,
+    );
+    expect(readFileSync(folder.file('data/first-run.json'), 'utf8')).toBe(keys);
+  });
+
+  it('adds no demo to accounts that were made otherwise', async () => {
+    const flags = ['--data-dir', folder.file('own')];
+    await printed(['account', 'create', 'mine', ...flags]);
+    const server = await serve(['--demo', ...flags]);
+    await server.close();
+    expect(server.stdout()).toContain('has accounts or keys already, so no demo was added');
+    const { stdout } = await parley(['account', 'list', ...flags]);
+    expect(stdout).not.toContain('demo');
+  });
+});
+
+describe('a first start that is cut short', () => {
+  const folder = scratchFolder();
+  let app: App;
+  beforeAll(async () => {
+    const settings = { server: { port: 0 }, dataDir: folder.file('data'), log: { level: 'silent' } };
+    app = await createApp(loadConfig({ env: {}, overrides: settings }));
+  });
+  afterAll(async () => {
+    await app.close();
+    folder.remove();
+  });
+  const baseUrl = 'http://127.0.0.1:8080/api/v1';
+  const start = (stepsMax: number) => {
+    const { store, services } = app;
+    return createDemo(
+      { store, services: { admin: endingAfter(stepsMax, services.admin) } },
+      { dataDir: folder.file('data'), baseUrl },
+    );
+  };
+
+  it('is ended by the next one, and leaves no key that nobody has', async () => {
+    let steps = 0;
+    const cutShort = () => start(steps).catch((error: unknown) => error);
+    for (; (await cutShort()) === ended; steps++) expect(readFirstRun(folder.file('data'))).toBeUndefined();
+    expect(steps).toBeGreaterThan(5);
+    const { apiKey = '', adminKey = '' } = readFirstRun(folder.file('data')) ?? {};
+    expect([apiKey, adminKey].map(isWellFormedKey)).toEqual([true, true]);
+    const list = (path: string) =>
+      fetch(app.baseUrl + path, { headers: { authorization: `Bearer ${adminKey}` } }).then(
+        (answer) => answer.json() as Promise<Record<string, { revoked_at?: string }[]>>,
+      );
+    for (const path of ['/admin/keys', '/admin/accounts/demo/keys']) {
+      const { keys = [] } = await list(path);
+      expect(keys.filter(({ revoked_at }) => revoked_at === undefined).length).toBe(1);
+    }
+    expect(await app.store.findAccount('demo')).toMatchObject({
+      balance: 10_000_000_000n,
+      subscription: { trial: { startsAtMs: expect.any(Number) } },
+    });
+    expect(await start(100)).toBe(undefined);
+  });
+});
+
+const ended = new Error('the process has ended');
+
+/** As a process does that ends after so many changes. */
+function endingAfter<T extends object>(stepsMax: number, admin: T): T {
+  let steps = 0;
+  return new Proxy(admin, {
+    get: (target, name) => {
+      const operation: unknown = Reflect.get(target, name);
+      if (typeof operation !== 'function') return operation;
+      return (...args: unknown[]) =>
+        steps++ < stepsMax ? Reflect.apply(operation, target, args) : Promise.reject(ended);
+    },
+  });
+}

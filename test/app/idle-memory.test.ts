@@ -1,0 +1,78 @@
+/** After a busy time the heap is given back, and never while a request runs. */
+import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import { expect, it, vi } from 'vitest';
+import { IdleMemory } from '../../src/app/idle-memory.ts';
+import { startParley } from '../support/parley.ts';
+
+/** The flags that V8 was asked for: a collection by V8 itself asks for none. */
+const asked = vi.hoisted((): string[] => []);
+vi.mock('node:v8', async (original) => {
+  const v8 = await original<typeof import('node:v8')>();
+  const setFlagsFromString = (flags: string) => {
+    asked.push(flags);
+    v8.setFlagsFromString(flags);
+  };
+  return { ...v8, setFlagsFromString };
+});
+
+const quietMs = 200;
+const mib = 1024 * 1024;
+const heapMiB = () => getHeapStatistics().total_heap_size / mib;
+
+/** Fills the heap with what lives until it returns. */
+function fill(): void {
+  const texts = Array.from({ length: 1_500_000 }, (_, index) => ({ text: `text ${index}` }));
+  expect(texts.length).toBe(1_500_000);
+}
+
+const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+it('takes nothing from a request that runs, and gives back what it grew by once all have ended', async () => {
+  const memory = new IdleMemory(quietMs);
+  const { began, ended } = memory.observer as { began: () => void; ended: () => void };
+  const beforeMiB = heapMiB();
+  began();
+  began();
+  fill();
+  ended();
+  const grownMiB = heapMiB() - beforeMiB;
+  expect(grownMiB).toBeGreaterThan(64);
+
+  await after(3 * quietMs);
+  expect(heapMiB() - beforeMiB).toBeGreaterThan(grownMiB / 2);
+  expect(asked).toEqual([]);
+
+  ended();
+  await expect.poll(() => heapMiB() - beforeMiB, { timeout: 10_000 }).toBeLessThan(grownMiB / 4);
+  expect(asked).toContain('--expose-gc');
+  memory.close();
+});
+
+it('is told of the requests of a server', async () => {
+  const parley = await startParley();
+  fill();
+  const before = asked.length;
+  await parley.call('/models');
+  await expect.poll(() => asked.slice(before), { timeout: 20_000 }).toContain('--expose-gc');
+  await parley.close();
+}, 30_000);
+
+it('collects nothing where the heap has hardly grown', async () => {
+  const collections: PerformanceEntry[] = [];
+  const observer = new PerformanceObserver((list) => collections.push(...list.getEntries().filter(isFull)));
+  observer.observe({ entryTypes: ['gc'] });
+  const memory = new IdleMemory(quietMs);
+  const { began, ended } = memory.observer as { began: () => void; ended: () => void };
+  began();
+  ended();
+  await after(3 * quietMs);
+  expect(collections).toEqual([]);
+  memory.close();
+  observer.disconnect();
+});
+
+function isFull(entry: PerformanceEntry): boolean {
+  const { kind } = (entry as PerformanceEntry & { readonly detail: { readonly kind: number } }).detail;
+  return kind === constants.NODE_PERFORMANCE_GC_MAJOR;
+}

@@ -1,0 +1,123 @@
+/** A running server takes over a new configuration, all of it or nothing. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/config.ts';
+import { chunk, chunks, completion, question, readEvents } from '../support/chat-answers.ts';
+import { type Parley, startParley } from '../support/parley.ts';
+import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
+import { events, json } from '../support/upstream-answers.ts';
+
+const path = '/chat/completions';
+const folder = mkdtempSync(join(tmpdir(), 'parley-reload-'));
+const file = join(folder, 'parley.yaml');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('a reload', () => {
+  let one: ScriptedUpstream;
+  let other: ScriptedUpstream;
+  let parley: Parley;
+  beforeAll(async () => {
+    one = await startScriptedUpstream();
+    other = await startScriptedUpstream();
+    one.answer(path, json(completion('one')));
+    other.answer(path, json(completion('other')));
+  });
+  afterAll(async () => {
+    await one.stop();
+    await other.stop();
+  });
+
+  const model = (price: number) => ({
+    id: 'served',
+    type: 'chat',
+    engine: 'upstream',
+    price: { input: price, output: price },
+  });
+  const settings = (upstream: ScriptedUpstream, more: object = {}) => ({
+    engines: { upstream: { kind: 'openai', baseUrl: upstream.baseUrl }, builtin: { kind: 'builtin' } },
+    models: [model(1)],
+    ...more,
+  });
+  /** The configuration that the server started with but for what is written: port and data folder stay. */
+  const load = (written: object) => {
+    writeFileSync(file, JSON.stringify(written));
+    const overrides = {
+      dataDir: parley.dataDir,
+      server: { port: 0 },
+      limits: { failedKeysPerMinuteMax: 0 },
+      log: { level: 'silent' },
+    };
+    return loadConfig({ env: {}, file, overrides });
+  };
+  const ask = async () => {
+    const response = await parley.postJson(path, question);
+    const body = (await response.json()) as {
+      choices?: [{ message: { content: string } }];
+      error?: { code: string };
+    };
+    return { response, said: body.choices?.[0].message.content ?? body.error?.code };
+  };
+
+  beforeEach(async () => {
+    writeFileSync(file, JSON.stringify(settings(one)));
+    parley = await startParley({ file });
+  });
+  afterEach(() => parley.close());
+
+  it('exchanges engines, models and prices', async () => {
+    expect((await ask()).said).toBe('one');
+    parley.app.reload(load(settings(other, { models: [model(2)] })));
+    const { said, response } = await ask();
+    expect(said).toBe('other');
+    expect(await parley.recordOf(response)).toMatchObject({ cost: 26n * 1_000n });
+    parley.app.reload(load(settings(other, { models: [{ ...model(2), id: 'renamed' }] })));
+    expect((await ask()).said).toBe('unknown_model');
+  });
+
+  it('exchanges the rules of fair use', async () => {
+    const limitOf = async () =>
+      ((await (await parley.call('/account')).json()) as { fair_use: { limit_units: number } }).fair_use
+        .limit_units;
+    expect(await limitOf()).toBe(300_000);
+    parley.app.reload(load(settings(one, { fairUse: { trialUnitsPerMonth: 77 } })));
+    expect(await limitOf()).toBe(77);
+  });
+
+  it('lets requests end on the engine that they began on, at its price', async () => {
+    const said = chunks('still ', 'here');
+    one.answer(path, events(said, { everyMs: 200 }));
+    const response = await parley.postJson(path, { ...question, stream: true });
+    parley.app.reload(load(settings(other, { models: [model(1000)] })));
+    const { text, isDone } = await readEvents(response);
+    expect([text, isDone]).toEqual(['still here', true]);
+    expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', cost: 13n * 1_000n });
+    expect(chunk({})).toBeDefined();
+    one.answer(path, json(completion('one')));
+    expect((await ask()).said).toBe('other');
+  });
+
+  it('keeps an engine whose settings are the same: its connections stay', async () => {
+    await ask();
+    const { connections } = one;
+    parley.app.reload(load(settings(one, { models: [model(3)] })));
+    await ask();
+    expect(one.connections).toBe(connections);
+  });
+
+  it.each([
+    ['a port', { server: { port: 0, drainMs: 1 } }, 'server'],
+    ['a limit', { limits: { chatBodyBytesMax: 2000 } }, 'limits'],
+  ])('changes nothing where %s differs too', async (_, more, section) => {
+    expect(() => parley.app.reload(load(settings(other, more)))).toThrow(
+      new RegExp(`\`${section}\` cannot change while the server runs`),
+    );
+    expect((await ask()).said).toBe('one');
+  });
+
+  it('never gets a configuration with faults: a chat model without a price is refused', () => {
+    const { price: _, ...unpriced } = model(1);
+    expect(() => load(settings(one, { models: [unpriced] }))).toThrow('has no price');
+  });
+});

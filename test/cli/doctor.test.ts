@@ -1,0 +1,517 @@
+/** `parley doctor`: what it finds, what it says to do, and that it leaves everything as it was. */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import Sqlite from 'better-sqlite3';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { runChecks } from '../../src/cli/commands/doctor/check.ts';
+import { diagnoseClock } from '../../src/cli/commands/doctor/clock.ts';
+import { diagnoseTls } from '../../src/cli/commands/doctor/tls.ts';
+import { ok } from '../../src/core/diagnostics.ts';
+import { missingPrograms } from '../support/audio-files.ts';
+import { makeCertificate } from '../support/certificates.ts';
+import { ended, type Folder, parley, printed, scratchFolder, serve } from '../support/command-line.ts';
+import { servers } from '../support/example-servers.ts';
+import { type Parley, startParley } from '../support/parley.ts';
+import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
+import { failure, json, silence, whole } from '../support/upstream-answers.ts';
+
+interface Found {
+  readonly area: string;
+  readonly subject: string;
+  readonly state: 'ok' | 'warning' | 'problem';
+  readonly found: string;
+  readonly advice?: string;
+}
+
+interface Report {
+  readonly problems: number;
+  readonly warnings: number;
+  readonly checks: readonly Found[];
+}
+
+let folder: Folder;
+beforeEach(() => {
+  folder = scratchFolder();
+  return () => folder.remove();
+});
+
+async function doctor(
+  config: string,
+  env: Record<string, string> = {},
+): Promise<Report & { code: number | null }> {
+  writeFileSync(folder.file('parley.yaml'), config);
+  const { code, stdout } = await parley(['doctor', '--json'], { cwd: folder.path, env });
+  const report: Report = JSON.parse(stdout);
+  return { ...report, code };
+}
+
+/** The one finding about a subject. */
+function about({ checks }: Report, subject: string, area?: string): Found {
+  const found = checks.filter((check) => check.subject === subject && (area ?? check.area) === check.area);
+  expect(found).toHaveLength(1);
+  return found[0] as Found;
+}
+
+const quiet = 'server: {port: 0}\n';
+const chatOnly = 'models: [{id: eliza, type: chat, engine: builtin, price: {input: 0, output: 0}}]\n';
+
+describe('on a machine that is ready', () => {
+  const missing = missingPrograms('ffmpeg', 'pocketsphinx_batch');
+
+  it.skipIf(missing)(
+    `finds nothing wrong, and changes nothing${missing ? ` (${missing})` : ''}`,
+    async () => {
+      writeFileSync(folder.file('parley.yaml'), quiet);
+      const { code, stdout, stderr } = await parley(['doctor'], { cwd: folder.path });
+      expect([code, stderr]).toEqual([0, 'All is well.\n']);
+      expect(stdout).toMatch(
+        /^configuration\n {2}ok {7}settings: parley\.yaml is valid\.\n\nengine builtin\n/,
+      );
+      expect(stdout).toMatch(/ffmpeg: \/\S+, version \S+\.\n/);
+      expect(readdirSync(folder.path)).toEqual(['parley.yaml']);
+    },
+  );
+
+  it('says what is missing of the programs, and what to install', async () => {
+    mkdirSync(folder.file('bin'));
+    const report = await doctor(quiet, { PATH: folder.file('bin') });
+    expect(about(report, 'pocketsphinx')).toMatchObject({
+      state: 'problem',
+      found: expect.stringContaining('is missing the program ffmpeg and the program pocketsphinx_batch'),
+      advice: expect.stringMatching(/^On Debian or Ubuntu: apt-get install ffmpeg/),
+    });
+    expect(report).toMatchObject({ code: 1, problems: 1 });
+  });
+
+  it('does not look for what no model needs', async () => {
+    const report = await doctor(quiet + chatOnly, { PATH: folder.path });
+    expect(report).toMatchObject({ code: 0, problems: 0 });
+  });
+});
+
+describe('a configuration that cannot be used', () => {
+  it('is told with what to do where that is not to be done in the file', async () => {
+    const report = await doctor(
+      "engines: {far: {kind: remote, address: 'far:443', apiKeyEnv: FAR_KEY}}\nmodels: []\n",
+    );
+    expect(report.checks).toMatchObject([
+      {
+        found: 'The variable FAR_KEY is not set.',
+        advice: expect.stringMatching(/^Set it in the environment of the server, or .*`apiKeyFile`\.$/),
+      },
+    ]);
+  });
+
+  it('is told with every finding, and nothing else is looked at', async () => {
+    const report = await doctor('server: {prot: 1}\nlog: {level: loud}\n');
+    expect(report).toMatchObject({
+      code: 1,
+      problems: 2,
+      checks: [
+        { area: 'configuration', subject: 'parley.yaml:1:10', advice: 'Did you mean `port`?' },
+        { area: 'configuration', subject: 'parley.yaml:2:14', found: expect.stringContaining('"loud"') },
+      ],
+    });
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+describe('the port', () => {
+  it('may be held by the server of the data folder, but by no other', async () => {
+    const port = await freePort();
+    const config = `server: {port: ${port}}\n${chatOnly}`;
+    writeFileSync(folder.file('parley.yaml'), config);
+    const server = await serve(['--port', String(port)], { cwd: folder.path });
+    try {
+      const beside = await doctor(config);
+      expect(about(beside, 'server.port')).toMatchObject({
+        state: 'ok',
+        found: `127.0.0.1 port ${port} is held by the running server (process ${server.pid}).`,
+      });
+      expect(about(beside, 'integrity').state).toBe('ok');
+      const elsewhere = await doctor(`${config}dataDir: other\n`);
+      expect(about(elsewhere, 'server.port')).toMatchObject({
+        state: 'problem',
+        found: expect.stringContaining('a Parley on another data folder'),
+        advice: expect.stringContaining(`sport = :${port}`),
+      });
+      expect(elsewhere.code).toBe(1);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('is the one that the server of the data folder listens on, whatever is configured here', async () => {
+    const own = `server: {port: ${await freePort()}}\n${chatOnly}`;
+    writeFileSync(folder.file('parley.yaml'), own);
+    const adminPort = String(await freePort());
+    const server = await serve(['--port', '0'], {
+      cwd: folder.path,
+      env: { PARLEY_ADMIN_HOST: '127.0.0.1', PARLEY_ADMIN_PORT: adminPort },
+    });
+    const [other, elsewhere] = [scratchFolder(), await freePort()];
+    writeFileSync(other.file('parley.yaml'), `server: {port: ${elsewhere}}\n${chatOnly}`);
+    const stranger = await serve(['--port', String(elsewhere)], { cwd: other.path });
+    try {
+      const report = await doctor(`server: {port: ${elsewhere}}\n${chatOnly}`);
+      const held = (port: string) =>
+        `127.0.0.1 port ${port} is held by the running server (process ${server.pid}).`;
+      expect(about(report, 'server.port').found).toBe(held(new URL(server.baseUrl).port));
+      expect(about(report, 'admin.port').found).toBe(held(adminPort));
+      expect(report.code).toBe(0);
+    } finally {
+      await Promise.all([server.close(), stranger.close()]);
+      other.remove();
+    }
+    expect(about(await doctor(own), 'server.port').found).toMatch(/ is free\.$/);
+  });
+
+  it('is told where another program has it, or where it cannot be had at all', async () => {
+    const other = createServer((socket) => socket.end('220 mail\r\n')).listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as AddressInfo;
+    const report = await doctor(
+      `server: {port: ${port}}\nadmin: {host: 192.0.2.1, port: ${port}}\n${chatOnly}`,
+    );
+    other.close();
+    expect(about(report, 'server.port').found).toBe(`127.0.0.1 port ${port} is held by another program.`);
+    expect(about(report, 'admin.port')).toMatchObject({
+      state: 'problem',
+      found: expect.stringContaining('(EADDRNOTAVAIL)'),
+    });
+  });
+});
+
+describe('the data folder', () => {
+  const config = quiet + chatOnly;
+  const database = () => folder.file('data/parley.db');
+  const hash = () => createHash('sha256').update(readFileSync(database())).digest('hex');
+
+  /** A folder that a server has made and left. */
+  beforeEach(async () => {
+    writeFileSync(folder.file('parley.yaml'), config);
+    await printed(['key', 'create', '--admin', '--name', 'ops'], { cwd: folder.path });
+  });
+
+  it('is only looked at', async () => {
+    const before = hash();
+    const report = await doctor(config);
+    expect(report).toMatchObject({ code: 0, problems: 0, warnings: 0 });
+    expect(about(report, 'admin keys').found).toBe('There is one.');
+    expect(hash()).toBe(before);
+  });
+
+  it('must be a folder', async () => {
+    writeFileSync(folder.file('file'), '');
+    const report = await doctor(`${config}dataDir: file\n`);
+    expect(about(report, 'folder')).toMatchObject({ state: 'problem', found: 'file is no folder.' });
+  });
+
+  it.runIf(existsSync('/proc/self'))('must be one that can be made', async () => {
+    expect(about(await doctor(`${config}dataDir: /proc/parley/data\n`), 'folder')).toMatchObject({
+      state: 'problem',
+      // Who is not root is refused by the permissions of /proc first.
+      found: expect.stringMatching(/no folder can be made in \/proc|^\/proc cannot be written/),
+    });
+  });
+
+  it('must be private', async () => {
+    chmodSync(folder.file('data'), 0o755);
+    expect(about(await doctor(config), 'privacy')).toMatchObject({
+      state: 'warning',
+      advice: 'chmod 700 ./data',
+    });
+    chmodSync(database(), 0o644);
+    expect(about(await doctor(config), 'privacy')).toMatchObject({
+      state: 'problem',
+      advice: 'chmod 600 data/parley.db',
+    });
+  });
+
+  it('must have a whole database', async () => {
+    const bytes = readFileSync(database());
+    bytes.fill(0xa5, 8 * 4096, bytes.length - 4096);
+    writeFileSync(database(), bytes);
+    rmSync(`${database()}-wal`, { force: true });
+    const report = await doctor(config);
+    const damage = report.checks.filter(({ area, state }) => area === 'database' && state === 'problem');
+    expect(damage).toHaveLength(1);
+    expect(damage[0]?.advice).toContain('backup');
+    writeFileSync(database(), 'This is no database at all.'.repeat(100));
+    expect(about(await doctor(config), 'database')).toMatchObject({
+      state: 'problem',
+      found: expect.stringContaining('SQLITE_NOTADB'),
+    });
+  });
+
+  it('must not be of a newer version, and is told of an older one', async () => {
+    const connection = new Sqlite(database());
+    const last = connection
+      .prepare(
+        'delete from kysely_migration where name = (select max(name) from kysely_migration) returning name',
+      )
+      .get();
+    connection.close();
+    const { name } = last as { name: string };
+    expect(about(await doctor(config), 'schema')).toMatchObject({
+      state: 'warning',
+      found: `The schema lacks ${name}.`,
+    });
+    const again = new Sqlite(database());
+    again.prepare("insert into kysely_migration values (?, ?), ('9999-later', ?)").run(name, '', '');
+    again.close();
+    expect(about(await doctor(config), 'schema')).toMatchObject({
+      state: 'problem',
+      found: 'A newer Parley has changed the database (9999-later).',
+    });
+  });
+
+  it('should have an admin key that is valid', async () => {
+    const connection = new Sqlite(database());
+    connection.prepare('update api_keys set revoked_at_ms = 1').run();
+    connection.close();
+    const report = await doctor(config);
+    expect(about(report, 'admin keys')).toMatchObject({
+      state: 'warning',
+      advice: 'Make one while the server is stopped: `parley key create --admin`.',
+    });
+    expect(report.code).toBe(0);
+  });
+
+  it('must not be of the future', async () => {
+    const connection = new Sqlite(database());
+    connection.prepare('update audit_entries set created_at_ms = ?').run(Date.UTC(2090, 4, 1));
+    connection.close();
+    expect(about(await doctor(config), 'clock')).toMatchObject({
+      state: 'problem',
+      found: expect.stringContaining('but the newest record is of 2090-05-01T00:00:00Z.'),
+    });
+  });
+});
+
+describe('the clock', () => {
+  const now = Date.UTC(2027, 0, 1);
+
+  it.each([
+    ['before this program was written', Date.UTC(1970, 0, 1), undefined, 'problem'],
+    ['beyond all years to come', Date.UTC(2150, 0, 1), undefined, 'problem'],
+    ['a minute before the newest record', now, now + 60_000, 'problem'],
+    ['a second before the newest record, as clocks may differ', now, now + 1_000, 'ok'],
+    ['after the newest record', now, now - 1_000, 'ok'],
+  ])('%s', (_what, clockMs, newestMs, state) => {
+    expect(diagnoseClock(folder.path, newestMs, clockMs)).toMatchObject([{ state }]);
+  });
+
+  it('before the time that the file system noted for the database', () => {
+    writeFileSync(folder.file('parley.db'), '');
+    expect(diagnoseClock(folder.path, undefined, Date.now() - 3_600_000)).toMatchObject([
+      { state: 'warning' },
+    ]);
+  });
+});
+
+describe('the certificate', () => {
+  const dayMs = 86_400_000;
+  const files = (name: string) => ({ cert: folder.file(`${name}.pem`), key: folder.file(`${name}.key`) });
+  const write = (name: string) => {
+    const { cert, key } = makeCertificate('localhost');
+    writeFileSync(files(name).cert, cert);
+    writeFileSync(files(name).key, key);
+    return files(name);
+  };
+
+  it('is not needed', async () => {
+    expect(await diagnoseTls({ tls: undefined })).toMatchObject([{ state: 'ok' }]);
+  });
+
+  it.each([
+    ['valid for long', -30 * dayMs, 'problem', /is valid from \d{4}-\d\d-\d\d on only/],
+    ['about to expire', 0, 'warning', /^It is valid until \d{4}-\d\d-\d\d\.$/],
+    ['expired', 2 * dayMs, 'problem', /^It expired on \d{4}-\d\d-\d\d\.$/],
+  ])('%s', async (_what, laterMs, state, found) => {
+    const tls = write('own');
+    expect(await diagnoseTls({ tls }, Date.now() + laterMs)).toMatchObject([
+      { state, found: expect.stringMatching(found) },
+    ]);
+  });
+
+  it('must be there, and belong to its key', async () => {
+    expect(await diagnoseTls({ tls: files('none') })).toMatchObject([
+      {
+        state: 'problem',
+        found: expect.stringContaining('cannot be read (there is no such file or folder)'),
+      },
+    ]);
+    const mixed = { cert: write('own').cert, key: write('other').key };
+    expect(await diagnoseTls({ tls: mixed })).toMatchObject([
+      { state: 'problem', found: expect.stringContaining('is not the key of the certificate') },
+    ]);
+  });
+});
+
+describe('the limit of open files', () => {
+  it('is compared with the connections that are allowed', async () => {
+    writeFileSync(folder.file('parley.yaml'), `${quiet}${chatOnly}`);
+    const program = new URL('../../src/main.ts', import.meta.url).pathname;
+    const script = `ulimit -n 1500; exec "${process.execPath}" "${program}" doctor --json`;
+    const child = spawn('/bin/sh', ['-c', script], { cwd: folder.path });
+    const report: Report = JSON.parse((await ended(child)).stdout);
+    expect(about(report, 'open files')).toMatchObject({
+      state: 'warning',
+      found: 'A process that is started here may have 1500; connectionsMax allows 1024 connections.',
+      advice: expect.stringContaining('Raise the limit to 2048'),
+    });
+  });
+});
+
+describe('engines', () => {
+  const open: { close(): Promise<void> }[] = [];
+  const start = async (): Promise<ScriptedUpstream> => {
+    const upstream = await startScriptedUpstream();
+    open.push({ close: () => upstream.stop() });
+    return upstream;
+  };
+  let gateway: Parley;
+  beforeAll(async () => {
+    gateway = await startParley();
+    open.push(gateway);
+  });
+  afterAll(() => Promise.all(open.map((server) => server.close())));
+
+  it('of other servers are reached, with their key, models and voices', async () => {
+    const [good, locked, mute, wordy, silent] = await Promise.all([
+      start(),
+      start(),
+      start(),
+      start(),
+      start(),
+    ]);
+    servers['kokoro-fastapi'](good);
+    locked.answer('/models', failure(401));
+    mute.answer('/models', json({ data: [{ id: 'tts' }] }));
+    wordy.answer('/models', whole('<html>', { headers: { 'content-type': 'text/html' } }));
+    silent.answer('/models', silence);
+    const gone = `http://127.0.0.1:${await freePort()}/v1`;
+    const report = await doctor(
+      `${quiet}
+engines:
+  good: {kind: openai, baseUrl: "${good.baseUrl}", models: {spoken: kokoro}}
+  locked: {kind: openai, baseUrl: "${locked.baseUrl}", apiKeyEnv: SOME_KEY}
+  mute: {kind: openai, baseUrl: "${mute.baseUrl}"}
+  wordy: {kind: openai, baseUrl: "${wordy.baseUrl}"}
+  silent: {kind: openai, baseUrl: "${silent.baseUrl}", firstByteMs: 200}
+  gone: {kind: openai, baseUrl: "${gone}"}
+  written: {kind: openai, baseUrl: "${good.baseUrl}", voices: {anna: en}}
+  idle: {kind: builtin}
+models:
+  - {id: spoken, type: speech, engine: good, defaultVoice: bm_george}
+  - {id: missing-voice, type: speech, engine: good, voices: {alloy: af_alloy}}
+  - {id: tts, type: speech, engine: mute}
+  - {id: kokoro, type: speech, engine: written}
+  - {id: c, type: chat, engine: [locked, wordy, silent, gone], price: {input: 0, output: 0}}
+`,
+      { SOME_KEY: 'sk-wrong' },
+    );
+    const states = (area: string) =>
+      report.checks
+        .filter((check) => check.area === `engine ${area}`)
+        .map(({ subject, state, found }) => [subject, state, found]);
+    expect(states('good')).toEqual([
+      ['upstream', 'ok', `${good.baseUrl} answers.`],
+      ['model spoken', 'ok', 'It lists kokoro.'],
+      [
+        'model missing-voice',
+        'problem',
+        'It does not list missing-voice, but tts-1, tts-1-hd, kokoro, gpt-4o-mini-tts.',
+      ],
+      ['voices of spoken', 'ok', 'It has 2: af_heart, bm_george.'],
+      ['voices of missing-voice', 'problem', 'It does not have af_alloy.'],
+    ]);
+    expect(states('locked')).toEqual([
+      ['upstream', 'problem', expect.stringContaining('does not accept the key')],
+    ]);
+    expect(states('mute').at(-1)).toEqual([
+      'voices of tts',
+      'problem',
+      expect.stringContaining('lists no voices'),
+    ]);
+    expect(states('written').at(-1)).toEqual(['voices of kokoro', 'ok', 'It has 1: anna.']);
+    expect(states('wordy')).toEqual([['upstream', 'problem', expect.stringContaining('text/html')]]);
+    expect(states('silent')).toEqual([
+      ['upstream', 'problem', expect.stringContaining('does not list its models')],
+    ]);
+    expect(states('gone')).toEqual([
+      ['upstream', 'problem', `${gone} cannot be reached (connect ECONNREFUSED ${new URL(gone).host}).`],
+    ]);
+    expect(states('idle')).toEqual([['models', 'warning', 'No model is served by it.']]);
+    expect(JSON.stringify(report)).not.toContain('sk-wrong');
+    expect(existsSync(folder.file('data'))).toBe(false);
+  });
+
+  it('that are another Parley are reached, with their key and models', async () => {
+    const address = new URL(gateway.baseUrl).host;
+    const report = await doctor(
+      `${quiet}
+engines:
+  good: {kind: remote, address: "${address}", apiKeyEnv: GOOD_KEY, models: {anna: flite}}
+  locked: {kind: remote, address: "${address}", apiKeyEnv: BAD_KEY}
+  gone: {kind: remote, address: "127.0.0.1:${await freePort()}"}
+  lost: {kind: remote, address: "${address}", tls: true, tlsCa: no-such-file.pem}
+models:
+  - {id: anna, type: speech, engine: good, defaultVoice: slt}
+  - {id: gpt, type: chat, engine: [good, locked, gone, lost], price: {input: 0, output: 0}}
+`,
+      { GOOD_KEY: gateway.apiKey, BAD_KEY: 'pk_wrong' },
+    );
+    const states = (area: string) =>
+      report.checks
+        .filter((check) => check.area === `engine ${area}`)
+        .map(({ subject, state, found }) => [subject, state, found]);
+    expect(states('good')).toEqual([
+      ['remote', 'ok', `${address} answers, and accepts the key.`],
+      ['model anna', 'ok', 'It offers flite.'],
+      ['voices of anna', 'ok', 'It has 5: rms, slt, awb, kal16, kal.'],
+      ['model gpt', 'problem', 'It does not offer gpt to this key, but eliza.'],
+    ]);
+    expect(states('locked')).toEqual([['remote', 'problem', `${address} does not accept the key.`]]);
+    expect(states('gone')).toEqual([['remote', 'problem', expect.stringContaining('cannot be reached')]]);
+    expect(states('lost')).toEqual([
+      ['remote', 'problem', expect.stringContaining('no-such-file.pem cannot be read')],
+    ]);
+  });
+});
+
+describe('a check', () => {
+  it('has its time, and one that fails is told like any other finding', async () => {
+    const aborted: unknown[] = [];
+    const diagnosed = await runChecks(
+      [
+        { area: 'good', run: async () => [ok('a', 'It is.')] },
+        {
+          area: 'endless',
+          run: (signal) => {
+            signal.addEventListener('abort', () => aborted.push('endless'));
+            return new Promise(() => undefined);
+          },
+        },
+        { area: 'broken', run: () => Promise.reject(new Error('a fault')) },
+      ],
+      50,
+    );
+    expect(diagnosed.map(({ area, diagnostics }) => [area, diagnostics[0]?.state])).toEqual([
+      ['good', 'ok'],
+      ['endless', 'problem'],
+      ['broken', 'problem'],
+    ]);
+    expect(aborted).toEqual(['endless']);
+  });
+});

@@ -1,0 +1,237 @@
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import Sqlite from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  ended,
+  type Folder,
+  inShell,
+  parley,
+  printed,
+  printedJson,
+  type Serving,
+  scratchFolder,
+  serve,
+  startParley,
+  until,
+} from '../support/command-line.ts';
+
+/** A text whose audio takes seconds to make. */
+const longText = 'The quick brown fox jumps over the lazy dog. '.repeat(20);
+
+describe('parley serve', () => {
+  let folder: Folder;
+  let dataDir: string;
+  const servers: Serving[] = [];
+  const start = async (...args: string[]) => {
+    const server = await serve(['--data-dir', dataDir, ...args]);
+    servers.push(server);
+    return server;
+  };
+  beforeEach(() => {
+    folder = scratchFolder();
+    dataDir = folder.file('data');
+  });
+  afterEach(async () => {
+    for (const server of servers.splice(0)) await server.close();
+    folder.remove();
+  });
+
+  it('keeps standard output empty, and its log in JSON lines on standard error', async () => {
+    const server = await start();
+    server.kill('SIGTERM');
+    await server.ended;
+    expect(server.stdout()).toBe('');
+    const lines = server.stderr().trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
+      `listening on ${server.baseUrl}`,
+      'stopping: requests in flight finish first',
+    ]);
+  });
+
+  it('tells in the data folder where it listens, to its owner only, for as long as it does', async () => {
+    const server = await start();
+    const file = `${dataDir}/server.json`;
+    const { baseUrl, pid } = server;
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ baseUrl, adminBaseUrl: baseUrl, pid });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    server.kill('SIGTERM');
+    expect(await server.ended).toEqual({ code: 0, signal: null });
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('tells an address that this machine can call where it listens on all', async () => {
+    await start('--host', '0.0.0.0');
+    const { baseUrl } = JSON.parse(readFileSync(`${dataDir}/server.json`, 'utf8'));
+    expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'lets a stream in flight finish after %s, and ends with 0',
+    async (signal) => {
+      const server = await start('--demo');
+      const { apiKey } = JSON.parse(readFileSync(`${dataDir}/first-run.json`, 'utf8'));
+      const speak = () =>
+        fetch(`${server.baseUrl}/audio/speech`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${apiKey}` },
+          body: JSON.stringify({ model: 'flite', input: longText, response_format: 'pcm' }),
+        });
+      const whole = (await (await speak()).arrayBuffer()).byteLength;
+      const reader = (await speak()).body?.getReader();
+      let bytes = (await reader?.read())?.value?.length ?? 0;
+      server.kill(signal);
+      await until(() => server.stderr().includes('stopping'));
+      for (;;) {
+        const part = await reader?.read();
+        if (part === undefined || part.done) break;
+        bytes += part.value.length;
+      }
+      expect(bytes).toBe(whole);
+      expect(await server.ended).toEqual({ code: 0, signal: null });
+    },
+  );
+
+  it('passes over SIGHUP while it stops', async () => {
+    const env = { PARLEY_SERVER_UNREADY_MS: '1000' };
+    const server = await serve(['--data-dir', dataDir], { env });
+    servers.push(server);
+    server.kill('SIGTERM');
+    await until(() => server.stderr().includes('stopping'));
+    server.kill('SIGHUP');
+    expect(await server.ended).toEqual({ code: 0, signal: null });
+    expect(server.stderr()).not.toContain('configuration');
+  });
+
+  it('stops cleanly when it is told so while it still opens', async () => {
+    mkdirSync(dataDir);
+    // Opening waits for whoever holds the database.
+    const holder = new Sqlite(`${dataDir}/parley.db`);
+    holder.exec('begin exclusive');
+    const opening = startParley(['serve', '--port', '0', '--data-dir', dataDir, '--demo']);
+    const end = ended(opening);
+    await until(() => existsSync(`${dataDir}/lock.db`));
+    opening.kill('SIGINT');
+    holder.close();
+    expect(await end).toMatchObject({ code: 0, signal: null, stdout: '' });
+    expect(existsSync(`${dataDir}/server.json`)).toBe(false);
+    expect(await printedJson(['account', 'list', '--data-dir', dataDir])).toEqual({ accounts: [] });
+  });
+
+  it('refuses a data folder that another server has, in one line, with 1', async () => {
+    await start();
+    const { code, stdout, stderr } = await parley(['serve', '--port', '0', '--data-dir', dataDir]);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(
+      `Another Parley is running on the data folder ${dataDir}. Stop it first, or choose another folder with --data-dir or PARLEY_DATA_DIR.\n`,
+    );
+  });
+
+  it('is found again by the commands after it was killed and started anew', async () => {
+    const first = await start('--demo');
+    first.kill('SIGKILL');
+    await first.ended;
+    expect(await printed(['account', 'list', '--data-dir', dataDir])).toContain('demo');
+    const second = await start();
+    expect(second.baseUrl).not.toBe(first.baseUrl);
+    expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
+  });
+
+  it('is managed by the commands where administration has a port of its own', async () => {
+    writeFileSync(folder.file('parley.yaml'), 'admin: {port: 0}\n');
+    const server = await start('--demo', '--config', folder.file('parley.yaml'));
+    const { adminBaseUrl } = JSON.parse(readFileSync(`${dataDir}/server.json`, 'utf8'));
+    expect(adminBaseUrl).not.toBe(server.baseUrl);
+    for (const flags of [[], ['--base-url', adminBaseUrl]]) {
+      expect(await printed(['account', 'list', '--data-dir', dataDir, ...flags])).toContain('demo');
+    }
+    expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
+  });
+
+  it('says which port is in use, and how to choose another', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const { code, stderr } = await parley(['serve', '--data-dir', dataDir, '--port', String(port)]);
+    other.close();
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      `Port ${port} is in use: choose another with --port or PARLEY_PORT (0 takes any free one).\n`,
+    );
+  });
+
+  it('says so of the port for administration, and how to choose another for that', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const env = { PARLEY_ADMIN_PORT: String(port) };
+    const said = `Port ${port} is in use: choose another with admin.port or PARLEY_ADMIN_PORT (0 takes any free one).\n`;
+    const args = ['serve', '--data-dir', dataDir, '--port', '0'];
+    expect(await parley(args, { env })).toMatchObject({ code: 1, stderr: said });
+    other.close();
+  });
+
+  it('says that an address is not one of this machine', async () => {
+    const { code, stderr } = await parley([
+      'serve',
+      '--data-dir',
+      dataDir,
+      '--port',
+      '0',
+      '--host',
+      '192.0.2.1',
+    ]);
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      '192.0.2.1 is not an address of this machine: choose another with --host or PARLEY_HOST.\n',
+    );
+  });
+
+  it('says that a data folder cannot be used', async () => {
+    writeFileSync(folder.file('taken'), '');
+    const { code, stderr } = await parley(['serve', '--port', '0', '--data-dir', folder.file('taken/data')]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^The data folder .*taken\/data cannot be used \(a part of its path is not a folder\)\. .*\n$/,
+    );
+  });
+
+  it.runIf(existsSync('/proc/self'))(
+    'says that no folder can be made there, and does not try for ever',
+    async () => {
+      for (const command of [
+        ['serve', '--port', '0'],
+        ['account', 'create', 'acme'],
+      ]) {
+        const child = startParley([...command, '--data-dir', '/proc/parley/data'], { timeoutMs: 20_000 });
+        expect(await ended(child)).toMatchObject({
+          code: 1,
+          stderr: expect.stringMatching(
+            /^The data folder \/proc\/parley\/data cannot be used \((no folder can be made there|permission denied)\)\. .*\n$/,
+          ),
+        });
+      }
+    },
+  );
+
+  it('says that the folder that it was started in is gone', async () => {
+    mkdirSync(folder.file('gone'));
+    const script = 'rmdir "$PWD"; exec "$@" serve --port 0';
+    expect(await inShell(script, { cwd: folder.file('gone') })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^The data folder \.\/data cannot be used: .* is gone\. Start it in another, .*\n$/,
+      ),
+    });
+  });
+
+  it('shows what is wrong with the configuration and nothing else', async () => {
+    const { code, stdout, stderr } = await parley(['serve', '--data-dir', dataDir, '--port', 'http']);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(
+      'The configuration has 1 problem:\n  --port: `server.port` is "http", but must be a whole number from 0 to 65535.\n',
+    );
+    expect(existsSync(dataDir)).toBe(false);
+  });
+});

@@ -1,0 +1,113 @@
+/** An answer is the same to core whether it is JSON or a message, and a client gets the same of both. */
+import { create, type JsonObject } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import {
+  ChatCompletionChunkSchema,
+  ChatCompletionSchema,
+  UsageSchema,
+} from '../../gen/parley/chat/v1/chat_pb.ts';
+import { answerCodec, chunkCodec } from '../../src/codec/chat-answer.ts';
+import { jsonCodec } from '../../src/codec/codec.ts';
+import { type ChatChunk, messageAnswer, messageChunk } from '../../src/core/chat/answer.ts';
+
+const head = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'theirs' };
+const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, cost: 0.1 };
+const call = { index: 0, id: 'call_1', function: { name: 'f', arguments: '{"a":' } };
+
+/** Chunks as upstreams send them. */
+const chunks: Record<string, JsonObject> = {
+  'a role': {
+    ...head,
+    choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }],
+  },
+  'a text': { ...head, choices: [{ index: 0, delta: { content: 'a word' }, logprobs: null }] },
+  'several choices': {
+    ...head,
+    choices: [
+      { index: 1, delta: { content: 'b' }, finish_reason: 'stop' },
+      { index: 0, delta: { refusal: 'no' }, finish_reason: 'length' },
+    ],
+  },
+  'a tool call': { ...head, choices: [{ index: 0, delta: { content: null, tool_calls: [call] } }] },
+  reasoning: { ...head, choices: [{ index: 0, delta: { reasoning_content: 'hm', reasoning: 'hm' } }] },
+  'reasoning under the later name': { ...head, choices: [{ index: 0, delta: { reasoning: 'so' } }] },
+  'usage with the end': { ...head, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage },
+  'usage alone': { ...head, choices: [], usage, x_vendor: { time: 1 } },
+  'nothing that can be left out': { choices: [{ delta: { content: 'a' } }] },
+  'null in many places': { id: null, created: null, choices: [{ index: null, delta: { content: null } }] },
+  'no choices at all': { ...head, prompt_filter_results: [] },
+  'members of other kinds': {
+    ...head,
+    created: '1',
+    choices: [{ index: 0, delta: { content: 5, refusal: {} }, finish_reason: 7 }],
+  },
+};
+
+const messageCodec = jsonCodec(ChatCompletionChunkSchema);
+const asMessage = (json: JsonObject): ChatChunk =>
+  messageChunk(messageCodec.decodeLeniently(structuredClone(json)).message);
+const asJson = (json: JsonObject): ChatChunk => chunkCodec.decode(structuredClone(json));
+
+/** What core learns of a chunk and does to it, and what a client gets then. */
+function passed(chunk: ChatChunk) {
+  const { text, other } = chunk;
+  const choices = chunk.choices.map(({ index, finishReason }) => ({
+    index,
+    isFinished: Boolean(finishReason),
+  }));
+  const reported = chunk.takeUsage();
+  chunk.setModel('ours');
+  chunk.addOther({ told: { later: true } });
+  const withoutUsage = structuredClone(chunkCodec.encode(chunk));
+  chunk.setUsage(create(UsageSchema, reported ?? { promptTokens: 9 }));
+  return { text, other, choices, reported, withoutUsage, whole: chunkCodec.encode(chunk) };
+}
+
+describe('a chunk', () => {
+  for (const [name, json] of Object.entries(chunks)) {
+    it(`with ${name} is the same in both forms`, () => {
+      expect(passed(asJson(json))).toEqual(passed(asMessage(json)));
+    });
+  }
+
+  it.each([null, 'much', 5, []])('reports nothing where its usage is %j, and is without it', (usage) => {
+    const chunk = asJson({ ...head, choices: [], usage });
+    expect(chunk.takeUsage()).toBeUndefined();
+    expect(chunkCodec.encode(chunk)).toEqual({ ...head, choices: [] });
+    expect(chunk.other).toBeUndefined();
+  });
+
+  it('that is JSON stays as it is but for what core writes', () => {
+    const chunk = asJson({ ...chunks['a text'], big: 1e300, deep: { list: [null, { a: null }] } });
+    chunk.setModel('ours');
+    expect(chunkCodec.encode(chunk)).toEqual({
+      ...chunks['a text'],
+      model: 'ours',
+      big: 1e300,
+      deep: { list: [null, { a: null }] },
+    });
+  });
+
+  it('tells of text in parts, which no message has in a delta', () => {
+    const content = [
+      { type: 'text', text: 'one' },
+      { type: 'text', text: 'two' },
+    ];
+    expect(asJson({ ...head, choices: [{ index: 0, delta: { content } }] }).text).toBe('one\ntwo');
+  });
+});
+
+describe('an answer', () => {
+  const message = { role: 'assistant', content: 'Hello', reasoning: 'hm', tool_calls: [call] };
+  const json = { ...head, choices: [{ index: 0, message, finish_reason: 'stop' }], usage, x: null };
+
+  it('is the same in both forms', () => {
+    const ours = answerCodec.decode(structuredClone(json));
+    const theirs = messageAnswer(jsonCodec(ChatCompletionSchema).decodeLeniently(json).message);
+    expect(ours.text).toBe('Hellof{"a":hm');
+    expect(theirs.text).toBe(ours.text);
+    expect(answerCodec.encode(ours)).toEqual(answerCodec.encode(theirs));
+    expect(ours.message).toEqual(theirs.message);
+    expect(ours.takeUsage()).toEqual(theirs.takeUsage());
+  });
+});

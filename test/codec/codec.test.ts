@@ -1,0 +1,136 @@
+import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { AccountSchema } from '../../gen/parley/account/v1/account_pb.ts';
+import { CreateKeyRequestSchema } from '../../gen/parley/admin/v1/admin_pb.ts';
+import { ListModelsResponseSchema } from '../../gen/parley/catalog/v1/catalog_pb.ts';
+import {
+  ChatCompletionChunkSchema,
+  ChatCompletionParamsSchema,
+  ChatMessageSchema,
+} from '../../gen/parley/chat/v1/chat_pb.ts';
+import { SynthesizeSpeechRequestSchema } from '../../gen/parley/speech/v1/speech_pb.ts';
+import { jsonCodec } from '../../src/codec/codec.ts';
+
+const params = jsonCodec(ChatCompletionParamsSchema);
+const chunk = jsonCodec(ChatCompletionChunkSchema);
+const parse = (text: string): JsonValue => JSON.parse(text);
+
+/** There and back. */
+const roundTrip = (json: JsonValue) => params.encode(params.decode(json).message);
+
+describe('the JSON codec', () => {
+  it('gives back a request of every known field as it came', () => {
+    const request = parse(`{
+      "model": "m", "temperature": 0.1, "top_p": 1e-7, "n": 2, "stop": "a", "seed": 7, "logit_bias": {"50256": -100},
+      "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url": "data:,", "detail": "low"}},
+          {"type": "input_audio", "input_audio": {"data": "AAA=", "format": "wav"}}, {"type": "file", "file": {"file_id": "f"}}]},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c", "content": "1"}],
+      "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}, "strict": true}}],
+      "tool_choice": {"type": "function", "function": {"name": "f"}}, "parallel_tool_calls": false,
+      "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"a": [1, {"b": null}]}, "strict": false}},
+      "stream_options": {"include_usage": true}, "metadata": {"k": "v"}, "modalities": ["text"], "audio": {"voice": {"id": "v"}, "format": "wav"},
+      "prediction": {"type": "content", "content": "x"}, "web_search_options": {}, "logprobs": true, "top_logprobs": 20, "max_tokens": 5
+    }`);
+    const { message, errors } = params.decode(request);
+    expect(errors).toEqual([]);
+    expect(params.encode(message)).toEqual(request);
+  });
+
+  it('keeps what the schema does not name in its place, at every depth', () => {
+    const request = parse(
+      '{"model": "m", "messages": [{"role": "user", "content": [{"type": "x", "y": {"z": [null, 1.5]}}], "w": 1}], "v": {"u": {}}}',
+    );
+    expect(roundTrip(request)).toEqual(request);
+  });
+
+  it('keeps null and absent apart, empty and absent too', () => {
+    const request = parse(
+      '{"temperature": null, "stop": null, "messages": [], "tools": [], "logit_bias": {}, "metadata": null}',
+    );
+    expect(roundTrip(request)).toEqual(request);
+    expect(roundTrip({})).toEqual({});
+  });
+
+  it('keeps members with dangerous names as plain members', () => {
+    const request = parse(
+      '{"__proto__": {"polluted": true}, "constructor": 1, "x": {"__proto__": 2}, "toString": null}',
+    );
+    const back = roundTrip(request);
+    expect(JSON.stringify(back)).toBe(JSON.stringify(request));
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+
+  it('gives back random unknown members exactly', () => {
+    const schemas = [ChatCompletionParamsSchema, ChatMessageSchema];
+    const known = new Set(schemas.flatMap(({ fields }) => fields.map(({ jsonName }) => jsonName)));
+    const name = fc.string().filter((text) => !known.has(text) && text !== '__proto__');
+    fc.assert(
+      fc.property(fc.dictionary(name, fc.jsonValue()), (members) => {
+        const json = JSON.parse(JSON.stringify(members)) as JsonObject;
+        expect(roundTrip(json)).toEqual(json);
+        expect(roundTrip({ model: 'm', messages: [{ role: 'user', ...json }] })).toEqual({
+          model: 'm',
+          messages: [{ role: 'user', ...json }],
+        });
+      }),
+    );
+  });
+
+  it('says where a member is of the wrong kind, and what was expected', () => {
+    const { errors } = params.decode(
+      parse(
+        '{"model": 5, "messages": [{"role": "user", "content": {"a": 1}}, 7], "temperature": "hot", "logprobs": 1, "tools": {}}',
+      ),
+    );
+    expect(errors).toEqual([
+      { path: 'model', expected: 'a string' },
+      { path: 'messages[0].content', expected: 'a string or an array' },
+      { path: 'messages[1]', expected: 'an object' },
+      { path: 'temperature', expected: 'a number' },
+      { path: 'logprobs', expected: 'true or false' },
+      { path: 'tools', expected: 'an array' },
+    ]);
+    expect(params.decode([]).errors).toEqual([{ path: '', expected: 'an object' }]);
+  });
+
+  it('keeps what a foreign answer has of an unexpected kind', () => {
+    const answer = parse(
+      '{"id": 7, "created": 1.5, "choices": [{"index": 0, "delta": {"content": "x", "reasoning": "y"}, "finish_reason": null, "logprobs": null}], "usage": null}',
+    );
+    expect(chunk.encode(chunk.decodeLeniently(answer).message)).toMatchObject(answer as object);
+  });
+
+  it('drops unknown members where the message has no place for them', () => {
+    const speech = jsonCodec(SynthesizeSpeechRequestSchema);
+    const { message, errors } = speech.decode({ model: 'm', input: 'x', speed: 2, voice: null });
+    expect(errors).toEqual([]);
+    expect(speech.encode(message)).toEqual({ model: 'm', input: 'x' });
+  });
+
+  it('writes a list that must be there also where it is empty', () => {
+    const list = jsonCodec(ListModelsResponseSchema);
+    expect(list.encode(create(ListModelsResponseSchema, { object: 'list' }))).toEqual({
+      object: 'list',
+      data: [],
+    });
+    expect(chunk.encode(create(ChatCompletionChunkSchema, { id: 'a' }))).toMatchObject({ choices: [] });
+  });
+
+  it('writes whole numbers as numbers while they are exact, and as text beyond', () => {
+    const account = jsonCodec(AccountSchema);
+    const encode = (balanceNanoCredits: bigint) =>
+      (account.encode(create(AccountSchema, { balanceNanoCredits })) as JsonObject)['balance_nano_credits'];
+    expect(encode(9_007_199_254_740_991n)).toBe(9_007_199_254_740_991);
+    expect(encode(9_007_199_254_740_993n)).toBe('9007199254740993');
+  });
+
+  it('reads times as RFC 3339', () => {
+    const key = jsonCodec(CreateKeyRequestSchema);
+    const request = { name: 'k', expires_at: '2030-01-31T12:00:00Z' };
+    expect(key.encode(key.decode(request).message)).toMatchObject(request);
+    expect(key.decode({ expires_at: 'soon' }).errors[0]?.path).toBe('expires_at');
+  });
+});

@@ -1,0 +1,189 @@
+/**
+ * One table of cases over every wire: the same answer, the same error, the same usage record and the same movement of the
+ * ledger, whichever way a request comes.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
+import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
+import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
+import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
+import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
+import { type ErrorCode, errorTable } from '../../src/core/errors.ts';
+import { RawClient } from '../support/raw-http.ts';
+import { answerOf } from './answer.ts';
+import { Operator } from './books.ts';
+import { type Case, calling, wireNames } from './case.ts';
+import { type HttpClient, openHttp1 } from './http-client.ts';
+import { type Observation, observe } from './observation.ts';
+import { play } from './play.ts';
+import { rawCases } from './raw-cases.ts';
+import { type RunningTarget, startTarget, startTlsTarget } from './servers.ts';
+import { missing, servers, table } from './table.ts';
+import type { Method, WireAnswer, WireClient } from './wire.ts';
+import { wires } from './wires.ts';
+
+const services = [
+  AccountService,
+  AdminService,
+  CatalogService,
+  ChatService,
+  SpeechService,
+  TranscriptionService,
+];
+
+describe.each(servers)('over every wire, with the %s server:', (name) => {
+  runTable(
+    () => startTarget(name),
+    table.filter(({ server }) => server === name),
+  );
+});
+
+describe('over every wire and TLS:', () => {
+  const rows = table.filter(
+    ({ server, timeoutMs, meanwhile }) => server === 'playing' && !timeoutMs && !meanwhile,
+  );
+  // One for each call and each code: what the messages say is the same as in the clear.
+  const kinds = new Map(rows.map((row) => [`${row.request.method}${row.error?.code}`, row]));
+  runTable(() => startTlsTarget('playing'), [...kinds.values()]);
+});
+
+function runTable(start: () => Promise<RunningTarget>, rows: readonly Case[]): void {
+  let target: RunningTarget;
+  let operator: Operator;
+  let clients: readonly WireClient[] = [];
+
+  beforeAll(async () => {
+    target = await start();
+    operator = new Operator(target);
+    clients = wires.map((open) => open(target));
+  });
+  afterAll(async () => {
+    await Promise.all([...clients.map((client) => client.close()), operator.close()]);
+    await target.close();
+  });
+
+  it.each(rows)('$what', async (row) => {
+    const here = clients.filter((client) => !(row.notOn && client.name in row.notOn));
+    const seen = await Promise.all(
+      here.map(async (client) => [client.name, await observe(row, client, operator)] as const),
+    );
+    const [first] = seen;
+    if (first === undefined) throw new Error('the case runs nowhere');
+    const [, measure] = first;
+    expectAsStated(measure, row);
+    const same = Object.fromEntries(here.map((client) => [client.name, measure]));
+    expect(Object.fromEntries(seen)).toEqual(same);
+  });
+}
+
+function expectAsStated(seen: Observation, row: Case): void {
+  expect(seen.faults).toEqual([]);
+  expect(seen.isReplay).toBe(row.records.some(({ state }) => state === 'replayed'));
+  if (row.error === undefined) expect(seen.error).toBeUndefined();
+  else {
+    const { afterOutput, ...error } = row.error;
+    expect(seen.error).toMatchObject(afterOutput ? { code: error.code } : error);
+  }
+  if (row.answer !== undefined) expect(seen.answer).toMatchObject(row.answer as object);
+  expect(seen.records).toHaveLength(row.records.length);
+  expect(seen.records).toMatchObject(row.records);
+}
+
+describe('on one wire only:', () => {
+  let target: RunningTarget;
+  let operator: Operator;
+  let http: HttpClient;
+  beforeAll(async () => {
+    target = await startTarget('playing');
+    operator = new Operator(target);
+    http = openHttp1(target);
+  });
+  afterAll(async () => {
+    await Promise.all([http.close(), operator.close()]);
+    await target.close();
+  });
+
+  it.each(rawCases)('$what', async ({ path, contentType, body, status, code, records, ...row }) => {
+    const account = await operator.open({});
+    const headers = {
+      authorization: account.authorization ?? '',
+      'content-type': contentType,
+      ...row.headers,
+    };
+    const answer = await http.send({ method: 'POST', path, headers, body });
+    expect(answer.status).toBe(status);
+    if (code !== undefined) {
+      const told = JSON.parse(answer.body.toString()) as { code?: string; error?: { code: string } };
+      expect(told.error?.code ?? told.code).toBe(code);
+    }
+    const books = await operator.booksOf(account, records.length);
+    expect(books.records.map(({ state }) => state)).toEqual(records);
+  });
+
+  it.each(['Host: [', 'Host:', 'Host: a b'])(
+    'Connect: a request to `%s` is refused, and harms no other',
+    async (host) => {
+      const raw = await RawClient.open(target.origin);
+      await raw.write(
+        `POST /parley.catalog.v1.CatalogService/ListModels HTTP/1.1\r\n${host}\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
+      );
+      await expect.poll(() => raw.received).toMatch(/^HTTP\/1\.1 400 /);
+      raw.close();
+    },
+  );
+
+  it('a request is repeated under its Idempotency-Key over another wire, and charged once', async () => {
+    const account = await operator.open({});
+    const answers: WireAnswer[] = [];
+    const say = calling(ChatService.method.createChatCompletion, {
+      params: {
+        model: 'eliza',
+        messages: [{ role: 'user', content: { value: { case: 'text', value: play('say one') } } }],
+      },
+    });
+    for (const open of wires) {
+      const client = open(target);
+      const headers = { authorization: account.authorization ?? '', 'idempotency-key': 'once' };
+      answers.push(await client.call({ method: say.method, requests: say.messages(account), headers }));
+      await client.close();
+    }
+    const { records, entries } = await operator.booksOf(account, wires.length);
+    expect(records.map(({ state }) => state)).toEqual(['ok', ...wires.slice(1).map(() => 'replayed')]);
+    expect(entries.filter(({ kind }) => kind === 'debit')).toHaveLength(1);
+    expect(answers.map(({ isReplay }) => isReplay)).toEqual([false, ...wires.slice(1).map(() => true)]);
+    const said = answers.map(({ messages }) => answerOf(say.method, messages));
+    expect(said).toEqual(said.map(() => said[0]));
+  });
+});
+
+describe('the table', () => {
+  it('runs over every wire', () => {
+    const clients = wires.map((open) => open({ origin: 'http://127.0.0.1:9', adminKey: '' }));
+    expect(clients.map(({ name }) => name)).toEqual([...wireNames]);
+  });
+
+  it('has every RPC', () => {
+    const called = new Set(table.map(({ request }) => request.method));
+    const all = services.flatMap(({ methods }) => methods);
+    expect(all.filter((method) => !called.has(method as Method)).map(String)).toEqual([]);
+  });
+
+  /** Those that no request can provoke over every wire. */
+  const elsewhere: readonly string[] = [
+    // Only a body of HTTP can be malformed: see below.
+    'invalid_request_error',
+    // Nothing limits the rate of requests yet.
+    'rate_limit_exceeded',
+    // Nobody is left to read it: the records of deadlines have it.
+    'request_cancelled',
+  ];
+
+  it('provokes every code', () => {
+    const provoked = new Set(table.flatMap(({ error }) => (error ? [error.code] : [])));
+    const codes = Object.keys(errorTable).filter((code) => !elsewhere.includes(code));
+    expect(codes.filter((code) => !provoked.has(code as ErrorCode))).toEqual([]);
+  });
+
+  if (missing !== undefined) it.skip(`has rows of a real recogniser (${missing})`, () => undefined);
+});

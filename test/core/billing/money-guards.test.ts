@@ -1,0 +1,151 @@
+/** What guards money where the rules above it fail: the tables themselves, and the one write in which each rule is checked. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { tooMuchTaken } from '../../../src/core/admin/checks.ts';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { cliCall } from '../../../src/core/call.ts';
+import { newRequestId } from '../../../src/core/ids.ts';
+import type { RecordStart } from '../../../src/core/ports/usage.ts';
+import { type Connection, openDatabase } from '../../../src/store/sqlite/database.ts';
+import { readBooks } from '../../support/books.ts';
+import { withFakes } from '../../support/fake-engines.ts';
+import { type Parley, startParley } from '../../support/parley.ts';
+
+describe('the tables', () => {
+  let dataDir: string;
+  let books: Connection;
+  beforeEach(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'parley-guards-'));
+    books = await openDatabase(dataDir);
+    books.exec(`
+      insert into accounts (id, name, created_at_ms, balance_nano_credits, held_nano_credits) values ('a', 'a', 1, 5, 3);
+      insert into fair_use (account_id, month, used_units, reserved_units) values ('a', '2026-11', 1, 1);`);
+    enter('one', 'load', 'first');
+    enter('two', 'debit', 'req_1');
+  });
+  afterEach(() => {
+    books.close();
+    rmSync(dataDir, { recursive: true });
+  });
+  const enter = (id: string, kind: string, reference: string, account = 'a') =>
+    books
+      .prepare(`insert into ledger_entries (id, account_id, kind, amount_nano_credits, reason, reference, created_at_ms)
+        values (?, ?, ?, 1, 'test', ?, 1)`)
+      .run(id, account, kind, reference);
+
+  it('keep what is held at least at nothing, and at most at the balance', () => {
+    expect(() => books.exec('update accounts set held_nano_credits = 6')).toThrow('CHECK');
+    expect(() => books.exec('update accounts set held_nano_credits = -1')).toThrow('CHECK');
+    expect(() => books.exec('update accounts set balance_nano_credits = 2')).toThrow('CHECK');
+  });
+
+  it('and who would take more is told what there is', () => {
+    const nano = (credits: number) => nanoCredits(BigInt(credits * 1e9));
+    const { message } = tooMuchTaken({ balance: nano(4), held: nano(1.5) });
+    expect(message).toBe(
+      'The balance is 4 credits, of which running requests have set aside 1.5: no more than 2.5 can be taken.',
+    );
+  });
+
+  it('keep units at least at nothing', () => {
+    expect(() => books.exec('update fair_use set used_units = -1')).toThrow('CHECK');
+    expect(() => books.exec('update fair_use set reserved_units = -1')).toThrow('CHECK');
+  });
+
+  it('take a load or an adjustment once for its reference, and a debit once for its request', () => {
+    expect(() => enter('three', 'load', 'first')).toThrow('UNIQUE');
+    expect(() => enter('three', 'adjustment', 'first')).toThrow('UNIQUE');
+    expect(() => enter('two', 'debit', 'req_1')).toThrow('UNIQUE');
+    enter('three', 'load', 'second');
+  });
+
+  it('know whose an entry is', () => {
+    expect(() => enter('three', 'load', 'second', 'nobody')).toThrow('FOREIGN KEY');
+  });
+});
+
+describe('the store', () => {
+  let parley: Parley;
+  beforeEach(async () => {
+    parley = await startParley({ engines: withFakes({}) });
+  });
+  afterEach(() => parley.close());
+
+  it('sets units and credits aside together, or nothing', async () => {
+    const { store } = parley.app;
+    const [key] = await store.listKeys(parley.accountId);
+    if (key === undefined) throw new Error('the account has no key');
+    const month = '2026-11';
+    const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
+    const start: RecordStart = {
+      ...{
+        id: newRequestId(1),
+        accountId: parley.accountId,
+        keyId: key.id,
+        operation: 'chat',
+        model: 'eliza',
+      },
+      ...{ wire: 'rest', startedAtMs: 1, characters: undefined },
+    };
+    const outcome = await store.reserve(start, {
+      fairUse: { month, units: 5, limitUnits: 10 },
+      hold: { amount: nanoCredits(10_000_000_001n), price },
+    });
+    expect(outcome).toBe('insufficient_credits');
+    expect(await store.fairUseUnits(parley.accountId, month)).toBe(0);
+  });
+});
+
+describe('entering credits', () => {
+  let parley: Parley;
+  beforeEach(async () => {
+    parley = await startParley({ engines: withFakes({}) });
+  });
+  afterEach(() => parley.close());
+
+  const entry = (amount: string, idempotencyKey: string) => ({
+    accountId: parley.accountId,
+    reason: 'test',
+    amount,
+    idempotencyKey,
+  });
+  const load = (amount: string, idempotencyKey: string) =>
+    parley.app.services.admin.loadCredits(
+      create(pb.LoadCreditsRequestSchema, entry(amount, idempotencyKey)),
+      cliCall,
+    );
+  const adjust = (amount: string, idempotencyKey: string) =>
+    parley.app.services.admin.adjustCredits(
+      create(pb.AdjustCreditsRequestSchema, entry(amount, idempotencyKey)),
+      cliCall,
+    );
+  const balance = () => readBooks(parley.dataDir).accounts[0]?.balance;
+
+  it('happens once for a key, however many ask at once', async () => {
+    await Promise.all(Array.from({ length: 200 }, () => load('5', 'once')));
+    expect(balance()).toBe(15_000_000_000n);
+    expect(readBooks(parley.dataDir).faults).toEqual([]);
+  });
+
+  it('takes away no more than there is, however many ask at once', async () => {
+    const taken = await Promise.allSettled(Array.from({ length: 200 }, (_, n) => adjust('-1', `take ${n}`)));
+    expect(taken.filter(({ status }) => status === 'fulfilled').length).toBe(10);
+    expect(balance()).toBe(0n);
+    expect(readBooks(parley.dataDir).faults).toEqual([]);
+  });
+
+  it('refuses what would make the balance larger than an amount can be', async () => {
+    await expect(load('9223372036.854775807', 'huge')).rejects.toMatchObject({
+      code: 'invalid_parameter',
+      param: 'amount',
+    });
+    expect(balance()).toBe(10_000_000_000n);
+    await load('9223372026.854775807', 'all that fits');
+    await adjust('-9223372036.854775807', 'all of it');
+    expect(balance()).toBe(0n);
+  });
+});

@@ -1,0 +1,177 @@
+/**
+ * Random histories of two accounts: requests that overlap and end in every way there is, loads and adjustments, months
+ * that turn, restarts and kills. After each step the program's books are those that the plain model of the rules has.
+ *
+ *   PARLEY_MODEL_RUNS=2000 PARLEY_MODEL_SEED=7 npm test -- test/money-model.test.ts
+ */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TokenCounter } from '../../../src/core/ports/engines.ts';
+import { createTokenCounter } from '../../../src/tokens/counter.ts';
+import { type BookedRecord, readBooks } from '../../support/books.ts';
+import { MoneyModel } from '../../support/money-model.ts';
+import { MoneyFolder, MoneyProgram } from '../../support/money-program.ts';
+import { type ExpectedRecord, prompt, type TextTokens, word } from '../../support/money-rules.ts';
+import { accountNames, concerns, histories, type Request, type Step } from '../../support/money-steps.ts';
+import { TestClock } from '../../support/parley.ts';
+
+const runsByDefault = 25;
+const runs = Number(process.env['PARLEY_MODEL_RUNS'] ?? runsByDefault);
+const seed = process.env['PARLEY_MODEL_SEED'];
+const msPerRunMax = 5_000;
+const wordsMax = 100;
+
+const startMs = Date.UTC(2026, 10, 20, 12);
+const clock = new TestClock(startMs);
+let folder: MoneyFolder;
+let tokens: TextTokens;
+let counter: TokenCounter;
+beforeAll(async () => {
+  folder = await MoneyFolder.create(clock);
+  counter = createTokenCounter();
+  const ofPrompt = await counter.count(`user\n${prompt}`);
+  const ofWords = await Promise.all(
+    Array.from({ length: wordsMax }, (_, n) => counter.count(word.repeat(n))),
+  );
+  tokens = { prompt: ofPrompt, words: (count) => ofWords[count] ?? Number.NaN };
+});
+afterAll(async () => {
+  await counter.close();
+  folder.remove();
+});
+
+interface Pair {
+  /** Every request so far. */
+  readonly asked: Request[];
+  readonly model: MoneyModel;
+  readonly program: MoneyProgram;
+}
+
+async function live(history: readonly Step[]): Promise<void> {
+  clock.nowMs = startMs;
+  const model = new MoneyModel(startMs, tokens);
+  const program = await MoneyProgram.start(folder);
+  const pair = { asked: [], model, program };
+  try {
+    for (const step of history) {
+      await take(step, pair);
+      compare(pair);
+    }
+  } finally {
+    await program.close();
+  }
+  for (const name of accountNames) note([...model.of(name).records.values()]);
+}
+
+/** Does a step in the program and in the model, and holds their answers to it equal. */
+async function take(step: Step, pair: Pair): Promise<void> {
+  const { asked, model, program } = pair;
+  switch (step.step) {
+    case 'request':
+      asked.push(step.request);
+      return ask(step.request, pair);
+    case 'repeat': {
+      const request = asked[step.which % asked.length];
+      return request && ask(request, pair);
+    }
+    case 'act': {
+      const running = model.running[step.which % model.running.length];
+      if (running === undefined || !concerns(running.request, step.act)) return;
+      expect(await program.act(running.id, step.act)).toBe(model.act(running, step.act));
+      return;
+    }
+    case 'load':
+      expect(await program.enter('load', step)).toBe(model.enter('load', step));
+      return;
+    case 'adjust':
+      expect(await program.enter('adjustment', step)).toBe(model.enter('adjustment', step));
+      return;
+    case 'plan':
+      await program.activatePlan(step.account, step.days);
+      model.activatePlan(step.account, step.days);
+      return;
+    case 'time':
+      model.pass(step.hours);
+      clock.nowMs = model.nowMs;
+      return;
+    case 'restart':
+      await program.restart();
+      for (const running of model.running) model.act(running, { act: 'leave' });
+      return;
+    case 'kill':
+      await program.kill();
+      model.kill();
+  }
+}
+
+async function ask(request: Request, { model, program }: Pair): Promise<void> {
+  const { id, outcome } = await program.start(request);
+  expect(outcome).toBe(model.start(id, request));
+  const running = model.running.find((other) => other.id === id);
+  if (running) expect(program.maxTokensOf(id)).toBe(running.maxTokens);
+}
+
+/** Every account as the rules have it, and as the books do. */
+function compare({ model, program }: Pair): void {
+  const books = readBooks(program.dataDir);
+  expect(books.faults).toEqual([]);
+  for (const name of accountNames) {
+    const { balance, held, entries, records, units } = model.of(name);
+    const own = <Row extends { readonly account: string }>(rows: readonly Row[]) =>
+      rows.filter(({ account }) => account === name);
+    expect(books.accounts).toContainEqual({ name, balance, held });
+    expect(own(books.units).filter(({ used, reserved }) => used + reserved > 0)).toEqual(
+      [...units].map(([month, counts]) => ({ account: name, month, ...counts })),
+    );
+    const entered = own(books.entries).map(({ kind, amount, reference }) => [reference, { kind, amount }]);
+    expect(Object.fromEntries(entered)).toEqual(Object.fromEntries(entries));
+    const booked = own(books.records).map((record) => [record.id, asExpected(record)]);
+    expect(Object.fromEntries(booked)).toEqual(Object.fromEntries(records));
+  }
+}
+
+/** The model says nothing of the tokens of what is not charged. */
+function asExpected(record: BookedRecord): ExpectedRecord {
+  const { state, httpStatus: status, code, units, cost, overrun } = record;
+  const { promptTokens = 0, completionTokens = 0, tokensSource = '' } = record;
+  const charged = [promptTokens, completionTokens, tokensSource] as const;
+  return { state, status, code, units, cost, overrun, tokens: cost === undefined ? undefined : charged };
+}
+
+/** How requests have ended, to know that the histories are about something. */
+const ends = new Set<string>();
+
+/** Those that any run has by the dozen. */
+const endsThatMatter = [
+  'ok for credits',
+  'ok for units',
+  'cancelled request_cancelled',
+  'failed upstream_error',
+  'interrupted internal_error',
+];
+
+function note(records: readonly ExpectedRecord[]): void {
+  for (const { state, code, overrun, cost = 0n, units = 0 } of records) {
+    const charge = overrun
+      ? 'over its hold'
+      : cost > 0n
+        ? 'for credits'
+        : units > 0
+          ? 'for units'
+          : undefined;
+    ends.add([state, code, charge].filter(Boolean).join(' '));
+  }
+}
+
+describe('the rules of money', () => {
+  it('hold after each step of any history', { timeout: 60_000 + runs * msPerRunMax }, async () => {
+    await fc.assert(fc.asyncProperty(histories, live), {
+      numRuns: runs,
+      ...(seed !== undefined && { seed: Number(seed) }),
+      // Shrinking ends in time for its result to be shown.
+      interruptAfterTimeLimit: 30_000 + runs * msPerRunMax,
+      markInterruptAsFailure: true,
+    });
+    if (runs >= runsByDefault) expect([...ends]).toEqual(expect.arrayContaining(endsThatMatter));
+  });
+});

@@ -1,0 +1,190 @@
+import { performance } from 'node:perf_hooks';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { compileFlite } from '../../../../src/engines/builtin/flite/module.ts';
+import { cutIntoPieces } from '../../../../src/engines/builtin/flite/pieces.ts';
+import { FliteProgram } from '../../../../src/engines/builtin/flite/program.ts';
+import { canBeSaid, speakableText } from '../../../../src/engines/builtin/flite/speakable-text.ts';
+
+let flite: FliteProgram;
+beforeAll(async () => {
+  flite = new FliteProgram(await compileFlite());
+});
+
+/** The words that flite says for a text, as it prints them itself. */
+function saidWords(text: string): string {
+  const { stdout } = flite.run(['-voice', 'kal', '-pw', '-t', text, '-o', 'none']);
+  return stdout.replaceAll('_a', 'a').trim().split(/\s+/).join(' ');
+}
+
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 200 }),
+  fc.string({ unit: 'grapheme', maxLength: 200 }),
+  fc.string({ unit: fc.constantFrom(...'ab.I, 1\n#*-:/$%&()@_€½²😀é你—'), maxLength: 200 }),
+  fc.lorem({ maxCount: 60, mode: 'sentences' }),
+);
+
+describe('text that flite can say', () => {
+  const cases: readonly (readonly [kind: string, text: string, said: string])[] = [
+    [
+      'numbers and years, left to flite',
+      'In 1984, 3.14 and 1,234',
+      'in nineteen eighty four three point one four and one thousand two hundred thirty four',
+    ],
+    ['lists of numbers', 'rooms 12, 13 and 14', 'rooms twelve thirteen and fourteen'],
+    ['titles, left to flite', 'Dr. Smith', 'doctor smith'],
+    [
+      'abbreviations',
+      'Prof. X, e.g. No. 5, etc. Jan. 5',
+      'professor x for example number five et cetera january fifth',
+    ],
+    ['dollars, left to flite', 'It costs $5.20', 'it costs five dollars twenty cents'],
+    ['other currencies', '€5.20, £1 and 300 ¥', 'five euros twenty cents one pound and three hundred yen'],
+    ['large amounts', '€3 million, $5k', 'three million euros five thousand dollars'],
+    ['amounts below zero', '-$5 and −3', 'minus five dollars and minus three'],
+    ['dates', 'on 2026-11-21', 'on november twenty first twenty twenty six'],
+    ['times, left to flite', 'at 12:30', 'at twelve thirty'],
+    ['times that flite does not say', '00:00', 'zero hours zero minutes'],
+    ['times with seconds', '23:59:01', 'twenty three hours fifty nine minutes one second'],
+    ['units', '5 km at 20°C', 'five kilometers at twenty degrees celsius'],
+    ['heights', `5'6" tall`, 'five feet six inches tall'],
+    ['URLs', 'See https://example.com/docs.', 'see example dot com slash docs'],
+    ['e-mail addresses', 'me@example.org', 'me at example dot org'],
+    ['file names', 'open main.ts', 'open main dot ts'],
+    [
+      'numbers with several dots',
+      '192.168.0.1',
+      'one hundred ninety two dot one hundred sixty eight dot zero dot one',
+    ],
+    ['signs', 'rock & roll = 50 % + C#', 'rock and roll equals fifty percent plus c sharp'],
+    ['arithmetic', '3 × 4 − 5', 'three times four minus five'],
+    ['fractions', '2½ cups', 'two and a half cups'],
+    ['powers', 'x² + 2¹⁰', 'x squared plus two to the power of ten'],
+    ['arrows', 'A → B', 'a to b'],
+    ['typographic marks', '“Don’t” – he said…', 'dont he said'],
+    ['ligatures and full width', 'ﬁne ＡＢＣ', 'fine a b c'],
+    ['accents', 'naïve Café', 'naive cafe'],
+    ['Cyrillic', 'Привет', 'privet'],
+    ['Greek', 'Αθήνα', 'athina'],
+    ['Greek letters in formulas', '2 π', 'two pi'],
+    ['Chinese', '你好。', 'ni hao'],
+    ['Japanese', 'カタカナ', 'katakana'],
+    ['Korean', '안녕', 'an nyeong'],
+    ['Arabic', 'مرحبا', 'm r h b'],
+    ['emoji', 'I ❤️ it 👍🏽', 'i heart it thumbsup'],
+    ['flags', '🇫🇷', 'f r flag'],
+    ['Markdown', '# Title\n\n- **one**\n- `two`', 'title one two'],
+    ['lone surrogates', 'a\ud800b', 'a b'],
+    ['unseen characters', 'in\u00advis\u200dible\u202e', 'invisible'],
+    ['text that looks like an option', '-lv', 'l v'],
+  ];
+  it.each(cases)('%s: %s', (_, text, said) => {
+    expect(saidWords(speakableText(text).replace(/\n+/g, ' '))).toBe(said);
+  });
+
+  it('keeps line ends that a reader hears, and no others', () => {
+    const text = 'A heading\n\nA line that is\nonly wrapped.\n- milk\n- eggs\n\n\nThe end';
+    expect(speakableText(text)).toBe('A heading\n\nA line that is only wrapped.\nmilk\neggs\n\nThe end');
+  });
+
+  it.each(['', ' \n ', '?!', '...', '— – -', '***', '\u200b\u200d\ufe0f', '\u0007\u202e', '( )'])(
+    'knows that nothing of %j can be said',
+    (text) => {
+      expect(canBeSaid(speakableText(text))).toBe(false);
+    },
+  );
+
+  it('is printable ASCII for any text', () => {
+    fc.assert(
+      fc.property(anyText, (text) => /^[\x20-\x7e\n]*$/.test(speakableText(text))),
+      { numRuns: 500 },
+    );
+  });
+
+  it('takes no more than a moment for 4,000 characters of anything', () => {
+    for (const unit of [
+      'a',
+      '1',
+      '.',
+      'a.',
+      '1:',
+      'a@',
+      ' ',
+      '\n',
+      '<a',
+      '€1',
+      '$',
+      '-',
+      '😀',
+      '你',
+      'wwww.',
+      '\ud800',
+    ]) {
+      const text = unit.repeat(4000 / unit.length);
+      const start = performance.now();
+      cutIntoPieces(speakableText(text));
+      expect(performance.now() - start, unit).toBeLessThan(500);
+    }
+  });
+});
+
+describe('pieces of a text', () => {
+  const withoutBlanks = (text: string) => text.replace(/\s/g, '');
+
+  it('have all of the text, once and in order', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const speakable = speakableText(text);
+        const joined = cutIntoPieces(speakable).map((piece) => piece.text);
+        expect(withoutBlanks(joined.join(''))).toBe(withoutBlanks(speakable));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('are at most 300 characters, and fewer where digits or spelled letters take long to say', () => {
+    const longest = (text: string) => Math.max(...cutIntoPieces(text).map((piece) => piece.text.length));
+    expect(longest('word '.repeat(800))).toBeLessThanOrEqual(300);
+    expect(longest('a'.repeat(4000))).toBeLessThanOrEqual(300);
+    expect(longest('7'.repeat(4000))).toBeLessThanOrEqual(50);
+    expect(longest('XKCD '.repeat(800))).toBeLessThanOrEqual(100);
+  });
+
+  it('start with a short one, cut behind a clause where there is one', () => {
+    const clause = 'When the rain had stopped at last,';
+    const [first] = cutIntoPieces(
+      `${clause} we walked down to the old harbour and looked for a boat to take us.`,
+    );
+    expect(first).toEqual({ text: clause, pauseMs: 120 });
+    const [words] = cutIntoPieces('word '.repeat(100).trim());
+    expect(words?.text.length).toBeLessThanOrEqual(60);
+    expect(words?.pauseMs).toBe(0);
+  });
+
+  it('end with sentences, not with abbreviations, initials or decimals', () => {
+    const text =
+      'Dr. J. R. Smith paid $3.50 for it. The U.S. Army did not! "Why?" he asked. We met at 5 p.m. Then we left.';
+    expect(cutIntoPieces(text).map((piece) => piece.text)).toEqual([
+      'Dr. J. R. Smith paid $3.50 for it.',
+      'The U.S. Army did not!',
+      '"Why?" he asked.',
+      'We met at 5 p.m.',
+      'Then we left.',
+    ]);
+  });
+
+  it('have a pause behind a sentence, and a longer one behind a paragraph', () => {
+    const pauses = cutIntoPieces('This is the first one. And the second.\n\nThis is the third.').map(
+      (p) => p.pauseMs,
+    );
+    expect(pauses).toEqual([350, 700, 700]);
+  });
+
+  it('do not part a date or a number from what stands beside it', () => {
+    const [first, second] = cutIntoPieces(
+      speakableText(`It all began a very long time ago, on November 21, 2026, ${'and so on '.repeat(9)}`),
+    );
+    expect(first?.text).toBe('It all began a very long time ago,');
+    expect(second?.text).toMatch(/^on November 21, -- 2026,/);
+  });
+});

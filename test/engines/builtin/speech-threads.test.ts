@@ -1,0 +1,190 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { FairQueue } from '../../../src/engines/builtin/flite/fair-queue.ts';
+import type { FlitePool } from '../../../src/engines/builtin/flite/pool.ts';
+import { collect, energy, newPool, prose, speak, untilTheEnd } from './flite/listening.ts';
+
+describe('the queue', () => {
+  it('takes the first job of each request before any later one, then lets the requests take turns', () => {
+    const queue = new FairQueue<string>();
+    const [a, b, c] = [queue.enter(), queue.enter(), queue.enter()];
+    for (const job of ['a1', 'a2', 'a3']) a.add(job);
+    for (const job of ['b1', 'b2']) b.add(job);
+    expect([queue.take(), queue.take(), queue.take()]).toEqual(['a1', 'b1', 'a2']);
+    for (const job of ['c1', 'c2']) c.add(job);
+    expect(queue.waiting).toBe(1);
+    expect([1, 2, 3, 4, 5].map(() => queue.take())).toEqual(['c1', 'b2', 'a3', 'c2', undefined]);
+  });
+
+  it('forgets the jobs of a request that leaves', () => {
+    const queue = new FairQueue<string>();
+    const place = queue.enter();
+    place.add('said to nobody');
+    place.leave();
+    expect([queue.size, queue.waiting, queue.take()]).toEqual([0, 0, undefined]);
+  });
+});
+
+describe('long texts', () => {
+  it('are heard long before all of them is said', async () => {
+    const pool = newPool({ threads: 2 });
+    await collect(speak(pool, 'Warm.', untilTheEnd, 'rms'));
+    const start = performance.now();
+    let firstMs: number | undefined;
+    let length = 0;
+    for await (const chunk of speak(pool, prose(4000), untilTheEnd, 'rms')) {
+      firstMs ??= performance.now() - start;
+      length += chunk.length;
+    }
+    expect(firstMs).toBeLessThan((performance.now() - start) / 4);
+    expect(length / 16_000).toBeGreaterThan(100);
+  });
+
+  it.each([
+    ['a word of 4,000 letters', 'a'.repeat(4000)],
+    ['4,000 digits', '7'.repeat(4000)],
+  ])('may be %s: the first of it comes soon', async (_, text) => {
+    const audio = speak(newPool({ threads: 2 }), text, untilTheEnd, 'slt');
+    const start = performance.now();
+    expect((await audio.next()).value?.length).toBeGreaterThan(8000);
+    expect(performance.now() - start).toBeLessThan(5000);
+    await audio.return();
+  });
+
+  it('leave the event loop free', async () => {
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    await collect(speak(newPool({ threads: 1 }), prose(1500), untilTheEnd, 'rms'));
+    delay.disable();
+    expect(delay.max / 1e6).toBeLessThan(250);
+  });
+
+  it('are said only a few pieces ahead of a reader that is slow', async () => {
+    const pool = newPool({ threads: 2 });
+    let asked = 0;
+    const counting: FlitePool = {
+      waiting: 0,
+      close: () => pool.close(),
+      enter: () => {
+        const speaker = pool.enter();
+        return {
+          leave: () => speaker.leave(),
+          speak: (piece) => {
+            asked++;
+            return speaker.speak(piece);
+          },
+        };
+      },
+    };
+    const audio = speak(counting, prose(4000));
+    await audio.next();
+    await sleep(300);
+    expect(asked).toBe(3);
+    await audio.return();
+  });
+});
+
+describe('many listeners', () => {
+  it('share a thread fairly: a short text does not wait for a long one', async () => {
+    const pool = newPool({ threads: 1 });
+    const ended: string[] = [];
+    const long = collect(speak(pool, prose(2000))).then(() => ended.push('long'));
+    const short = collect(speak(pool, 'A short one.')).then(() => ended.push('short'));
+    await Promise.all([long, short]);
+    expect(ended).toEqual(['short', 'long']);
+  });
+
+  it('are turned away with a time to come back when too many wait, and an abort frees the place at once', async () => {
+    const pool = newPool({ threads: 1, requestsWaitingMax: 1 });
+    const first = speak(pool, prose(2000), untilTheEnd, 'rms');
+    await first.next();
+    await first.next();
+    const abort = new AbortController();
+    const waiting = speak(pool, 'Waiting.', abort.signal).next();
+    await expect(speak(pool, 'One too many.').next()).rejects.toMatchObject({
+      code: 'overloaded',
+      retryAfterSeconds: 2,
+    });
+    abort.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'request_cancelled' });
+    const next = speak(pool, 'There is a place again.').next();
+    expect((await next).done).toBe(false);
+    await first.return();
+  });
+
+  it('are turned away when too many listen', async () => {
+    const pool = newPool({ threads: 1, requestsOpenMax: 1 });
+    const slow = speak(pool, prose(500));
+    await slow.next();
+    await expect(speak(pool, 'One too many.').next()).rejects.toMatchObject({ code: 'overloaded' });
+    await slow.return();
+    expect((await speak(pool, 'Now there is room.').next()).done).toBe(false);
+  });
+
+  it('who leave end at once, and those who aborted before are not begun', async () => {
+    const pool = newPool({ threads: 1 });
+    const abort = new AbortController();
+    const audio = speak(pool, prose(4000), abort.signal, 'rms');
+    await audio.next();
+    abort.abort();
+    await expect(audio.next()).rejects.toMatchObject({ code: 'request_cancelled' });
+    await expect(speak(pool, 'Hello.', abort.signal).next()).rejects.toMatchObject({
+      code: 'request_cancelled',
+    });
+    expect((await speak(pool, 'The next one is heard.').next()).done).toBe(false);
+  });
+});
+
+describe('a thread', () => {
+  /** The real worker, behind a listener that ends or blocks the thread on a word. */
+  const worker = new URL('../../../src/engines/builtin/flite/worker.ts', import.meta.url).href;
+  const entry = new URL(
+    `data:text/javascript,${encodeURIComponent(`
+    import { parentPort } from 'node:worker_threads';
+    parentPort.on('message', ({ text }) => {
+      if (text.includes('crash')) process.exit(3);
+      if (text.includes('hang')) while (true);
+    });
+    await import('${worker}');
+  `)}`,
+  );
+
+  it('that crashes fails only the request it worked for, and is replaced', async () => {
+    const pool = newPool({ threads: 1, entry });
+    const crashing = collect(speak(pool, 'This will crash it.'));
+    const other = collect(speak(pool, 'This one is well.'));
+    await expect(crashing).rejects.toMatchObject({ code: 'internal_error', cause: expect.any(Error) });
+    expect(energy(await other)).toBeGreaterThan(500);
+  });
+
+  it('that takes too long is ended, and the request fails', async () => {
+    const pool = newPool({ threads: 1, entry, pieceTimeoutMs: 1500 });
+    await expect(collect(speak(pool, 'This will hang.'))).rejects.toMatchObject({ code: 'internal_error' });
+    expect(energy(await collect(speak(pool, 'This one is well.')))).toBeGreaterThan(500);
+  });
+
+  it('does not keep the process alive when nothing is to be said', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-exit-'));
+    try {
+      const script = join(folder, 'speak.mjs');
+      const pool = new URL('../../../src/engines/builtin/flite/pool.ts', import.meta.url).href;
+      writeFileSync(
+        script,
+        `import { createFlitePool } from '${pool}';
+        const speaker = createFlitePool({ threads: 1 }).enter();
+        const samples = await speaker.speak({ voice: 'kal', text: 'Hello.' });
+        speaker.leave();
+        console.log(samples.length > 1000);`,
+      );
+      const run = spawnSync(process.execPath, [script], { timeout: 20_000, encoding: 'utf8' });
+      expect(run).toMatchObject({ status: 0, signal: null, stdout: 'true\n', stderr: '' });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,244 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { audioFormats } from '../../../src/core/ports/engines.ts';
+import { constantsOf } from '../../../src/engines/builtin/flite/constants.ts';
+import { compileFlite } from '../../../src/engines/builtin/flite/module.ts';
+import { cutIntoPieces } from '../../../src/engines/builtin/flite/pieces.ts';
+import { FliteProgram } from '../../../src/engines/builtin/flite/program.ts';
+import { speakPcm } from '../../../src/engines/builtin/flite/speak.ts';
+import { canBeSaid, speakableText } from '../../../src/engines/builtin/flite/speakable-text.ts';
+import { synthesizePiece } from '../../../src/engines/builtin/flite/synthesis.ts';
+import { fliteVoices } from '../../../src/engines/builtin/flite/voices.ts';
+import { createBuiltinSpeech } from '../../../src/engines/builtin/speech.ts';
+import { createEncoderPool } from '../../../src/media/encoding/encode.ts';
+import { collect, energy, newPool, prose, speak, untilTheEnd, voiceNamed } from './flite/listening.ts';
+
+const flite = new FliteProgram(await compileFlite());
+
+describe('the voices', () => {
+  it('are those that the module lists, without the one that only tells the time', () => {
+    const listed = flite.run(['-lv']).stdout.replace(/^.*?:/, '').trim().split(/\s+/);
+    expect(listed).toContain('awb_time');
+    expect(fliteVoices.map(({ id }) => id).sort()).toEqual(listed.filter((id) => id !== 'awb_time').sort());
+  });
+
+  it.each(fliteVoices)(
+    '$id speaks: sound of a plausible length, without silence around it',
+    async ({ id, sampleRate }) => {
+      const samples = await collect(
+        speak(newPool({ threads: 1 }), 'The old harbour was quiet when the rain stopped.', untilTheEnd, id),
+      );
+      const seconds = samples.length / sampleRate;
+      expect(seconds).toBeGreaterThan(1.5);
+      expect(seconds).toBeLessThan(5);
+      expect(energy(samples)).toBeGreaterThan(500);
+      const edge = sampleRate / 5;
+      expect(energy(samples.subarray(0, edge))).toBeGreaterThan(50);
+      expect(energy(samples.subarray(-edge))).toBeGreaterThan(50);
+    },
+  );
+});
+
+describe('a run of flite', () => {
+  it('leaves alone what its module has as constants: nearly all of it', async () => {
+    const { constants } = await compileFlite();
+    expect(constants.start).toBeGreaterThan(0);
+    expect(constants.end - constants.start).toBeGreaterThan(16_000_000);
+  });
+
+  it('has constants to find only in a module that begins its data in the usual way', () => {
+    const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+    const other = [1, 4, 1, 0x60, 0, 0];
+    const data = [11, 9, 1, 0, 0x41, 0x80, 8, 0x0b, 2, 7, 7];
+    expect(constantsOf(new Uint8Array([...header, ...other, ...data]))).toEqual({ start: 1024, end: 1026 });
+    expect(() => constantsOf(new Uint8Array([...header, ...other]))).toThrow('no data');
+    expect(() => constantsOf(new Uint8Array([...header, 11, 4, 1, 1, 1, 7]))).toThrow('does not begin');
+  });
+
+  it('gives the same samples after any others as in an instance of its own', async () => {
+    const module = await compileFlite();
+    const used = new FliteProgram(module);
+    const pieces = [
+      ...fliteVoices.map(({ id: voice }) => ({ voice, text: 'Hello there.' })),
+      ...[prose(200), 'x'.repeat(200)].map((text) => ({ voice: 'rms', text })),
+    ];
+    for (const piece of [...pieces, ...pieces.toReversed()]) {
+      const alone = synthesizePiece(new FliteProgram(module), piece);
+      expect(Buffer.compare(bytesOf(synthesizePiece(used, piece)), bytesOf(alone))).toBe(0);
+    }
+  });
+});
+
+describe('what is said', () => {
+  it('is every word, in all pieces of a long text', () => {
+    const text = prose(2000);
+    const words = (written: string) => written.toLowerCase().match(/[a-z]+/g) ?? [];
+    const said = cutIntoPieces(speakableText(text)).flatMap((piece) =>
+      words(flite.run(['-voice', 'kal', '-pw', '-t', piece.text, '-o', 'none']).stdout),
+    );
+    const expected = new Set(words(text));
+    expect(said.filter((word) => expected.has(word))).toEqual(words(text));
+  });
+
+  const recognizer = '/usr/bin/pocketsphinx_batch';
+  const model = '/usr/share/pocketsphinx/model/en-us';
+  const missing =
+    existsSync(recognizer) && existsSync(model) ? '' : ' (skipped: pocketsphinx is not installed)';
+  it.skipIf(missing !== '')(`can be understood${missing}`, async () => {
+    const text = 'Please send the report to the office before noon on Friday.';
+    const samples = await collect(speak(newPool({ threads: 1 }), text, untilTheEnd, 'rms'));
+    const folder = mkdtempSync(join(tmpdir(), 'parley-heard-'));
+    try {
+      writeFileSync(join(folder, 'a.raw'), samples);
+      writeFileSync(join(folder, 'list'), 'a\n');
+      const files = [
+        '-cepdir',
+        folder,
+        '-cepext',
+        '.raw',
+        '-ctl',
+        join(folder, 'list'),
+        '-hyp',
+        join(folder, 'heard'),
+      ];
+      const models = [
+        '-hmm',
+        `${model}/en-us`,
+        '-lm',
+        `${model}/en-us.lm.bin`,
+        '-dict',
+        `${model}/cmudict-en-us.dict`,
+      ];
+      execFileSync(recognizer, ['-cmn', 'batch', '-adcin', 'yes', ...files, ...models], { stdio: 'ignore' });
+      const heard = readFileSync(join(folder, 'heard'), 'utf8').split(/\s+/);
+      const words = text.toLowerCase().match(/[a-z]+/g) ?? [];
+      expect(words.filter((word) => heard.includes(word)).length).toBeGreaterThan(words.length * 0.7);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('is text only, where it looks like an option of the program', async () => {
+    expect(energy(await collect(speak(newPool({ threads: 1 }), '--help')))).toBeGreaterThan(500);
+  });
+
+  it('has pauses between sentences and none at a cut inside a clause', async () => {
+    const chunks: Int16Array[] = [];
+    for await (const chunk of speak(newPool({ threads: 1 }), 'This is the first. This is the second.'))
+      chunks.push(chunk);
+    expect(chunks.map((chunk) => energy(chunk) > 0)).toEqual([true, false, true]);
+    expect(chunks[1]?.length).toBe(0.35 * 8000);
+
+    const words = await collect(
+      speak(newPool({ threads: 1 }), 'many more words '.repeat(12), untilTheEnd, 'slt'),
+    );
+    expect(longestSilenceMs(words, 16_000)).toBeLessThan(250);
+  });
+
+  it('is in order when pieces are said in parallel, sample for sample', async () => {
+    const text = Array.from({ length: 40 }, (_, index) => `This is number ${index + 1} of them.`).join(' ');
+    const pieces = cutIntoPieces(speakableText(text));
+    expect(pieces.length).toBe(40);
+    const parallel: Int16Array[] = [];
+    for await (const chunk of speakPcm(newPool({ threads: 2 }), voiceNamed('kal'), pieces, untilTheEnd))
+      parallel.push(chunk);
+    const speech = parallel.filter((_, index) => index % 2 === 0);
+    expect(speech.length).toBe(40);
+    for (const [index, piece] of pieces.entries()) {
+      const alone = synthesizePiece(flite, { voice: 'kal', text: piece.text });
+      expect(Buffer.compare(bytesOf(speech[index] ?? new Int16Array()), bytesOf(alone)), piece.text).toBe(0);
+    }
+  });
+
+  it('is never silence, for any text that passes the check', async () => {
+    const pool = newPool({ threads: 2 });
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }),
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }),
+      fc.string({ unit: fc.constantFrom(...'00112:.,-/$%&# ²½€'), minLength: 1, maxLength: 12 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(text, async (input) => {
+        fc.pre(canBeSaid(speakableText(input)));
+        expect(energy(await collect(speak(pool, input)))).toBeGreaterThan(100);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('the engine', () => {
+  const encoders = createEncoderPool({ threads: 1 });
+  const engine = createBuiltinSpeech({ threads: 2, queueMax: 64, encoders });
+  afterAll(async () => {
+    await engine.close();
+    await encoders.close();
+  });
+
+  it('is always available and knows its voices at once', () => {
+    expect(engine.availability()).toEqual({ available: true });
+    const { voices, defaultVoice } = engine.voices();
+    expect(voices.map(({ id }) => id)).toContain(defaultVoice);
+    expect(voices.find(({ id }) => id === 'awb')?.language).toBe('en-GB');
+  });
+
+  it('refuses a text of which nothing can be said', () => {
+    const check = (input: string) => () => engine.check({ input, voice: 'rms', format: 'mp3' });
+    expect(check('Hello')).not.toThrow();
+    expect(check('&')).not.toThrow();
+    for (const input of ['...?!', '\u200b\u202e', '***']) {
+      expect(check(input)).toThrow(expect.objectContaining({ code: 'invalid_input', param: 'input' }));
+    }
+  });
+
+  it.each(audioFormats)('gives %s, and tells how long it is', async (format) => {
+    const output = engine.synthesize(
+      { input: 'This is a test. It is short.', voice: 'rms', format },
+      untilTheEnd,
+    );
+    expect(output.durationMs()).toBe(0);
+    let bytes = 0;
+    for await (const chunk of output.audio) bytes += chunk.byteLength;
+    expect(output.durationMs()).toBeGreaterThan(1500);
+    expect(output.durationMs()).toBeLessThan(6000);
+    // PCM is 24 kHz in 16 bits, whatever the voice has.
+    if (format === 'pcm') expect(bytes / 48).toBeCloseTo(output.durationMs() ?? 0, -2);
+    expect(bytes).toBeGreaterThan(4000);
+  });
+
+  it('refuses a voice that it has not', () => {
+    expect(() => engine.synthesize({ input: 'Hello', voice: 'alloy', format: 'mp3' }, untilTheEnd)).toThrow(
+      expect.objectContaining({ code: 'unknown_voice' }),
+    );
+  });
+
+  it('stops on abort, in the middle of the audio', async () => {
+    const abort = new AbortController();
+    const output = engine.synthesize({ input: prose(4000), voice: 'rms', format: 'mp3' }, abort.signal);
+    const listen = async () => {
+      for await (const _ of output.audio) abort.abort();
+    };
+    await expect(listen()).rejects.toMatchObject({ code: 'request_cancelled' });
+    expect(output.durationMs()).toBeLessThan(30_000);
+  });
+});
+
+function bytesOf(samples: Int16Array): Uint8Array {
+  return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
+}
+
+/** The longest run of 10 ms windows that are near silent. */
+function longestSilenceMs(samples: Int16Array, sampleRate: number): number {
+  const window = sampleRate / 100;
+  let longest = 0;
+  let run = 0;
+  for (let start = 0; start + window <= samples.length; start += window) {
+    run = energy(samples.subarray(start, start + window)) < 60 ? run + 1 : 0;
+    longest = Math.max(longest, run);
+  }
+  return longest * 10;
+}

@@ -1,0 +1,553 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { distance } from 'fastest-levenshtein';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type {
+  TranscriptionEngine,
+  TranscriptionEvent,
+  TranscriptionRequest,
+  TranscriptSegment,
+} from '../../../src/core/ports/engines.ts';
+import {
+  type BuiltinTranscriptionOptions,
+  createBuiltinTranscription,
+} from '../../../src/engines/builtin/transcription.ts';
+import type { Owned } from '../../../src/engines/engine-set.ts';
+import {
+  encode,
+  generate,
+  joinSamples,
+  missingPrograms,
+  runningPrograms,
+  soundBounds,
+  speak,
+  wavFile,
+  wavHeader,
+} from '../../support/audio-files.ts';
+
+const missing = missingPrograms('ffmpeg', 'pocketsphinx_batch', 'flite', 'ps');
+if (missing !== undefined) process.stderr.write(`builtin-transcription.test.ts is skipped: ${missing}\n`);
+
+const sentence =
+  'A light rain had fallen during the night, and the stones along the water were still dark and wet.';
+const story =
+  'My sister had promised to bring bread, cheese and a basket of apples. She arrived an hour late with a broken wheel ' +
+  'and a very good story. Her horse had seen a white dog in the field, she said, and after that there was no way to keep ' +
+  'him on the path. We laughed, found a hammer, and repaired the wheel while she told the story again.';
+
+describe.skipIf(missing !== undefined)('the built-in transcription', () => {
+  let scratchDir = '';
+  let engine: Owned<TranscriptionEngine>;
+  let spokenSentence: Int16Array = new Int16Array(0);
+  let spokenStory: Int16Array = new Int16Array(0);
+
+  const createEngine = (options: Partial<BuiltinTranscriptionOptions> = {}): Owned<TranscriptionEngine> =>
+    createBuiltinTranscription({ children: 2, queueMax: 8, scratchDir, ...options });
+
+  beforeAll(async () => {
+    scratchDir = await mkdtemp(join(tmpdir(), 'parley-scratch-'));
+    engine = createEngine();
+    [spokenSentence, spokenStory] = await Promise.all([speak(sentence), speak(story, 'slt')]);
+  });
+  afterAll(async () => {
+    await engine.close();
+    expect(runningPrograms('pocketsphinx')).toEqual([]);
+    expect(await readdir(scratchDir)).toEqual([]);
+    await rm(scratchDir, { recursive: true });
+  });
+  /** Nothing of a request is left when it has ended, however it ended. */
+  afterEach(async () => {
+    expect(runningPrograms('ffmpeg')).toEqual([]);
+    expect((await uploads()).length).toBe(0);
+  });
+
+  const uploads = async () => (await readdir(scratchDir)).filter((name) => name.endsWith('.upload'));
+
+  describe('reads every format', () => {
+    const packings: readonly [string, string, readonly string[]][] = [
+      ['WAV of 16 bits', 'wav', []],
+      ['WAV of 24 bits, 48 kHz stereo', 'wav', ['-c:a', 'pcm_s24le', '-ar', '48000', '-ac', '2']],
+      ['WAV of floating point, 44.1 kHz', 'wav', ['-c:a', 'pcm_f32le', '-ar', '44100']],
+      ['WAV of 8 kHz', 'wav', ['-ar', '8000']],
+      ['FLAC of 24 bits, 48 kHz stereo', 'flac', ['-sample_fmt', 's32', '-ar', '48000', '-ac', '2']],
+      ['AAC in m4a, its index at the end', 'm4a', ['-c:a', 'aac']],
+      [
+        'AAC in mp4, its index at the start',
+        'mp4',
+        ['-c:a', 'aac', '-movflags', '+faststart', '-ar', '44100'],
+      ],
+      [
+        'MP3 behind an ID3 tag',
+        'mp3',
+        ['-c:a', 'libmp3lame', '-id3v2_version', '3', '-metadata', 'title=Rain'],
+      ],
+      [
+        'MP3 without any tag',
+        'mp3',
+        ['-c:a', 'libmp3lame', '-write_xing', '0', '-id3v2_version', '0', '-ar', '22050'],
+      ],
+      ['MPEG audio of layer II (mpga)', 'mpga', ['-c:a', 'mp2', '-ar', '44100', '-f', 'mp2']],
+      ['an MPEG program stream', 'mpeg', ['-c:a', 'mp2', '-ar', '48000', '-f', 'mpeg']],
+      ['Vorbis in Ogg (oga)', 'oga', ['-c:a', 'libvorbis']],
+      ['Opus in Ogg', 'ogg', ['-c:a', 'libopus', '-ac', '2']],
+      ['FLAC in Ogg', 'ogg', ['-c:a', 'flac']],
+      ['Opus in WebM', 'webm', ['-c:a', 'libopus']],
+    ];
+    it.each(packings)('%s', async (_, extension, args) => {
+      const events = await transcribe(await encode(spokenSentence, extension, ...args), 'recording');
+      expect(wordErrorRate(sentence, textOf(events))).toBeLessThan(0.15);
+      expect(doneOf(events).durationMs / 1000).toBeCloseTo(spokenSentence.length / 16_000, 0);
+    });
+  });
+
+  describe('answers a broken file with a code, and the next request as ever', () => {
+    const chanceBytes = Uint8Array.from({ length: 100_000 }, (_, at) => (at * at * 7919) >> 5);
+    const claims = { channels: 1, sampleRate: 16_000, bitsPerSample: 16, dataBytes: 32_000 };
+    const bad: readonly [string, string, Uint8Array, string][] = [
+      ['an empty file', 'a.wav', new Uint8Array(0), 'invalid_file'],
+      ['text', 'a.mp3', Buffer.from('Not audio at all. '.repeat(500)), 'invalid_file'],
+      ['a playlist', 'a.mp3', Buffer.from('#EXTM3U\nhttp://127.0.0.1:9/a.mp3\n'), 'invalid_file'],
+      [
+        'a list of files for ffmpeg',
+        'a.ogg',
+        Buffer.from("ffconcat version 1.0\nfile '/etc/passwd'\n"),
+        'invalid_file',
+      ],
+      ['chance bytes', 'a.ogg', chanceBytes, 'invalid_file'],
+      [
+        'a ZIP archive',
+        'a.wav',
+        Buffer.concat([Buffer.from('PK\x03\x04'), wavFile(new Int16Array(9))]),
+        'unsupported_file_format',
+      ],
+      ['a WAV header alone', 'a.wav', wavHeader({ ...claims, dataBytes: 2 ** 32 - 2 }), 'invalid_file'],
+      [
+        '65,535 channels',
+        'a.wav',
+        Buffer.concat([wavHeader({ ...claims, channels: 65_535 }), Buffer.alloc(32_000)]),
+        'invalid_file',
+      ],
+      [
+        'Ogg without more',
+        'a.ogg',
+        Buffer.concat([Buffer.from('OggS'), Buffer.alloc(5000, 3)]),
+        'invalid_file',
+      ],
+      [
+        'WebM without more',
+        'a.webm',
+        Buffer.concat([Buffer.from('1a45dfa39f428284', 'hex'), Buffer.from('webm')]),
+        'invalid_file',
+      ],
+    ];
+    it.each(bad)('%s', async (_, fileName, audio, code) => {
+      await expect(transcribe(audio, fileName)).rejects.toMatchObject({
+        code,
+        param: 'file',
+        httpStatus: 400,
+      });
+    });
+
+    it('then a good one', async () => {
+      expect(textOf(await transcribe(wavFile(spokenSentence)))).toContain('along the water');
+    });
+  });
+
+  it('fails with the cause, and harms nothing else, where uploads cannot be written down', async () => {
+    const file = join(scratchDir, 'a file');
+    await writeFile(file, '');
+    const engine = createEngine({ scratchDir: join(file, 'no folder') });
+    const events = start(engine, { audio: wavFile(spokenSentence) });
+    const error: unknown = await collect(events).catch((thrown: unknown) => thrown);
+    await engine.close();
+    await rm(file);
+    expect(error).toMatchObject({ code: 'internal_error', cause: { code: 'ENOTDIR', syscall: 'mkdir' } });
+  });
+
+  it('transcribes what is there of a truncated file', async () => {
+    const whole = await encode(spokenSentence, 'mp3', '-c:a', 'libmp3lame');
+    const events = await transcribe(whole.subarray(0, whole.length / 2));
+    expect(textOf(events)).toContain('rain had fallen');
+    expect(textOf(events)).not.toContain('dark');
+  });
+
+  it('believes the samples that are there, not the header of a WAV that was written as a stream', async () => {
+    const header = wavHeader({ channels: 1, sampleRate: 16_000, bitsPerSample: 16, dataBytes: 2 ** 32 - 1 });
+    const events = await transcribe(Buffer.concat([header, wavFile(spokenSentence).subarray(44)]));
+    expect(wordErrorRate(sentence, textOf(events))).toBeLessThan(0.15);
+    expect(doneOf(events).durationMs).toBe(Math.round(spokenSentence.length / 16));
+  });
+
+  it('gives an empty transcript for ten hours of silence, soon and in bounded memory', async () => {
+    const tenHours = await generate(
+      'flac',
+      '-f',
+      'lavfi',
+      '-i',
+      'anullsrc=r=8000:cl=mono',
+      '-t',
+      '36000',
+      '-frame_size',
+      '65535',
+    );
+    expect(tenHours.length).toBeLessThan(4 * 1024 * 1024);
+    const before = process.memoryUsage.rss();
+    const events = await transcribe(tenHours);
+    expect(events.filter(({ kind }) => kind === 'segment')).toEqual([]);
+    expect(doneOf(events)).toEqual({ kind: 'done', durationMs: 36_000_000, language: 'english' });
+    expect(process.memoryUsage.rss() - before).toBeLessThan(150 * 1024 * 1024);
+  });
+
+  it('finds no words in a room without a voice', async () => {
+    const room = await generate(
+      'flac',
+      '-f',
+      'lavfi',
+      '-i',
+      'anoisesrc=r=16000:a=0.01:c=pink:seed=1',
+      '-t',
+      '60',
+    );
+    expect(textOf(await transcribe(room))).toBe('');
+  });
+
+  it('recognises as well as pocketsphinx_batch with -cmn batch does by hand', async () => {
+    const [own, byHand] = [
+      textOf(await transcribe(wavFile(spokenStory))),
+      await recogniseByHand(spokenStory),
+    ];
+    expect(wordErrorRate(story, own)).toBeLessThanOrEqual(wordErrorRate(story, byHand) + 0.02);
+    expect(wordErrorRate(story, own)).toBeLessThan(0.25);
+  });
+
+  it('recognises a quiet recording with an offset as well as a loud one', async () => {
+    const quiet = spokenStory.map((sample) => sample * 0.02 + 700);
+    expect(wordErrorRate(story, textOf(await transcribe(wavFile(quiet))))).toBeLessThan(0.3);
+  });
+
+  it('tells where in the recording each word was said', async () => {
+    const spoken = await Promise.all(['rain', 'table', 'hammer'].map((word) => speak(word)));
+    const [rain = new Int16Array(0), table = new Int16Array(0), hammer = new Int16Array(0)] = spoken;
+    const recording = joinSamples(
+      5000,
+      spokenSentence,
+      3000,
+      rain,
+      20_000,
+      table,
+      1500,
+      hammer,
+      2000,
+      spokenSentence,
+    );
+    const events = await transcribe(wavFile(recording));
+    const words = segmentsOf(events).flatMap((segment) => segment.words);
+
+    const sentenceMs = spokenSentence.length / 16;
+    const second = soundBounds(spokenSentence);
+    const lastStartMs =
+      5000 +
+      sentenceMs +
+      3000 +
+      rain.length / 16 +
+      20_000 +
+      table.length / 16 +
+      1500 +
+      hammer.length / 16 +
+      2000;
+    const wets = words.filter(({ word }) => word === 'wet');
+    expect(wets).toHaveLength(2);
+    expect(Math.abs((wets[0]?.endMs ?? 0) - (5000 + second.endMs))).toBeLessThan(150);
+    expect(Math.abs((wets[1]?.endMs ?? 0) - (lastStartMs + second.endMs))).toBeLessThan(150);
+    const tableStartMs = 5000 + sentenceMs + 3000 + rain.length / 16 + 20_000 + soundBounds(table).startMs;
+    const nearest = words.reduce((best, word) =>
+      Math.abs(word.startMs - tableStartMs) < Math.abs(best.startMs - tableStartMs) ? word : best,
+    );
+    expect(Math.abs(nearest.startMs - tableStartMs)).toBeLessThan(150);
+  });
+
+  it('tells the duration first, then segments in the order of time, then that it is done', async () => {
+    const events = await transcribe(
+      wavFile(joinSamples(spokenStory, 2000, spokenSentence, 900, spokenSentence)),
+    );
+    expect(events[0]?.kind).toBe('audio');
+    expect(events.at(-1)?.kind).toBe('done');
+    const segments = segmentsOf(events);
+    expect(segments.length).toBeGreaterThanOrEqual(3);
+    let timeMs = 0;
+    for (const { startMs, endMs, text, words, avgLogprob } of segments) {
+      expect(text).toBe(words.map(({ word }) => word).join(' '));
+      expect(text).toMatch(/^[a-z' .-]+$/);
+      expect([startMs, endMs]).toEqual([words[0]?.startMs, words.at(-1)?.endMs]);
+      expect(avgLogprob).toBeLessThanOrEqual(0);
+      for (const word of words) {
+        expect(word.startMs).toBeGreaterThanOrEqual(timeMs);
+        expect(word.endMs).toBeGreaterThan(word.startMs);
+        timeMs = word.endMs;
+      }
+    }
+    expect(timeMs).toBeLessThanOrEqual(doneOf(events).durationMs);
+  });
+
+  it('tells a first segment while the recording is still being recognised', async () => {
+    const minutes = joinSamples(...new Array<Int16Array>(6).fill(spokenStory));
+    for await (const event of start(engine, { audio: wavFile(minutes) })) {
+      if (event.kind !== 'segment') continue;
+      expect(event.segment.endMs).toBeLessThan(25_000);
+      expect(runningPrograms('pocketsphinx').length).toBeGreaterThan(0);
+      break;
+    }
+  });
+
+  it('says english whatever language is hinted at', async () => {
+    const events = await collect(start(engine, { audio: wavFile(spokenSentence), language: 'de' }));
+    expect(doneOf(events).language).toBe('english');
+    expect(textOf(events)).toContain('along the water');
+  });
+
+  describe('is shared fairly', () => {
+    it('gives two requests at once what each gets alone', async () => {
+      const files = [wavFile(spokenSentence), wavFile(spokenStory)];
+      const alone = [
+        await transcribe(files[0] ?? Buffer.alloc(0)),
+        await transcribe(files[1] ?? Buffer.alloc(0)),
+      ];
+      const together = await Promise.all(files.map((file) => transcribe(file)));
+      expect(together.map(textOf)).toEqual(alone.map(textOf));
+    });
+
+    it('lets a short request pass a long one on the only recogniser', async () => {
+      const single = createEngine({ children: 1 });
+      const ended: string[] = [];
+      const long = collect(
+        start(single, { audio: wavFile(joinSamples(spokenStory, 600, spokenStory, 600, spokenStory)) }),
+      ).then(() => ended.push('long'));
+      await until(() => runningPrograms('pocketsphinx').length > 0);
+      await collect(start(single, { audio: wavFile(spokenSentence) }));
+      ended.push('short');
+      await long;
+      expect(ended).toEqual(['short', 'long']);
+      await single.close();
+    });
+
+    it('refuses a request beyond those that may wait, and takes the next when one has ended', async () => {
+      const single = createEngine({ children: 1, queueMax: 1 });
+      const running = [1, 2].map(() => collect(start(single, { audio: wavFile(spokenSentence) })));
+      await until(() => runningPrograms('pocketsphinx').length > 0);
+      await expect(collect(start(single, { audio: wavFile(spokenSentence) }))).rejects.toMatchObject({
+        code: 'overloaded',
+        retryAfterSeconds: expect.any(Number),
+      });
+      await Promise.all(running);
+      const events = await collect(start(single, { audio: wavFile(spokenSentence) }));
+      expect(textOf(events)).toContain('along the water');
+      await single.close();
+    });
+  });
+
+  const transcribe = (audio: Uint8Array, fileName?: string): Promise<TranscriptionEvent[]> =>
+    collect(start(engine, { audio, fileName }));
+});
+
+describe.skipIf(missing !== undefined)('the built-in transcription ends its programs', () => {
+  let scratchDir = '';
+  let longFile: Buffer = Buffer.alloc(0);
+  beforeAll(async () => {
+    scratchDir = await mkdtemp(join(tmpdir(), 'parley-scratch-'));
+    const spokenStory = await speak(story);
+    longFile = wavFile(joinSamples(...new Array<Int16Array>(8).fill(spokenStory)));
+  });
+  afterAll(() => rm(scratchDir, { recursive: true }));
+
+  const createEngine = (options: Partial<BuiltinTranscriptionOptions> = {}): Owned<TranscriptionEngine> =>
+    createBuiltinTranscription({ children: 2, queueMax: 8, scratchDir, ...options });
+  function startLong(options: Partial<BuiltinTranscriptionOptions>, signal = new AbortController().signal) {
+    const own = createEngine(options);
+    return { own, events: start(own, { audio: longFile, signal })[Symbol.asyncIterator]() };
+  }
+  const expectNothingLeft = async (own: Owned<TranscriptionEngine>) => {
+    await until(() => runningPrograms('pocketsphinx').length === 0 && runningPrograms('ffmpeg').length === 0);
+    await until(async () => (await readdir(scratchDir)).length === 0);
+    await own.close();
+  };
+
+  it('when the client leaves while an event is awaited', async () => {
+    const client = new AbortController();
+    const { own, events } = startLong({}, client.signal);
+    expect((await events.next()).value).toMatchObject({ kind: 'audio' });
+    const next = events.next();
+    await until(() => runningPrograms('pocketsphinx').length > 0);
+    client.abort();
+    await expect(next).rejects.toMatchObject({ code: 'request_cancelled' });
+    await expectNothingLeft(own);
+  });
+
+  it('when the client leaves and nobody reads on', async () => {
+    const client = new AbortController();
+    const { own, events } = startLong({}, client.signal);
+    await events.next();
+    await until(() => runningPrograms('pocketsphinx').length > 0);
+    client.abort();
+    await expectNothingLeft(own);
+  });
+
+  it('when the reader returns while an event is awaited', async () => {
+    const { own, events } = startLong({});
+    await events.next();
+    const next = events.next().then(
+      () => 'told',
+      (error: unknown) => error,
+    );
+    await until(() => runningPrograms('pocketsphinx').length > 0);
+    await events.return?.();
+    expect(await next).toMatchObject({ code: 'request_cancelled' });
+    await expectNothingLeft(own);
+  });
+
+  it('when the request takes longer than it may', async () => {
+    const { own, events } = startLong({ requestMsMax: 1500 });
+    const reading = (async () => {
+      while ((await events.next()).done !== true);
+    })();
+    await expect(reading).rejects.toMatchObject({
+      code: 'overloaded',
+      retryAfterSeconds: expect.any(Number),
+    });
+    await expectNothingLeft(own);
+  });
+
+  it('when the engine is closed', async () => {
+    const { own, events } = startLong({});
+    await events.next();
+    await until(() => runningPrograms('pocketsphinx').length > 0);
+    await own.close();
+    await expect(events.next()).rejects.toMatchObject({ code: 'overloaded' });
+    await expectNothingLeft(own);
+  });
+
+  it('and starts them anew when one was killed from outside, after telling of it', async () => {
+    const own = createEngine({ children: 1 });
+    const failing = collect(start(own, { audio: longFile }));
+    await until(() => runningPrograms('pocketsphinx').length > 0);
+    for (const pid of runningPrograms('pocketsphinx')) process.kill(pid, 'SIGKILL');
+    await expect(failing).rejects.toMatchObject({ code: 'upstream_error' });
+    const next = await collect(start(own, { audio: wavFile(await speak(sentence)) }));
+    expect(textOf(next)).toContain('along the water');
+    await own.close();
+  });
+});
+
+describe('the built-in transcription where something is missing', () => {
+  it('says what, and how to install it', async () => {
+    const path = process.env['PATH'];
+    try {
+      process.env['PATH'] = '/nowhere';
+      const options = { children: 1, queueMax: 1, scratchDir: tmpdir(), modelFolders: ['/nowhere/model'] };
+      const engine = createBuiltinTranscription(options);
+      const availability = engine.availability();
+      const reason = availability.available ? '' : availability.reason;
+      for (const name of ['ffmpeg', 'pocketsphinx_batch', '/nowhere/model']) expect(reason).toContain(name);
+      expect(reason).toContain('apt-get install ffmpeg pocketsphinx pocketsphinx-en-us');
+      const request = { audio: Buffer.from('fLaC'), fileName: undefined, language: undefined };
+      expect(() => engine.transcribe({ ...request, signal: new AbortController().signal })).toThrow(
+        expect.objectContaining({ code: 'engine_unavailable', message: reason }),
+      );
+      await engine.close();
+    } finally {
+      process.env['PATH'] = path;
+    }
+  });
+});
+
+function start(
+  engine: TranscriptionEngine,
+  request: Partial<TranscriptionRequest>,
+): AsyncIterable<TranscriptionEvent> {
+  const { signal } = new AbortController();
+  return engine.transcribe({
+    audio: Buffer.alloc(0),
+    fileName: undefined,
+    language: undefined,
+    signal,
+    ...request,
+  });
+}
+
+async function collect(events: AsyncIterable<TranscriptionEvent>): Promise<TranscriptionEvent[]> {
+  const collected: TranscriptionEvent[] = [];
+  for await (const event of events) collected.push(event);
+  return collected;
+}
+
+function segmentsOf(events: readonly TranscriptionEvent[]): TranscriptSegment[] {
+  return events.flatMap((event) => (event.kind === 'segment' ? [event.segment] : []));
+}
+
+function textOf(events: readonly TranscriptionEvent[]): string {
+  return segmentsOf(events)
+    .map(({ text }) => text)
+    .join(' ');
+}
+
+function doneOf(events: readonly TranscriptionEvent[]): TranscriptionEvent & { kind: 'done' } {
+  const last = events.at(-1);
+  if (last?.kind !== 'done') throw new Error(`the last event is ${last?.kind}`);
+  return last;
+}
+
+/** Words that must be put in, left out or replaced, as a part of the words that were said. */
+function wordErrorRate(said: string, heard: string): number {
+  const [reference, hypothesis] = [wordsOf(said), wordsOf(heard)];
+  // Each distinct word becomes one character, so that a distance of strings is one of words.
+  const letters = new Map([...new Set([...reference, ...hypothesis])].map((word, at) => [word, 0x4e00 + at]));
+  const spell = (words: readonly string[]) =>
+    String.fromCharCode(...words.map((word) => letters.get(word) ?? 0));
+  return distance(spell(reference), spell(hypothesis)) / reference.length;
+}
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(/[a-z']+/g) ?? [];
+}
+
+/** The words of a whole recording in one run of the program, with nothing of this engine in between. */
+async function recogniseByHand(samples: Int16Array): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'parley-by-hand-'));
+  const model = '/usr/share/pocketsphinx/model/en-us';
+  await writeFile(join(folder, 'a.wav'), wavFile(samples));
+  await writeFile(join(folder, 'list'), 'a\n');
+  const models = [
+    '-hmm',
+    `${model}/en-us`,
+    '-lm',
+    `${model}/en-us.lm.bin`,
+    '-dict',
+    `${model}/cmudict-en-us.dict`,
+  ];
+  const files = ['-ctl', join(folder, 'list'), '-cepdir', folder, '-cepext', '.wav'];
+  const options = [
+    '-adcin',
+    'yes',
+    '-adchdr',
+    '44',
+    '-cmn',
+    'batch',
+    '-hyp',
+    join(folder, 'words'),
+    '-logfn',
+    '/dev/null',
+  ];
+  try {
+    await promisify(execFile)('pocketsphinx_batch', [...models, ...files, ...options]);
+    return (await readFile(join(folder, 'words'), 'utf8')).replace(/ \(a -?\d+\)\s*$/, '');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await delay(20);
+}

@@ -1,0 +1,398 @@
+/** A model with several engines: who is asked, who after whom, and what the client and the record get of it. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { ConfigError, loadConfig } from '../../../src/config/config.ts';
+import { ParleyError } from '../../../src/core/errors.ts';
+import type {
+  Availability,
+  TranscriptionEngine,
+  TranscriptionEvent,
+  Voice,
+} from '../../../src/core/ports/engines.ts';
+import type { EngineSet } from '../../../src/engines/engine-set.ts';
+import { firstStream } from '../../../src/engines/failover/attempts.ts';
+import { failoverTranscription } from '../../../src/engines/failover/transcription.ts';
+import { fakeTranscription } from '../../support/fake-engines.ts';
+import { toEngine } from '../../support/message-chat.ts';
+import type { ModelList } from '../../support/model-list.ts';
+import { errorOf, type Parley, startParley } from '../../support/parley.ts';
+
+const unreachable = (name: string) =>
+  new ParleyError('upstream_error', { hasNotRun: true, message: `${name} is not there.` });
+
+/** An engine that does as it is told. Its output is its name. */
+class Actor {
+  readonly name: string;
+  /** Thrown before any output. */
+  failure: Error | undefined;
+  /** Thrown after some output. */
+  breakdown: Error | undefined;
+  availability: Availability = { available: true };
+  voices: Voice[] = [];
+  defaultVoice = '';
+  refusal: ParleyError | undefined;
+
+  constructor(name: string) {
+    this.name = name;
+    this.reset();
+  }
+
+  reset(): void {
+    this.failure = undefined;
+    this.breakdown = undefined;
+    this.refusal = undefined;
+    this.availability = { available: true };
+    this.voices = [{ id: 'one', language: 'en-US' }];
+    this.defaultVoice = 'one';
+  }
+
+  get set(): EngineSet {
+    const availability = () => this.availability;
+    return {
+      chat: () => toEngine({ availability, complete: () => this.#complete(), stream: () => this.#stream() }),
+      speech: () => ({
+        availability,
+        voices: () => ({ voices: this.voices, defaultVoice: this.defaultVoice }),
+        check: () => {
+          asked.push(`${this.name} checks`);
+          if (this.refusal) throw this.refusal;
+        },
+        synthesize: () => ({ audio: this.#speak(), durationMs: () => this.name.charCodeAt(0) }),
+      }),
+      transcription: () => ({ availability, transcribe: () => this.#transcribe() }),
+      reading: () => ({ isUp: true, waiting: 0 }),
+      close: async () => undefined,
+    };
+  }
+
+  async #complete() {
+    this.#begin();
+    if (this.breakdown) throw this.breakdown;
+    const message = { role: 'assistant', content: { value: { case: 'text' as const, value: this.name } } };
+    return create(ChatCompletionSchema, { choices: [{ message, finishReason: 'stop' }] });
+  }
+
+  async *#stream() {
+    this.#begin();
+    yield create(ChatCompletionChunkSchema, { choices: [{ delta: { content: this.name } }] });
+    if (this.breakdown) throw this.breakdown;
+    yield create(ChatCompletionChunkSchema, { choices: [{ delta: {}, finishReason: 'stop' }] });
+  }
+
+  async *#speak() {
+    this.#begin();
+    yield new TextEncoder().encode(this.name);
+    if (this.breakdown) throw this.breakdown;
+  }
+
+  async *#transcribe(): AsyncGenerator<TranscriptionEvent> {
+    // As an engine that measures the file before it calls anybody.
+    yield { kind: 'audio', durationMs: 1_000 };
+    this.#begin();
+    const segment = { startMs: 0, endMs: 1_000, text: this.name, words: [], avgLogprob: undefined };
+    yield { kind: 'segment', segment };
+    if (this.breakdown) throw this.breakdown;
+    yield { kind: 'done', durationMs: 1_000, language: 'english' };
+  }
+
+  #begin(): void {
+    asked.push(this.name);
+    if (this.failure) throw this.failure;
+  }
+}
+
+/** Every engine that was asked, in that order. */
+const asked: string[] = [];
+const [a, b, c] = [new Actor('a'), new Actor('b'), new Actor('c')] as const;
+
+const operations = {
+  chat: (model) => parley.postJson('/chat/completions', { model: `chat-${model}`, messages }),
+  'chat streamed': (model) =>
+    parley.postJson('/chat/completions', { model: `chat-${model}`, messages, stream: true }),
+  speech: (model) =>
+    parley.postJson('/audio/speech', { model: `speech-${model}`, input: 'Hello.', response_format: 'pcm' }),
+  transcription: (model) => {
+    const body = new FormData();
+    body.set('file', new Blob([new Uint8Array(64)]), 'a.wav');
+    return (model === 'in-order' ? parley : inTurn).call('/audio/transcriptions', { method: 'POST', body });
+  },
+} satisfies Record<string, (model: 'in-order' | 'round-robin') => Promise<Response>>;
+const names = ['chat', 'chat streamed', 'speech', 'transcription'] as const;
+const messages = [{ role: 'user', content: 'Hello.' }];
+
+const configuration = (transcription: string) => `
+engines: {a: {kind: builtin}, b: {kind: builtin}, c: {kind: builtin}}
+models:
+  - {id: chat-in-order, type: chat, engine: [a, b, c], price: {input: 1, output: 1}}
+  - {id: chat-round-robin, type: chat, engine: [a, b, c], balance: round-robin, price: {input: 1, output: 1}}
+  - {id: chat-one, type: chat, engine: [b], price: {input: 1, output: 1}}
+  - {id: speech-in-order, type: speech, engine: [a, b, c], balance: in-order}
+  - {id: speech-round-robin, type: speech, engine: [a, b, c], balance: round-robin}
+  - {id: whisper, type: transcription, engine: [a, b, c], balance: ${transcription}}
+`;
+
+const folder = mkdtempSync(join(tmpdir(), 'parley-several-'));
+let parley: Parley;
+/** The same with the other balance for its one transcription model. */
+let inTurn: Parley;
+
+function start(transcription: string): Promise<Parley> {
+  const file = join(folder, `${transcription}.yaml`);
+  writeFileSync(file, configuration(transcription));
+  return startParley({ file, engines: { a: a.set, b: b.set, c: c.set } });
+}
+
+beforeAll(async () => {
+  parley = await start('in-order');
+  inTurn = await start('round-robin');
+});
+afterAll(async () => {
+  await parley.close();
+  await inTurn.close();
+  rmSync(folder, { recursive: true });
+});
+beforeEach(() => {
+  for (const actor of [a, b, c]) actor.reset();
+  asked.length = 0;
+});
+
+const worked = () => asked.filter((entry) => !entry.endsWith('checks'));
+
+describe.each(names)('%s with several engines', (operation) => {
+  const ask = operations[operation];
+
+  it('asks the first one alone while it works', async () => {
+    for (let turn = 0; turn < 2; turn++) expect(await (await ask('in-order')).text()).toContain('a');
+    expect(worked()).toEqual(['a', 'a']);
+  });
+
+  it('asks the next one where one cannot have begun, and the client notices nothing', async () => {
+    a.failure = unreachable('a');
+    b.failure = unreachable('b');
+    const response = await ask('in-order');
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain('c');
+    expect(worked()).toEqual(['a', 'b', 'c']);
+    expect((await parley.recordOf(response)).state).toBe('ok');
+  });
+
+  it('does not ask those that are not available', async () => {
+    a.availability = { available: false, reason: 'a is not installed.' };
+    expect((await ask('in-order')).status).toBe(200);
+    expect(worked()).toEqual(['b']);
+  });
+
+  it('asks nobody else where an engine may have begun', async () => {
+    a.failure = new ParleyError('upstream_error', { upstreamStatus: 500 });
+    const response = await ask('in-order');
+    expect(await errorOf(response)).toMatchObject({ status: 500, code: 'upstream_error' });
+    expect(worked()).toEqual(['a']);
+  });
+
+  it('asks nobody else after a fault of its own', async () => {
+    a.failure = new TypeError('a fault');
+    expect((await ask('in-order')).status).toBe(500);
+    expect(worked()).toEqual(['a']);
+  });
+
+  it('asks nobody else after output, whatever the error says', async () => {
+    a.breakdown = unreachable('a');
+    if (operation === 'chat') a.breakdown = new ParleyError('upstream_error');
+    const response = await ask('in-order');
+    await response.text().catch(() => 'the connection was reset');
+    expect((await parley.recordOf(response)).state).toBe('failed');
+    expect(worked()).toEqual(['a']);
+  });
+
+  it('tells the last error where all fail', async () => {
+    for (const actor of [a, b, c]) actor.failure = unreachable(actor.name);
+    expect(await errorOf(await ask('in-order'))).toMatchObject({
+      status: 502,
+      code: 'upstream_error',
+      message: 'c is not there.',
+    });
+    expect(worked()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('takes turns in round robin, and goes on from there where one cannot be had', async () => {
+    for (let turn = 0; turn < 6; turn++) expect((await ask('round-robin')).status).toBe(200);
+    expect('abcabcabc').toContain(worked().join(''));
+    asked.length = 0;
+    b.failure = unreachable('b');
+    for (let turn = 0; turn < 3; turn++) expect((await ask('round-robin')).status).toBe(200);
+    expect(['abcc', 'bcca', 'cabc']).toContain(worked().join(''));
+  });
+
+  it('shares evenly among those that are available', async () => {
+    b.availability = { available: false, reason: 'b is not installed.' };
+    for (let turn = 0; turn < 4; turn++) expect((await ask('round-robin')).status).toBe(200);
+    expect(worked().sort()).toEqual(['a', 'a', 'c', 'c']);
+  });
+});
+
+describe('a model with several engines', () => {
+  const listed = async () => {
+    const { data } = (await (await parley.call('/models')).json()) as ModelList;
+    return data.map(({ id }: { id: string }) => id);
+  };
+
+  it('can be called while one of them is available, and says why where none is', async () => {
+    for (const actor of [a, b])
+      actor.availability = { available: false, reason: `${actor.name} is missing.` };
+    expect(await listed()).toContain('chat-in-order');
+    expect(await listed()).not.toContain('chat-one');
+    c.availability = { available: false, reason: 'c is missing.' };
+    expect(await listed()).toEqual([]);
+    expect(await errorOf(await operations.transcription('in-order'))).toMatchObject({
+      status: 503,
+      code: 'engine_unavailable',
+      message: 'a is missing. b is missing. c is missing.',
+    });
+  });
+
+  it('is asked again by nobody once its client has left', async () => {
+    const left = new AbortController();
+    a.failure = new ParleyError('request_cancelled', { hasNotRun: true });
+    const stream = firstStream([a, b], left.signal, (actor) => {
+      asked.push(actor.name);
+      left.abort();
+      throw actor.failure;
+    });
+    await expect(stream.next()).rejects.toMatchObject({ code: 'request_cancelled' });
+    expect(asked).toEqual(['a']);
+  });
+
+  it('behaves as with one where its list has one', async () => {
+    b.failure = unreachable('b');
+    const response = await parley.postJson('/chat/completions', { model: 'chat-one', messages });
+    expect(await errorOf(response)).toMatchObject({ status: 502, message: 'b is not there.' });
+    expect(asked).toEqual(['b']);
+  });
+});
+
+describe('a speech model with several engines', () => {
+  const speak = (voice?: string) =>
+    parley.postJson('/audio/speech', { model: 'speech-in-order', input: 'x', voice, response_format: 'pcm' });
+  const voice = (id: string, language = 'en-US'): Voice => ({ id, language });
+  const catalog = async () => {
+    const { data } = (await (await parley.call('/models?type=speech')).json()) as ModelList;
+    return data.find(({ id }: { id: string }) => id === 'speech-in-order');
+  };
+
+  it('has the voices that all of them have', async () => {
+    a.voices = [voice('anna'), voice('bert', 'en-GB'), voice('cleo')];
+    b.voices = [voice('cleo'), voice('bert')];
+    c.voices = [voice('dora'), voice('bert'), voice('cleo')];
+    a.defaultVoice = 'anna';
+    b.defaultVoice = 'cleo';
+    expect(await catalog()).toMatchObject({
+      voices: ['bert', 'cleo'],
+      voiceDetails: [
+        { id: 'bert', language: 'en-GB' },
+        { id: 'cleo', language: 'en-US' },
+      ],
+      defaultVoice: 'cleo',
+    });
+    expect(await errorOf(await speak('anna'))).toMatchObject({ status: 400, code: 'unknown_voice' });
+    expect((await speak('bert')).status).toBe(200);
+  });
+
+  it('does not wait for the voices of one that cannot work', async () => {
+    a.availability = { available: false, reason: 'a is missing.' };
+    a.voices = [voice('anna')];
+    b.voices = [voice('cleo')];
+    c.voices = [voice('cleo')];
+    c.defaultVoice = 'cleo';
+    expect(await catalog()).toMatchObject({ voices: ['cleo'], defaultVoice: 'cleo' });
+    b.failure = unreachable('b');
+    expect(await (await speak('cleo')).text()).toBe('c');
+    expect(asked).toEqual(['b checks', 'b checks', 'b', 'c checks', 'c']);
+  });
+
+  it('cannot be called where its engines share no voice', async () => {
+    b.voices = [voice('bert')];
+    expect(await catalog()).toBeUndefined();
+    expect(await errorOf(await speak('one'))).toMatchObject({
+      status: 503,
+      code: 'engine_unavailable',
+      message: 'The engines of this model have no voice in common. Do they serve the same model?',
+    });
+  });
+
+  it('has each text checked by the engine that is to speak it', async () => {
+    a.refusal = new ParleyError('invalid_input', { message: 'Nothing to say.' });
+    expect(await errorOf(await speak())).toMatchObject({ status: 400, message: 'Nothing to say.' });
+    expect(asked).toEqual(['a checks']);
+    a.refusal = undefined;
+    a.failure = unreachable('a');
+    b.refusal = new ParleyError('invalid_input', { message: 'Nothing to say.' });
+    expect(await errorOf(await speak())).toMatchObject({ status: 400, message: 'Nothing to say.' });
+    expect(worked()).toEqual(['a']);
+  });
+
+  it('records the duration of the one that spoke', async () => {
+    a.failure = unreachable('a');
+    const response = await speak();
+    expect(await response.text()).toBe('b');
+    expect((await parley.recordOf(response)).audioMsOut).toBe('b'.charCodeAt(0));
+  });
+});
+
+describe('a transcription model with several engines', () => {
+  it('tells times only where all of its engines do', () => {
+    const engine = (tellsTimes?: boolean) =>
+      fakeTranscription(tellsTimes === undefined ? {} : { tellsTimes });
+    const several = (...engines: [TranscriptionEngine, TranscriptionEngine]) =>
+      failoverTranscription(engines, 'in-order').tellsTimes;
+    expect(several(engine(), engine(true))).toBe(true);
+    expect(several(engine(), engine(false))).toBe(false);
+  });
+});
+
+describe('the engines of a model', () => {
+  const file = join(folder, 'wrong.yaml');
+  const findings = (model: string) => {
+    writeFileSync(
+      file,
+      `engines: {a: {kind: builtin}, b: {kind: builtin}}\nmodels:\n  - {id: m, ${model}}\n`,
+    );
+    try {
+      loadConfig({ env: {}, file });
+    } catch (error) {
+      if (error instanceof ConfigError) return error.findings.map(({ message }) => message);
+      throw error;
+    }
+    return [];
+  };
+
+  it.each([
+    ['type: speech, engine: [a, b]', []],
+    ['type: speech, engine: [a], balance: round-robin', []],
+    ['type: speech, engine: a', []],
+    [
+      'type: speech, engine: []',
+      ['`models[0].engine` is a list, but must be the name of an engine, or a list of at least one.'],
+    ],
+    ['type: speech, engine: [a, d]', ['There is no engine `d` for the model `m`. `engines` has: a, b.']],
+    [
+      'type: speech, engine: [a, b, a]',
+      ['The engine `a` is in the list of the model `m` already. Keep it once.'],
+    ],
+    [
+      'type: speech, engine: a, balance: in-order',
+      [
+        '`balance` is about several engines, but the model `m` has one. Write `engine` as a list, or leave `balance` out.',
+      ],
+    ],
+    [
+      'type: speech, engine: [a, b], balance: random',
+      ['`models[0].balance` is "random", but must be one of in-order, round-robin.'],
+    ],
+  ])('are checked with the rest of the file: %s', (model, messages) =>
+    expect(findings(model)).toEqual(messages),
+  );
+});

@@ -1,0 +1,381 @@
+/** Chat through an upstream that speaks the OpenAI API: what reaches it, what comes back, and what it costs. */
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { startBehind, upstreamKey } from '../../support/behind-upstream.ts';
+import { chunk, chunks, completion, question, readEvents, reported } from '../../support/chat-answers.ts';
+import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { events, eventText, json, pieces } from '../../support/upstream-answers.ts';
+
+const path = '/chat/completions';
+const upstream = await startScriptedUpstream();
+const parley = await startBehind(upstream.baseUrl, {
+  engine: { headers: { 'X-Team': 'edge', Authorization: 'Bearer not-this-one' } },
+});
+afterAll(async () => {
+  await parley.close();
+  await upstream.stop();
+});
+beforeEach(() => upstream.answer(path, json(completion())));
+
+const ask = (body: object = {}) => parley.postJson(path, { ...question, ...body });
+const stream = (body: object = {}) => ask({ stream: true, ...body });
+const lastRequest = () => upstream.requests.at(-1)?.json;
+const balance = async () => (await parley.app.store.findAccount(parley.accountId))?.balance;
+
+describe('a request', () => {
+  it('reaches the upstream under its base URL, with its name of the model and the key of the configuration', async () => {
+    await ask();
+    const request = upstream.requests.at(-1);
+    expect(request).toMatchObject({ method: 'POST', path });
+    expect(request?.headers).toMatchObject({
+      authorization: `Bearer ${upstreamKey}`,
+      'content-type': 'application/json',
+      'x-team': 'edge',
+    });
+    expect(request?.json).toEqual({ ...question, model: 'upstream-model', stream: false });
+  });
+
+  it('takes no header of the client along', async () => {
+    await parley.postJson(path, question, {
+      headers: {
+        authorization: `Bearer ${parley.apiKey}`,
+        cookie: 'a=b',
+        'x-forwarded-for': '1.1.1.1',
+        'openai-beta': 'x',
+      },
+    });
+    const names = Object.keys(upstream.requests.at(-1)?.headers ?? {}).sort();
+    expect(names).toEqual([
+      'accept',
+      'authorization',
+      'connection',
+      'content-length',
+      'content-type',
+      'host',
+      'x-team',
+    ]);
+    expect(JSON.stringify(upstream.requests.at(-1)?.headers)).not.toContain(parley.apiKey);
+  });
+
+  it('carries every sampling parameter, known or not', async () => {
+    const sampling = {
+      temperature: 0.1,
+      top_p: 1e-7,
+      n: 2,
+      stop: ['a', 'b'],
+      seed: 7,
+      frequency_penalty: -2,
+      presence_penalty: 0.5,
+      logit_bias: { '50256': -100 },
+      logprobs: true,
+      top_logprobs: 3,
+      max_completion_tokens: 30,
+      reasoning_effort: 'high',
+      verbosity: 'low',
+      top_k: 40,
+      min_p: null,
+      chat_template_kwargs: { enable_thinking: false },
+    };
+    upstream.answer(path, json(completion('x', { choices: twoChoices })));
+    expect((await ask(sampling)).status).toBe(200);
+    expect(lastRequest()).toMatchObject(sampling);
+  });
+
+  it('carries tools, a schema of the output, images and audio', async () => {
+    const content = [
+      { type: 'text', text: 'what is this?' },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } },
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
+    ];
+    const schema = {
+      type: 'object',
+      properties: { b: { type: 'string' }, a: { type: 'null' } },
+      required: ['b'],
+    };
+    const body = {
+      messages: [{ role: 'user', content }],
+      tools: [{ type: 'function', function: { name: 'look', parameters: schema, strict: true } }],
+      tool_choice: { type: 'function', function: { name: 'look' } },
+      parallel_tool_calls: false,
+      response_format: { type: 'json_schema', json_schema: { name: 'thing', schema, strict: true } },
+    };
+    await ask(body);
+    expect(lastRequest()).toEqual({ ...body, model: 'upstream-model', stream: false });
+    // The order of a schema's properties is the order in which models write them.
+    expect(Object.keys(lastRequest().response_format.json_schema.schema.properties)).toEqual(['b', 'a']);
+  });
+
+  it('always asks for the usage of a stream, and keeps the other options', async () => {
+    upstream.answer(path, events(chunks('a')));
+    await (await stream()).text();
+    expect(lastRequest()).toMatchObject({ stream: true, stream_options: { include_usage: true } });
+    await (await stream({ stream_options: { include_usage: false, include_obfuscation: false } })).text();
+    expect(lastRequest().stream_options).toEqual({ include_usage: true, include_obfuscation: false });
+  });
+
+  it('is limited to what the account can pay', async () => {
+    const poor = await parley.newKey({ credits: '0.0002' });
+    const init = { headers: { authorization: `Bearer ${poor}` } };
+    expect((await parley.postJson(path, question, init)).status).toBe(200);
+    expect(lastRequest().max_tokens).toBeLessThan(200);
+    expect(lastRequest().max_tokens).toBeGreaterThan(50);
+    await parley.postJson(path, { ...question, max_completion_tokens: 4_000 }, init);
+    expect(lastRequest().max_completion_tokens).toBeLessThan(200);
+    expect(lastRequest().max_tokens).toBeUndefined();
+  });
+});
+
+const twoChoices = [0, 1].map((index) => ({
+  index,
+  message: { role: 'assistant', content: `answer ${index}` },
+  finish_reason: 'stop',
+}));
+
+describe('a plain answer', () => {
+  it('comes back as it is, under the name that the client used, and is charged by its usage', async () => {
+    const before = await balance();
+    const answer = completion('hello', {
+      system_fingerprint: 'fp',
+      service_tier: 'default',
+      x_new: { y: [1, null] },
+    });
+    upstream.answer(path, json(answer));
+    const response = await ask();
+    expect(await response.json()).toEqual({ ...answer, model: 'served' });
+    const record = await parley.recordOf(response);
+    expect(record).toMatchObject({
+      state: 'ok',
+      model: 'served',
+      tokens: { promptTokens: 9, completionTokens: 4, totalTokens: 13, source: 'reported' },
+      cost: 13_000n,
+    });
+    expect(await balance()).toBe((before ?? 0n) - 13_000n);
+  });
+
+  it('may have several choices, tool calls, reasoning, refusals and log probabilities', async () => {
+    const calls = [{ id: 'call_1', type: 'function', function: { name: 'look', arguments: '{"at":"é"}' } }];
+    const logprobs = {
+      content: [{ token: 'a', logprob: -0.5, bytes: [97], top_logprobs: [] }],
+      refusal: null,
+    };
+    const choices = [
+      {
+        index: 0,
+        message: { role: 'assistant', content: null, tool_calls: calls },
+        finish_reason: 'tool_calls',
+      },
+      {
+        index: 1,
+        message: { role: 'assistant', content: 'a', reasoning_content: 'so…' },
+        logprobs,
+        finish_reason: 'stop',
+      },
+      { index: 2, message: { role: 'assistant', content: null, refusal: 'no' }, finish_reason: 'stop' },
+    ];
+    upstream.answer(path, json(completion('', { choices })));
+    expect(await (await ask({ n: 3 })).json()).toMatchObject({ choices });
+  });
+
+  it('is counted here where it comes without usage, or with one that is none', async () => {
+    for (const usage of [
+      undefined,
+      null,
+      'many',
+      { prompt_tokens: -1, completion_tokens: 2, total_tokens: 1 },
+    ]) {
+      upstream.answer(path, json(completion('hello there', { usage })));
+      const response = await ask();
+      const { usage: told } = (await response.json()) as { usage: unknown };
+      const { tokens } = await parley.recordOf(response);
+      expect(tokens).toMatchObject({ source: 'estimated', completionTokens: 2 });
+      expect(told).toEqual({
+        prompt_tokens: tokens?.promptTokens,
+        completion_tokens: 2,
+        total_tokens: tokens?.totalTokens,
+      });
+    }
+  });
+});
+
+describe('a streamed answer', () => {
+  it('comes back chunk by chunk, with its usage on the last, and is charged by it', async () => {
+    upstream.answer(path, events(chunks('hello', ' there')));
+    const response = await stream();
+    expect(response.headers.get('content-type')).toContain('text/event-stream');
+    const { events: got, isDone, text } = await readEvents(response);
+    expect(text).toBe('hello there');
+    expect(isDone).toBe(true);
+    expect(got.every(({ model }) => model === 'served')).toBe(true);
+    expect(got.at(-1)).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: reported });
+    expect(got.filter(({ usage }) => usage)).toHaveLength(1);
+    expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', cost: 13_000n });
+  });
+
+  it('has its usage in a chunk of its own where the client asks so', async () => {
+    const sent = chunks('a').map((part) => ({ usage: null, ...part }));
+    upstream.answer(path, events(sent));
+    const { events: got } = await readEvents(await stream({ stream_options: { include_usage: true } }));
+    expect(got.at(-1)).toMatchObject({ choices: [], usage: reported });
+    expect(got.at(-2)).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
+    expect(got.filter(({ usage }) => usage)).toHaveLength(1);
+  });
+
+  it('has its usage on the last chunk also where the upstream says `usage: null` there', async () => {
+    upstream.answer(path, events(chunks('a').map((part) => ({ usage: null, ...part }))));
+    const { events: got } = await readEvents(await stream());
+    expect(got.at(-1)).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: reported });
+  });
+
+  it('leaves as it comes in', async () => {
+    upstream.answer(path, events(chunks('first', 'second'), { everyMs: 300 }));
+    const reader = (await stream()).body?.getReader();
+    const startedAt = performance.now();
+    let text = '';
+    while (!text.includes('first')) text += new TextDecoder().decode((await reader?.read())?.value);
+    expect(text).not.toContain('second');
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    await reader?.cancel();
+  });
+
+  it.each([
+    ['one byte at a time', (text: Buffer) => [...text].map((byte) => Buffer.from([byte]))],
+    ['in pieces of seven bytes', (text: Buffer) => cut(text, 7)],
+    ['in one piece', (text: Buffer) => [text]],
+  ])('is the same when it comes %s', async (_, cutUp) => {
+    for (const lineEnd of ['\n', '\r\n', '\r']) {
+      const lines = chunks('naïve ', '日本語', ' 🎉').flatMap((part) => [
+        `data: ${JSON.stringify(part)}`,
+        '',
+      ]);
+      const text = [
+        ': a comment',
+        'event: message',
+        'id: 7',
+        'retry: 10',
+        ...lines,
+        'data:[DONE]',
+        '',
+        '',
+      ].join(lineEnd);
+      upstream.answer(path, eventText(cutUp(Buffer.from(text)), { everyMs: 0 }));
+      const { text: got, isDone } = await readEvents(await stream());
+      expect(got).toBe('naïve 日本語 🎉');
+      expect(isDone).toBe(true);
+    }
+  });
+
+  it('may have several choices, streamed tool calls and reasoning', async () => {
+    const call = (more: object) => ({ tool_calls: [{ index: 0, ...more }] });
+    const sent = [
+      chunk({ role: 'assistant', reasoning_content: 'hm' }),
+      chunk(call({ id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } })),
+      chunk(call({ function: { arguments: '{"at":' } })),
+      chunk(
+        { content: 'b' },
+        { index: 1, logprobs: { content: [{ token: 'b', logprob: -1, bytes: null, top_logprobs: [] }] } },
+      ),
+      chunk(call({ function: { arguments: '1}' } })),
+      chunk({}, { finish_reason: 'tool_calls' }),
+      chunk({}, { index: 1, finish_reason: 'stop' }, { usage: reported }),
+    ];
+    upstream.answer(path, events(sent));
+    const { events: got, isDone } = await readEvents(await stream({ n: 2 }));
+    expect(isDone).toBe(true);
+    expect(got).toEqual(sent.map((part) => ({ ...part, model: 'served' })));
+  });
+
+  it('is counted here where it comes without usage, reasoning included', async () => {
+    const sent = [
+      chunk({ reasoning_content: 'well then' }),
+      chunk({ content: ' hello there' }),
+      chunk({}, { finish_reason: 'stop' }),
+    ];
+    upstream.answer(path, events(sent));
+    const response = await stream();
+    const { events: got } = await readEvents(response);
+    expect(got.at(-1).usage.completion_tokens).toBe(4);
+    expect((await parley.recordOf(response)).tokens).toMatchObject({
+      source: 'estimated',
+      completionTokens: 4,
+    });
+  });
+
+  it('is whole without [DONE] where every choice has its finish reason', async () => {
+    upstream.answer(path, events(chunks('a'), { done: false }));
+    const response = await stream();
+    expect(await readEvents(response)).toMatchObject({ text: 'a', isDone: true });
+    expect((await parley.recordOf(response)).state).toBe('ok');
+  });
+
+  it('is whole where the last event lacks its blank line', async () => {
+    const [last, ...others] = chunks('a').reverse();
+    const text = others.reverse().map((part) => `data: ${JSON.stringify(part)}\n\n`);
+    upstream.answer(path, eventText([...text, `data: ${JSON.stringify(last)}`]));
+    expect(await readEvents(await stream())).toMatchObject({
+      text: 'a',
+      isDone: true,
+      events: expect.anything(),
+    });
+    expect((await parley.recordOf(await stream())).tokens?.source).toBe('reported');
+  });
+
+  it('reaches the client as far as it is good, also where all of it comes in one piece', async () => {
+    const [, first] = chunks('a');
+    const text = `data: ${JSON.stringify(first)}\n\ndata: nonsense\n\ndata: [DONE]\n\n`;
+    upstream.answer(path, eventText([text]));
+    const response = await stream();
+    expect(await readEvents(response)).toMatchObject({
+      text: 'a',
+      isDone: false,
+      events: [{}, { error: { code: 'upstream_error' } }],
+    });
+    expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', cost: undefined });
+  });
+
+  it('is over with [DONE], whatever follows', async () => {
+    const text = [
+      ...chunks('a').map((part) => `data: ${JSON.stringify(part)}\n\n`),
+      'data: [DONE]\n\n',
+      'data: nonsense\n\n',
+    ];
+    upstream.answer(path, eventText(text, { ending: 'stall' }));
+    const startedAt = performance.now();
+    expect(await readEvents(await stream())).toMatchObject({ text: 'a', isDone: true });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    await upstream.requests.at(-1)?.aborted;
+  });
+});
+
+describe('connections', () => {
+  it('are used again, after plain answers and after streams', async () => {
+    await ask();
+    const before = upstream.connections;
+    for (let round = 0; round < 5; round++) {
+      upstream.answer(path, json(completion()));
+      await (await ask()).text();
+      upstream.answer(path, events(chunks('a')));
+      await (await stream()).text();
+    }
+    expect(upstream.connections).toBe(before);
+  });
+
+  it('are used again where the end of a stream comes a moment after [DONE]', async () => {
+    const text = [...chunks('a').map((part) => `data: ${JSON.stringify(part)}\n\n`), 'data: [DONE]\n\n'].join(
+      '',
+    );
+    upstream.answer(
+      path,
+      pieces([text, ': bye\n\n'], { headers: { 'content-type': 'text/event-stream' }, everyMs: 20 }),
+    );
+    await (await stream()).text();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const before = upstream.requests.at(-1)?.connection;
+    await (await stream()).text();
+    expect(upstream.requests.at(-1)?.connection).toBe(before);
+  });
+});
+
+function cut(text: Buffer, bytes: number): Buffer[] {
+  return Array.from({ length: Math.ceil(text.length / bytes) }, (_, index) =>
+    text.subarray(index * bytes, (index + 1) * bytes),
+  );
+}

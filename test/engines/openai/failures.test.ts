@@ -1,0 +1,316 @@
+/** What becomes of a request where its upstream fails: what the client gets, what it costs, and what the upstream sees. */
+import { describe, expect, it } from 'vitest';
+import { makeCertificate } from '../../support/certificates.ts';
+import { chunk, chunks, completion, question, readEvents } from '../../support/chat-answers.ts';
+import { path, quick, startImpatient, text } from '../../support/impatient-parley.ts';
+import { startMuteServer } from '../../support/mute-server.ts';
+import { errorOf } from '../../support/parley.ts';
+import { type Answer, startScriptedUpstream } from '../../support/scripted-upstream.ts';
+import {
+  endless,
+  eventStream,
+  events,
+  eventText,
+  failure,
+  json,
+  pieces,
+  rawBytes,
+  redirect,
+  resetAt,
+  resetAtOnce,
+  silence,
+  whole,
+} from '../../support/upstream-answers.ts';
+
+const { upstream, parley, behind, afterTest, ask } = await startImpatient();
+const balance = async () => (await parley.app.store.findAccount(parley.accountId))?.balance;
+const html = { 'content-type': 'text/html' };
+
+/** The upstream's words and those of our own parts never reach a client. */
+function expectOurWords(message: string) {
+  expect(message).not.toMatch(/upstream|ECONN|socket|undici|SyntaxError|JSON/i);
+  expect(message).toMatch(/\.$/);
+}
+
+describe("an upstream's status", () => {
+  it.each([
+    [400, /refused the request/],
+    [401, /key of this server/],
+    [402, /no credits left/],
+    [403, /key of this server/],
+    [404, /does not know/],
+    [408, /in time/],
+    [409, /refused the request/],
+    [413, /too large/],
+    [418, /refused the request/],
+    [422, /refused the request/],
+    [429, /too many requests/],
+    [500, /failed/],
+    [502, /failed/],
+    [503, /busy/],
+    [529, /failed/],
+  ])('%i is passed through with our wording, and costs nothing', async (status, words) => {
+    upstream.answer(path, failure(status));
+    const before = [upstream.requests.length, await balance()];
+    for (const stream of [false, true]) {
+      const response = await ask({ stream });
+      const error = await errorOf(response);
+      expect(error).toMatchObject({ status, code: 'upstream_error', type: 'server_error', param: null });
+      expect(error.message).toMatch(words);
+      expectOurWords(error.message);
+      const record = await parley.recordOf(response);
+      expect(record).toMatchObject({ state: 'failed', code: 'upstream_error', httpStatus: status });
+      expect(record.cost ?? 0n).toBe(0n);
+    }
+    expect([upstream.requests.length, await balance()]).toEqual([Number(before[0]) + 2, before[1]]);
+  });
+
+  it.each([
+    ['unknown_model', 400],
+    ['model_not_found', 400],
+    ['model_not_found', 404],
+    ['model_not_found', 422],
+  ])('with the code %s is no fault of the request: %i', async (code, status) => {
+    upstream.answer(path, json({ error: { message: 'No such model.', code } }, { status }));
+    const error = await errorOf(await ask());
+    expect(error).toMatchObject({ status, code: 'upstream_error', type: 'server_error' });
+    expect(error.message).toMatch(/does not know a model of the name .* Only the operator/);
+    expectOurWords(error.message);
+  });
+
+  it.each([
+    ['17', '17'],
+    ['1.2', '2'],
+    ['0', '0'],
+    ['999999999', '86400'],
+    ['soon', null],
+    ['-5', null],
+  ])('keeps its Retry-After: %s', async (sent, told) => {
+    upstream.answer(path, failure(429, { 'retry-after': sent }));
+    expect((await ask()).headers.get('retry-after')).toBe(told);
+  });
+
+  it('keeps its Retry-After as a date', async () => {
+    upstream.answer(path, failure(503, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }));
+    const seconds = Number((await ask()).headers.get('retry-after'));
+    expect(seconds).toBeGreaterThan(30);
+    expect(seconds).toBeLessThanOrEqual(60);
+  });
+
+  it('is answered at once, however long its words are or take', async () => {
+    const answers: Answer[] = [
+      endless('x'.repeat(10_000)),
+      pieces(['no'], { ending: 'stall' }),
+      pieces(['no'], { ending: 'reset' }),
+    ];
+    for (const answer of answers) {
+      upstream.answer(path, async (exchange) => {
+        const { head } = exchange;
+        exchange.head = (_status, headers) => head.call(exchange, 400, headers);
+        await answer(exchange);
+      });
+      const startedAt = performance.now();
+      expect((await ask()).status).toBe(400);
+      expect(performance.now() - startedAt).toBeLessThan(4_000);
+    }
+  });
+
+  it.each([300, 301, 302, 304, 307, 308])('%i is not followed: 502', async (status) => {
+    upstream.answer('/elsewhere', json(completion()));
+    upstream.answer(path, whole('', { status, headers: { location: `${upstream.baseUrl}/elsewhere` } }));
+    const before = upstream.requests.length;
+    expect(await errorOf(await ask())).toMatchObject({ status: 502, code: 'upstream_error' });
+    expect(upstream.requests.length).toBe(before + 1);
+    upstream.answer(path, redirect(`${upstream.baseUrl}/elsewhere`));
+    expect((await ask({ stream: true })).status).toBe(502);
+  });
+});
+
+/** Each before anything of the answer has left for the client. */
+const failures: [string, Answer][] = [
+  ['a reset at once', resetAtOnce],
+  ['a reset within the headers', rawBytes('HTTP/1.1 200 OK\r\nContent-Type: appl', 'reset')],
+  ['headers that never end', rawBytes('HTTP/1.1 200 OK\r\nContent-Type: appl')],
+  ['no HTTP at all', rawBytes('SSH-2.0-OpenSSH_9.9\r\n')],
+  ['silence', silence],
+  ['HTML', whole('<!doctype html><title>Welcome</title>', { headers: html })],
+  [
+    'HTML that claims to be JSON',
+    whole('<!doctype html>', { headers: { 'content-type': 'application/json' } }),
+  ],
+  ['HTML that claims to be a stream', whole('<!doctype html>', { headers: eventStream })],
+  ['nothing', whole('', { headers: { 'content-type': 'application/json' } })],
+  ['no content', whole('', { status: 204 })],
+  ['an error with status 200', json({ error: { message: 'upstream words', code: 400 } })],
+  ['JSON that is no object', json([completion()])],
+  ['JSON of something else', json({ object: 'list', data: [] })],
+  [
+    'half a JSON',
+    pieces([JSON.stringify(completion()).slice(0, 50)], { headers: { 'content-type': 'application/json' } }),
+  ],
+  [
+    'JSON that is cut by a reset',
+    resetAt(50, JSON.stringify(completion()), { headers: { 'content-type': 'application/json' } }),
+  ],
+  [
+    'an answer without a finish reason',
+    json(completion('x', { choices: [{ index: 0, message: { role: 'assistant', content: 'x' } }] })),
+  ],
+];
+
+describe('an answer that is none', () => {
+  it.each(failures)('%s is a 502, and costs nothing', async (_, answer) => {
+    upstream.answer(path, answer);
+    const before = [upstream.requests.length, await balance()];
+    for (const stream of [false, true]) {
+      const response = await ask({ stream });
+      const error = await errorOf(response);
+      expect(error).toMatchObject({ status: 502, code: 'upstream_error' });
+      expectOurWords(error.message);
+      expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', code: 'upstream_error' });
+    }
+    expect([upstream.requests.length, await balance()]).toEqual([Number(before[0]) + 2, before[1]]);
+  });
+
+  it.each([
+    ['an error event', ['event: error\ndata: {"message":"upstream words"}\n\n']],
+    ['an error', text({ error: { message: 'upstream words' } })],
+    ['an error beside a choice', text(chunk({ content: '' }, {}, { error: { code: 502 } }))],
+    ['what is no JSON', ['data: {"id":\n\n']],
+    ['what is no object', ['data: 7\n\n']],
+    ['nothing but comments', [': ping\n\n', ': ping\n\n']],
+    ['nothing but [DONE]', ['data: [DONE]\n\n']],
+    ['a line without an end', [`data: ${'x'.repeat(300_000)}`]],
+    ['an event without an end', Array.from({ length: 400 }, () => `data: ${'x'.repeat(1_000)}\n`)],
+  ])('a stream of %s is a 502', async (_, parts) => {
+    upstream.answer(path, eventText(parts));
+    const response = await ask({ stream: true });
+    const error = await errorOf(response);
+    expect(error).toMatchObject({ status: 502, code: 'upstream_error' });
+    expectOurWords(error.message);
+  });
+});
+
+describe('a stream that fails after it has begun', () => {
+  const begun = text(chunk({ role: 'assistant' }), chunk({ content: 'so far' }));
+  it.each<[string, Answer]>([
+    ['a reset', eventText(begun, { ending: 'reset', everyMs: 20 })],
+    ['a pause that is too long', eventText(begun, { ending: 'stall' })],
+    ['its end without a finish reason', eventText(begun)],
+    ['[DONE] without a finish reason', eventText([...begun, 'data: [DONE]\n\n'])],
+    ['an end within an event', eventText([...begun, 'data: {"id":"x","choi'])],
+    ['an error event', eventText([...begun, 'event: error\ndata: {}\n\n', 'data: [DONE]\n\n'])],
+    ['an error', eventText([...begun, ...text({ error: { message: 'upstream words' } })])],
+    ['what is no JSON', eventText([...begun, 'data: oops\n\n'])],
+    ['an event that is too long', eventText([...begun, `data: "${'x'.repeat(300_000)}"\n\n`])],
+  ])('%s: an error event, no [DONE], no charge', async (_, answer) => {
+    upstream.answer(path, answer);
+    const before = await balance();
+    const response = await ask({ stream: true });
+    expect(response.status).toBe(200);
+    const { events: got, isDone } = await readEvents(response);
+    expect(isDone).toBe(false);
+    expect(got[1].choices[0].delta.content).toBe('so far');
+    expect(got.at(-1)).toMatchObject({ error: { code: 'upstream_error', type: 'server_error' } });
+    expectOurWords(got.at(-1).error.message);
+    expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', code: 'upstream_error' });
+    expect(await balance()).toBe(before);
+  });
+});
+
+describe('time', () => {
+  it('to the first byte is bounded', async () => {
+    upstream.answer(path, json(completion(), { afterMs: 5_000 }));
+    const startedAt = performance.now();
+    const error = await errorOf(await ask());
+    expect(error).toMatchObject({ status: 502, message: expect.stringContaining('in time') });
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    await upstream.requests.at(-1)?.aborted;
+  });
+
+  it('between two bytes is bounded, and comments are bytes', async () => {
+    const words = chunks('a').map((part) => `data: ${JSON.stringify(part)}\n\n`);
+    upstream.answer(path, eventText([': wait\n\n', ': wait\n\n', ': wait\n\n', ...words], { everyMs: 150 }));
+    expect(await readEvents(await ask({ stream: true }))).toMatchObject({ text: 'a', isDone: true });
+    upstream.answer(
+      path,
+      pieces(['{"id"'], { headers: { 'content-type': 'application/json' }, ending: 'stall' }),
+    );
+    expect(await errorOf(await ask())).toMatchObject({ status: 502 });
+    await upstream.requests.at(-1)?.aborted;
+  });
+
+  it('in all is bounded, however steadily an answer drips or pours', async () => {
+    const event = text(chunk({ content: 'x' })).join('');
+    const drip = eventText(Array(100).fill(event), { everyMs: 50 });
+    for (const answer of [drip, endless(event, eventStream)]) {
+      upstream.answer(path, answer);
+      const startedAt = performance.now();
+      const { events: got, isDone } = await readEvents(await ask({ stream: true }));
+      expect(isDone).toBe(false);
+      expect(got.at(-1).error.message).toContain('too long');
+      expect(performance.now() - startedAt).toBeGreaterThan(1_000);
+      expect(performance.now() - startedAt).toBeLessThan(10_000);
+      await upstream.requests.at(-1)?.aborted;
+    }
+  });
+
+  it('that a slow client takes is not the fault of its upstream', async () => {
+    const long = chunks(...Array<string>(3_000).fill('x'.repeat(1_000)));
+    upstream.answer(path, events(long));
+    const patient = await behind(upstream.baseUrl, { engine: { ...quick, totalMs: 60_000 } });
+    const response = await patient.postJson(path, { ...question, stream: true });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    let bytes = 0;
+    let last = '';
+    for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+      bytes += part.value.length;
+      last = new TextDecoder().decode(part.value).slice(-20);
+    }
+    expect(bytes).toBeGreaterThan(3_000_000);
+    expect(last).toContain('[DONE]');
+  });
+});
+
+describe('an upstream that cannot be reached', () => {
+  const many = { retriesMax: 0, breakerFailures: 1_000 };
+
+  it('refuses connections: 502', async () => {
+    const closed = await startScriptedUpstream();
+    await closed.stop();
+    const response = await (await behind(closed.baseUrl, { engine: many })).postJson(path, question);
+    const error = await errorOf(response);
+    expect(error).toMatchObject({ status: 502, code: 'upstream_error' });
+    expect(error.message).toContain('cannot be reached');
+    expectOurWords(error.message);
+  });
+
+  it('has a name that nobody knows: 502', async () => {
+    const parley = await behind('http://nowhere.invalid/v1', { engine: many });
+    expect(await errorOf(await parley.postJson(path, question))).toMatchObject({ status: 502 });
+  });
+
+  it('has a certificate that nobody vouches for: 502', async () => {
+    const tls = await startScriptedUpstream(makeCertificate('upstream'));
+    afterTest(() => tls.stop());
+    const parley = await behind(tls.baseUrl, { engine: many });
+    expect(await errorOf(await parley.postJson(path, question))).toMatchObject({ status: 502 });
+    expect(tls.requests).toHaveLength(0);
+  });
+
+  it('speaks no TLS: 502', async () => {
+    const parley = await behind(upstream.baseUrl.replace('http:', 'https:'), { engine: many });
+    expect(await errorOf(await parley.postJson(path, question))).toMatchObject({ status: 502 });
+  });
+
+  it('takes too long for a connection: 502', async () => {
+    const mute = await startMuteServer();
+    afterTest(() => mute.close());
+    const parley = await behind(`https://127.0.0.1:${mute.port}/v1`, { engine: { ...many, connectMs: 200 } });
+    const startedAt = performance.now();
+    expect(await errorOf(await parley.postJson(path, question))).toMatchObject({ status: 502 });
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+  });
+});

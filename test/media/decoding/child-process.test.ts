@@ -1,0 +1,37 @@
+/** Programs that the server starts, where it cannot start them. */
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { startChild } from '../../../src/media/decoding/child-process.ts';
+
+const limits = { prlimitPath: undefined, addressSpaceBytesMax: 1e9 };
+const source = new URL('../../../src/media/decoding/child-process.ts', import.meta.url);
+
+/** Starts a child once no file can be opened any more, and prints how it ended and what came of it. */
+const program = `
+  import { openSync } from 'node:fs';
+  import { startChild } from '${source}';
+  try { for (;;) openSync('/dev/null'); } catch {}
+  const child = startChild('/bin/echo', ['hello'], ${JSON.stringify({ addressSpaceBytesMax: 1e9 })});
+  let said = '';
+  for await (const bytes of child.stdout) said += bytes;
+  for await (const bytes of child.stderr) said += bytes;
+  child.stdin.end();
+  child.kill();
+  const { exitCode, failure } = await child.ended;
+  console.log(JSON.stringify({ said, exitCode, failure: failure.code }));
+`;
+
+describe('a child that cannot be started', () => {
+  it('says so as its end, where there is no such program', async () => {
+    const { failure } = await startChild('/nowhere/at/all', [], limits).ended;
+    expect(failure).toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('says so as its end, and takes nobody with it, where the process has as many files open as it may', () => {
+    const node = [process.execPath, '--input-type=module', '-e', program];
+    const printed = execFileSync('/bin/sh', ['-c', 'ulimit -n 64; exec "$@"', 'sh', ...node], {
+      encoding: 'utf8',
+    });
+    expect(JSON.parse(printed)).toEqual({ said: '', exitCode: null, failure: 'EMFILE' });
+  });
+});

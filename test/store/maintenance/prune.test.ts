@@ -1,0 +1,414 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { Retention } from '../../../src/core/billing/retention.ts';
+import {
+  type AccountId,
+  type KeyId,
+  newAccountId,
+  newAuditId,
+  newKeyId,
+  newLedgerEntryId,
+  newRequestId,
+  type RequestId,
+} from '../../../src/core/ids.ts';
+import type { AuditEntry } from '../../../src/core/ports/audit.ts';
+import type { Store } from '../../../src/core/ports/store.ts';
+import type { RecordEnd, RecordStart, TokenUsage } from '../../../src/core/ports/usage.ts';
+import { type TotalDimension, totalDimensions } from '../../../src/core/ports/usage.ts';
+import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { parley as command, printed, printedJson, serve } from '../../support/command-line.ts';
+import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
+import { storedKey } from '../../support/stored-key.ts';
+
+const day = 86_400_000;
+const firstDayMs = Date.UTC(2026, 9, 1);
+
+/** A record that has ended, or one that still runs. */
+interface Request {
+  readonly account: 0 | 1;
+  readonly atMs: number;
+  /** How long before its start a request has got its id. */
+  readonly idLeadMs: number;
+  readonly operation: RecordStart['operation'];
+  readonly model: string | undefined;
+  readonly state: RecordEnd['state'] | 'started';
+  readonly units: number;
+  readonly tokens: number | undefined;
+  readonly audioMs: number;
+}
+
+const request: fc.Arbitrary<Request> = fc.record({
+  account: fc.constantFrom(0, 1),
+  // Over two months, and often at the very end or beginning of a day or month. Many share their day and all else.
+  atMs: fc
+    .tuple(fc.constantFrom(0, 30, 31, 61), fc.constantFrom(0, 1, day / 2, day - 1))
+    .map(([days, ms]) => firstDayMs + days * day + ms),
+  idLeadMs: fc.constantFrom(0, 3, 2_000),
+  operation: fc.constantFrom('speech', 'transcription', 'chat'),
+  model: fc.constantFrom(undefined, 'eliza'),
+  state: fc.constantFrom('ok', 'ok', 'refused', 'failed', 'cancelled', 'started'),
+  units: fc.integer({ min: 0, max: 5_000 }),
+  tokens: fc.option(fc.integer({ min: 1, max: 100_000 }), { nil: undefined }),
+  audioMs: fc.integer({ min: 0, max: 900_000 }),
+});
+
+class Archive {
+  readonly accounts: readonly AccountId[] = [newAccountId(1), newAccountId(2)];
+  readonly store: Store;
+  readonly #keys: readonly KeyId[] = [newKeyId(1), newKeyId(2)];
+
+  constructor(store: Store) {
+    this.store = store;
+  }
+
+  async open(): Promise<this> {
+    for (const [at, id] of this.accounts.entries()) {
+      await this.store.createAccount({ id, name: `account ${at}`, createdAtMs: 1 }, newAudit());
+      const key = storedKey(this.#keys[at] ?? newKeyId(1), id, { hash: `hash ${at}` });
+      await this.store.createKey(key, newAudit());
+      const load = { kind: 'load', amount: nanoCredits(10n ** 15n), reason: 'r', reference: 'k' } as const;
+      await this.store.enter({ id: newLedgerEntryId(1), accountId: id, createdAtMs: 1, ...load }, newAudit());
+    }
+    return this;
+  }
+
+  async add(requests: readonly Request[]): Promise<void> {
+    await Promise.all(requests.map((one) => this.#addOne(one)));
+  }
+
+  async #addOne(one: Request): Promise<RequestId> {
+    const id = newRequestId(one.atMs - one.idLeadMs);
+    const { operation, model } = one;
+    const start: RecordStart = {
+      ...{ id, operation, model, wire: 'rest', startedAtMs: one.atMs },
+      accountId: this.accounts[one.account] ?? newAccountId(1),
+      keyId: this.#keys[one.account] ?? newKeyId(1),
+      characters: operation === 'speech' ? one.units : undefined,
+    };
+    const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
+    const hold = { amount: nanoCredits(BigInt(one.tokens ?? 0) * 7n), price };
+    if (one.state !== 'started' && one.state !== 'ok') {
+      await this.store.record(start, endOf(one, one.state));
+      return id;
+    }
+    expect(await this.store.reserve(start, { hold })).toBe('reserved');
+    if (one.state === 'ok') await this.store.settle(id, endOf(one, one.state));
+    return id;
+  }
+
+  prune(beforeMs: number, recordsMax = 1_000_000) {
+    return this.store.prune({ recordsBeforeMs: beforeMs, answersBeforeMs: 0 }, recordsMax, newAudit());
+  }
+
+  /** Everything that totals can tell. */
+  async totals() {
+    const groupings: TotalDimension[][] = [[], ['month'], [...totalDimensions]];
+    const ranges = [undefined, firstDayMs + 31 * day];
+    const all = [];
+    for (const groupBy of groupings) {
+      for (const accountId of [undefined, this.accounts[0]]) {
+        for (const fromMs of ranges) {
+          for (const untilMs of ranges) {
+            const query = { groupBy, accountId, fromMs, untilMs, totalsMax: 10_000 };
+            all.push([query, await this.store.usageTotals(query)]);
+          }
+        }
+      }
+    }
+    return all;
+  }
+
+  async records() {
+    return (await this.store.listRecords({}, { size: 10_000, after: undefined })).items;
+  }
+}
+
+function endOf(one: Request, state: RecordEnd['state']): RecordEnd {
+  const { tokens, units, audioMs, operation } = one;
+  return {
+    ...{ state, httpStatus: 200, code: undefined, firstOutputMs: 1, durationMs: 2 },
+    audioMsIn: operation === 'transcription' ? audioMs : undefined,
+    audioMsOut: operation === 'speech' ? audioMs : undefined,
+    tokens: tokens === undefined ? undefined : tokensOf(tokens),
+    fairUseUnits: units,
+    cost: state === 'ok' ? nanoCredits(BigInt(tokens ?? 0) * 5n) : undefined,
+    overrun: undefined,
+  };
+}
+
+function tokensOf(promptTokens: number): TokenUsage {
+  const completionTokens = promptTokens * 2;
+  return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens, source: 'reported' };
+}
+
+function newAudit(): AuditEntry {
+  return { id: newAuditId(1), createdAtMs: 1, actor: 'cli', action: 'test', target: 'a', details: {} };
+}
+
+describe('pruning', () => {
+  let dataDir: string;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'parley-prune-'));
+  });
+  afterEach(() => rmSync(dataDir, { recursive: true }));
+
+  const opened = async (name = 'store') => new Archive(await openStore(join(dataDir, name))).open();
+
+  it('leaves every total as it was, whatever was used and however often it is pruned', async () => {
+    let stores = 0;
+    const history = fc.tuple(
+      fc.array(request, { maxLength: 60 }),
+      fc.array(fc.integer({ min: 0, max: 62 * 4 }), { minLength: 1, maxLength: 3 }),
+      fc.array(request, { maxLength: 20 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(history, async ([requests, quarters, later]) => {
+        const archive = await opened(`store-${stores++}`);
+        await archive.add(requests);
+        const before = await archive.totals();
+        for (const quarter of quarters) {
+          const cut = firstDayMs + (quarter * day) / 4;
+          const old = (await archive.records()).filter(
+            ({ startedAtMs, state }) => startedAtMs < cut && state !== 'started',
+          );
+          const counted = await archive.store.countPrunable({ recordsBeforeMs: cut, answersBeforeMs: 0 });
+          expect(counted).toEqual({ records: old.length, answers: 0 });
+          expect(await archive.prune(cut)).toEqual({ records: old.length, answers: 0, isComplete: true });
+          expect(await archive.totals()).toEqual(before);
+          const left = await archive.records();
+          expect(left.filter(({ startedAtMs, state }) => startedAtMs < cut && state !== 'started')).toEqual(
+            [],
+          );
+          expect(left.length).toBe(left.filter(({ id }) => !old.some((gone) => gone.id === id)).length);
+        }
+        // Requests of days that have been pruned come on top of what is kept of these days.
+        await archive.add(later);
+        const more = await archive.totals();
+        await archive.prune(firstDayMs + 62 * day);
+        expect(await archive.totals()).toEqual(more);
+        await archive.store.close();
+      }),
+      { numRuns: 12 },
+    );
+  }, 120_000);
+
+  it('adds up to what the records say', async () => {
+    const archive = await opened();
+    const one = { account: 0, idLeadMs: 0, atMs: firstDayMs, units: 7, tokens: 100, audioMs: 1_500 } as const;
+    await archive.add([
+      { ...one, operation: 'chat', model: 'eliza', state: 'ok' },
+      { ...one, operation: 'chat', model: 'eliza', state: 'ok', tokens: 1 },
+      { ...one, operation: 'speech', model: 'flite', state: 'failed', tokens: undefined },
+      { ...one, operation: 'chat', model: 'not a model', state: 'refused', tokens: undefined, units: 0 },
+    ]);
+    await archive.prune(firstDayMs + day);
+    expect(await archive.records()).toEqual([]);
+    const query = { accountId: undefined, fromMs: undefined, untilMs: undefined, totalsMax: 10 };
+    const totals = await archive.store.usageTotals({ ...query, groupBy: ['operation', 'model', 'state'] });
+    const sums = { characters: 0n, audioMsIn: 0n, audioMsOut: 0n, promptTokens: 0n, completionTokens: 0n };
+    expect(totals).toEqual([
+      {
+        of: { operation: 'chat', model: '', state: 'refused' },
+        ...{ ...sums, requests: 1n, fairUseUnits: 0n, cost: 0n },
+      },
+      {
+        of: { operation: 'chat', model: 'eliza', state: 'ok' },
+        ...{ ...sums, requests: 2n, fairUseUnits: 14n, cost: 505n },
+        ...{ promptTokens: 101n, completionTokens: 202n },
+      },
+      {
+        of: { operation: 'speech', model: 'flite', state: 'failed' },
+        ...{ ...sums, requests: 1n, fairUseUnits: 7n, cost: 0n, characters: 7n, audioMsOut: 1_500n },
+      },
+    ]);
+    expect(await archive.store.usageTotals({ ...query, groupBy: ['model'], totalsMax: 2 })).toBe('too_many');
+    await archive.store.close();
+  });
+
+  it('goes on in small steps, stops where it is told to, and goes on from there', async () => {
+    const archive = await opened();
+    const many = Array.from({ length: 1_100 }, (_, at) => ({
+      ...{ account: 0, idLeadMs: 0, atMs: firstDayMs + at, operation: 'speech', model: 'flite', state: 'ok' },
+      ...{ units: 1, tokens: undefined, audioMs: 1 },
+    })) satisfies Request[];
+    await archive.add(many);
+    const first = await archive.prune(firstDayMs + day, 300);
+    expect(first.isComplete).toBe(false);
+    expect(first.records).toBeGreaterThanOrEqual(300);
+    expect(first.records).toBeLessThan(1_000);
+    const rest = await archive.prune(firstDayMs + day);
+    expect(rest).toEqual({ records: 1_100 - first.records, answers: 0, isComplete: true });
+    const { items } = await archive.store.listAudit({ size: 100, after: undefined });
+    // Two accounts, keys and loads, and an entry for each of the two calls.
+    expect(items.length).toBe(6 + 2);
+    expect(await archive.prune(firstDayMs + day)).toMatchObject({ records: 0, isComplete: true });
+    expect((await archive.store.listAudit({ size: 100, after: undefined })).items.length).toBe(8);
+    await archive.store.close();
+  });
+
+  it('leaves alone what no total could hold', async () => {
+    const archive = await opened();
+    const absurd = {
+      account: 0,
+      idLeadMs: 0,
+      atMs: firstDayMs,
+      units: 1,
+      audioMs: 1,
+      tokens: 2 ** 41,
+    } as const;
+    await archive.add([{ ...absurd, operation: 'chat', model: 'm', state: 'cancelled' }]);
+    expect(await archive.prune(firstDayMs + day)).toMatchObject({ records: 0, isComplete: true });
+    expect(await archive.records()).toHaveLength(1);
+    await archive.store.close();
+  });
+
+  it('removes kept answers past their time', async () => {
+    const archive = await opened();
+    const accountId = archive.accounts[0] ?? newAccountId(1);
+    for (let at = 0; at < 45; at++) {
+      await archive.store.claimAnswer({
+        ...{ accountId, operation: 'chat', key: `k${at}`, fingerprint: 'f', forgetBeforeMs: 0 },
+        ...{ requestId: newRequestId(at), nowMs: at < 41 ? 1_000 : 3_000 },
+      });
+    }
+    const cut = { recordsBeforeMs: 0, answersBeforeMs: 2_000 };
+    expect(await archive.store.countPrunable(cut)).toEqual({ records: 0, answers: 41 });
+    expect(await archive.store.prune(cut, 1_000, newAudit())).toMatchObject({
+      answers: 41,
+      isComplete: true,
+    });
+    await archive.store.close();
+  });
+});
+
+describe('retention', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('prunes soon after the start, then once a day, until it is closed', async () => {
+    vi.useFakeTimers();
+    const clock = new TestClock();
+    const cuts: number[] = [];
+    const logged: string[] = [];
+    const log = { info: (_: object, words: string) => logged.push(words), warn() {}, error() {} };
+    // Two calls for what there is, as with more records than go at once.
+    const prune: Store['prune'] = async ({ recordsBeforeMs }) => {
+      cuts.push((clock.nowMs - recordsBeforeMs) / day);
+      return { records: 1, answers: 0, isComplete: cuts.length % 2 === 0 };
+    };
+    const retention = new Retention({ store: { prune }, clock, log }, 30);
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(cuts).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(cuts).toEqual([30, 30]);
+    await vi.advanceTimersByTimeAsync(day);
+    expect([cuts.length, logged.length]).toEqual([4, 2]);
+    await retention.close();
+    await vi.advanceTimersByTimeAsync(2 * day);
+    expect(cuts.length).toBe(4);
+  });
+
+  it('says that it failed, and tries again the next day', async () => {
+    vi.useFakeTimers();
+    const failures: string[] = [];
+    const log = { info() {}, warn() {}, error: (_: object, words: string) => failures.push(words) };
+    const prune = () => Promise.reject(new Error('the disk is full'));
+    const retention = new Retention({ store: { prune }, clock: new TestClock(), log }, 1);
+    await vi.advanceTimersByTimeAsync(60_000 + day);
+    expect(failures).toHaveLength(2);
+    await retention.close();
+  });
+});
+
+describe('pruning and totals over REST', () => {
+  it('need an admin key, and say what is wrong', async () => {
+    const parley = await startParley();
+    const admin = (path: string, init: RequestInit = {}) =>
+      parley.call(`/admin/usage${path}`, { ...init, ...bearer(parley.adminKey) });
+    const prune = (body: object) => admin('/prune', { method: 'POST', body: JSON.stringify(body) });
+    expect((await parley.call('/admin/usage/totals')).status).toBe(403);
+    const refused = async (response: Response) => (await errorOf(response)).param;
+    expect(await refused(await prune({}))).toBe('before');
+    expect(await refused(await prune({ before: '2999-01-01T00:00:00Z' }))).toBe('before');
+    expect(await refused(await admin('/totals?group_by=month&group_by=weather'))).toBe('group_by');
+    expect(await refused(await admin('/totals?start_time=2026-11-21T10:00:00Z'))).toBe('start_time');
+    expect((await errorOf(await admin('/totals?account_id=nobody'))).code).toBe('not_found');
+    await parley.close();
+  });
+
+  it('tell the same before and after', async () => {
+    const clock = new TestClock();
+    const parley = await startParley({ clock });
+    const chat = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] };
+    for (let at = 0; at < 3; at++) await (await parley.postJson('/chat/completions', chat)).arrayBuffer();
+    await (await parley.postJson('/audio/speech', { model: 'nothing', input: 'a' })).arrayBuffer();
+    clock.nowMs += 10 * day;
+    const json = async (path: string, init: RequestInit = {}) =>
+      (await parley.call(`/admin${path}`, { ...init, ...bearer(parley.adminKey) })).json();
+    const totals = () => json('/usage/totals?group_by=month&group_by=operation&group_by=model');
+    const before = await totals();
+    expect(before).toMatchObject({
+      totals: [
+        { month: '2026-11', operation: 'chat', model: 'eliza', requests: 3 },
+        { month: '2026-11', operation: 'speech', requests: 1, cost: '0' },
+      ],
+    });
+    const body = (dry: boolean) => ({
+      method: 'POST',
+      body: JSON.stringify({ before: new Date(clock.nowMs - day).toISOString(), dry_run: dry }),
+    });
+    const removed = { records_removed: 4, answers_removed: 0 };
+    expect(await json('/usage/prune', body(true))).toEqual({ ...removed, complete: false });
+    expect(await json('/usage/prune', body(false))).toEqual({ ...removed, complete: true });
+    expect(await totals()).toEqual(before);
+    expect(await json('/usage')).toEqual({ records: [] });
+    expect(await json('/audit?page_size=1')).toMatchObject({ entries: [{ action: 'usage.prune' }] });
+    const { entries } = (await json('/accounts/account-1/ledger')) as { entries: unknown[] };
+    expect(entries).toHaveLength(4);
+    await parley.close();
+  });
+});
+
+describe('parley prune and parley usage totals', () => {
+  let dataDir: string;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'parley-prune-cli-'));
+  });
+  afterEach(() => rmSync(dataDir, { recursive: true }));
+
+  it('work beside a running server and without one', async () => {
+    const folder = ['--data-dir', dataDir];
+    const server = await serve(['--demo', ...folder], { cwd: dataDir });
+    try {
+      await printed(['speak', 'Hello.', '-o', join(dataDir, 'a.mp3'), ...folder], { cwd: dataDir });
+      expect(existsSync(join(dataDir, 'a.mp3'))).toBe(true);
+      expect(await printed(['prune', '--keep-days', '1', ...folder])).toMatch(/^Removed 0 usage records/);
+      expect(await printed(['prune', '--keep-days', '0', '--dry-run', ...folder])).toMatch(
+        /^Would remove [1-9]/,
+      );
+      const pruned = await printedJson<{ records_removed: number }>(['prune', '--keep-days', '0', ...folder]);
+      expect(pruned).toMatchObject({ complete: true });
+      expect(pruned.records_removed).toBeGreaterThan(0);
+    } finally {
+      await server.close();
+    }
+    const table = await printed([
+      'usage',
+      'totals',
+      '--by',
+      'account,operation',
+      '--since',
+      '30d',
+      ...folder,
+    ]);
+    expect(table).toMatch(/^ACCOUNT +OPERATION +REQUESTS/);
+    expect(table).toMatch(/^demo +speech +1 +6 /m);
+    const both = await command(['prune', '--keep-days', '1', '--before', '2026-01-01', ...folder]);
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('--before or --keep-days')]);
+  });
+});

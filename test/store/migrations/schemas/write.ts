@@ -1,0 +1,179 @@
+/**
+ * Writes a database of the newest schema, with every kind of row in it, as SQL: `node test/schemas/write.ts`. Run it once, with
+ * the code that brings a new migration; later code must be able to open what this code has written. Needs `sqlite3`.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { nanoCredits } from '../../../../src/core/billing/money.ts';
+import {
+  type AccountId,
+  type KeyId,
+  newAccountId,
+  newAuditId,
+  newKeyId,
+  newLedgerEntryId,
+  newRequestId,
+  type RequestId,
+} from '../../../../src/core/ids.ts';
+import type { AuditEntry } from '../../../../src/core/ports/audit.ts';
+import type { IdempotencyClaim } from '../../../../src/core/ports/idempotency.ts';
+import type { Key } from '../../../../src/core/ports/keys.ts';
+import type { LedgerEntry } from '../../../../src/core/ports/ledger.ts';
+import type { Store } from '../../../../src/core/ports/store.ts';
+import type { RecordEnd, RecordStart } from '../../../../src/core/ports/usage.ts';
+import { migrations } from '../../../../src/store/migrations/index.ts';
+import { openStore } from '../../../../src/store/sqlite/sqlite-store.ts';
+
+const day = 86_400_000;
+const startMs = Date.UTC(2026, 10, 1, 12);
+let nowMs = startMs;
+const tick = () => ++nowMs;
+
+function audit(action: string, target: string): AuditEntry {
+  const createdAtMs = tick();
+  return { id: newAuditId(createdAtMs), createdAtMs, actor: 'cli', action, target, details: { by: 'test' } };
+}
+
+async function newAccount(store: Store, name: string): Promise<AccountId> {
+  const createdAtMs = tick();
+  const id = newAccountId(createdAtMs);
+  await store.createAccount({ id, name, createdAtMs }, audit('account.create', id));
+  return id;
+}
+
+function newKey(kind: Key['kind'], accountId: AccountId | undefined, name: string): Key {
+  const createdAtMs = tick();
+  return {
+    ...{ id: newKeyId(createdAtMs), kind, accountId, name, hash: `hash of ${name}`, lastFour: 'wxyz' },
+    ...{ scopes: accountId ? ['speech', 'chat'] : [], createdAtMs },
+    ...{ expiresAtMs: undefined, revokedAtMs: undefined },
+  };
+}
+
+function newEntry(accountId: AccountId, kind: 'load' | 'adjustment', amount: bigint): LedgerEntry {
+  const createdAtMs = tick();
+  const id = newLedgerEntryId(createdAtMs);
+  return {
+    ...{ id, accountId, kind, createdAtMs, amount: nanoCredits(amount) },
+    ...{ reason: `a ${kind} – “ü”`, reference: `${kind}-1` },
+  };
+}
+
+interface Caller {
+  readonly accountId: AccountId;
+  readonly keyId: KeyId;
+}
+
+function newStart(caller: Caller, operation: RecordStart['operation'], model?: string): RecordStart {
+  const startedAtMs = tick();
+  const characters = operation === 'speech' ? 12 : undefined;
+  return {
+    ...caller,
+    id: newRequestId(startedAtMs),
+    operation,
+    model,
+    wire: 'rest',
+    startedAtMs,
+    characters,
+  };
+}
+
+const end = (state: RecordEnd['state'], facts: Partial<RecordEnd> = {}): RecordEnd => ({
+  ...{ state, httpStatus: 200, code: undefined, firstOutputMs: 3, durationMs: 40 },
+  ...{ audioMsIn: undefined, audioMsOut: undefined, tokens: undefined },
+  ...{ fairUseUnits: undefined, cost: undefined, overrun: undefined },
+  ...facts,
+});
+
+const month = '2026-11';
+const price = { inputPerMillion: nanoCredits(100_000_000n), outputPerMillion: nanoCredits(400_000_000n) };
+const hold = { amount: nanoCredits(50_000n), price };
+const tokens = { promptTokens: 20, completionTokens: 30, totalTokens: 50, source: 'reported' } as const;
+
+function newClaim(accountId: AccountId, key: string, requestId: RequestId): IdempotencyClaim {
+  return {
+    ...{ accountId, operation: 'chat', key, fingerprint: `print of ${key}`, requestId },
+    ...{ nowMs, forgetBeforeMs: 0 },
+  };
+}
+
+/** Requests that have ended in every way there is, and some that run when the process is killed. */
+async function addRequests(store: Store, caller: Caller): Promise<void> {
+  const chat = newStart(caller, 'chat', 'eliza');
+  const claim = newClaim(caller.accountId, 'first', chat.id);
+  await store.claimAnswer(claim);
+  await store.reserve(chat, { hold });
+  const spent = { tokens, cost: nanoCredits(14_000n) };
+  await store.settle(chat.id, end('ok', spent), { claim, answer: Uint8Array.of(1, 2, 255) });
+  await store.record(newStart(caller, 'chat', 'eliza'), end('replayed', { tokens }));
+  const left = newStart(caller, 'chat', 'eliza');
+  await store.reserve(left, { hold });
+  const overrun = { tokens, cost: hold.amount, overrun: nanoCredits(7n) };
+  await store.settle(left.id, end('cancelled', { ...overrun, httpStatus: 499, code: 'request_cancelled' }));
+  const speech = newStart(caller, 'speech', 'flite');
+  await store.reserve(speech, { fairUse: { month, units: 12, limitUnits: 1_000 } });
+  await store.settle(speech.id, end('ok', { fairUseUnits: 12, audioMsOut: 1_234 }));
+  const failed = newStart(caller, 'transcription', 'pocketsphinx');
+  await store.reserve(failed, { fairUse: { month, units: 30, limitUnits: 1_000 } });
+  const failure = { httpStatus: 502, code: 'upstream_error', fairUseUnits: 0, audioMsIn: 2_000 };
+  await store.settle(failed.id, end('failed', failure));
+  await store.record(newStart(caller, 'catalog'), end('ok'));
+  await store.record(newStart(caller, 'chat'), end('refused', { httpStatus: 400, code: 'missing_model' }));
+  const running = newStart(caller, 'chat', 'eliza');
+  await store.claimAnswer(newClaim(caller.accountId, 'second', running.id));
+  await store.reserve(running, { hold });
+  await store.reserve(newStart(caller, 'speech', 'flite'), {
+    fairUse: { month, units: 12, limitUnits: 1_000 },
+  });
+}
+
+async function fill(store: Store): Promise<void> {
+  const accountId = await newAccount(store, 'acme ü');
+  const poor = await newAccount(store, 'poor');
+  await store.startTrial(
+    accountId,
+    { startsAtMs: nowMs, endsAtMs: nowMs + 14 * day },
+    audit('trial.start', 'a'),
+  );
+  await store.setPlan(
+    accountId,
+    { startsAtMs: nowMs, endsAtMs: nowMs + 90 * day },
+    audit('plan.activate', 'a'),
+  );
+  await store.startTrial(poor, { startsAtMs: nowMs, endsAtMs: nowMs + 14 * day }, audit('trial.start', 'a'));
+  await store.endSubscription(poor, nowMs + day, audit('plan.end', 'a'));
+  const key = newKey('account', accountId, 'app');
+  await store.createKey(key, audit('key.create', key.id));
+  await store.createKey(newKey('admin', undefined, 'boss'), audit('key.create', 'k'));
+  const old = newKey('account', poor, 'old');
+  await store.createKey({ ...old, expiresAtMs: nowMs + day }, audit('key.create', old.id));
+  await store.rotateKey(old.id, nowMs, newKey('account', poor, 'new'), audit('key.rotate', old.id));
+  await store.revokeKey(old.id, nowMs, audit('key.revoke', old.id));
+  await store.enter(newEntry(accountId, 'load', 10_000_000_001n), audit('credits.load', accountId));
+  await store.enter(
+    newEntry(accountId, 'adjustment', -1_000_000_000n),
+    audit('credits.adjustment', accountId),
+  );
+  await addRequests(store, { accountId, keyId: key.id });
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'parley-schema-'));
+try {
+  const store = await openStore(folder);
+  await fill(store);
+  await addTo(store);
+  await store.close();
+  const name = Object.keys(migrations).at(-1) ?? '';
+  const dump = execFileSync('sqlite3', [join(folder, 'parley.db'), '.dump'], { encoding: 'utf8' });
+  writeFileSync(new URL(`./${name}.sql`, import.meta.url), dump);
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+/** What came after the first schema. */
+async function addTo(store: Store): Promise<void> {
+  const cut = { recordsBeforeMs: startMs + 26, answersBeforeMs: 0 };
+  await store.prune(cut, 1_000, audit('usage.prune', 'usage'));
+}

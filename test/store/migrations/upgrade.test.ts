@@ -1,0 +1,164 @@
+/** Databases that the code of each earlier schema has written (see test/schemas), opened by the code of today. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app/create-app.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import { newAuditId } from '../../../src/core/ids.ts';
+import { databaseFaults } from '../../../src/store/maintenance/verify.ts';
+import { NewerSchemaError } from '../../../src/store/migrations/applied.ts';
+import { migrations } from '../../../src/store/migrations/index.ts';
+import { openDatabase } from '../../../src/store/sqlite/database.ts';
+import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { parley } from '../../support/command-line.ts';
+
+const schemas = new URL('./schemas/', import.meta.url);
+const names = Object.keys(migrations);
+
+let dataDir: string;
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'parley-upgrade-'));
+});
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+type Rows = readonly Readonly<Record<string, unknown>>[];
+
+/** The database of a schema, put into the data folder. */
+function layDown(schema: string): void {
+  mkdirSync(dataDir, { recursive: true });
+  const database = new Sqlite(join(dataDir, 'parley.db'));
+  database.exec(readFileSync(new URL(`${schema}.sql`, schemas), 'utf8'));
+  database.close();
+}
+
+/** Every row of every table, but for what Kysely keeps for itself. */
+function contents(): Record<string, Rows> {
+  const database = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
+  const tables = database
+    .prepare<[], string>(
+      "select name from sqlite_schema where type = 'table' and name not like 'kysely%' order by name",
+    )
+    .pluck()
+    .all();
+  const rows = tables.map((table) => {
+    const all = database.prepare<[], Rows[number]>(`select * from ${table}`).safeIntegers().all();
+    return [table, all.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))] as const;
+  });
+  database.close();
+  return Object.fromEntries(rows);
+}
+
+function keyOf(row: Rows[number]): string {
+  return JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+}
+
+function definitions(): unknown {
+  const database = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
+  const all = database
+    .prepare("select name, sql from sqlite_schema where name not like 'sqlite_autoindex%' order by name")
+    .all();
+  database.close();
+  return all;
+}
+
+describe('an upgrade', () => {
+  it('is tested from every schema', () => {
+    const stored = readdirSync(schemas).filter((file) => file.endsWith('.sql'));
+    expect(stored.sort()).toEqual(names.map((name) => `${name}.sql`));
+  });
+
+  describe.each(names)('from %s', (name) => {
+    it('keeps every row of every table', async () => {
+      layDown(name);
+      const before = contents();
+      expect(Object.entries(before).filter(([, rows]) => rows.length === 0)).toEqual([]);
+      (await openDatabase(dataDir)).close();
+      const after = contents();
+      const kept = Object.fromEntries(Object.keys(before).map((table) => [table, after[table]]));
+      expect(kept).toEqual(before);
+    });
+
+    it('gives the same tables, indexes and triggers as a new database', async () => {
+      (await openDatabase(dataDir)).close();
+      const fresh = definitions();
+      for (const file of readdirSync(dataDir)) rmSync(join(dataDir, file));
+      layDown(name);
+      (await openDatabase(dataDir)).close();
+      expect(definitions()).toEqual(fresh);
+    });
+
+    it('releases what ran, and goes on with true books', async () => {
+      layDown(name);
+      const store = await openStore(dataDir);
+      expect(await store.recover(Date.UTC(2026, 10, 2))).toBe(2);
+      const account = await store.findAccount('acme ü');
+      // Loaded, adjusted, and debited twice.
+      expect([account?.balance, account?.held]).toEqual([10_000_000_001n - 1_000_000_000n - 64_000n, 0n]);
+      expect((await store.findKey('hash of app'))?.account?.id).toBe(account?.id);
+      if (account === undefined) throw new Error('there is no account');
+      expect(await store.fairUseUnits(account.id, '2026-11')).toBe(12);
+      const query = { accountId: undefined, fromMs: undefined, untilMs: undefined, totalsMax: 100 };
+      const totals = await store.usageTotals({ ...query, groupBy: [] });
+      expect(totals).toMatchObject([{ requests: 9n, cost: 64_000n, fairUseUnits: 12n, characters: 24n }]);
+      const audit = { id: newAuditId(1), createdAtMs: 1, actor: 'a', action: 'b', target: 'c', details: {} };
+      const cut = { recordsBeforeMs: Date.UTC(2026, 10, 2), answersBeforeMs: 0 };
+      expect(await store.prune(cut, 1_000, audit)).toMatchObject({ isComplete: true });
+      expect(await store.usageTotals({ ...query, groupBy: [] })).toEqual(totals);
+      await store.close();
+      const database = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
+      expect(await databaseFaults(database)).toEqual([]);
+      database.close();
+    });
+
+    it('starts the server', async () => {
+      layDown(name);
+      const overrides = { server: { port: 0 }, dataDir, log: { level: 'silent' } };
+      const app = await createApp(loadConfig({ env: {}, overrides }));
+      expect((await app.store.findAccount('acme ü'))?.held).toBe(0n);
+      await app.close();
+    });
+  });
+
+  it('that fails leaves all as it was', async () => {
+    layDown('0001-initial');
+    const database = new Sqlite(join(dataDir, 'parley.db'));
+    // The second migration can be made, the third cannot.
+    database.exec('create table usage_rollups (in_the_way text)');
+    database.close();
+    const [before, tables] = [contents(), definitions()];
+    await expect(openDatabase(dataDir)).rejects.toThrow('already exists');
+    expect(contents()).toEqual(before);
+    expect(definitions()).toEqual(tables);
+  });
+});
+
+describe('a database of a newer schema', () => {
+  const fromTheFuture = () => {
+    layDown(names.at(-1) ?? '');
+    const database = new Sqlite(join(dataDir, 'parley.db'));
+    database.exec("insert into kysely_migration values ('9999-the-future', '2030-01-01T00:00:00Z')");
+    database.close();
+  };
+
+  it('is refused, and nothing of it is touched', async () => {
+    fromTheFuture();
+    const path = join(dataDir, 'parley.db');
+    const [bytes, changedMs] = [readFileSync(path), statSync(path).mtimeMs];
+    await expect(openDatabase(dataDir)).rejects.toThrow(NewerSchemaError);
+    expect(readFileSync(path).equals(bytes)).toBe(true);
+    expect(statSync(path).mtimeMs).toBe(changedMs);
+  });
+
+  it.each([
+    ['serve', '--port', '0'],
+    ['account', 'list'],
+  ])('ends `parley %s` with what to do', async (...args) => {
+    fromTheFuture();
+    const { code, stderr } = await parley([...args, '--data-dir', dataDir], { cwd: dataDir });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/A newer Parley has changed the database .*9999-the-future.*\. Run that version/);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,471 @@
+/** Disks that are full, databases that cannot be written, and databases that another program holds. */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { create } from '@bufbuild/protobuf';
+import Sqlite from 'better-sqlite3';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { createApp } from '../../../src/app/create-app.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import type { Store } from '../../../src/core/ports/store.ts';
+import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
+import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+
+/** What happens in a moment, on a machine that may be busy. */
+const soon = { timeout: 15_000 };
+
+/** The engines' only doing: whatever shall happen while they run, happens then. */
+const engine = { runs: 0, meanwhile: () => undefined as unknown };
+const usage = { promptTokens: 7, completionTokens: 3, totalTokens: 10 };
+const work = () => {
+  engine.runs++;
+  engine.meanwhile();
+};
+/** Lets what was sent leave. */
+const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
+const engines = withFakes({
+  chat: fakeChat({
+    complete: async () => {
+      work();
+      const choices = [{ message: { role: 'assistant' }, finishReason: 'stop' }];
+      return create(ChatCompletionSchema, { choices, usage });
+    },
+    stream: async function* () {
+      yield create(ChatCompletionChunkSchema, { choices: [{ delta: { content: 'some' } }] });
+      await pause();
+      work();
+      yield create(ChatCompletionChunkSchema, { choices: [{ finishReason: 'stop' }], usage });
+    },
+  }),
+  speech: fakeSpeech({
+    synthesize: () => ({
+      audio: (async function* () {
+        yield Buffer.alloc(10, 1);
+        await pause();
+        work();
+      })(),
+      durationMs: () => 10,
+    }),
+  }),
+  transcription: fakeTranscription({
+    transcribe: async function* () {
+      yield { kind: 'audio', durationMs: 1000 };
+      work();
+      yield { kind: 'done', durationMs: 1000, language: 'english' };
+    },
+  }),
+});
+
+/** A way in which writing can become impossible, and possible again. */
+interface Trouble {
+  readonly what: string;
+  /** Why it cannot be made here. */
+  readonly missing: string | undefined;
+  /** Makes the place for data folders. Default: that for temporary files. */
+  readonly prepare?: () => { readonly folder: string; readonly release: () => void };
+  readonly openStore?: (dataDir: string) => Promise<Store>;
+  readonly begin: () => void;
+  readonly end: () => void;
+}
+
+const isRoot = process.getuid?.() === 0;
+
+/** A small file system of its own, filled to the last byte. */
+function fullDisk(): Trouble {
+  let folder = '';
+  const filler = () => join(folder, 'filler');
+  return {
+    what: 'a full disk',
+    missing: canMount() ? undefined : 'only root can mount a small file system',
+    prepare: () => {
+      folder = mkdtempSync(join(tmpdir(), 'parley-disk-'));
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'parley-test', folder]);
+      return {
+        folder,
+        release: () => {
+          execFileSync('umount', [folder]);
+          rmSync(folder, { recursive: true });
+        },
+      };
+    },
+    begin: () => {
+      const file = openSync(filler(), 'a');
+      try {
+        for (;;) writeSync(file, Buffer.alloc(4096));
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'ENOSPC' });
+      } finally {
+        closeSync(file);
+      }
+    },
+    end: () => rmSync(filler(), { force: true }),
+  };
+}
+
+function canMount(): boolean {
+  if (!isRoot) return false;
+  const folder = mkdtempSync(join(tmpdir(), 'parley-disk-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'parley-test', folder], { stdio: 'ignore' });
+    execFileSync('umount', [folder]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** The system refuses every write of this process to any file, as it does over a quota. */
+function noFileSize(): Trouble {
+  const prlimit = (...options: string[]) =>
+    execFileSync('prlimit', ['--pid', String(process.pid), ...options])
+      .toString()
+      .trim();
+  const before = hasProgram('prlimit') ? prlimit('--fsize', '--output', 'SOFT', '--noheadings', '--raw') : '';
+  return {
+    what: 'a quota that is used up',
+    missing: before === '' ? 'prlimit is not installed' : undefined,
+    begin: () => prlimit('--fsize=0:'),
+    end: () => prlimit(`--fsize=${before}:`),
+  };
+}
+
+function hasProgram(name: string): boolean {
+  try {
+    execFileSync('sh', ['-c', `command -v ${name}`]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const storeWrites: (keyof Store)[] = [
+  ...(['reserve', 'extend', 'settle', 'record', 'recover', 'claimAnswer', 'enter'] as const),
+  ...(['createAccount', 'startTrial', 'setPlan', 'endSubscription'] as const),
+  ...(['createKey', 'rotateKey', 'revokeKey'] as const),
+];
+
+/** A store of which some operations are others for a while. */
+function replacing(store: Store, operations: () => Partial<Record<keyof Store, unknown>>): Store {
+  return new Proxy(store, {
+    get: (_, name) => {
+      const member: unknown = Reflect.get(operations(), name) ?? Reflect.get(store, name);
+      return typeof member === 'function' ? member.bind(store) : member;
+    },
+  });
+}
+
+/** Every write is answered as SQLite does on a database that can only be read: its own error, of a real one. */
+function readOnly(): Trouble {
+  let isOn = false;
+  return {
+    what: 'a database that can only be read',
+    missing: undefined,
+    openStore: async (dataDir) => {
+      const store = await openStore(dataDir);
+      const refuse = async () => {
+        const connection = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
+        try {
+          connection.exec('delete from kept_answers');
+        } finally {
+          connection.close();
+        }
+      };
+      const writes = Object.fromEntries(storeWrites.map((name) => [name, refuse]));
+      return replacing(store, () => (isOn ? writes : {}));
+    },
+    begin: () => {
+      isOn = true;
+    },
+    end: () => {
+      isOn = false;
+    },
+  };
+}
+
+const hello = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] };
+const json = (body: object): RequestInit => ({ method: 'POST', body: JSON.stringify(body) });
+function form(): RequestInit {
+  const body = new FormData();
+  body.append('file', new Blob(['audio']), 'a.wav');
+  return { method: 'POST', body };
+}
+const operations: [string, string, () => RequestInit][] = [
+  ['a chat', '/chat/completions', () => json(hello)],
+  ['a streamed chat', '/chat/completions', () => json({ ...hello, stream: true })],
+  ['speech', '/audio/speech', () => json({ model: 'flite', input: 'Hello.' })],
+  ['a transcription', '/audio/transcriptions', form],
+];
+const readings: [string, string, () => RequestInit][] = [
+  ['the catalog', '/models', () => ({})],
+  ['the account', '/account', () => ({})],
+];
+
+let parley: Parley;
+const errorsLogged: string[] = [];
+const log = {
+  info: () => undefined,
+  warn: () => undefined,
+  error: (_: object, message: string) => void errorsLogged.push(message),
+};
+const accountOf = async (key: string) =>
+  (await (await parley.call('/account', bearer(key))).json()) as Record<string, unknown>;
+const untouched = {
+  balance_nano_credits: 10_000_000_000,
+  held_nano_credits: 0,
+  fair_use: { used_units: 0 },
+};
+const named = (key: string, name: string) => ({
+  headers: { authorization: `Bearer ${key}`, 'idempotency-key': name },
+});
+
+describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) => {
+  const reason = trouble.missing === undefined ? '' : ` (skipped: ${trouble.missing})`;
+  const where = process.env['TMPDIR'];
+  let release: () => void = () => undefined;
+
+  beforeEach(async () => {
+    Object.assign(engine, { runs: 0, meanwhile: () => undefined });
+    errorsLogged.length = 0;
+    if (reason !== '') return;
+    const place = trouble.prepare?.();
+    if (place) process.env['TMPDIR'] = place.folder;
+    release = place?.release ?? release;
+    parley = await startParley({ engines, log, ...(trouble.openStore && { openStore: trouble.openStore }) });
+  });
+  afterEach(async () => {
+    if (reason !== '') return;
+    trouble.end();
+    await parley.close();
+    release();
+    if (where === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = where;
+  });
+
+  it.skipIf(reason !== '').each([...operations, ...readings])(
+    `%s is a clear failure, and runs again once it can be recorded${reason}`,
+    async (_, path, init) => {
+      const key = await parley.newKey({ trial: true, credits: '10' });
+      trouble.begin();
+      for (let time = 0; time < 3; time++) {
+        const response = await parley.call(path, { ...init(), ...bearer(key) });
+        expect(await errorOf(response)).toMatchObject({ status: 500, code: 'internal_error', param: null });
+      }
+      expect(engine.runs).toBe(0);
+      expect(errorsLogged.length).toBeGreaterThan(0);
+      trouble.end();
+      expect(await accountOf(key)).toMatchObject(untouched);
+      const response = await parley.call(path, { ...init(), ...bearer(key) });
+      expect(response.status).toBe(200);
+      await response.arrayBuffer();
+      expect(await parley.recordOf(response)).toMatchObject({ state: 'ok' });
+    },
+  );
+
+  it.skipIf(reason !== '').each(operations)(
+    `%s that cannot be settled is no success, and what it set aside comes back without a restart${reason}`,
+    async (_, path, init) => {
+      const key = await parley.newKey({ trial: true, credits: '10' });
+      engine.meanwhile = trouble.begin;
+      const response = await parley.call(path, { ...init(), ...bearer(key) });
+      const body = await response.text().catch(() => 'cut');
+      expect(engine.runs).toBe(1);
+      expect([200, 500]).toContain(response.status);
+      if (response.status === 500) expect(body).toContain('"code":"internal_error"');
+      else if (path === '/audio/speech') expect(body).toBe('cut');
+      else expect(body).toMatch(/^data: .*"some".*\n\ndata: \{"error":\{.*"code":"internal_error"\}\}\n\n$/s);
+      // Nor has it been told that the answer is finished.
+      expect(body).not.toContain('"finish_reason":"stop"');
+      engine.meanwhile = () => undefined;
+      trouble.end();
+      await expect.poll(() => accountOf(key), soon).toMatchObject(untouched);
+      expect(await parley.recordOf(response)).toMatchObject({
+        state: 'failed',
+        httpStatus: 500,
+        code: 'internal_error',
+        cost: undefined,
+      });
+      const again = await parley.call(path, { ...init(), ...bearer(key) });
+      expect(again.status).toBe(200);
+      await again.arrayBuffer();
+      expect(await accountOf(key)).not.toMatchObject(untouched);
+    },
+  );
+
+  it.skipIf(reason !== '')(`says of a key only what is true of it${reason}`, async () => {
+    const revoked = await parley.newKey();
+    const { keys } = (await (
+      await parley.call('/admin/accounts/account-2/keys', bearer(parley.adminKey))
+    ).json()) as { keys: [{ id: string }] };
+    await parley.call(`/admin/keys/${keys[0].id}/revoke`, { method: 'POST', ...bearer(parley.adminKey) });
+    trouble.begin();
+    const statusOf = async (key: string) => (await parley.call('/models', bearer(key))).status;
+    expect(await statusOf(revoked)).toBe(401);
+    expect(await statusOf(`pk_${'0'.repeat(57)}`)).toBe(401);
+    expect(await statusOf(parley.apiKey)).toBe(500);
+    expect(await statusOf(parley.adminKey)).toBe(403);
+    const wrong = await parley.postJson('/chat/completions', { ...hello, model: 'nope' });
+    expect(await errorOf(wrong)).toMatchObject({ status: 400, code: 'unknown_model' });
+  });
+
+  it.skipIf(reason !== '')(`changes nothing for an administrator, or tells of it${reason}`, async () => {
+    const change = { amount: '5', reason: 'test', idempotency_key: 'once' };
+    const load = () => parley.postJson('/admin/accounts/account-1/credits', change, bearer(parley.adminKey));
+    trouble.begin();
+    expect(await errorOf(await load())).toMatchObject({ status: 500, code: 'internal_error' });
+    trouble.end();
+    expect((await load()).status).toBe(200);
+    expect(await accountOf(parley.apiKey)).toMatchObject({ balance: '15' });
+  });
+
+  it.skipIf(reason !== '')(`frees the Idempotency-Key of what failed${reason}`, async () => {
+    const key = await parley.newKey({ trial: true, credits: '10' });
+    engine.meanwhile = trouble.begin;
+    const init = { ...json(hello), ...named(key, 'once') };
+    expect((await parley.call('/chat/completions', init)).status).toBe(500);
+    engine.meanwhile = () => undefined;
+    // Until the failure can be written the key still belongs to it, as far as can be told at all.
+    expect([409, 500]).toContain((await parley.call('/chat/completions', init)).status);
+    trouble.end();
+    const statusOf = async () => (await parley.call('/chat/completions', init)).status;
+    await expect.poll(statusOf, soon).toBe(200);
+    expect(engine.runs).toBe(2);
+    const again = await parley.call('/chat/completions', init);
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+  });
+});
+
+describe('with trouble that does not end for one request', () => {
+  it('gives back what the others had set aside', async () => {
+    let isBroken = true;
+    const ids: string[] = [];
+    const server = await startParley({
+      engines,
+      log,
+      openStore: async (dataDir) => {
+        const store = await openStore(dataDir);
+        const settle: Store['settle'] = async (id, ...end) => {
+          if (!ids.includes(id)) ids.push(id);
+          if (isBroken || id === ids[0]) throw new Error('the disk is gone');
+          await store.settle(id, ...end);
+        };
+        return replacing(store, () => ({ settle }));
+      },
+    });
+    try {
+      const keys = [await server.newKey({ credits: '1' }), await server.newKey({ credits: '1' })] as const;
+      for (const key of keys) {
+        expect((await server.postJson('/chat/completions', hello, bearer(key))).status).toBe(500);
+      }
+      isBroken = false;
+      const heldBy = async (key: string) =>
+        ((await (await server.call('/account', bearer(key))).json()) as { held_nano_credits: number })
+          .held_nano_credits;
+      await expect.poll(() => heldBy(keys[1]), soon).toBe(0);
+      expect(await heldBy(keys[0])).toBeGreaterThan(0);
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+describe('with trouble that begins between the claim on an Idempotency-Key and the admission', () => {
+  it('frees the key once it can be written, and records the failure', async () => {
+    let isBroken = true;
+    const broken = () => Promise.reject(new Error('the disk is gone'));
+    const breaking = { reserve: broken, record: broken, settle: broken };
+    const server = await startParley({
+      engines,
+      log,
+      openStore: async (dataDir) => {
+        const store = await openStore(dataDir);
+        return replacing(store, () => (isBroken ? breaking : {}));
+      },
+    });
+    try {
+      const init = { ...json(hello), ...named(server.apiKey, 'once') };
+      const response = await server.call('/chat/completions', init);
+      expect(response.status).toBe(500);
+      isBroken = false;
+      const statusOf = async () => (await server.call('/chat/completions', init)).status;
+      await expect.poll(statusOf, soon).toBe(200);
+      expect(await server.recordOf(response)).toMatchObject({ state: 'failed', code: 'internal_error' });
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+describe('a database that another program holds', () => {
+  beforeAll(async () => {
+    Object.assign(engine, { runs: 0, meanwhile: () => undefined });
+    parley = await startParley({ engines, log });
+  });
+  afterAll(() => parley.close());
+
+  /** Another process, in the middle of a transaction. Resolves when it is. */
+  async function holdDatabase(holdMs: number): Promise<{ readonly isFree: Promise<unknown> }> {
+    const script = `
+      const Sqlite = require('better-sqlite3');
+      const connection = new Sqlite(process.argv[1]);
+      connection.exec('begin immediate');
+      console.log('held');
+      setTimeout(() => { connection.exec('rollback'); connection.close(); }, ${holdMs});`;
+    const holder = spawn(process.execPath, ['-e', script, join(parley.dataDir, 'parley.db')]);
+    const isFree = once(holder, 'exit');
+    await once(holder.stdout, 'data');
+    return { isFree };
+  }
+
+  it('is waited for, by every request, and is never a matter of the key', async () => {
+    const { isFree } = await holdDatabase(1000);
+    const startedAt = performance.now();
+    const delays = monitorEventLoopDelay({ resolution: 5 });
+    delays.enable();
+    const responses = await Promise.all(operations.map(([, path, init]) => parley.call(path, init())));
+    delays.disable();
+    // The process has all its time for others meanwhile.
+    expect(delays.max / 1e6).toBeLessThan(400);
+    for (const response of responses) {
+      expect(response.status).toBe(200);
+      await response.arrayBuffer();
+      expect(await parley.recordOf(response)).toMatchObject({ state: 'ok' });
+    }
+    expect(performance.now() - startedAt).toBeGreaterThan(500);
+    await isFree;
+  });
+
+  it('is a failure of ours where it stays so, and no more than that', async () => {
+    const { isFree } = await holdDatabase(8000);
+    const response = await parley.postJson('/chat/completions', hello);
+    expect(await errorOf(response)).toMatchObject({ status: 503, code: 'overloaded' });
+    expect(response.headers.get('retry-after')).toBe('1');
+    await isFree;
+    expect((await parley.postJson('/chat/completions', hello)).status).toBe(200);
+    await expect.poll(() => accountOf(parley.apiKey), soon).toMatchObject({ held_nano_credits: 0 });
+  });
+});
+
+describe('a data folder that can only be read', () => {
+  const missing = canMount() ? '' : ' (skipped: only root can mount a file system)';
+
+  it.skipIf(missing !== '')(`is a clear reason not to start${missing}`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-disk-'));
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro,size=1m', 'parley-test', folder]);
+    try {
+      const overrides = { dataDir: folder, server: { port: 0 }, log: { level: 'silent' } };
+      await expect(createApp(loadConfig({ env: {}, overrides }), { engines })).rejects.toThrow(
+        /EROFS: read-only file system/,
+      );
+    } finally {
+      execFileSync('umount', [folder]);
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { newAccountId, newAuditId, newKeyId, newLedgerEntryId } from '../../../src/core/ids.ts';
+import type { AuditEntry } from '../../../src/core/ports/audit.ts';
+import type { Store } from '../../../src/core/ports/store.ts';
+import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { storedKey } from '../../support/stored-key.ts';
+
+const accountId = newAccountId(1);
+const period = { startsAtMs: 1, endsAtMs: 100 };
+const key = storedKey(newKeyId(1), accountId);
+
+const audit = (): AuditEntry => {
+  const facts = { createdAtMs: 1, actor: 'cli', action: 'test', target: 'a', details: {} };
+  return { id: newAuditId(1), ...facts };
+};
+
+describe('who holds a key, once it has been asked for', () => {
+  let dataDir: string;
+  let store: Store;
+  const holder = () => store.findKey('hash');
+  const subscription = async () => (await holder())?.account?.subscription;
+
+  beforeEach(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'parley-holders-'));
+    store = await openStore(dataDir);
+    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, audit());
+    await store.createKey(key, audit());
+    await holder();
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(dataDir, { recursive: true });
+  });
+
+  it('is told from memory', async () => {
+    expect(await holder()).toBe(await holder());
+  });
+
+  it('holds a revoked key from the moment that the revocation is done', async () => {
+    await store.revokeKey(key.id, 50, audit());
+    expect((await holder())?.key.revokedAtMs).toBe(50);
+  });
+
+  it('holds two keys from the moment of a rotation, the old one with its end', async () => {
+    await store.rotateKey(key.id, 60, { ...key, id: newKeyId(2), hash: 'new' }, audit());
+    expect((await holder())?.key.expiresAtMs).toBe(60);
+    expect((await store.findKey('new'))?.account?.id).toBe(accountId);
+  });
+
+  it('has a trial and a plan from the moment that they are given, and none from the moment of their end', async () => {
+    expect(await subscription()).toEqual({ trial: undefined, plan: undefined });
+    await store.startTrial(accountId, period, audit());
+    expect(await subscription()).toEqual({ trial: period, plan: undefined });
+    await store.setPlan(accountId, period, audit());
+    expect(await subscription()).toEqual({ trial: period, plan: period });
+    await store.endSubscription(accountId, 70, audit());
+    expect((await subscription())?.plan?.endsAtMs).toBe(70);
+  });
+
+  it('is asked of the database again once another program has written to it', async () => {
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    other.prepare('update api_keys set revoked_at_ms = 80').run();
+    other.close();
+    await setImmediate();
+    expect((await holder())?.key.revokedAtMs).toBe(80);
+  });
+
+  it('carries no balance, which is read when it is needed', async () => {
+    const facts = { accountId, reason: 'r', reference: 'load', createdAtMs: 1 };
+    const entry = { ...facts, id: newLedgerEntryId(1), kind: 'load', amount: nanoCredits(5n) } as const;
+    await store.enter(entry, audit());
+    expect((await holder())?.account).not.toHaveProperty('balance');
+    expect(await store.availableCredits(accountId)).toBe(5n);
+  });
+
+  it('is not known for a key that there was not, when there is one', async () => {
+    expect(await store.findKey('later')).toBeUndefined();
+    await store.createKey({ ...key, id: newKeyId(2), hash: 'later' }, audit());
+    expect((await store.findKey('later'))?.account?.id).toBe(accountId);
+  });
+});

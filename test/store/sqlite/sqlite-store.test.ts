@@ -1,0 +1,344 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { Kysely, SqliteDialect } from 'kysely';
+import { Migrator } from 'kysely/migration';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import {
+  type AccountId,
+  type KeyId,
+  type LedgerEntryId,
+  newAccountId,
+  newAuditId,
+  newKeyId,
+  newLedgerEntryId,
+  newRequestId,
+} from '../../../src/core/ids.ts';
+import type { AuditEntry } from '../../../src/core/ports/audit.ts';
+import type { LedgerEntry } from '../../../src/core/ports/ledger.ts';
+import type { FairUseReservation } from '../../../src/core/ports/reservations.ts';
+import type { Store } from '../../../src/core/ports/store.ts';
+import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
+import { migrations } from '../../../src/store/migrations/index.ts';
+import { DataInUseError, lockDataDir } from '../../../src/store/sqlite/data-lock.ts';
+import { openDatabase } from '../../../src/store/sqlite/database.ts';
+import { GroupCommit } from '../../../src/store/sqlite/group-commit.ts';
+import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { storedKey } from '../../support/stored-key.ts';
+
+let dataDir: string;
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'parley-store-'));
+});
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+describe('the store', () => {
+  let store: Store;
+  let accountId: AccountId;
+  let keyId: KeyId;
+  let load: LedgerEntry;
+  const newAudit = (): AuditEntry => ({
+    id: newAuditId(1),
+    createdAtMs: 1,
+    actor: 'cli',
+    action: 'test',
+    target: 'a',
+    details: {},
+  });
+  const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
+  beforeEach(async () => {
+    store = await openStore(dataDir);
+    accountId = newAccountId(1);
+    keyId = newKeyId(1);
+    load = {
+      id: newLedgerEntryId(1),
+      accountId,
+      kind: 'load',
+      amount: nanoCredits(5n),
+      reason: 'r',
+      reference: 'k',
+      createdAtMs: 1,
+    };
+    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, newAudit());
+    await store.createKey(storedKey(keyId, accountId), newAudit());
+  });
+  afterEach(() => store.close());
+
+  const start = (): RecordStart => ({
+    id: newRequestId(Date.now()),
+    accountId,
+    keyId,
+    operation: 'speech',
+    model: 'm',
+    wire: 'rest',
+    startedAtMs: 5,
+    characters: 3,
+  });
+  const end = (fairUseUnits: number | undefined): RecordEnd => ({
+    state: 'ok',
+    httpStatus: 200,
+    code: undefined,
+    firstOutputMs: 1,
+    durationMs: 2,
+    audioMsIn: undefined,
+    audioMsOut: 7.4,
+    tokens: undefined,
+    fairUseUnits,
+    cost: undefined,
+    overrun: undefined,
+  });
+  const reservation = (units: number, limitUnits: number): FairUseReservation => ({
+    month: '2026-11',
+    units,
+    limitUnits,
+  });
+  const used = () => store.fairUseUnits(accountId, '2026-11');
+
+  it('admits exactly as many of a thousand concurrent requests as the limit allows', async () => {
+    const admitted = await Promise.all(
+      Array.from({ length: 1000 }, () => store.reserve(start(), { fairUse: reservation(10, 999) })),
+    );
+    expect(admitted.filter((outcome) => outcome === 'reserved').length).toBe(99);
+    expect(await used()).toBe(990);
+    const { items } = await store.listRecords({}, { size: 1000, after: undefined });
+    expect(items.length).toBe(99);
+  });
+
+  it('spends what was used and gives the rest back', async () => {
+    const record = start();
+    await store.reserve(record, { fairUse: reservation(100, 100) });
+    expect(await store.reserve(start(), { fairUse: reservation(1, 100) })).toBe('fair_use_limit_reached');
+    await store.settle(record.id, end(30));
+    expect(await used()).toBe(30);
+    expect(await store.reserve(start(), { fairUse: reservation(70, 100) })).toBe('reserved');
+  });
+
+  it('raises what a request has set aside up to the limit, and not over it', async () => {
+    const record = start();
+    await store.reserve(record, { fairUse: reservation(0, 100) });
+    expect(await store.extend(record.id, reservation(100, 100))).toBe(true);
+    expect(await store.extend(record.id, reservation(101, 100))).toBe(false);
+    expect(await used()).toBe(100);
+    await store.settle(record.id, end(0));
+    expect(await used()).toBe(0);
+  });
+
+  it('ends a request once', async () => {
+    const record = start();
+    await store.reserve(record, {});
+    await store.settle(record.id, end(undefined));
+    await expect(store.settle(record.id, end(undefined))).rejects.toMatchObject({ code: 'internal_error' });
+  });
+
+  it('keeps every fact of a record, and counts months apart', async () => {
+    const record = start();
+    await store.enter({ ...load, amount: nanoCredits(10n ** 16n) }, newAudit());
+    await store.reserve(record, {
+      fairUse: reservation(3, 10),
+      hold: { amount: nanoCredits(10n ** 16n), price },
+    });
+    await store.settle(record.id, { ...end(3), cost: nanoCredits(9_007_199_254_740_993n) });
+    const { items } = await store.listRecords({ accountId }, { size: 10, after: undefined });
+    expect(items[0]).toEqual({ ...record, ...end(3), audioMsOut: 7, cost: 9_007_199_254_740_993n });
+    expect(await store.fairUseUnits(accountId, '2026-12')).toBe(0);
+  });
+
+  it('loads credits once for a key, and never changes or removes an entry', async () => {
+    expect(await store.enter(load, newAudit())).toBe('entered');
+    expect(await store.enter({ ...load, id: newLedgerEntryId(2) }, newAudit())).toBe('entered');
+    expect(await store.enter({ ...load, amount: nanoCredits(6n) }, newAudit())).toBe('conflict');
+    expect((await store.findAccount('a'))?.balance).toBe(5n);
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    expect(() => other.exec('update ledger_entries set amount_nano_credits = 9')).toThrow('never changed');
+    expect(() => other.exec('delete from ledger_entries')).toThrow('never removed');
+    other.close();
+  });
+
+  it('debits a request once: the entry has its id, whatever its record has come to', async () => {
+    const record = start();
+    const reserve = { hold: { amount: nanoCredits(2n), price } };
+    await store.enter(load, newAudit());
+    await store.reserve(record, reserve);
+    await store.settle(record.id, { ...end(undefined), cost: nanoCredits(2n) });
+    const { items } = await store.listEntries(accountId, { size: 1, after: undefined });
+    const debit = { id: record.id.replace('req_', 'led_'), reference: record.id, amount: -2n };
+    expect(items).toMatchObject([debit]);
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    other.exec(`update usage_records set state = 'started', hold_nano_credits = 2;
+      update accounts set held_nano_credits = 2`);
+    other.close();
+    const again = store.settle(record.id, { ...end(undefined), cost: nanoCredits(2n) });
+    await expect(again).rejects.toThrow('UNIQUE');
+    expect((await store.findAccount('a'))?.balance).toBe(3n);
+  });
+
+  it('forgets old answers a few at a time, and that of the same key at once', async () => {
+    const claim = (key: string, nowMs: number, forgetBeforeMs: number) =>
+      store.claimAnswer({
+        ...{ accountId, operation: 'chat', key, fingerprint: `${nowMs}`, nowMs, forgetBeforeMs },
+        requestId: newRequestId(nowMs),
+      });
+    for (let n = 1; n <= 50; n++) await claim(`old ${n}`, n, 0);
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    const left = other.prepare("select count(*) from kept_answers where key like 'old %'").pluck();
+    expect(await claim('old 50', 1_000, 100)).toEqual({ kind: 'claimed' });
+    expect(left.get()).toBeGreaterThan(25);
+    for (let n = 1; n <= 5; n++) await claim(`new ${n}`, 1_000, 100);
+    expect(left.get()).toBe(1);
+    other.close();
+  });
+
+  it('is found again as it was after a restart', async () => {
+    await store.close();
+    store = await openStore(dataDir);
+    expect((await store.findKey('hash'))?.account?.id).toBe(accountId);
+    expect(await store.isEmpty()).toBe(false);
+  });
+
+  it('refuses a record of an account that there is not', async () => {
+    await expect(store.reserve({ ...start(), accountId: newAccountId(2) }, {})).rejects.toThrow();
+  });
+});
+
+describe('group commit', () => {
+  it('keeps the writes of a group apart: one that fails takes no other with it', async () => {
+    const connection = await openDatabase(dataDir);
+    connection.exec('create table t (a integer primary key)');
+    const insert = connection.prepare('insert into t values (?)');
+    const writes = new GroupCommit(connection, fail);
+    const results = await Promise.allSettled([
+      writes.run(() => insert.run(1)),
+      writes.run(() => {
+        insert.run(2);
+        throw new Error('no');
+      }),
+      writes.run(() => insert.run(1)),
+      writes.run(() => insert.run(3)),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
+    expect(connection.prepare('select a from t').pluck().all()).toEqual([1n, 3n]);
+    connection.close();
+  });
+
+  it('tells of success only after the commit', async () => {
+    const connection = await openDatabase(dataDir);
+    connection.exec('create table t (a integer primary key)');
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    const writes = new GroupCommit(connection, fail);
+    await writes.run(() => connection.exec('insert into t values (1)'));
+    expect(other.prepare('select count(*) from t').pluck().get()).toBe(1);
+    other.close();
+    connection.close();
+  });
+
+  it('waits for another program that writes, and lets the process work meanwhile', async () => {
+    const connection = await openDatabase(dataDir);
+    connection.exec('create table t (a integer primary key)');
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    const writes = new GroupCommit(connection, fail);
+    other.exec('begin immediate');
+    const written = ['first', 'second'].map((name, n) =>
+      writes.run(() => connection.exec(`insert into t values (${n})`)).then(() => name),
+    );
+    const free = new Promise((resolve) => setTimeout(resolve, 50)).then(() => 'the process is free');
+    expect(await Promise.race([...written, free])).toBe('the process is free');
+    other.exec('rollback');
+    expect(await Promise.all(written)).toEqual(['first', 'second']);
+    other.close();
+    connection.close();
+  });
+
+  it('rejects the whole group where the database stays locked, and works again once it can', async () => {
+    const connection = await openDatabase(dataDir);
+    connection.exec('create table t (a integer primary key)');
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    const writes = new GroupCommit(connection, fail);
+    other.exec('begin immediate');
+    const insert = () => writes.run(() => connection.exec('insert into t values (1)'));
+    const refused = await Promise.allSettled([insert(), insert()]);
+    for (const { status, ...rest } of refused) {
+      expect(status).toBe('rejected');
+      expect(rest).toMatchObject({ reason: { code: 'overloaded', retryAfterSeconds: 1 } });
+    }
+    other.exec('rollback');
+    await insert();
+    other.close();
+    connection.close();
+  }, 15_000);
+
+  it('says that the disk could not be synced, and takes nothing of it for written', async () => {
+    const connection = await openDatabase(dataDir);
+    const told: unknown[] = [];
+    const failing = Object.create(connection, {
+      transaction: { value: () => Object.assign(() => undefined, { immediate: syncFails }) },
+    });
+    const writes = new GroupCommit(failing, (error) => told.push(error));
+    await expect(writes.run(() => 'written')).rejects.toThrow('disk I/O error');
+    expect(told).toMatchObject([{ code: 'SQLITE_IOERR_FSYNC' }]);
+    connection.close();
+  });
+});
+
+function fail(error: unknown): never {
+  throw error;
+}
+
+function syncFails(): never {
+  throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC');
+}
+
+describe('a database of an earlier schema', () => {
+  it('keeps its ledger', async () => {
+    const connection = new Sqlite(join(dataDir, 'parley.db'));
+    const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) });
+    const provider = { getMigrations: async () => migrations };
+    expect((await new Migrator({ db, provider }).migrateTo('0001-initial')).error).toBeUndefined();
+    connection.exec(`
+      insert into accounts values ('acc_1', 'ada', 1, 70, 0);
+      insert into ledger_entries values
+        ('led_b', 'acc_1', 'debit', -30, 'eliza', 'req_1', 2), ('led_a', 'acc_1', 'load', 100, 'r', 'once', 1)`);
+    connection.close();
+    const store = await openStore(dataDir);
+    const accountId = 'acc_1' as AccountId;
+    const { items } = await store.listEntries(accountId, { size: 10, after: undefined });
+    expect(items.map(({ id, kind, amount, reference }) => [id, kind, amount, reference])).toEqual([
+      ['led_b', 'debit', -30n, 'req_1'],
+      ['led_a', 'load', 100n, 'once'],
+    ]);
+    const load = {
+      id: 'led_c' as LedgerEntryId,
+      accountId,
+      kind: 'load',
+      reason: 'r',
+      createdAtMs: 1,
+    } as const;
+    const audit: AuditEntry = {
+      id: newAuditId(1),
+      createdAtMs: 1,
+      actor: 'cli',
+      action: 'test',
+      target: 'a',
+      details: {},
+    };
+    const enter = (amount: bigint) =>
+      store.enter({ ...load, amount: nanoCredits(amount), reference: 'once' }, audit);
+    expect(await enter(100n)).toBe('entered');
+    expect(await enter(101n)).toBe('conflict');
+    expect((await store.findAccount('ada'))?.balance).toBe(70n);
+    await store.close();
+    const other = new Sqlite(join(dataDir, 'parley.db'));
+    expect(() => other.exec('update ledger_entries set amount_nano_credits = 9')).toThrow('never changed');
+    other.close();
+  });
+});
+
+describe('the lock of a data folder', () => {
+  it('is one process’s at a time, and free again after', () => {
+    const lock = lockDataDir(dataDir);
+    expect(() => lockDataDir(dataDir)).toThrow(DataInUseError);
+    lock.release();
+    lockDataDir(dataDir).release();
+  });
+});

@@ -1,0 +1,263 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import type { Worker } from 'node:worker_threads';
+import { countTokens, encode } from 'gpt-tokenizer/encoding/o200k_base';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import type { TokenCounter } from '../../src/core/ports/engines.ts';
+import { createTokenCounter } from '../../src/tokens/counter.ts';
+import { endOfPiece, pieceUnitsMax } from '../../src/tokens/pieces.ts';
+
+const asPlainText = { disallowedSpecial: new Set<string>() };
+const reference = (text: string): number => countTokens(text, asPlainText);
+
+const sourceCode = readFileSync(import.meta.filename, 'utf8');
+const samples: Readonly<Record<string, string>> = {
+  English:
+    "It wasn't the first time, she'd say, that 3,000 people (or more!) had come to see the 19th-century mill.\n",
+  German: 'Die Straßenbahn fährt um 7:45 Uhr; wer zu spät kommt, läuft. „Schon wieder!“, rief er.\n',
+  Chinese: '今天天气很好，我们一起去公园散步吧。孩子们在草地上奔跑，老人们坐在长椅上聊天。\n',
+  Japanese: '昨日は雨が降っていたので、家で本を読みました。「とても面白かったです」と彼女は言った。\n',
+  Thai: 'วันนี้อากาศดีมาก เราไปเดินเล่นที่สวนสาธารณะกันเถอะ เด็กๆ วิ่งเล่นบนสนามหญ้า\n',
+  Arabic: 'ذهبتُ إلى السوق صباحًا، واشتريتُ خبزًا وجبنًا. كان الجو جميلاً.\n',
+  Hindi: 'आज मौसम बहुत अच्छा है, चलो पार्क में घूमने चलते हैं।\n',
+  Korean: '오늘은 날씨가 아주 좋아서 친구와 함께 공원에 갔습니다.\n',
+  emoji: 'Lovely 😀 day 👩‍👩‍👧‍👦, see you 🇫🇷!! 👍🏽 \n',
+  JSON: '{"id":17,"tags":["a","b-c"],"nested":{"pi":3.14159,"ok":true,"none":null}}\n',
+  base64: `${Buffer.from(sourceCode.slice(0, 600)).toString('base64')}\n`,
+  code: sourceCode,
+};
+
+/** The sample over and over, cut to a length. */
+const fill = (text: string, units: number): string =>
+  text.repeat(Math.ceil(units / text.length)).slice(0, units);
+
+/** One for all tests that are about counts, as each thread loads the vocabulary. */
+const tokens = createTokenCounter();
+afterAll(() => tokens.close());
+
+/** The worker threads that start while `work` runs. */
+async function workersOf(work: () => Promise<unknown>): Promise<Worker[]> {
+  const started: Worker[] = [];
+  const onWorker = (worker: Worker) => started.push(worker);
+  process.on('worker', onWorker);
+  try {
+    await work();
+  } finally {
+    process.off('worker', onWorker);
+  }
+  return started;
+}
+
+describe('a token count', () => {
+  it.each(Object.keys(samples))('is that of the tokenizer for %s, short and long', async (name) => {
+    const sample = samples[name] ?? '';
+    for (const text of [sample, sample.trim(), fill(sample, 1000), fill(sample, 50_000)]) {
+      expect(await tokens.count(text)).toBe(reference(text));
+    }
+  });
+
+  it('is that of the tokenizer for any text of up to 512 code units, even one without a break', async () => {
+    for (const text of [
+      'a'.repeat(512),
+      'กิ'.repeat(256),
+      '😀'.repeat(256),
+      ' '.repeat(512),
+      '=-'.repeat(256),
+    ]) {
+      expect(await tokens.count(text)).toBe(reference(text));
+    }
+  });
+
+  it('takes special tokens for the text that they are', async () => {
+    const text = 'Before <|endoftext|> and <|im_start|>user<|im_sep|>hi<|im_end|> after <|endofprompt|>';
+    expect(await tokens.count(text)).toBe(reference(text));
+    expect(await tokens.count('<|endoftext|>')).toBeGreaterThan(1);
+  });
+
+  it('takes a lone surrogate for U+FFFD', async () => {
+    for (const text of ['\ud800', '\udc00 a', 'a\udfff\ud83db', '\ude00\ud83d'.repeat(2000)]) {
+      expect(await tokens.count(text)).toBe(await tokens.count(text.toWellFormed()));
+    }
+  });
+
+  it('of nothing is 0, and starts nothing', async () => {
+    const unused = createTokenCounter();
+    const workers = await workersOf(async () => expect(await unused.count('')).toBe(0));
+    expect(workers).toHaveLength(0);
+    await unused.close();
+  });
+
+  it('of a long run without a break differs by a few tokens a cut at most', async () => {
+    const letters = Array.from({ length: 5000 }, (_, at) =>
+      String.fromCharCode(97 + ((at * at * 7) % 26)),
+    ).join('');
+    for (const text of [
+      letters,
+      'international'.repeat(400),
+      '#!$%'.repeat(1200),
+      ' \t\u00a0'.repeat(1500),
+    ]) {
+      const cuts = Math.ceil(text.length / pieceUnitsMax) - 1;
+      expect(Math.abs((await tokens.count(text)) - reference(text))).toBeLessThanOrEqual(3 * cuts);
+    }
+  });
+});
+
+describe('a piece of a text', () => {
+  const alphabet = Array.from("aBsé的กิ1２𝟎😀\u200d\u0301''''stst/\n\r\t  .-\"\u00a0\ufeffǅʰا\u064e_");
+
+  /** Pseudo-random, the same on each run. */
+  function* randomTexts(count: number): Generator<string> {
+    let state = 42;
+    const next = (): number => {
+      state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+      return state / 2 ** 31;
+    };
+    for (let made = 0; made < count; made++) {
+      yield Array.from({ length: 24 }, () => alphabet[Math.floor(next() * alphabet.length)]).join('');
+    }
+  }
+
+  it('ends where the tokenizer joins nothing, whatever the characters', () => {
+    let cuts = 0;
+    for (const text of randomTexts(3000)) {
+      for (let unitsMax = 3; unitsMax < text.length; unitsMax++) {
+        const end = endOfPiece(text, 0, unitsMax);
+        // An end further back than it had to be was chosen for being safe.
+        if (end >= unitsMax - 1) continue;
+        cuts++;
+        const parts = [...encode(text.slice(0, end), asPlainText), ...encode(text.slice(end), asPlainText)];
+        expect(parts, JSON.stringify([text, end])).toEqual(encode(text, asPlainText));
+      }
+    }
+    expect(cuts).toBeGreaterThan(5000);
+  });
+
+  it('never ends within a surrogate pair, and always goes on', () => {
+    for (const text of ['😀'.repeat(3000), `a${'😀'.repeat(3000)}`]) {
+      for (let start = 0; start < text.length; ) {
+        const end = endOfPiece(text, start, 1024);
+        expect(end).toBeGreaterThan(start);
+        expect(end - start).toBeLessThanOrEqual(1024);
+        expect(text.slice(start, end).isWellFormed()).toBe(true);
+        start = end;
+      }
+    }
+  });
+});
+
+describe('the time of a count', () => {
+  const units = 100_000;
+  const hostile: Readonly<Record<string, string>> = {
+    'one letter': 'a'.repeat(units),
+    'one capital': 'A'.repeat(units),
+    'Thai without a break': 'ก'.repeat(units),
+    'one ideograph': '的'.repeat(units),
+    'blanks before a letter': `${' '.repeat(units - 1)}x`,
+    'line breaks': '\n '.repeat(units / 2),
+    signs: '#!'.repeat(units / 2),
+    emoji: '😀'.repeat(units / 2),
+    'combining marks': '\u0301'.repeat(units),
+  };
+
+  it('is for any text within a bounded multiple of that for a natural text of its length', async () => {
+    /** Processor time of all threads, as others may use the processors too. */
+    const cpuMs = async (text: string): Promise<number> => {
+      const before = process.cpuUsage();
+      await tokens.count(text);
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1000;
+    };
+    const natural = fill(Object.values(samples).join(''), units);
+    await cpuMs(natural);
+    const naturalMs = Math.max(await cpuMs(natural), await cpuMs(natural));
+    // Measured: up to 7 times. In one go 100,000 equal letters would take some 400 times as long.
+    for (const [name, text] of Object.entries(hostile)) {
+      expect((await cpuMs(text)) / naturalMs, name).toBeLessThan(30);
+    }
+  });
+
+  it('of a huge text leaves short ones their turn', async () => {
+    let hugeIsDone = false;
+    const huge = tokens.count(fill(sourceCode, 5_000_000)).then(() => {
+      hugeIsDone = true;
+    });
+    for (let asked = 0; asked < 10; asked++) expect(await tokens.count('a short one')).toBe(3);
+    expect(hugeIsDone).toBe(false);
+    await huge;
+  });
+
+  it('of a huge text is not spent on the main thread', async () => {
+    await tokens.count('start the thread');
+    const before = performance.eventLoopUtilization();
+    await tokens.count(fill(samples['German'] ?? '', 4_000_000));
+    expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.5);
+  });
+});
+
+describe('the counting thread', () => {
+  let counter: TokenCounter | undefined;
+  const open = (): TokenCounter => {
+    counter = createTokenCounter();
+    return counter;
+  };
+  afterEach(() => counter?.close());
+
+  it('starts with the first count, and is one for all', async () => {
+    const tokens = open();
+    const texts = Array.from({ length: 300 }, (_, at) => fill(samples['English'] ?? '', 1 + at * 40));
+    const counts: number[] = [];
+    const workers = await workersOf(async () => {
+      counts.push(...(await Promise.all(texts.map((text) => tokens.count(text)))));
+    });
+    expect(workers).toHaveLength(1);
+    expect(counts).toEqual(texts.map(reference));
+  });
+
+  it('that dies rejects the counts it was at, and the next count starts another', async () => {
+    const tokens = open();
+    const [first] = await workersOf(() => tokens.count('one'));
+    const lost = tokens.count(fill(sourceCode, 1_000_000));
+    const settled = expect(lost).rejects.toMatchObject({ name: 'ParleyError', code: 'internal_error' });
+    await first?.terminate();
+    await settled;
+    const [second] = await workersOf(async () => expect(await tokens.count('one two')).toBe(2));
+    expect(second).toBeDefined();
+  });
+
+  it('that dies leaves those that wait to the next', async () => {
+    const tokens = open();
+    const [first] = await workersOf(() => tokens.count('one'));
+    const lost = tokens.count('ก'.repeat(40_000));
+    const waiting = tokens.count('one two three');
+    const settled = expect(lost).rejects.toMatchObject({ code: 'internal_error' });
+    await first?.terminate();
+    await settled;
+    expect(await waiting).toBe(3);
+  });
+
+  it('ends with the counter, which rejects what is under way and what comes after', async () => {
+    const tokens = open();
+    const [worker] = await workersOf(() => tokens.count('one'));
+    const ended = new Promise((resolve) => worker?.once('exit', resolve));
+    const rejections = [tokens.count(sourceCode), tokens.count('waiting')].map((count) =>
+      expect(count).rejects.toMatchObject({ code: 'internal_error' }),
+    );
+    await tokens.close();
+    await Promise.all(rejections);
+    await ended;
+    await expect(tokens.count('late')).rejects.toMatchObject({ code: 'internal_error' });
+    await tokens.close();
+  });
+
+  it('keeps the process alive while it counts, and no longer', async () => {
+    const url = new URL('../../src/tokens/counter.ts', import.meta.url).href;
+    const program = `
+      import { createTokenCounter } from '${url}';
+      const tokens = createTokenCounter();
+      console.log(await tokens.count('hello world'), await tokens.count('one two three'));`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { timeout: 25_000 });
+    expect(stdout).toBe('2 3\n');
+  });
+});

@@ -1,0 +1,112 @@
+/** How the port stops: what runs may end, nothing new begins, and no client can hold it for longer than it may. */
+import { text } from 'node:stream/consumers';
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
+import { chatBody, inTime, LimitedPort, sleep, speechBody } from '../../support/limited-port.ts';
+import { frameTypes, preface, request } from '../../support/raw-http2.ts';
+
+/** The time that requests in flight get; what takes longer is cut. */
+const drainMs = 6000;
+const inEvents = { ...chatBody, stream: true };
+const isWhole = /data: \[DONE\]\n\n$/;
+
+describe('a port that is told to stop', () => {
+  const open: LimitedPort[] = [];
+  const start = async (options: Parameters<typeof LimitedPort.start>[0] = {}) => {
+    const port = await LimitedPort.start({ drainMs, ...options });
+    open.push(port);
+    return port;
+  };
+  const stop = async (port: LimitedPort) => {
+    open.splice(open.indexOf(port), 1);
+    const startedAt = Date.now();
+    await port.parley.close();
+    return Date.now() - startedAt;
+  };
+  afterEach(async () => {
+    for (const port of [...open]) await stop(port);
+  });
+
+  it('lets what runs end on every protocol, then is gone without waiting', async () => {
+    const port = await start();
+    const { authorization } = port;
+    const path = '/api/v1/chat/completions';
+    const stream = port.openSession().request({ ':method': 'POST', ':path': path, authorization });
+    stream.end(JSON.stringify(inEvents));
+    const client = createClient(ChatService, createGrpcTransport({ baseUrl: port.origin }));
+    const content = { value: { case: 'text' as const, value: 'hello' } };
+    const params = { model: 'eliza', messages: [{ role: 'user', content }] };
+    const chatOverGrpc = async () => {
+      let last: number | undefined;
+      const parts = client.streamChatCompletion({ params }, { headers: { authorization } });
+      for await (const { chunk } of parts) last = chunk?.usage?.totalTokens;
+      return String(last);
+    };
+    const running = [
+      text(stream),
+      port.parley.postJson('/chat/completions', inEvents).then((answer) => answer.text()),
+      chatOverGrpc(),
+    ];
+    await sleep(500);
+    const stopping = stop(port);
+    const [http2, http1, grpc] = await Promise.all(running);
+    expect(http2).toMatch(isWhole);
+    expect(http1).toMatch(isWhole);
+    expect(grpc).toBe('9');
+    expect(await stopping).toBeLessThan(drainMs);
+  });
+
+  it('tells HTTP/2 clients, and takes no request from them any more', async () => {
+    const port = await start();
+    const client = await port.openHttp2();
+    await client.write(port.http2Post(1, '/chat/completions', inEvents));
+    await sleep(200);
+    const stopping = stop(port);
+    await expect.poll(() => client.goawayCode, inTime).toBe(0);
+    await client.write(request(3));
+    await expect.poll(() => client.isClosed, inTime).toBe(true);
+    expect(client.received(frameTypes.headers, 3)).toEqual([]);
+    const answer = client.received(frameTypes.data, 1).map(({ payload }) => payload.toString());
+    expect(answer.join('')).toMatch(isWhole);
+    client.close();
+    await stopping;
+  });
+
+  it('does not wait for clients that ask for nothing', async () => {
+    const port = await start({ headersMsMax: 60_000 });
+    await port.openHttp1();
+    await port.openHttp2({ start: preface.subarray(0, 10) });
+    const idle = await port.openHttp2();
+    await idle.write(request(1));
+    await expect.poll(() => idle.received(frameTypes.headers, 1).length, inTime).toBe(1);
+    const stopping = stop(port);
+    await expect.poll(() => idle.isClosed, inTime).toBe(true);
+    // It would leave its end open for ever.
+    idle.close();
+    expect(await stopping).toBeLessThan(drainMs);
+  });
+
+  it('cuts what has not ended in time', async () => {
+    const port = await start({ drainMs: 1000 });
+    const http2 = await port.openHttp2();
+    await http2.write(port.http2Post(1, '/audio/speech', speechBody));
+    const http1 = await port.openHttp1();
+    await http1.write(port.http1Post('/audio/speech', speechBody));
+    const deaf = await port.openHttp2();
+    await deaf.write(port.http2Post(1, '/audio/speech', speechBody));
+    deaf.socket.pause();
+    await expect.poll(() => port.speaking, inTime).toBe(3);
+    expect(await stop(port)).toBeLessThan(5000);
+    await expect.poll(() => http1.isClosed && http2.isClosed, inTime).toBe(true);
+    expect(port.speaking).toBe(0);
+    deaf.close();
+  });
+
+  it('refuses those that come after', async () => {
+    const port = await start();
+    await stop(port);
+    await expect(port.openHttp1()).rejects.toThrow(/ECONNREFUSED/);
+  });
+});

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+
+interface KeyAnswer {
+  key: {
+    id: string;
+    account_id: string;
+    prefix: string;
+    last_four: string;
+    scopes: string[];
+    expires_at?: string;
+  };
+  secret: string;
+}
+
+describe('the account and admin paths', () => {
+  const clock = new TestClock();
+  let parley: Parley;
+  beforeAll(async () => {
+    parley = await startParley({ clock });
+  });
+  afterAll(() => parley.close());
+
+  const admin = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const response = await parley.call(`/admin${path}`, {
+      method,
+      ...bearer(parley.adminKey),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const answer = (await response.json()) as T;
+    if (response.status !== 200) throw new Error(JSON.stringify(answer));
+    return answer;
+  };
+
+  it('show a key’s holder their plan, balance and fair use', async () => {
+    expect(await (await parley.call('/account')).json()).toMatchObject({
+      name: 'account-1',
+      balance: '10',
+      balance_nano_credits: 10_000_000_000,
+      subscription: { state: 'trial', ends_at: '2026-11-24T12:00:00Z' },
+      fair_use: { limit_units: 300_000, used_units: 0, resets_at: '2026-12-01T00:00:00Z' },
+    });
+  });
+
+  it('list the holder’s own records only, newest first, page by page', async () => {
+    const key = await parley.newKey();
+    const seen: string[] = [];
+    for (let index = 0; index < 5; index++) {
+      clock.nowMs += 1;
+      seen.unshift((await parley.call('/models', bearer(key))).headers.get('x-request-id') ?? '');
+    }
+    const page = async (query: string) =>
+      (await (await parley.call(`/usage${query}`, bearer(key))).json()) as {
+        records: { id: string }[];
+        next_page_token?: string;
+      };
+    const first = await page('?page_size=3');
+    expect(first.records.map(({ id }) => id)).toEqual(seen.slice(0, 3));
+    clock.nowMs += 1;
+    const second = await page(`?page_size=3&page_token=${first.next_page_token}`);
+    expect(second.records.map(({ id }) => id)).toEqual(seen.slice(3));
+    expect(second).not.toHaveProperty('next_page_token');
+  });
+
+  it.each(['0', '1001', 'many', '-1'])('refuse a page size of %s', async (size) => {
+    const error = await errorOf(await parley.call(`/usage?page_size=${size}`));
+    expect(error).toMatchObject({ status: 400, code: 'invalid_parameter', param: 'page_size' });
+  });
+
+  it('make accounts, start their trial once and load credits once a key', async () => {
+    await admin('POST', '/accounts', { name: 'acme' });
+    await expect(admin('POST', '/accounts', { name: 'acme' })).rejects.toThrow('already');
+    expect(await admin('POST', '/accounts/acme/trial')).toMatchObject({ subscription: { state: 'trial' } });
+    await expect(admin('POST', '/accounts/acme/trial')).rejects.toThrow('had its trial');
+    const load = { amount: '2.5', reason: 'Invoice 7', idempotency_key: 'invoice-7' };
+    expect(await admin('POST', '/accounts/acme/credits', load)).toMatchObject({ balance: '2.5' });
+    expect(await admin('POST', '/accounts/acme/credits', load)).toMatchObject({ balance: '2.5' });
+    await expect(admin('POST', '/accounts/acme/credits', { ...load, amount: '3' })).rejects.toThrow(
+      'idempotency_conflict',
+    );
+    expect(await admin('GET', '/accounts/acme')).toMatchObject({ name: 'acme', balance: '2.5' });
+  });
+
+  it.each([
+    [{ reason: 'x', idempotency_key: 'a' }, 'amount'],
+    [{ amount: '-1', reason: 'x', idempotency_key: 'a' }, 'amount'],
+    [{ amount: '0', reason: 'x', idempotency_key: 'a' }, 'amount'],
+    [{ amount: 5, reason: 'x', idempotency_key: 'a' }, 'amount'],
+    [{ amount: '1', idempotency_key: 'a' }, 'reason'],
+    [{ amount: '1', reason: 'x' }, 'idempotency_key'],
+  ])('refuse the load %j', async (load, param) => {
+    await expect(admin('POST', '/accounts/account-1/credits', load)).rejects.toThrow(`"param":"${param}"`);
+  });
+
+  it('make keys that work at once, rotate them with an overlap, and revoke them at once', async () => {
+    const made = await admin<KeyAnswer>('POST', '/accounts/account-1/keys', {
+      name: 'app',
+      scopes: ['chat'],
+    });
+    expect(made.key).toMatchObject({ prefix: 'pk_', scopes: ['chat'], last_four: made.secret.slice(-4) });
+    const works = async (secret: string) => (await parley.call('/models', bearer(secret))).status === 200;
+    expect(await works(made.secret)).toBe(true);
+    const next = await admin<KeyAnswer>('POST', `/keys/${made.key.id}/rotate`, { overlap_seconds: 60 });
+    expect([await works(made.secret), await works(next.secret)]).toEqual([true, true]);
+    clock.nowMs += 60_000;
+    expect([await works(made.secret), await works(next.secret)]).toEqual([false, true]);
+    await admin('POST', `/keys/${next.key.id}/revoke`);
+    expect(await works(next.secret)).toBe(false);
+    const { keys } = await admin<{ keys: { id: string; revoked_at?: string }[] }>(
+      'GET',
+      '/accounts/account-1/keys',
+    );
+    expect(keys.find(({ id }) => id === next.key.id)).toHaveProperty('revoked_at');
+    expect(JSON.stringify(keys)).not.toContain(made.secret);
+  });
+
+  it('make keys that expire', async () => {
+    const expires_at = new Date(clock.nowMs + 1000).toISOString();
+    const { secret } = await admin<KeyAnswer>('POST', '/accounts/account-1/keys', {
+      name: 'short',
+      expires_at,
+    });
+    expect((await parley.call('/models', bearer(secret))).status).toBe(200);
+    clock.nowMs += 1000;
+    expect(await errorOf(await parley.call('/models', bearer(secret)))).toMatchObject({
+      code: 'invalid_api_key',
+    });
+  });
+
+  it.each([
+    [{ name: 'x', scopes: ['everything'] }, 'scopes'],
+    [{ name: '' }, 'name'],
+    [{}, 'name'],
+    [{ name: 'x', expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
+    [{ name: 'x', expires_at: 'soon' }, 'expires_at'],
+  ])('refuse the key %j', async (key, param) => {
+    await expect(admin('POST', '/accounts/account-1/keys', key)).rejects.toThrow(`"param":"${param}"`);
+  });
+
+  it('never let an account’s key reach an admin call', async () => {
+    for (const path of ['/admin/accounts', '/admin/usage', '/admin/accounts/account-1/keys']) {
+      const error = await errorOf(await parley.call(path));
+      expect(error, path).toMatchObject({ status: 403, code: 'insufficient_scope' });
+    }
+    const refused = await parley.postJson('/admin/accounts', { name: 'mine' });
+    expect(await errorOf(refused)).toMatchObject({ status: 403, code: 'insufficient_scope' });
+    expect((await parley.call('/admin/accounts', { headers: { authorization: '' } })).status).toBe(401);
+  });
+
+  it('keep no key in the clear in the data folder', async () => {
+    const { readdirSync, readFileSync, statSync } = await import('node:fs');
+    for (const name of readdirSync(parley.dataDir)) {
+      const path = `${parley.dataDir}/${name}`;
+      if (!statSync(path).isFile()) continue;
+      expect(statSync(path).mode & 0o077, name).toBe(0);
+      expect(readFileSync(path).includes(parley.apiKey), name).toBe(false);
+    }
+  });
+});

@@ -1,0 +1,135 @@
+/** Whether an error says what to do next: about the path, the body, the name that was sent, the plan and the credits. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { quote } from '../../../src/core/quote.ts';
+import { bearer, type Parley, startParley } from '../../support/parley.ts';
+
+let parley: Parley;
+beforeAll(async () => {
+  parley = await startParley();
+});
+afterAll(() => parley.close());
+
+/** The status, the code and the message of a refusal. */
+async function refusal(answer: Promise<Response>): Promise<string> {
+  const response = await answer;
+  const { error } = (await response.json()) as { error: { code: string; message: string } };
+  return `${response.status} ${error.code} ${error.message}`;
+}
+
+describe('a wrong path', () => {
+  const send = (method: string, path: string) =>
+    refusal(fetch(new URL(path, parley.baseUrl), { method, ...bearer(parley.apiKey) }));
+
+  it.each([
+    ['/v1/chat/completions', '/api/v1/chat/completions'],
+    ['/chat/completions', '/api/v1/chat/completions'],
+    ['/api/chat/completions/', '/api/v1/chat/completions'],
+    ['/v1/models/flite?x=1', '/api/v1/models/flite'],
+  ])('that is not under /api/v1, %s, is answered with the right one', async (path, right) => {
+    expect(await send('POST', path)).toBe(
+      `404 not_found There is nothing at this path. Send the request to \`${right}\`. In an SDK, end the base URL in /api/v1.`,
+    );
+  });
+
+  it.each([
+    ['/api/v1/v1/audio/speech', '/api/v1/audio/speech'],
+    ['/api/v1/models/', '/api/v1/models'],
+  ])('that is nearly right, %s, is answered with the right one', async (path, right) => {
+    expect(await send('GET', path)).toBe(
+      `404 not_found There is nothing at this path. Send the request to \`${right}\`.`,
+    );
+  });
+
+  it.each([
+    ['GET', '/api/v1/audio/speech', 'POST'],
+    ['PUT', '/api/v1/models', 'GET'],
+    ['DELETE', '/api/v1/admin/accounts', 'GET or POST'],
+  ])('is one without this method, too: %s %s is told to use %s', async (method, path, right) => {
+    expect(await send(method, path)).toBe(
+      `404 not_found There is nothing at this path for this method. Use ${right}.`,
+    );
+  });
+
+  it.each(['/', '/api/v1', '/v1/embeddings', '/api/v1/%zz'])(
+    '%s is told where the paths are',
+    async (path) => {
+      expect(await send('GET', path)).toBe(
+        '404 not_found There is nothing at this path. The API is under /api/v1; docs/rest.md lists its paths.',
+      );
+    },
+  );
+
+  it('is not answered with the secret that is in it', async () => {
+    expect(await send('POST', `/v1/admin/keys/${parley.adminKey}/revoke`)).toContain(
+      'Send the request to `/api/v1/admin/keys/pa_…/revoke`.',
+    );
+  });
+});
+
+describe('a body that is not JSON', () => {
+  const paths = ['/audio/speech', '/chat/completions'];
+
+  it.each(paths)('is told apart at %s where there is none', async (path) => {
+    expect(await refusal(parley.call(path, { method: 'POST' }))).toMatch(
+      /^400 invalid_request_error The body is empty\. Send a JSON object/,
+    );
+  });
+
+  it.each(paths)('is told apart at %s where it is a form', async (path) => {
+    const body = new FormData();
+    body.set('model', 'flite');
+    expect(await refusal(parley.call(path, { method: 'POST', body }))).toMatch(
+      /^400 invalid_request_error The body is a form\..*`Content-Type: application\/json`/,
+    );
+  });
+});
+
+describe('what was sent and is not known', () => {
+  const chat = (model: string) =>
+    refusal(parley.postJson('/chat/completions', { model, messages: [{ role: 'user', content: 'x' }] }));
+  const admin = (path: string, init: RequestInit = {}) =>
+    refusal(parley.call(`/admin${path}`, { ...init, ...bearer(parley.adminKey) }));
+
+  it('is repeated', async () => {
+    expect(await chat('gpt-5')).toContain('unknown_model There is no chat model `gpt-5`.');
+    const speech = parley.postJson('/audio/speech', { model: 'tts-9', input: 'x' });
+    expect(await refusal(speech)).toContain('unknown_model There is no speech model `tts-9`.');
+    expect(await refusal(parley.call('/models/nope'))).toContain(
+      'There is no such model for your key: `nope`.',
+    );
+    expect(await admin('/accounts/nobody')).toContain('There is no such account: `nobody`.');
+    expect(await admin('/keys/key_1/revoke', { method: 'POST' })).toContain('There is no such key: `key_1`.');
+  });
+
+  it('is repeated without the secret of a key, even of a mistyped one', async () => {
+    const secret = parley.apiKey.slice(0, -1);
+    const refused = await admin(`/keys/${secret}/revoke`, { method: 'POST' });
+    expect(refused).toContain('There is no such key: `pk_…`.');
+    expect(await chat(`x${secret.toUpperCase()}`)).not.toContain(secret.slice(4, 20).toUpperCase());
+  });
+
+  it('is repeated with what cannot be seen escaped, and not at any length', () => {
+    expect(quote('a\n\u001b[31m\u202eb\u{e0041}\ud800')).toBe(
+      '`a\\u{a}\\u{1b}[31m\\u{202e}b\\u{e0041}\\u{d800}`',
+    );
+    expect(quote('é🎉'.repeat(100))).toBe(`\`${'é🎉'.repeat(100)}\``);
+    expect(quote('🎉'.repeat(201))).toBe(`\`${'🎉'.repeat(200)}…\``);
+    expect(quote(`${'x'.repeat(190)}${parley.apiKey}`)).toBe(`\`${'x'.repeat(190)}pk_…\``);
+  });
+});
+
+describe('an account without', () => {
+  it('a plan is told who opens one, and how', async () => {
+    const headers = bearer(await parley.newKey({ credits: '1' }));
+    const refused = await refusal(parley.postJson('/audio/speech', { model: 'flite', input: 'x' }, headers));
+    expect(refused).toMatch(/^402 subscription_required .*operator.*`parley plan start-trial <account>`/);
+  });
+
+  it('credits is told who loads them, and how', async () => {
+    const headers = bearer(await parley.newKey());
+    const body = { model: 'eliza', messages: [{ role: 'user', content: 'x' }] };
+    expect(await refusal(parley.postJson('/chat/completions', body, headers))).toMatch(
+      /^402 insufficient_credits .*operator.*`parley credits load <account> <amount> --reason <text>`/,
+    );
+  });
+});

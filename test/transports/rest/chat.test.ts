@@ -1,0 +1,358 @@
+import { create } from '@bufbuild/protobuf';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type ChatCompletionChunk,
+  ChatCompletionChunkSchema,
+  type ChatCompletionParams,
+  ChatCompletionSchema,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { ParleyError } from '../../../src/core/errors.ts';
+import { fakeChat, withFakes } from '../../support/fake-engines.ts';
+import type { MessageChat } from '../../support/message-chat.ts';
+import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+
+const chat = '/chat/completions';
+const hello = { model: 'eliza', messages: [{ role: 'user', content: 'I am worried about my work.' }] };
+
+interface Chunk {
+  id: string;
+  object: string;
+  model: string;
+  choices: { index: number; delta: { role?: string; content?: string }; finish_reason: string | null }[];
+  usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+}
+
+/** The events of a streamed answer, whether it ended with [DONE], and its error where it has one. */
+async function readEvents(response: Response) {
+  const text = await response.text();
+  const data = text
+    .split('\n\n')
+    .filter(Boolean)
+    .map((event) => event.replace(/^data: /, ''));
+  const isDone = data.at(-1) === '[DONE]';
+  const events = (isDone ? data.slice(0, -1) : data).map((event) => JSON.parse(event));
+  const error = events.find((event) => event.error)?.error;
+  return { chunks: events.filter((event) => !event.error) as Chunk[], isDone, error };
+}
+
+const textOf = (chunks: Chunk[]) => chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
+
+describe('POST /chat/completions', () => {
+  let parley: Parley;
+  beforeAll(async () => {
+    parley = await startParley();
+  });
+  afterAll(() => parley.close());
+
+  const post = (body: unknown, init?: RequestInit) => parley.postJson(chat, body, init);
+
+  it('answers with a completion, its usage and the record’s same counts', async () => {
+    const response = await post(hello);
+    expect(response.status).toBe(200);
+    const body = (await response.json()) as { usage: NonNullable<Chunk['usage']> };
+    expect(body).toMatchObject({
+      object: 'chat.completion',
+      model: 'eliza',
+      choices: [
+        { index: 0, message: { role: 'assistant', content: expect.any(String) }, finish_reason: 'stop' },
+      ],
+    });
+    const { prompt_tokens, completion_tokens, total_tokens } = body.usage;
+    expect(total_tokens).toBe(prompt_tokens + completion_tokens);
+    expect(completion_tokens).toBeGreaterThan(2);
+    const record = await parley.recordOf(response);
+    expect(record).toMatchObject({
+      operation: 'chat',
+      model: 'eliza',
+      state: 'ok',
+      tokens: { promptTokens: prompt_tokens, completionTokens: completion_tokens, totalTokens: total_tokens },
+      fairUseUnits: undefined,
+    });
+    expect(record.cost).toBeGreaterThan(0n);
+  });
+
+  it('streams chunks, then the finish reason with the usage, then [DONE]', async () => {
+    const response = await post({ ...hello, stream: true });
+    expect(response.headers.get('content-type')).toContain('text/event-stream');
+    const { chunks, isDone } = await readEvents(response);
+    expect(isDone).toBe(true);
+    expect(chunks.length).toBeGreaterThan(4);
+    expect(chunks[0]?.choices[0]?.delta.role).toBe('assistant');
+    expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
+    const last = chunks.at(-1);
+    expect(last?.choices[0]?.finish_reason).toBe('stop');
+    const { tokens } = await parley.recordOf(response);
+    expect(last?.usage).toMatchObject({
+      prompt_tokens: tokens?.promptTokens,
+      completion_tokens: tokens?.completionTokens,
+    });
+    const plain = (await (await post(hello)).json()) as { choices: [{ message: { content: string } }] };
+    expect(textOf(chunks)).toBe(plain.choices[0].message.content);
+  });
+
+  it('gives the usage in a chunk of its own with empty choices where include_usage asks for it', async () => {
+    const { chunks, isDone } = await readEvents(
+      await post({ ...hello, stream: true, stream_options: { include_usage: true } }),
+    );
+    expect(isDone).toBe(true);
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { total_tokens: expect.any(Number) } });
+    expect(chunks.filter(({ usage }) => usage).length).toBe(1);
+    expect(chunks.at(-2)?.choices[0]?.finish_reason).toBe('stop');
+  });
+
+  it('needs no plan', async () => {
+    const key = await parley.newKey({ credits: '1' });
+    expect((await post(hello, bearer(key))).status).toBe(200);
+  });
+
+  it.each<[string, unknown, string, string | null]>([
+    ['no model', { messages: hello.messages }, 'missing_model', 'model'],
+    ['no messages', { model: 'eliza' }, 'missing_messages', 'messages'],
+    ['null messages', { model: 'eliza', messages: null }, 'missing_messages', 'messages'],
+    ['an empty conversation', { model: 'eliza', messages: [] }, 'invalid_messages', 'messages'],
+    ['messages that are a text', { model: 'eliza', messages: 'hi' }, 'invalid_messages', 'messages'],
+    [
+      'a message without a role',
+      { model: 'eliza', messages: [{ content: 'x' }] },
+      'invalid_messages',
+      'messages[0].role',
+    ],
+    [
+      'content of a wrong kind',
+      { model: 'eliza', messages: [{ role: 'user', content: 7 }] },
+      'invalid_messages',
+      'messages[0].content',
+    ],
+    ['a null message', { model: 'eliza', messages: [null] }, 'invalid_messages', 'messages[0]'],
+    ['an unknown model', { ...hello, model: 'gpt-4o' }, 'unknown_model', 'model'],
+    ['a speech model', { ...hello, model: 'flite' }, 'unknown_model', 'model'],
+    ['a blank model', { ...hello, model: ' ' }, 'invalid_parameter', 'model'],
+    ['a model that is a number', { ...hello, model: 1 }, 'invalid_parameter', 'model'],
+    ['max_tokens of zero', { ...hello, max_tokens: 0 }, 'invalid_parameter', 'max_tokens'],
+    [
+      'a fractional max_completion_tokens',
+      { ...hello, max_completion_tokens: 1.5 },
+      'invalid_parameter',
+      'max_completion_tokens',
+    ],
+    ['n of 129', { ...hello, n: 129 }, 'invalid_parameter', 'n'],
+    ['a temperature in words', { ...hello, temperature: 'hot' }, 'invalid_parameter', 'temperature'],
+    ['stream in words', { ...hello, stream: 'yes' }, 'invalid_parameter', 'stream'],
+    ['a list', [hello], 'invalid_request_error', null],
+  ])('refuses %s', async (_, body, code, param) => {
+    const error = await errorOf(await post(body));
+    expect(error).toMatchObject({ status: 400, code, param });
+    expect(await errorOf(await post(body))).toMatchObject({ code });
+  });
+
+  it('takes what is nested 100 levels deep, and refuses more, also of a size that nobody could go through', async () => {
+    const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+    const send = (levels: number, headers = {}) => {
+      const body = JSON.stringify(hello).replace('{', `{"own":${nested(levels - 1)},`);
+      return parley.call(chat, { method: 'POST', body, headers });
+    };
+    expect((await send(100)).status).toBe(200);
+    for (const levels of [101, 20_000, 1_000_000]) {
+      const error = await errorOf(await send(levels, { 'idempotency-key': `nested-${levels}` }));
+      expect(error).toMatchObject({ status: 400, code: 'invalid_request_error' });
+      expect(error.message).toContain('100 levels');
+    }
+  });
+
+  it('refuses a streamed request with a plain error, not an event', async () => {
+    const response = await post({ ...hello, model: 'nope', stream: true });
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(await errorOf(response)).toMatchObject({ status: 400, code: 'unknown_model' });
+  });
+
+  it('refuses a body over its limit', async () => {
+    const small = await startParley({ settings: { limits: { chatBodyBytesMax: 2048 } } });
+    const body = { ...hello, messages: [{ role: 'user', content: 'x'.repeat(3000) }] };
+    const error = await errorOf(await small.postJson(chat, body));
+    expect(error).toMatchObject({ status: 413, code: 'payload_too_large' });
+    await small.close();
+  });
+
+  it('refuses a key without the scope', async () => {
+    const key = await parley.newKey({ scopes: ['speech'] });
+    expect(await errorOf(await post(hello, bearer(key)))).toMatchObject({
+      status: 403,
+      code: 'insufficient_scope',
+    });
+  });
+
+  it('takes max_tokens to the token and says that it was cut', async () => {
+    const body = (await (await post({ ...hello, max_tokens: 3 })).json()) as Record<string, never>;
+    expect(body).toMatchObject({ choices: [{ finish_reason: 'length' }], usage: { completion_tokens: 3 } });
+  });
+});
+
+describe('POST /chat/completions with what a model does', () => {
+  let parley: Parley | undefined;
+  afterEach(() => parley?.close());
+  const start = async (engine: Partial<MessageChat>) => {
+    parley = await startParley({ engines: withFakes({ chat: fakeChat(engine) }) });
+    return parley;
+  };
+  const chunk = (content: string, finishReason?: string, usage?: { prompt: number; completion: number }) =>
+    create(ChatCompletionChunkSchema, {
+      id: 'chatcmpl-1',
+      object: 'chat.completion.chunk',
+      created: 1n,
+      choices: [{ delta: { content }, ...(finishReason && { finishReason }) }],
+      ...(usage && {
+        usage: {
+          promptTokens: usage.prompt,
+          completionTokens: usage.completion,
+          totalTokens: usage.prompt + usage.completion,
+        },
+      }),
+    });
+  const streaming = (...chunks: (ChatCompletionChunk | Error)[]): Partial<MessageChat> => ({
+    stream: async function* () {
+      for (const item of chunks) {
+        if (item instanceof Error) throw item;
+        yield item;
+      }
+    },
+  });
+
+  it('hands every parameter on, also those that it has never heard of, each in its place', async () => {
+    let seen: ChatCompletionParams | undefined;
+    const { postJson } = await start({
+      complete: async (params) => {
+        seen = params;
+        return create(ChatCompletionSchema, {
+          choices: [
+            {
+              message: { role: 'assistant' },
+              finishReason: 'stop',
+              other: { new_field: { deep: [1.5, null] } },
+            },
+          ],
+          other: { vendor: { x: null } },
+        });
+      },
+    });
+    const body = {
+      ...hello,
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'x', cache: { ttl: 5 } }], priority: null }],
+      temperature: 0.25,
+      future_setting: { nested: { list: [1, { a: null }] } },
+    };
+    const answer = (await (await postJson(chat, body)).json()) as Record<string, unknown>;
+    expect(seen?.temperature).toBe(0.25);
+    expect(seen?.other).toEqual({ future_setting: { nested: { list: [1, { a: null }] } } });
+    expect(seen?.messages[0]?.other).toEqual({ priority: null });
+    expect(answer).toMatchObject({ vendor: { x: null }, choices: [{ new_field: { deep: [1.5, null] } }] });
+  });
+
+  it('counts the tokens itself where a model reports none', async () => {
+    const { postJson, recordOf } = await start(streaming(chunk('one two three'), chunk('', 'stop')));
+    const response = await postJson(chat, { ...hello, stream: true });
+    const { chunks } = await readEvents(response);
+    expect(chunks.at(-1)?.usage?.completion_tokens).toBe(3);
+    expect((await recordOf(response)).tokens?.source).toBe('estimated');
+  });
+
+  it('takes the usage that comes in a chunk after the finish reason', async () => {
+    const usage = create(ChatCompletionChunkSchema, {
+      usage: { promptTokens: 7, completionTokens: 9, totalTokens: 16 },
+    });
+    const { postJson, recordOf } = await start(streaming(chunk('hi'), chunk('', 'stop'), usage));
+    const response = await postJson(chat, { ...hello, stream: true });
+    const { chunks, isDone } = await readEvents(response);
+    expect(isDone).toBe(true);
+    expect(chunks.at(-1)).toMatchObject({
+      usage: { prompt_tokens: 7, completion_tokens: 9 },
+      choices: [{ finish_reason: 'stop' }],
+    });
+    expect((await recordOf(response)).tokens).toMatchObject({ promptTokens: 7, source: 'reported' });
+  });
+
+  it('takes a negative report for none', async () => {
+    const { postJson, recordOf } = await start(streaming(chunk('hi', 'stop', { prompt: -5, completion: 1 })));
+    const response = await postJson(chat, { ...hello, stream: true });
+    await readEvents(response);
+    const { tokens } = await recordOf(response);
+    expect(tokens?.source).toBe('estimated');
+    expect(tokens?.promptTokens).toBeGreaterThan(0);
+  });
+
+  it('says an upstream’s failure before the first chunk with its status', async () => {
+    const error = new ParleyError('upstream_error', { upstreamStatus: 429, retryAfterSeconds: 3 });
+    const { postJson, recordOf } = await start(streaming(error));
+    const response = await postJson(chat, { ...hello, stream: true });
+    expect(response.headers.get('retry-after')).toBe('3');
+    expect(await errorOf(response)).toMatchObject({ status: 429, code: 'upstream_error' });
+    expect(await recordOf(response)).toMatchObject({ state: 'failed', cost: undefined });
+  });
+
+  it('says a failure in mid-stream with an error event and no [DONE], and costs nothing', async () => {
+    const { postJson, recordOf } = await start(streaming(chunk('some'), new ParleyError('upstream_error')));
+    const response = await postJson(chat, { ...hello, stream: true });
+    const { isDone, error, chunks } = await readEvents(response);
+    expect(isDone).toBe(false);
+    expect(error).toMatchObject({ code: 'upstream_error' });
+    expect(textOf(chunks)).toBe('some');
+    expect(await recordOf(response)).toMatchObject({
+      state: 'failed',
+      code: 'upstream_error',
+      cost: undefined,
+    });
+  });
+
+  it('takes a stream that ends without a finish reason for a truncation, not a success', async () => {
+    const { postJson, recordOf } = await start(streaming(chunk('some')));
+    const response = await postJson(chat, { ...hello, stream: true });
+    const { isDone, error } = await readEvents(response);
+    expect(isDone).toBe(false);
+    expect(error).toMatchObject({ code: 'upstream_error' });
+    expect(await recordOf(response)).toMatchObject({
+      state: 'failed',
+      code: 'upstream_error',
+      cost: undefined,
+    });
+  });
+
+  it('costs the prompt and the tokens produced where the client leaves in mid-stream', async () => {
+    const { postJson, recordOf } = await start({
+      stream: async function* (_, signal) {
+        for (;;) {
+          yield chunk('word ');
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          signal.throwIfAborted();
+        }
+      },
+    });
+    const leave = new AbortController();
+    const response = await postJson(chat, { ...hello, stream: true }, { signal: leave.signal });
+    await response.body?.getReader().read();
+    leave.abort();
+    const record = await recordOf(response);
+    expect(record).toMatchObject({ state: 'cancelled', tokens: { source: 'estimated' } });
+    expect(record.tokens?.completionTokens).toBeGreaterThan(0);
+    expect(record.cost).toBeGreaterThan(0n);
+  });
+
+  it('costs nothing where the client leaves before any output', async () => {
+    let leave: (() => void) | undefined;
+    const { postJson, app } = await start({
+      stream: async function* (_, signal) {
+        yield create(ChatCompletionChunkSchema, { choices: [{ delta: { role: 'assistant' } }] });
+        leave?.();
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        signal.throwIfAborted();
+      },
+    });
+    const abort = new AbortController();
+    leave = () => abort.abort();
+    await postJson(chat, { ...hello, stream: true }, { signal: abort.signal }).then(
+      (response) => response.text().catch(() => undefined),
+      () => undefined,
+    );
+    await expect
+      .poll(async () => (await app.store.listRecords({}, { size: 1, after: undefined })).items[0])
+      .toMatchObject({ state: 'cancelled', cost: undefined });
+  });
+});

@@ -1,0 +1,204 @@
+import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
+import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+
+interface ModelEntry {
+  id: string;
+  object: string;
+  created: number;
+  owned_by: string;
+  type: string;
+  voices?: string[];
+  voiceDetails?: { id: string; language: string }[];
+  defaultVoice?: string;
+  context_window?: number;
+  price?: { input: string; output: string; unit: string };
+}
+
+async function modelsOf(parley: Parley, query = '', key = parley.apiKey): Promise<ModelEntry[]> {
+  const response = await parley.call(`/models${query}`, bearer(key));
+  expect(response.status).toBe(200);
+  const body = (await response.json()) as { object: string; data: ModelEntry[] };
+  expect(body.object).toBe('list');
+  return body.data;
+}
+
+const ids = (models: ModelEntry[]) => models.map(({ id }) => id);
+
+describe('GET /models', () => {
+  let parley: Parley;
+  beforeAll(async () => {
+    parley = await startParley();
+  });
+  afterAll(() => parley.close());
+
+  it('lists every model that the key can call, in the shape that SDKs read', async () => {
+    const models = await modelsOf(parley);
+    expect(models.map(({ id, type }) => [id, type])).toEqual([
+      ['flite', 'speech'],
+      ['pocketsphinx', 'transcription'],
+      ['eliza', 'chat'],
+    ]);
+    for (const model of models) {
+      expect(model).toMatchObject({
+        object: 'model',
+        created: expect.any(Number),
+        owned_by: expect.any(String),
+      });
+    }
+  });
+
+  it('gives speech models their voices, each with its language, and the default', async () => {
+    const [flite, ...others] = await modelsOf(parley, '?type=speech');
+    expect(others).toEqual([]);
+    expect(flite?.voices?.sort()).toEqual(['awb', 'kal', 'kal16', 'rms', 'slt']);
+    expect(flite?.voiceDetails?.map(({ id }) => id).sort()).toEqual(flite?.voices);
+    for (const { language } of flite?.voiceDetails ?? []) expect(language).toMatch(/^en-/);
+    expect(flite?.voices).toContain(flite?.defaultVoice);
+  });
+
+  it('gives chat models their context and their price', async () => {
+    const [eliza] = await modelsOf(parley, '?type=chat');
+    expect(eliza).toMatchObject({
+      context_window: 4096,
+      price: { input: expect.stringMatching(/^\d/), output: expect.stringMatching(/^\d/) },
+    });
+    expect(eliza).not.toHaveProperty('voices');
+  });
+
+  it.each(['video', 'Speech', ''])(
+    'refuses a type that there is not, %j, and names those that there are',
+    async (type) => {
+      expect(await errorOf(await parley.call(`/models?type=${type}`))).toMatchObject({
+        status: 400,
+        code: 'invalid_parameter',
+        param: 'type',
+        message: '`type` must be one of speech, transcription, chat.',
+      });
+    },
+  );
+
+  it('lists no speech and no transcription without a plan or trial; credits do not matter to it', async () => {
+    const broke = await parley.newKey();
+    expect(ids(await modelsOf(parley, '', broke))).toEqual(['eliza']);
+    const rich = await parley.newKey({ credits: '100' });
+    expect(await modelsOf(parley, '?type=speech', rich)).toEqual([]);
+  });
+
+  it('follows the key’s scopes', async () => {
+    const key = await parley.newKey({ trial: true, scopes: ['transcription'] });
+    expect(ids(await modelsOf(parley, '', key))).toEqual(['pocketsphinx']);
+  });
+
+  it('answers HEAD as it answers GET', async () => {
+    const response = await parley.call('/models', { method: 'HEAD' });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/json');
+  });
+
+  it('is not_found under another method', async () => {
+    for (const method of ['POST', 'DELETE', 'OPTIONS']) {
+      expect(await errorOf(await parley.call('/models', { method }))).toMatchObject({
+        status: 404,
+        code: 'not_found',
+      });
+    }
+  });
+
+  it('needs a key, and leaves a record', async () => {
+    const refused = await parley.call('/models', { headers: { authorization: '' } });
+    expect(await errorOf(refused)).toMatchObject({ status: 401, code: 'invalid_api_key' });
+    const response = await parley.call('/models');
+    expect(await parley.recordOf(response)).toMatchObject({
+      operation: 'catalog',
+      state: 'ok',
+      httpStatus: 200,
+    });
+  });
+
+  describe('GET /models/{id}', () => {
+    it('gives one of them, the same as in the list', async () => {
+      const [flite] = await modelsOf(parley, '?type=speech');
+      expect(await (await parley.call('/models/flite')).json()).toEqual(flite);
+    });
+
+    it('is not_found for one that the key cannot call', async () => {
+      const key = await parley.newKey();
+      const hidden = await parley.call('/models/flite', bearer(key));
+      expect(await errorOf(hidden)).toMatchObject({ status: 404, code: 'not_found' });
+      expect(await errorOf(await parley.call('/models/nope'))).toMatchObject({
+        status: 404,
+        code: 'not_found',
+      });
+      expect(await errorOf(await parley.call('/models/'))).toMatchObject({ status: 404, code: 'not_found' });
+    });
+  });
+});
+
+describe('GET /models with an operator’s own entries', () => {
+  it('takes ids with slashes and voices under the names that clients have built in', async () => {
+    const file = join(tmpdir(), `parley-${process.pid}.yaml`);
+    writeFileSync(
+      file,
+      `models:
+  - {id: tts-1, type: speech, engine: builtin, voices: {alloy: slt, echo: rms}, defaultVoice: echo}
+  - {id: org/small chat, type: chat, engine: builtin, price: {input: 0, output: "0.000000001"}}
+`.replace('small chat', 'small-chat'),
+    );
+    const parley = await startParley({ file });
+    try {
+      const [tts, chat] = await modelsOf(parley);
+      expect(tts).toMatchObject({
+        voices: ['alloy', 'echo'],
+        voiceDetails: [
+          { id: 'alloy', language: 'en-US' },
+          { id: 'echo', language: 'en-US' },
+        ],
+        defaultVoice: 'echo',
+      });
+      expect(chat?.price).toMatchObject({ input: '0', output: '0.000000001' });
+      expect((await parley.call(`/models/${encodeURIComponent('org/small-chat')}`)).status).toBe(200);
+      expect((await parley.call('/models/org/small-chat')).status).toBe(200);
+      const spoken = await parley.postJson('/audio/speech', {
+        model: 'tts-1',
+        input: 'Hello.',
+        voice: 'alloy',
+      });
+      expect(spoken.status).toBe(200);
+      await spoken.arrayBuffer();
+      const own = await parley.postJson('/audio/speech', { model: 'tts-1', input: 'Hello.', voice: 'slt' });
+      expect(await errorOf(own)).toMatchObject({ code: 'unknown_voice' });
+    } finally {
+      await parley.close();
+    }
+  });
+});
+
+describe('GET /models as time goes on', () => {
+  it('lists no speech any more once the trial is over', async () => {
+    const clock = new TestClock();
+    const parley = await startParley({ clock });
+    try {
+      expect(ids(await modelsOf(parley))).toContain('flite');
+      clock.nowMs += 14 * 24 * 3_600_000;
+      expect(ids(await modelsOf(parley))).toEqual(['eliza']);
+    } finally {
+      await parley.close();
+    }
+  });
+
+  it('lists no transcription where its programs are not installed', async () => {
+    const transcription = fakeTranscription({
+      availability: () => ({ available: false, reason: 'Install it.' }),
+    });
+    const parley = await startParley({ engines: withFakes({ transcription }) });
+    try {
+      expect(ids(await modelsOf(parley))).not.toContain('pocketsphinx');
+    } finally {
+      await parley.close();
+    }
+  });
+});

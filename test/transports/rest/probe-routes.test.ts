@@ -1,0 +1,146 @@
+/** What watches over a server: is it alive, should it get requests, and how is it doing. */
+import { create } from '@bufbuild/protobuf';
+import { createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Health, HealthCheckResponse_ServingStatus } from '../../../gen/health/v1/health_pb.ts';
+import { ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { Store } from '../../../src/core/ports/store.ts';
+import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { fakeChat, withFakes } from '../../support/fake-engines.ts';
+import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+
+const soon = { timeout: 15_000 };
+let parley: Parley;
+afterEach(() => parley.close());
+const at = (path: string, init?: RequestInit) => fetch(new URL(path, parley.baseUrl), init);
+const hello = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] };
+
+/** The samples of a metric, without comments: `name{labels} value`. */
+async function samplesOf(name: string): Promise<string[]> {
+  const text = await (await at('/metrics', bearer(parley.adminKey))).text();
+  return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+}
+
+describe('the probes', () => {
+  it('need no key', async () => {
+    parley = await startParley();
+    for (const [path, body] of [
+      ['/healthz', { status: 'ok' }],
+      ['/readyz', { status: 'ready', engines: { up: 1, down: 0 } }],
+    ] as const) {
+      const response = await at(path);
+      expect([response.status, await response.json()]).toEqual([200, body]);
+      expect(response.headers.get('cache-control')).toBe('no-store');
+    }
+    expect(await errorOf(await at('/healthz', { method: 'POST' }))).toMatchObject({ status: 404 });
+  });
+
+  it('say that a stopping server is not ready while it still answers', async () => {
+    parley = await startParley({ settings: { server: { unreadyMs: 4_000 } } });
+    const closed = parley.close();
+    await expect.poll(async () => (await at('/readyz')).status, soon).toBe(503);
+    const transport = createGrpcTransport({ baseUrl: new URL(parley.baseUrl).origin });
+    const { status } = await createClient(Health, transport).check({});
+    expect(status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);
+    expect((await parley.postJson('/chat/completions', hello)).status).toBe(200);
+    expect((await at('/healthz')).status).toBe(200);
+    await closed;
+  });
+
+  it('say that a server whose database cannot be written is not ready, and when it is again', async () => {
+    let isBroken = false;
+    const engines = withFakes({
+      chat: fakeChat({
+        complete: async () => {
+          isBroken = true;
+          return create(ChatCompletionSchema, {
+            choices: [{ message: { role: 'assistant' }, finishReason: 'stop' }],
+            usage: { promptTokens: 7, completionTokens: 3, totalTokens: 10 },
+          });
+        },
+      }),
+    });
+    parley = await startParley({
+      engines,
+      log: { info: () => {}, warn: () => {}, error: () => {} },
+      openStore: async (dataDir) => {
+        const store = await openStore(dataDir);
+        const settle: Store['settle'] = (...end) =>
+          isBroken ? Promise.reject(new Error('the disk is gone')) : store.settle(...end);
+        return new Proxy(store, {
+          get: (_, name) => {
+            const member: unknown = name === 'settle' ? settle : Reflect.get(store, name);
+            return typeof member === 'function' ? member.bind(store) : member;
+          },
+        });
+      },
+    });
+    expect((await parley.postJson('/chat/completions', hello)).status).toBe(500);
+    const response = await at('/readyz');
+    expect([response.status, await response.json()]).toEqual([
+      503,
+      { status: 'not_ready', reason: 'The database cannot be written.', engines: { up: 1, down: 0 } },
+    ]);
+    isBroken = false;
+    await expect.poll(async () => (await at('/readyz')).status, soon).toBe(200);
+  });
+});
+
+describe('the metrics', () => {
+  it('are for who has an admin key, unless the operator opens or closes them', async () => {
+    parley = await startParley();
+    expect(await errorOf(await at('/metrics'))).toMatchObject({ status: 401, code: 'invalid_api_key' });
+    expect(await errorOf(await at('/metrics', bearer(parley.apiKey)))).toMatchObject({ status: 403 });
+    expect((await at('/metrics', bearer(parley.adminKey))).headers.get('content-type')).toMatch(
+      /^text\/plain; version=0\.0\.4/,
+    );
+    await parley.close();
+    parley = await startParley({ settings: { metrics: { access: 'open' } } });
+    expect((await at('/metrics')).status).toBe(200);
+    await parley.close();
+    parley = await startParley({ settings: { metrics: { access: 'off' } } });
+    expect((await at('/metrics', bearer(parley.adminKey))).status).toBe(404);
+  });
+
+  it('are on the port for administration only, where there is one', async () => {
+    parley = await startParley({ settings: { admin: { port: 0 } } });
+    expect((await at('/metrics', bearer(parley.adminKey))).status).toBe(404);
+    const there = await fetch(new URL('/metrics', parley.app.adminBaseUrl), bearer(parley.adminKey));
+    expect(there.status).toBe(200);
+  });
+
+  it('tell what requests came to, by operation, wire, model, state and code', async () => {
+    parley = await startParley();
+    await (await parley.postJson('/chat/completions', hello)).text();
+    await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hi.' })).arrayBuffer();
+    await parley.postJson('/audio/speech', { model: 'made up by a client', input: 'Hi.' });
+    expect((await parley.call('/models', bearer('pk_wrong'))).status).toBe(401);
+    const requests = await samplesOf('parley_requests_total');
+    expect(requests).toContain(
+      'parley_requests_total{operation="chat",wire="rest",model="eliza",state="ok",code=""} 1',
+    );
+    expect(requests).toContain(
+      'parley_requests_total{operation="speech",wire="rest",model="other",state="refused",code="unknown_model"} 1',
+    );
+    expect(await samplesOf('parley_refused_keys_total')).toEqual([
+      'parley_refused_keys_total{wire="rest"} 1',
+    ]);
+    expect(await samplesOf('parley_requests_running')).toContain(
+      'parley_requests_running{operation="chat"} 0',
+    );
+    expect(await samplesOf('parley_holds')).toEqual(['parley_holds 0']);
+    expect(await samplesOf('parley_held_credits')).toEqual(['parley_held_credits 0']);
+    expect(await samplesOf('parley_characters_total')).toEqual(['parley_characters_total{model="flite"} 3']);
+    const { usage } = (await (await parley.postJson('/chat/completions', hello)).json()) as {
+      usage: { completion_tokens: number };
+    };
+    const tokens = await samplesOf('parley_tokens_total');
+    expect(tokens.join('\n')).toMatch(
+      /parley_tokens_total\{model="eliza",kind="completion",source="\w+"\} \d+/,
+    );
+    expect(usage.completion_tokens).toBeGreaterThan(0);
+    expect((await samplesOf('nodejs_eventloop_lag_p99_seconds')).length).toBe(1);
+    expect((await samplesOf('parley_engine_up')).sort()).toEqual(['parley_engine_up{engine="builtin"} 1']);
+  });
+});

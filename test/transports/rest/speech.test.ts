@@ -1,0 +1,417 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ParleyError } from '../../../src/core/errors.ts';
+import type { SpeechEngine } from '../../../src/core/ports/engines.ts';
+import { fakeSpeech, withFakes } from '../../support/fake-engines.ts';
+import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+
+const speech = '/audio/speech';
+const hello = { model: 'flite', input: 'Hello there.' };
+
+describe('POST /audio/speech', () => {
+  let parley: Parley;
+  beforeAll(async () => {
+    parley = await startParley();
+  });
+  afterAll(() => parley.close());
+
+  const post = (body: unknown, init?: RequestInit) => parley.postJson(speech, body, init);
+  const refusal = async (body: unknown) => errorOf(await post(body));
+
+  describe('answers with audio', () => {
+    it.each([
+      ['mp3', 'audio/mpeg'],
+      ['opus', 'audio/ogg'],
+      ['flac', 'audio/flac'],
+      ['wav', 'audio/wav'],
+      ['pcm', 'audio/pcm'],
+    ])('as %s with the type %s', async (format, type) => {
+      const response = await post({ ...hello, response_format: format });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-type')).toBe(type);
+      expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(1000);
+    });
+
+    it('as mp3 where no format is named, and takes null for absent', async () => {
+      const response = await post({ ...hello, response_format: null, voice: null });
+      expect(response.headers.get('content-type')).toBe('audio/mpeg');
+      await response.arrayBuffer();
+    });
+
+    it('in pcm of 24 kHz whatever the rate of the voice', async () => {
+      const seconds = async (voice: string) => {
+        const response = await post({ ...hello, voice, response_format: 'pcm' });
+        return (await response.arrayBuffer()).byteLength / 2 / 24_000;
+      };
+      expect(await seconds('kal')).toBeGreaterThan(0.4);
+      expect(await seconds('kal')).toBeLessThan(2);
+      expect(await seconds('slt')).toBeLessThan(2);
+    });
+
+    it('the same audio whatever other fields are sent', async () => {
+      const audio = async (more: object) =>
+        Buffer.from(await (await post({ ...hello, response_format: 'wav', ...more })).arrayBuffer());
+      const plain = await audio({});
+      const extra = {
+        speed: 4,
+        instructions: 'None',
+        stream_format: 'sse',
+        voice_settings: { a: 1 },
+        n: 'x',
+      };
+      expect((await audio(extra)).equals(plain)).toBe(true);
+    });
+
+    it('in each voice of the catalog', async () => {
+      const list = (await (await parley.call('/models?type=speech')).json()) as {
+        data: [{ voices: string[] }];
+      };
+      for (const voice of list.data[0].voices) {
+        const response = await post({ ...hello, voice });
+        expect(response.status, voice).toBe(200);
+        await response.arrayBuffer();
+      }
+    });
+
+    it('without a Content-Type on the request', async () => {
+      const response = await post(hello, {
+        headers: { authorization: `Bearer ${parley.apiKey}`, 'content-type': '' },
+      });
+      expect(response.status).toBe(200);
+      await response.arrayBuffer();
+    });
+
+    it('whatever the client says that it accepts', async () => {
+      const response = await post(hello, {
+        headers: { authorization: `Bearer ${parley.apiKey}`, accept: 'text/html' },
+      });
+      expect(response.status).toBe(200);
+      await response.arrayBuffer();
+    });
+
+    it('at once, long before a text of 4,000 characters is spoken', async () => {
+      await (await post(hello)).arrayBuffer();
+      const input = 'The ship sailed on through the night, and nobody on deck said a word. '
+        .repeat(57)
+        .slice(0, 4000);
+      const response = await post({ model: 'flite', input });
+      const reader = response.body?.getReader();
+      const startedAt = performance.now();
+      await reader?.read();
+      const firstByteMs = performance.now() - startedAt;
+      let parts = 0;
+      while (!(await reader?.read())?.done) parts++;
+      const totalMs = performance.now() - startedAt;
+      expect(parts).toBeGreaterThan(10);
+      expect(firstByteMs).toBeLessThan(totalMs / 4);
+    });
+  });
+
+  describe('counts characters as code points', () => {
+    it('takes 4,000 of them, also where each is two UTF-16 units', async () => {
+      const input = 'a '.repeat(1995) + '😀'.repeat(10);
+      const response = await post({ model: 'flite', voice: 'kal', input });
+      expect(response.status).toBe(200);
+      await response.body?.cancel();
+    });
+
+    it('refuses 4,001 and states the limit', async () => {
+      const error = await refusal({ model: 'flite', input: 'a'.repeat(4001) });
+      expect(error).toMatchObject({ status: 400, code: 'input_too_long', param: 'input' });
+      expect(error.message).toContain('4000');
+    });
+  });
+
+  describe('refuses', () => {
+    it.each<[string, string | object]>([
+      ['text that is not JSON', 'not json'],
+      ['an empty body', ''],
+      ['null', 'null'],
+      ['an array', '[]'],
+      ['a string', '"hello"'],
+      ['JSON cut short', '{"model": "flite", '],
+    ])('%s with invalid_request_error', async (_, body) => {
+      const response = await parley.call(speech, { method: 'POST', body: String(body) });
+      expect(await errorOf(response)).toMatchObject({ status: 400, code: 'invalid_request_error' });
+    });
+
+    it.each<[string, object, string, string]>([
+      ['no model', { input: 'x' }, 'missing_model', 'model'],
+      ['a null model', { model: null, input: 'x' }, 'missing_model', 'model'],
+      ['nothing at all', {}, 'missing_model', 'model'],
+      ['no input', { model: 'flite' }, 'missing_input', 'input'],
+      ['a null input', { model: 'flite', input: null }, 'missing_input', 'input'],
+      ['an empty input', { model: 'flite', input: '' }, 'invalid_input', 'input'],
+      ['a blank input', { model: 'flite', input: ' \n\t ' }, 'invalid_input', 'input'],
+      ['an input that is a number', { model: 'flite', input: 5 }, 'invalid_input', 'input'],
+      ['an input that is a list', { model: 'flite', input: ['a'] }, 'invalid_input', 'input'],
+      ['an input with nothing to say', { model: 'flite', input: '… — !?' }, 'invalid_input', 'input'],
+      ['a model that is a number', { model: 5, input: 'x' }, 'invalid_input', 'model'],
+      ['an empty model', { model: '', input: 'x' }, 'invalid_input', 'model'],
+      ['an empty voice', { ...hello, voice: '' }, 'invalid_input', 'voice'],
+      ['a voice that is an object', { ...hello, voice: {} }, 'invalid_input', 'voice'],
+      ['a format that is a number', { ...hello, response_format: 3 }, 'invalid_input', 'response_format'],
+      ['an unknown model', { model: 'tts-1', input: 'x' }, 'unknown_model', 'model'],
+      ['a chat model', { model: 'eliza', input: 'x' }, 'unknown_model', 'model'],
+      ['a transcription model', { model: 'pocketsphinx', input: 'x' }, 'unknown_model', 'model'],
+      [
+        'the format aac',
+        { ...hello, response_format: 'aac' },
+        'unsupported_response_format',
+        'response_format',
+      ],
+      [
+        'a format in capitals',
+        { ...hello, response_format: 'MP3' },
+        'unsupported_response_format',
+        'response_format',
+      ],
+      ['an unknown voice', { ...hello, voice: 'alloy' }, 'unknown_voice', 'voice'],
+    ])('%s', async (_, body, code, param) => {
+      expect(await refusal(body)).toMatchObject({ status: 400, code, param, type: 'invalid_request_error' });
+    });
+
+    it('in the order of the contract’s table', async () => {
+      const long = 'a'.repeat(5000);
+      expect((await refusal({ input: 5 })).code).toBe('missing_model');
+      expect((await refusal({ model: 'nope', response_format: 'aac' })).code).toBe('missing_input');
+      expect((await refusal({ model: 'nope', input: ' ' })).code).toBe('invalid_input');
+      expect((await refusal({ model: 'nope', input: long })).code).toBe('unknown_model');
+      expect((await refusal({ model: 'flite', input: long, response_format: 'aac' })).code).toBe(
+        'input_too_long',
+      );
+      const badVoice = { model: 'flite', input: 'x', response_format: 'aac', voice: 'nope' };
+      expect((await refusal(badVoice)).code).toBe('unsupported_response_format');
+    });
+
+    it('a body over its limit with payload_too_large', async () => {
+      const error = await refusal({ ...hello, padding: 'x'.repeat(1_100_000) });
+      expect(error).toMatchObject({ status: 413, code: 'payload_too_large' });
+    });
+  });
+
+  describe('checks the key before the body', () => {
+    it.each<[string, RequestInit]>([
+      ['no key', { headers: { authorization: '' } }],
+      ['a key of another scheme', { headers: { authorization: 'Basic abc' } }],
+      ['a key that is no key', bearer('sk-1234')],
+      ['a well-formed key that nobody has', bearer(`pk_${'0'.repeat(50)}0000000`)],
+    ])('%s is invalid_api_key', async (_, init) => {
+      const response = await parley.call(speech, { method: 'POST', body: 'not json', ...init });
+      expect(response.headers.get('www-authenticate')).toBe('Bearer');
+      expect(await errorOf(response)).toMatchObject({ status: 401, code: 'invalid_api_key', param: null });
+    });
+
+    it('an admin key is insufficient_scope', async () => {
+      const error = await errorOf(await post(hello, bearer(parley.adminKey)));
+      expect(error).toMatchObject({ status: 403, code: 'insufficient_scope' });
+    });
+
+    it('a key without the scope is insufficient_scope, before anything is said of the plan', async () => {
+      const key = await parley.newKey({ scopes: ['chat'] });
+      expect(await errorOf(await post(hello, bearer(key)))).toMatchObject({
+        status: 403,
+        code: 'insufficient_scope',
+      });
+    });
+
+    it('no plan is subscription_required, which credits do not change and no retry helps', async () => {
+      const key = await parley.newKey({ credits: '100' });
+      const response = await post('not even an object', bearer(key));
+      expect(response.headers.get('x-should-retry')).toBe('false');
+      expect(await errorOf(response)).toMatchObject({ status: 402, code: 'subscription_required' });
+    });
+  });
+
+  it('is not_found under another method or path', async () => {
+    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      const response = await parley.call(speech, { method });
+      expect(await errorOf(response), method).toMatchObject({ status: 404, code: 'not_found' });
+    }
+    expect((await parley.call(speech, { method: 'HEAD' })).status).toBe(404);
+    for (const path of [`${speech}/`, '/audio/Speech', '/audio', '/', '', '/audio//speech']) {
+      const response = await parley.postJson(path, hello);
+      expect(await errorOf(response), path).toMatchObject({ status: 404, code: 'not_found' });
+    }
+  });
+
+  it('spends fair use by the character, never credits, and records what it did', async () => {
+    const key = await parley.newKey({ trial: true, credits: '3' });
+    const response = await post(hello, bearer(key));
+    await response.arrayBuffer();
+    const record = await parley.recordOf(response);
+    expect(record).toMatchObject({
+      operation: 'speech',
+      model: 'flite',
+      wire: 'rest',
+      state: 'ok',
+      httpStatus: 200,
+      code: undefined,
+      characters: 12,
+      fairUseUnits: 12,
+      cost: undefined,
+      tokens: undefined,
+    });
+    expect(record.audioMsOut).toBeGreaterThan(300);
+    expect(record.firstOutputMs).toBeLessThanOrEqual(record.durationMs ?? 0);
+    const account = (await (await parley.call('/account', bearer(key))).json()) as Record<string, unknown>;
+    expect(account).toMatchObject({ balance: '3', fair_use: { used_units: 12, limit_units: 300_000 } });
+  });
+
+  it('records a refusal with its code, and what was asked for', async () => {
+    const response = await post({ model: 'nope', input: 'x' });
+    const record = await parley.recordOf(response);
+    expect(record).toMatchObject({ state: 'refused', httpStatus: 400, code: 'unknown_model', model: 'nope' });
+    expect(record.fairUseUnits).toBeUndefined();
+  });
+});
+
+describe('POST /audio/speech over a month and a trial', () => {
+  it('refuses what passes the fair-use limit, says when it resets, and goes on then', async () => {
+    const clock = new TestClock(Date.UTC(2026, 10, 25));
+    const parley = await startParley({ clock, settings: { fairUse: { trialUnitsPerMonth: 20 } } });
+    try {
+      const speak = () => parley.postJson(speech, hello);
+      await (await speak()).arrayBuffer();
+      const refused = await speak();
+      expect(refused.headers.get('x-should-retry')).toBe('false');
+      const error = await errorOf(refused);
+      expect(error).toMatchObject({ status: 402, code: 'fair_use_limit_reached' });
+      expect(error.message).toContain('2026-12-01');
+      expect(await parley.recordOf(refused)).toMatchObject({
+        state: 'refused',
+        code: 'fair_use_limit_reached',
+      });
+      clock.nowMs = Date.UTC(2026, 11, 1);
+      expect((await speak()).status).toBe(200);
+    } finally {
+      await parley.close();
+    }
+  });
+
+  it('is open for 14 days of trial and no moment longer', async () => {
+    const clock = new TestClock();
+    const parley = await startParley({ clock });
+    try {
+      clock.nowMs += 14 * 24 * 3_600_000 - 1;
+      expect((await parley.postJson(speech, hello)).status).toBe(200);
+      clock.nowMs += 1;
+      const error = await errorOf(await parley.postJson(speech, hello));
+      expect(error).toMatchObject({ status: 402, code: 'subscription_required' });
+    } finally {
+      await parley.close();
+    }
+  });
+});
+
+describe('POST /audio/speech where the engine fails', () => {
+  const withEngine = async (speech: Partial<SpeechEngine>, run: (parley: Parley) => Promise<void>) => {
+    const parley = await startParley({ engines: withFakes({ speech: fakeSpeech(speech) }) });
+    try {
+      await run(parley);
+    } finally {
+      await parley.close();
+    }
+  };
+  const failing = (error: Error, partsBefore = 0): Partial<SpeechEngine> => ({
+    synthesize: () => ({
+      audio: (async function* () {
+        for (let part = 0; part < partsBefore; part++) yield Buffer.alloc(20_000, 1);
+        throw error;
+      })(),
+      durationMs: () => 0,
+    }),
+  });
+
+  it('passes an upstream’s status and Retry-After through, in words of its own', async () => {
+    const error = new ParleyError('upstream_error', { upstreamStatus: 429, retryAfterSeconds: 7 });
+    await withEngine(failing(error), async (parley) => {
+      const response = await parley.postJson(speech, hello);
+      expect(response.headers.get('retry-after')).toBe('7');
+      expect(await errorOf(response)).toMatchObject({ status: 429, code: 'upstream_error' });
+      expect(await parley.recordOf(response)).toMatchObject({
+        state: 'failed',
+        httpStatus: 429,
+        fairUseUnits: 0,
+      });
+    });
+  });
+
+  it('answers 502 where it could not be reached', async () => {
+    await withEngine(failing(new ParleyError('upstream_error')), async (parley) => {
+      expect(await errorOf(await parley.postJson(speech, hello))).toMatchObject({
+        status: 502,
+        code: 'upstream_error',
+      });
+    });
+  });
+
+  it('answers 500 for a failure of its own, and tells nothing of it', async () => {
+    await withEngine(failing(new Error('secret detail')), async (parley) => {
+      const error = await errorOf(await parley.postJson(speech, hello));
+      expect(error).toMatchObject({ status: 500, code: 'internal_error', type: 'server_error' });
+      expect(error.message).not.toContain('secret');
+    });
+  });
+
+  it('cuts the connection after the first byte, so that no end looks clean, and charges nothing', async () => {
+    await withEngine(failing(new ParleyError('upstream_error'), 3), async (parley) => {
+      const response = await parley.postJson(speech, hello);
+      expect(response.status).toBe(200);
+      await expect(response.arrayBuffer()).rejects.toThrow();
+      expect(await parley.recordOf(response)).toMatchObject({
+        state: 'failed',
+        code: 'upstream_error',
+        fairUseUnits: 0,
+      });
+    });
+  });
+
+  it('charges the whole input where the client leaves after some audio, and stops the engine', async () => {
+    let stopped = false;
+    const endless: Partial<SpeechEngine> = {
+      synthesize: (_, signal) => ({
+        audio: (async function* () {
+          try {
+            for (;;) {
+              yield Buffer.alloc(10_000, 1);
+              await new Promise((resolve) => setTimeout(resolve, 5));
+              signal.throwIfAborted();
+            }
+          } finally {
+            stopped = true;
+          }
+        })(),
+        durationMs: () => 0,
+      }),
+    };
+    await withEngine(endless, async (parley) => {
+      const leave = new AbortController();
+      const response = await parley.postJson(speech, hello, { signal: leave.signal });
+      await response.body?.getReader().read();
+      leave.abort();
+      const record = await parley.recordOf(response);
+      expect(record).toMatchObject({ state: 'cancelled', code: 'request_cancelled', fairUseUnits: 12 });
+      expect(stopped).toBe(true);
+    });
+  });
+
+  it('stops the engine at a reader that takes nothing', async () => {
+    let produced = 0;
+    const eager: Partial<SpeechEngine> = {
+      synthesize: () => ({
+        audio: (async function* () {
+          for (; produced < 100_000_000; produced += 65_536) yield Buffer.alloc(65_536, 1);
+        })(),
+        durationMs: () => 0,
+      }),
+    };
+    await withEngine(eager, async (parley) => {
+      const leave = new AbortController();
+      const response = await parley.postJson(speech, hello, { signal: leave.signal });
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      expect(produced).toBeLessThan(20_000_000);
+      leave.abort();
+      await parley.recordOf(response);
+    });
+  });
+});
