@@ -1,13 +1,7 @@
 /**
- * What Parley costs, beside what it could cost at least and what others cost: see README.md in this folder.
+ * Runs the bench that README.md in this folder describes, options included. A short run writes no files without `--out`.
  *
- *   npm run bench                      all groups, under ten minutes of an otherwise idle machine
- *   npm run bench -- --group NAME      one group; may be given several times
- *   npm run bench -- --short           that the bench works, under a minute and under any load; its figures say nothing
- *   npm run bench -- --anyway          also on a machine that has other work
- *   npm run bench -- --out FOLDER      where figures and charts go; default: bench/results, for a short run none
- *
- * Exit codes: 0 done, 1 failed, 2 not understood, 3 refused as the machine has other work.
+ * Exit codes: 0 done, 1 failed, 2 wrong options, 3 the machine is not idle.
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -18,7 +12,7 @@ import type { Comparison, GroupResult } from './harness/result.ts';
 import { aimTable, comparisonTable, factTable } from './harness/table.ts';
 import { type Run, writeAims, writeGroup } from './harness/write-results.ts';
 
-const [failed, notUnderstood, refused] = [1, 2, 3];
+const [failed, wrongOptions, notIdle] = [1, 2, 3];
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const say = (line: string) => process.stderr.write(`  ${line}\n`);
 
@@ -33,7 +27,7 @@ function readOptions() {
   });
   const unknown = values.group.find((wanted) => !groups.some(({ name }) => name === wanted));
   if (unknown !== undefined) {
-    throw new Error(`There is no group ${unknown}, but ${groups.map(({ name }) => name).join(', ')}.`);
+    throw new Error(`Unknown group ${unknown}. Groups: ${groups.map(({ name }) => name).join(', ')}.`);
   }
   const chosen = groups.filter(({ name }) => values.group.length === 0 || values.group.includes(name));
   const out = values.out ?? (values.short ? undefined : join(import.meta.dirname, 'results'));
@@ -46,10 +40,8 @@ async function main(options: Options): Promise<number> {
   const load = await measureLoad();
   const reason = options.short ? undefined : reasonToRefuse(load);
   if (reason !== undefined && !options.anyway) {
-    say(
-      `This machine has other work: ${reason}. Figures of now would say little; --anyway measures all the same.`,
-    );
-    return refused;
+    say(`The machine is not idle: ${reason}. Use --anyway to measure all the same.`);
+    return notIdle;
   }
   const run: Run = { startedAt: new Date(), load, short: options.short };
   print(
@@ -86,7 +78,7 @@ function printGroup(title: string, { comparisons, facts, notes }: GroupResult): 
   for (const note of notes) print(`- ${note}`);
 }
 
-// The servers end with this process, also when it is told to end.
+// Exiting disconnects the servers, which then exit too.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(failed));
 
 let options: Options | undefined;
@@ -95,4 +87,4 @@ try {
 } catch (error) {
   say(error instanceof Error ? error.message : String(error));
 }
-process.exit(options === undefined ? notUnderstood : await main(options));
+process.exit(options === undefined ? wrongOptions : await main(options));

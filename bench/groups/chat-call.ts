@@ -1,5 +1,6 @@
-/** Chat over REST, as clients of Parley and of the servers beside it send it. */
+/** Chat over REST, for Parley and the servers that it is compared with. */
 import { Pool } from 'undici';
+import type { Client, Contender } from '../harness/levels.ts';
 import type { Served } from '../servers/child.ts';
 
 const messages = [
@@ -7,39 +8,35 @@ const messages = [
   { role: 'user', content: 'Say one hundred words.' },
 ];
 
-/** A server that answers chat, and how it wants to be asked. */
 export interface ChatServer extends Served {
   readonly path: string;
   readonly model: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What a stream of the model behind them is like: so many pieces of ten events, and the pause between them. */
+/** The stream that the model sends: pieces of ten events each. */
 export interface StreamShape {
   readonly pieces: number;
+  /** Pause between pieces. Default: 0. */
   readonly everyMs?: number;
 }
 
 /** The first event and the last two carry no words. */
 export const eventsOf = ({ pieces }: StreamShape) => pieces * 10 + 3;
 
-export interface ChatClient {
-  /** Rejects unless the answer is whole. */
-  call(): Promise<void>;
-  close(): Promise<void>;
+function requestTo({ path, model, key, headers }: ChatServer, stream: StreamShape | undefined) {
+  const more = stream && { stream: true, bench: stream };
+  return {
+    method: 'POST',
+    path,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ model, messages, temperature: 0.5, max_tokens: 200, ...more }),
+  } as const;
 }
 
-export function openChatClient(server: ChatServer, connections: number, stream?: StreamShape): ChatClient {
+export function openChatClient(server: ChatServer, connections: number, stream?: StreamShape): Client {
   const pool = new Pool(server.origin, { connections, headersTimeout: 0, bodyTimeout: 0 });
-  const { path, model } = server;
-  const headers = {
-    authorization: `Bearer ${server.key}`,
-    'content-type': 'application/json',
-    ...server.headers,
-  };
-  const more = stream && { stream: true, bench: stream };
-  const body = JSON.stringify({ model, messages, temperature: 0.5, max_tokens: 200, ...more });
-  const request = { method: 'POST', path, headers, body } as const;
+  const request = requestTo(server, stream);
   return {
     async call() {
       const answer = await pool.request(request);
@@ -50,9 +47,9 @@ export function openChatClient(server: ChatServer, connections: number, stream?:
         bytes += piece.length;
       }
       const ending = last.subarray(-64).toString();
-      // Peers put empty lines behind the end.
-      const isWhole = stream ? /data: \[DONE\]\s*$/.test(ending) : ending.endsWith('}');
-      if (answer.statusCode !== 200 || !isWhole || bytes < 500) {
+      // Portkey sends empty lines after the end.
+      const isComplete = stream ? /data: \[DONE\]\s*$/.test(ending) : ending.endsWith('}');
+      if (answer.statusCode !== 200 || !isComplete || bytes < 500) {
         throw new Error(`${server.origin} answered ${answer.statusCode} ${ending}`);
       }
     },
@@ -60,16 +57,14 @@ export function openChatClient(server: ChatServer, connections: number, stream?:
   };
 }
 
-/** Asks once, and throws unless what the model behind the server has said has all come through. */
+export function chatContender(server: ChatServer, stream?: StreamShape): Contender {
+  return { server, open: (connections) => openChatClient(server, connections, stream) };
+}
+
+/** Throws unless every word of the model arrives. */
 export async function checkChat(server: ChatServer, stream?: StreamShape): Promise<void> {
-  const more = stream && { stream: true, bench: stream };
-  const answer = await fetch(server.origin + server.path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json', ...server.headers },
-    body: JSON.stringify({ model: server.model, messages, ...more }),
-  });
-  const text = await answer.text();
-  const words = text.match(/word /g)?.length;
+  const answer = await fetch(server.origin + server.path, requestTo(server, stream));
+  const words = (await answer.text()).match(/word /g)?.length;
   const expected = stream ? stream.pieces * 10 : 100;
   if (!answer.ok || words !== expected) {
     throw new Error(`${server.origin} answered ${answer.status} with ${words} words of ${expected}`);

@@ -1,76 +1,39 @@
-/** Parley and those that it is measured beside, each in front of the same model, in a process and on a core of its own. */
+/** Parley and its yardsticks, each before the same model, each in a process of its own. */
 import { clientCore, onClientCore, serverCore } from '../harness/cores.ts';
-import type { Setting } from '../harness/group.ts';
 import { type Served, startChild } from '../servers/child.ts';
-import { installPortkey, startPortkey } from '../servers/portkey.ts';
 import type { ChatServer } from './chat-call.ts';
 
-export interface ChatServers {
-  readonly upstream: Served;
-  readonly parley: ChatServer;
-  readonly relay: ChatServer;
-  /** Undefined where it could not be had; `notes` say why. */
-  readonly portkey: ChatServer | undefined;
-  readonly notes: readonly string[];
-}
+export type StartServer = (upstream: Served) => Promise<ChatServer>;
 
-/** Starts all, runs `work` with the clients on their core, and stops all. */
-export async function withChatServers<T>(
-  setting: Setting,
-  work: (servers: ChatServers) => Promise<T>,
+/** Starts the model and the servers, runs `work` on the clients' core, and stops them all. */
+export async function withChatServers<Name extends string, T>(
+  starts: Readonly<Record<Name, StartServer>>,
+  work: (servers: Record<Name, ChatServer>) => Promise<T>,
 ): Promise<T> {
   const upstream = await startChild('mock-upstream', [], clientCore);
-  const running: Served[] = [upstream];
+  const running = [upstream];
   try {
-    const [parley, relay] = await Promise.all([startParleyRelay(upstream), startBareRelay(upstream)]);
-    running.push(parley, relay);
-    const { portkey, notes } = await startPeer(setting, upstream);
-    if (portkey) running.push(portkey);
-    return await onClientCore(() => work({ upstream, parley, relay, portkey, notes }));
+    const servers = {} as Record<Name, ChatServer>;
+    for (const name of Object.keys(starts) as Name[]) {
+      servers[name] = await starts[name](upstream);
+      running.push(servers[name]);
+    }
+    return await onClientCore(() => work(servers));
   } finally {
     await Promise.all(running.map((server) => server.stop()));
   }
 }
 
-/** Starts one of those in front of a model, runs `work` with the clients on their core, and stops both. */
-export async function withServer<T>(
-  start: (upstream: Served) => Promise<ChatServer>,
-  work: (server: ChatServer) => Promise<T>,
-): Promise<T> {
-  const upstream = await startChild('mock-upstream', [], clientCore);
-  const running = [upstream];
-  try {
-    const server = await start(upstream);
-    running.push(server);
-    return await onClientCore(() => work(server));
-  } finally {
-    await Promise.all(running.map(({ stop }) => stop()));
-  }
-}
-
 const asParley = { path: '/api/v1/chat/completions', model: 'bench', headers: {} };
 
-export async function startParleyRelay({ origin }: Served): Promise<ChatServer> {
-  return { ...(await startChild('parley-relay', [origin], serverCore)), ...asParley };
-}
+export const startParley: StartServer = async ({ origin }) => {
+  const mock = { kind: 'openai', baseUrl: `${origin}/v1`, callsMax: 4_096, models: { bench: 'mock-model' } };
+  const model = { id: 'bench', type: 'chat', engine: 'mock', price: { input: 1, output: 1 } };
+  const settings = JSON.stringify({ engines: { mock }, models: [model] });
+  return { ...(await startChild('parley', [settings], serverCore)), ...asParley };
+};
 
-export async function startBareRelay({ origin }: Served): Promise<ChatServer> {
-  return { ...(await startChild('bare-relay', [origin], serverCore)), ...asParley };
-}
-
-async function startPeer(
-  { short, cacheDir, say }: Setting,
-  upstream: Served,
-): Promise<Pick<ChatServers, 'portkey' | 'notes'>> {
-  if (short) return { portkey: undefined, notes: ['Portkey’s gateway is left out of a short run.'] };
-  try {
-    say('Portkey’s gateway: from the cache, or from npm');
-    const served = await startPortkey(await installPortkey(cacheDir), serverCore);
-    const headers = { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${upstream.origin}/v1` };
-    const portkey = { ...served, path: '/v1/chat/completions', model: 'mock-model', headers };
-    return { portkey, notes: [] };
-  } catch (error) {
-    const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
-    return { portkey: undefined, notes: [`Portkey’s gateway could not be had: ${reason}`] };
-  }
-}
+export const startBareRelay: StartServer = async ({ origin }) => ({
+  ...(await startChild('bare-relay', [origin], serverCore)),
+  ...asParley,
+});

@@ -1,14 +1,13 @@
-/** Calls over gRPC whose answers are left as bytes, so that the clients cost little and answers can be compared. */
+/** gRPC clients that leave answers as bytes: they cost little, and answers can be compared. */
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Client, type ClientReadableStream, credentials, Metadata } from '@grpc/grpc-js';
-import { ListModelsRequestSchema } from '../../gen/parley/catalog/v1/catalog_pb.ts';
-import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import {
   CreateChatCompletionRequestSchema,
   StreamChatCompletionRequestSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
-import type { Started } from '../servers/parent.ts';
+import type { Client as BenchClient, Contender } from '../harness/levels.ts';
+import type { Served } from '../servers/child.ts';
 
 export interface Rpc {
   readonly path: string;
@@ -17,14 +16,8 @@ export interface Rpc {
 }
 
 const content = { value: { case: 'text', value: 'Hello.' } } as const;
-const params = { model: 'eliza', messages: [{ role: 'user', content }] };
+const params = { model: 'bench', messages: [{ role: 'user', content }] };
 const { createChatCompletion, streamChatCompletion } = ChatService.method;
-
-export const listModels: Rpc = {
-  path: `/${CatalogService.typeName}/${CatalogService.method.listModels.name}`,
-  request: Buffer.from(toBinary(ListModelsRequestSchema, create(ListModelsRequestSchema))),
-  isStream: false,
-};
 
 export const chat: Rpc = {
   path: `/${ChatService.typeName}/${createChatCompletion.name}`,
@@ -42,14 +35,13 @@ export const chatStream: Rpc = {
   isStream: true,
 };
 
-export interface GrpcClients {
-  /** Resolves to the bytes of all messages. The connections take turns. */
+interface GrpcClient extends BenchClient {
+  /** Resolves to the bytes of all messages. */
   call(n: number): Promise<Buffer>;
-  close(): void;
 }
 
-/** @param connections each a TCP connection of its own */
-export function openGrpcClients({ origin, key }: Started, rpc: Rpc, connections: number): GrpcClients {
+/** Calls take turns on the connections. */
+export function openGrpcClient({ origin, key }: Served, rpc: Rpc, connections: number): GrpcClient {
   const options = { 'grpc.use_local_subchannel_pool': 1 };
   const clients = Array.from(
     { length: connections },
@@ -64,6 +56,10 @@ export function openGrpcClients({ origin, key }: Started, rpc: Rpc, connections:
       for (const client of clients) client.close();
     },
   };
+}
+
+export function grpcContender(server: Served, rpc: Rpc): Contender {
+  return { server, open: (connections) => openGrpcClient(server, rpc, connections) };
 }
 
 const same = (bytes: Buffer) => bytes;

@@ -1,7 +1,6 @@
 /** All groups, in the order in which they run. */
-import type { Group } from '../harness/group.ts';
-import { chatPlain } from './chat-plain.ts';
-import { chatStreamed } from './chat-streamed.ts';
+import type { Group } from '../harness/result.ts';
+import { chatPlain, chatStreamed } from './chat.ts';
 import { grpc } from './grpc.ts';
 import { lifecycle } from './lifecycle.ts';
 import { listeners } from './listeners.ts';

@@ -4,18 +4,16 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { drive } from '../harness/drive.ts';
-import type { Group, Setting } from '../harness/group.ts';
+import { drive, takeTurns } from '../harness/drive.ts';
 import { rssMiB } from '../harness/processes.ts';
-import type { Comparison, Fact } from '../harness/result.ts';
-import { takeTurns } from '../harness/take-turns.ts';
+import type { Comparison, Fact, Group, Setting } from '../harness/result.ts';
 import { openChatClient } from './chat-call.ts';
-import { startParleyRelay, withServer } from './chat-servers.ts';
+import { startParley, withChatServers } from './chat-servers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const built = join(root, 'dist/src/main.js');
 const lookMs = 2;
-/** By then V8 has cleared away what starting has left. */
+/** V8 has collected the garbage of the start by then. */
 const idleMs = 6_000;
 /** An hour at five requests a second. */
 const requestsOfAnHour = 18_000;
@@ -25,17 +23,17 @@ export const lifecycle: Group = {
   name: 'lifecycle',
   title: 'Start and memory',
   method:
-    '`parley serve` on a new data folder until it is ready, against `node -e 0`; what it holds when it has nothing to do; and what a ' +
-    `server in front of a chat model holds after ${requestsOfAnHour} plain requests, an hour at five a second, against after ${requestsBefore}.`,
+    'Time from `parley serve` on a new data folder to ready, against `node -e 0`; idle memory; and memory of a server before a ' +
+    `chat model after ${requestsOfAnHour} plain requests, an hour at five a second, against after ${requestsBefore}.`,
   async run(setting) {
-    // A short run is to test what stands in the sources, built or not.
+    // A short run tests the sources.
     const main = !setting.short && existsSync(built) ? built : join(root, 'src/main.ts');
     const { comparison, idle } = await startAndIdle(main, setting);
     const memory = await memoryOfAnHour(setting);
     return {
       comparisons: [comparison, memory],
       facts: [idle],
-      notes: main === built ? [] : ['Parley ran from its sources, not from dist/: it starts slower so.'],
+      notes: main === built ? [] : ['Parley ran from its sources, which start slower than dist/.'],
     };
   },
 };
@@ -78,14 +76,14 @@ async function timeStart(main: string): Promise<number> {
   return server.readyMs;
 }
 
-/** `server.json` is written when the server takes requests. */
+/** The server writes `server.json` when it is ready. */
 async function start(main: string): Promise<Running> {
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-bench-'));
   const startedAt = performance.now();
   const args = [main, 'serve', '--port', '0', '--data-dir', dataDir];
   const child = spawn(process.execPath, args, { stdio: 'ignore', cwd: dataDir });
   while (!existsSync(join(dataDir, 'server.json'))) {
-    if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
+    if (child.exitCode !== null) throw new Error(`the server exited with ${child.exitCode}`);
     await sleep(lookMs);
   }
   return { child, dataDir, readyMs: performance.now() - startedAt };
@@ -100,7 +98,7 @@ async function stop({ child, dataDir }: Running): Promise<void> {
 
 function memoryOfAnHour({ short, say }: Setting): Promise<Comparison> {
   const atOnce = 16;
-  return withServer(startParleyRelay, async (parley) => {
+  return withChatServers({ parley: startParley }, async ({ parley }) => {
     const client = openChatClient(parley, atOnce);
     const send = async (requests: number) => {
       say(`${requests} requests`);

@@ -1,12 +1,10 @@
-import type { Group } from '../harness/group.ts';
-import type { Comparison, Fact } from '../harness/result.ts';
-import { type Served, startChild } from '../servers/child.ts';
+import type { Comparison, Fact, Group } from '../harness/result.ts';
+import type { Served } from '../servers/child.ts';
 import { audioSeconds, missingPrograms } from './programs.ts';
-import { openSpeechClient, type SpeechClient } from './speech-call.ts';
-import { spokenText } from './spoken-text.ts';
+import { openSpeechClient, type SpeechClient, spokenText, startSpeechServer } from './speech-call.ts';
 
 const characters = 400;
-/** A player holds back so much before it begins; what comes later than that is heard as a gap. */
+/** A player buffers this much before it begins. Later audio is heard as a gap. */
 const playerBufferMs = 200;
 const firstByteMsMax = 2_000;
 const listenersMax = 256;
@@ -15,12 +13,12 @@ export const listeners: Group = {
   name: 'listeners',
   title: 'Concurrent listeners',
   method:
-    `So many clients at once ask for ${characters} characters as mp3. They keep up where each has its first sound within ` +
-    `${firstByteMsMax / 1000} s, and from then on no sound comes more than ${playerBufferMs} ms after it is to be heard.`,
+    `Clients ask for ${characters} characters as mp3, all at once. They keep up if each has its first sound within ` +
+    `${firstByteMsMax / 1000} s, and no later sound arrives more than ${playerBufferMs} ms after the player needs it.`,
   async run({ short, say }) {
     const missing = missingPrograms(['ffmpeg']);
     if (missing.length > 0) return { comparisons: [], facts: [], notes: [`Not installed: ${missing}.`] };
-    const server = await startChild('parley-audio');
+    const server = await startSpeechServer();
     const client = openSpeechClient(server, listenersMax);
     try {
       const { audio } = await client.speak(spokenText(characters), 'mp3');
@@ -46,7 +44,7 @@ interface Audience {
   readonly cpuMs: number;
 }
 
-/** Doubles until they do not keep up, and then looks once between the last two. */
+/** Doubles the number until they do not keep up, then tries once between the last two. */
 async function mostThatKeepUp(
   server: Served,
   client: SpeechClient,
@@ -77,8 +75,7 @@ async function listenAtOnce(
 ): Promise<Audience> {
   const late = new AbortController();
   const [cpuMs, startedAt] = [await server.cpuMs(), performance.now()];
-  const keeping = Array.from({ length: count }, () => hears(client, spoken, late));
-  const all = await Promise.all(keeping);
+  const all = await Promise.all(Array.from({ length: count }, () => hears(client, spoken, late)));
   return {
     listeners: count,
     keepsUp: all.every((inTime) => inTime),
@@ -87,7 +84,7 @@ async function listenAtOnce(
   };
 }
 
-/** Whether all sound comes in time. The first that is late ends it for all, as the answer is known then. */
+/** Returns whether all audio arrives in time. The first late listener ends the trial for all. */
 async function hears(client: SpeechClient, spoken: Spoken, late: AbortController): Promise<boolean> {
   const askedAt = performance.now();
   let firstAt: number | undefined;
@@ -96,7 +93,7 @@ async function hears(client: SpeechClient, spoken: Spoken, late: AbortController
     for await (const piece of client.listen(spokenText(characters), 'mp3', late.signal)) {
       const now = performance.now();
       firstAt ??= now;
-      // The bitrate is constant, so that the share of bytes is the share of time.
+      // The bitrate is constant: the share of bytes is the share of time.
       const heardMs = (bytes / spoken.bytes) * spoken.seconds * 1000;
       if (firstAt - askedAt > firstByteMsMax || now - firstAt - heardMs > playerBufferMs) late.abort();
       bytes += piece.length;

@@ -3,14 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { databaseFaults } from '../../src/store/maintenance/verify.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
-import { drive, type Metered, type Slice } from '../harness/drive.ts';
-import type { Group, Setting } from '../harness/group.ts';
-import type { Comparison } from '../harness/result.ts';
-import { takeTurns } from '../harness/take-turns.ts';
+import { drive, type Metered, type Slice, takeTurns } from '../harness/drive.ts';
+import { type Comparison, compare, type Group, type Setting } from '../harness/result.ts';
 import { addRecords, openAccounts } from '../money/accounts.ts';
 import { kyselyPath } from '../money/kysely-path.ts';
-import type { MoneyPath } from '../money/request.ts';
-import { storePath } from '../money/store-path.ts';
+import { type MoneyPath, storePath } from '../money/request.ts';
 
 const atOnce = 64;
 const tmpfsType = 0x01021994;
@@ -19,15 +16,15 @@ export const money: Group = {
   name: 'money',
   title: 'The money path',
   method:
-    `Find the key and its account, hold, settle, record: ${atOnce} requests at once, every commit synced to a disk. The store of Parley ` +
-    'against Kysely’s own transactions on the same tables, two a request; and the store on a database that has seen half a ' +
-    'million requests against one that has seen none.',
+    `Find the key and its account, reserve, settle, record: ${atOnce} requests at once, every commit synced to a disk. Parley’s store ` +
+    'against Kysely’s own transactions on the same tables, two a request; and the store on a database with half a million ' +
+    'requests against an empty one.',
   async run(setting) {
     const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'));
     const notes =
       statfsSync(folder).type === tmpfsType
         ? [
-            'The folder of temporary files is in memory, where a sync costs nothing: set TMPDIR to one on a disk.',
+            'The folder of temporary files is in memory, where a sync costs nothing. Set TMPDIR to a folder on a disk.',
           ]
         : [];
     try {
@@ -35,7 +32,7 @@ export const money: Group = {
       const samples = await inTurn(candidates, setting);
       for (const { path } of Object.values(candidates)) await path.close();
       for (const { dataDir } of Object.values(candidates)) await checkBooks(dataDir);
-      return { comparisons: compare(samples), facts: [], notes };
+      return { comparisons: compareAll(samples), facts: [], notes };
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -75,7 +72,7 @@ async function openCandidates(folder: string, { short, say }: Setting) {
 type Candidates = Awaited<ReturnType<typeof openCandidates>>;
 type Samples = Record<keyof Candidates, Slice[]>;
 
-/** All is in this process, which is therefore what is metered. */
+/** The store runs in this process. */
 const thisProcess: Metered = {
   async cpuMs() {
     const { user, system } = process.cpuUsage();
@@ -86,23 +83,18 @@ const thisProcess: Metered = {
 function inTurn(candidates: Candidates, { short, say }: Setting): Promise<Samples> {
   say('requests');
   const load = { atOnce, forMs: short ? 50 : 1_000 };
-  const run =
-    ({ path, keys }: Candidate) =>
-    () =>
-      drive(thisProcess, (n) => path.request(keys[n % keys.length] ?? ''), load);
-  const contenders = {
-    kysely: run(candidates.kysely),
-    empty: run(candidates.empty),
-    few: run(candidates.few),
-    full: run(candidates.full),
+  const run = ({ path, keys }: Candidate) => {
+    return () => drive(thisProcess, (n) => path.request(keys[n % keys.length] ?? ''), load);
   };
-  return takeTurns<Record<keyof Candidates, Slice>>(contenders, {
-    rounds: short ? 1 : 7,
-    warmUps: short ? 0 : 1,
-  });
+  const { kysely, empty, few, full } = candidates;
+  const contenders = { kysely: run(kysely), empty: run(empty), few: run(few), full: run(full) };
+  return takeTurns<Record<keyof Candidates, Slice>>(
+    contenders,
+    short ? { rounds: 1 } : { rounds: 7, warmUps: 1 },
+  );
 }
 
-/** No credit may be lost, however fast it goes. */
+/** Throws where a balance does not match its entries. */
 async function checkBooks(dataDir: string): Promise<void> {
   const connection = await openDatabase(dataDir);
   const faults = await databaseFaults(connection);
@@ -110,7 +102,7 @@ async function checkBooks(dataDir: string): Promise<void> {
   if (faults.length > 0) throw new Error(faults.join(' '));
 }
 
-function compare({ kysely, empty, few, full }: Samples): Comparison[] {
+function compareAll({ kysely, empty, few, full }: Samples): Comparison[] {
   const kyselyName = 'Kysely, two transactions';
   const emptyName = 'no records, 64 accounts';
   const pairs = [
@@ -118,12 +110,10 @@ function compare({ kysely, empty, few, full }: Samples): Comparison[] {
     { name: 'large database, 64 of 10,000 accounts', yardstick: emptyName, ours: few, theirs: empty },
     { name: 'large database, all of 10,000 accounts', yardstick: emptyName, ours: full, theirs: empty },
   ];
-  const by = (unit: string, pick: (slice: Slice) => number, isCharted = true) =>
-    pairs.map(({ name, yardstick, ours, theirs }) => ({
-      ...{ name, yardstick, unit, isCharted },
-      ours: ours.map(pick),
-      theirs: theirs.map(pick),
-    }));
+  const by = (unit: string, figure: (slice: Slice) => number, isCharted = true) =>
+    pairs.map(({ name, yardstick, ...slices }) =>
+      compare({ name, yardstick, unit, isCharted }, slices, figure),
+    );
   return [
     ...by('µs CPU a request', ({ cpuUsPerCall }) => cpuUsPerCall),
     ...by('requests/s', ({ perSecond }) => perSecond),

@@ -1,24 +1,24 @@
-/** Programs of the system, run by hand as an operator would, with what they have cost. */
+/** Runs programs of the system as an operator would, and measures their time and CPU. */
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
 export interface ProgramRun {
-  /** Until the first byte on standard output; NaN where nothing came. */
+  /** Time to the first byte on standard output; NaN without output. */
   readonly firstByteMs: number;
   readonly totalMs: number;
-  /** Of the shell and all that it has started. */
+  /** CPU of the shell and all its descendants. */
   readonly cpuMs: number;
   readonly output: Buffer;
 }
 
-/** Those of `names` that are not installed. */
+/** Returns the names of programs that are not installed. */
 export function missingPrograms(names: readonly string[]): string[] {
   return names.filter((name) => spawnSync('which', [name]).status !== 0);
 }
 
-/** Runs a line of shell. Bash has the CPU of its children to the millisecond. Throws where a part of it fails. */
+/** Runs a line of Bash, which reports CPU in milliseconds. Throws where any command of a pipe fails. */
 export async function runShell(line: string, env: Readonly<Record<string, string>>): Promise<ProgramRun> {
   const options: SpawnOptions = {
     env: { ...process.env, ...env },
@@ -35,12 +35,12 @@ export async function runShell(line: string, env: Readonly<Record<string, string
     pieces.push(piece);
   }
   const [code] = await ended;
-  if (code !== 0) throw new Error(`\`${line}\` ended with ${code}`);
+  if (code !== 0) throw new Error(`\`${line}\` exited with ${code}`);
   const totalMs = performance.now() - startedAt;
   return { firstByteMs, totalMs, cpuMs: cpuMsIn(await times), output: Buffer.concat(pieces) };
 }
 
-/** From what `times` prints, user and system of the shell and of its children: `0m1.234s 0m0.010s`, twice. */
+/** Adds the four times that `times` prints: user and system, of the shell and of its children, such as `0m1.234s`. */
 function cpuMsIn(times: string): number {
   return [...times.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
     (sum, [, minutes, seconds]) => sum + Number(minutes) * 60_000 + Number(seconds) * 1000,
@@ -48,9 +48,9 @@ function cpuMsIn(times: string): number {
   );
 }
 
-/** How long a file of audio is, decoded to its end. */
+/** Decodes a file to measure its length. */
 export async function audioSeconds(file: Buffer, format: string): Promise<number> {
-  // Raw samples do not say what they are.
+  // Raw samples have no header.
   const input = format === 'pcm' ? ['-f', 's16le', '-ar', '24000', '-ac', '1'] : [];
   const args = ['-v', 'error', ...input, '-i', 'pipe:0', '-f', 's16le', '-ar', '16000', '-ac', '1', 'pipe:1'];
   const child = spawn('ffmpeg', args, { stdio: ['pipe', 'pipe', 'inherit'] });

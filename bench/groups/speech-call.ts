@@ -1,7 +1,30 @@
 import { Pool } from 'undici';
 import type { AudioFormat } from '../../src/core/ports/engines.ts';
-import type { Served } from '../servers/child.ts';
-import { voice } from './spoken-text.ts';
+import { type Served, startChild } from '../servers/child.ts';
+
+/** Debian's flite has this voice too. */
+export const voice = 'rms';
+
+const sentences = [
+  'The harbour was quiet when the first boats came in before dawn.',
+  'Nobody had slept, and the lamps along the quay were still burning.',
+  'A boy counted the crates aloud, one after another, while his father signed for them.',
+  'By noon the wind had turned, and with it the mood of everyone who lived from the sea.',
+];
+
+/** English prose, cut off at the given length. */
+export function spokenText(characters: number): string {
+  return `${sentences.join(' ')} `.repeat(Math.ceil(characters / 100)).slice(0, characters);
+}
+
+/** Starts Parley with its own engines and room for any number of listeners. */
+export function startSpeechServer(): Promise<Served> {
+  const settings = {
+    engines: { builtin: { kind: 'builtin', speechQueueMax: 1_024 } },
+    fairUse: { trialUnitsPerMonth: 1_000_000_000 },
+  };
+  return startChild('parley', [JSON.stringify(settings)]);
+}
 
 export interface SpeechRun {
   readonly firstByteMs: number;
@@ -11,10 +34,10 @@ export interface SpeechRun {
 }
 
 export interface SpeechClient {
-  /** Rejects unless the server says that the audio is whole. */
+  /** Rejects unless the audio arrives in full. */
   speak(input: string, format: AudioFormat): Promise<SpeechRun>;
-  /** The audio as it comes. */
-  listen(input: string, format: AudioFormat, signal: AbortSignal): AsyncIterable<Buffer>;
+  /** Yields the audio as it arrives. */
+  listen(input: string, format: AudioFormat, signal?: AbortSignal): AsyncIterable<Buffer>;
   close(): Promise<void>;
 }
 

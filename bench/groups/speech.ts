@@ -1,19 +1,24 @@
 import { once } from 'node:events';
+import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
 import { Pool } from 'undici';
 import { type AudioFormat, audioFormats } from '../../src/core/ports/engines.ts';
-import type { Group, Setting } from '../harness/group.ts';
-import type { Comparison, Fact } from '../harness/result.ts';
-import { quantile } from '../harness/statistics.ts';
-import { takeTurns } from '../harness/take-turns.ts';
-import { type Served, startChild } from '../servers/child.ts';
+import { drive, takeTurns } from '../harness/drive.ts';
+import { type Comparison, compare, type Fact, type Group, type Setting } from '../harness/result.ts';
+import type { Served } from '../servers/child.ts';
 import type { Spoken } from '../servers/engine-alone.ts';
 import { audioSeconds, missingPrograms, runShell } from './programs.ts';
-import { openSpeechClient, type SpeechClient } from './speech-call.ts';
-import { spokenText, voice } from './spoken-text.ts';
+import {
+  openSpeechClient,
+  type SpeechClient,
+  type SpeechRun,
+  spokenText,
+  startSpeechServer,
+  voice,
+} from './speech-call.ts';
 
 const pipelineName = 'flite into ffmpeg';
-/** With the settings that Parley encodes with. */
+/** Parley's own codecs and bitrates. */
 const encoders: Readonly<Record<AudioFormat, string>> = {
   mp3: '-c:a libmp3lame -b:a 64k -f mp3',
   opus: '-c:a libopus -b:a 32k -f ogg',
@@ -21,7 +26,7 @@ const encoders: Readonly<Record<AudioFormat, string>> = {
   wav: '-c:a pcm_s16le -f wav',
   pcm: '-c:a pcm_s16le -ar 24000 -f s16le',
 };
-/** What a text of this length may be longer or shorter in one than in the other: pauses differ, and so do margins. */
+/** The two may differ this much in length, as their pauses and margins differ. */
 const lengthRatioMax = 1.25;
 
 export const speech: Group = {
@@ -29,12 +34,12 @@ export const speech: Group = {
   title: 'Speech',
   method:
     `Voice ${voice} of the built-in engine over REST, against Debian’s flite piped into ffmpeg with the same codec and bitrate, on ` +
-    'all cores. Time to the first byte, CPU of all processes and total time; and the total against the same engine in one worker ' +
-    'of this process that encodes nothing.',
+    'all cores: time to the first byte, CPU of all processes and total time. And the total time against the same engine in one ' +
+    'worker thread without encoding.',
   async run(setting) {
     const missing = missingPrograms(['flite', 'ffmpeg', 'bash']);
     if (missing.length > 0) return { comparisons: [], facts: [], notes: [`Not installed: ${missing}.`] };
-    const server = await startChild('parley-audio');
+    const server = await startSpeechServer();
     const client = openSpeechClient(server);
     try {
       const comparisons = [
@@ -69,43 +74,27 @@ async function againstPipeline(
     { rounds: roundsFor(characters, short), warmUps: short || characters > 1_000 ? 0 : 1 },
   );
   await checkLength(format, ours[0]?.audio, theirs[0]?.output);
-  const name = `${characters} characters, ${format}`;
-  const against = (unit: string, mine: readonly number[], other: readonly number[]): Comparison => ({
-    name,
-    yardstick: pipelineName,
-    unit,
-    ours: mine,
-    theirs: other,
-  });
-  const firstByte = against(
-    'ms first byte',
-    ours.map(({ firstByteMs }) => firstByteMs),
-    theirs.map(({ firstByteMs }) => firstByteMs),
-  );
+  const what = { name: `${characters} characters, ${format}`, yardstick: pipelineName };
   const isAim = characters === 4_000 && format === 'mp3';
+  const firstByte = { ...what, unit: 'ms first byte', ...(isAim && { aim: 'speechFirstByte' as const }) };
+  const samples = { ours, theirs };
   return [
-    isAim ? { ...firstByte, aim: 'speechFirstByte' } : firstByte,
-    against(
-      'ms CPU',
-      ours.map(({ cpuMs }) => cpuMs),
-      theirs.map(({ cpuMs }) => cpuMs),
-    ),
-    against(
-      'ms total',
-      ours.map(({ totalMs }) => totalMs),
-      theirs.map(({ totalMs }) => totalMs),
-    ),
+    compare<Costs>(firstByte, samples, ({ firstByteMs }) => firstByteMs),
+    compare<Costs>({ ...what, unit: 'ms CPU' }, samples, ({ cpuMs }) => cpuMs),
+    compare<Costs>({ ...what, unit: 'ms total' }, samples, ({ totalMs }) => totalMs),
   ];
 }
+
+type Costs = Omit<SpeechRun, 'audio'>;
 
 function roundsFor(characters: number, short: boolean): number {
   if (short) return 1;
   return characters > 1_000 ? 2 : 5;
 }
 
-/** Nothing is cut: both have said about as much. */
+/** Throws where one spoke much longer than the other. */
 async function checkLength(format: AudioFormat, ours?: Buffer, theirs?: Buffer): Promise<void> {
-  if (ours === undefined || theirs === undefined) throw new Error('nothing was said');
+  if (ours === undefined || theirs === undefined) throw new Error('no audio');
   const ratio = (await audioSeconds(ours, format)) / (await audioSeconds(theirs, format));
   if (!(ratio < lengthRatioMax && ratio > 1 / lengthRatioMax)) {
     throw new Error(`${format}: Parley spoke for ${ratio} times as long as flite`);
@@ -134,60 +123,41 @@ async function againstEngine(
     const heard = first === undefined ? Number.NaN : await audioSeconds(first.audio, format);
     const expected = theirs[0]?.audioSeconds ?? Number.NaN;
     if (!(Math.abs(heard - expected) < 0.5 + expected / 50)) {
-      throw new Error(`Parley spoke for ${heard} s of the ${expected} s that its engine says`);
+      throw new Error(`Parley spoke for ${heard} s, its engine for ${expected} s`);
     }
-    return {
+    const what = {
       name: `${text.length} characters, ${format}`,
       yardstick: 'engine in one worker',
       unit: 'ms total',
-      ours: ours.map(({ totalMs }) => totalMs),
-      theirs: theirs.map(({ totalMs }) => totalMs),
     };
+    return compare<Pick<Costs, 'totalMs'>>(what, { ours, theirs }, ({ totalMs }) => totalMs);
   } finally {
     await worker.terminate();
   }
 }
 
-/** What other requests wait while the cores speak. */
+/** Latency of other requests, idle and while all cores synthesise speech. */
 async function whileSpeaking(server: Served, client: SpeechClient, { short, say }: Setting): Promise<Fact[]> {
   say('other requests while speaking');
-  const idle = await latencies(server, until(short ? 50 : 1_000));
-  const speaking = client.speak(spokenText(short ? 400 : 4_000), 'mp3');
-  let isDone = false;
-  const done = speaking.finally(() => {
-    isDone = true;
-  });
-  const busy = await latencies(server, () => isDone);
-  await done;
-  return [
-    ...latencyFacts('GET /models, idle', idle),
-    ...latencyFacts('GET /models, while 4,000 characters are spoken', busy),
+  const idle = await listModels(server, short);
+  const speaking = buffer(client.listen(spokenText(short ? 400 : 4_000), 'mp3'));
+  const busy = await listModels(server, short);
+  await speaking;
+  return [...idle('GET /models, idle'), ...busy('GET /models, while 4,000 characters are spoken')];
+}
+
+async function listModels(server: Served, short: boolean): Promise<(name: string) => Fact[]> {
+  const pool = new Pool(server.origin, { connections: 1 });
+  const headers = { authorization: `Bearer ${server.key}` };
+  const get = async () =>
+    (await pool.request({ method: 'GET', path: '/api/v1/models', headers })).body.text();
+  const { p50Ms, p99Ms } = await drive(server, get, { atOnce: 1, forMs: short ? 50 : 1_000 });
+  await pool.close();
+  return (name) => [
+    { name: `${name}, p50`, unit: 'ms', values: [p50Ms] },
+    { name: `${name}, p99`, unit: 'ms', values: [p99Ms] },
   ];
 }
-
-const until = (ms: number) => {
-  const endsAt = performance.now() + ms;
-  return () => performance.now() > endsAt;
-};
-
-async function latencies({ origin, key }: Served, isOver: () => boolean): Promise<number[]> {
-  const pool = new Pool(origin, { connections: 1 });
-  const times: number[] = [];
-  do {
-    const sentAt = performance.now();
-    const headers = { authorization: `Bearer ${key}` };
-    const answer = await pool.request({ method: 'GET', path: '/api/v1/models', headers });
-    await answer.body.text();
-    times.push(performance.now() - sentAt);
-  } while (!isOver());
-  await pool.close();
-  return times;
-}
-
-const latencyFacts = (name: string, times: readonly number[]): Fact[] => [
-  { name: `${name}, p50`, unit: 'ms', values: [quantile(times, 0.5)] },
-  { name: `${name}, p99`, unit: 'ms', values: [quantile(times, 0.99)] },
-];
 
 const units = ['ms CPU', 'ms first byte', 'ms total'];
 const inOrder = (comparisons: readonly Comparison[]) =>

@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drive } from '../harness/drive.ts';
-import type { Group, Setting } from '../harness/group.ts';
-import type { Fact } from '../harness/result.ts';
-import type { Served } from '../servers/child.ts';
+import type { Fact, Group, Setting } from '../harness/result.ts';
 import { type ChatServer, openChatClient } from './chat-call.ts';
-import { startBareRelay, startParleyRelay, withServer } from './chat-servers.ts';
+import { type StartServer, startBareRelay, startParley, withChatServers } from './chat-servers.ts';
 
-/** All streams are open at once: each lasts longer than it takes to begin them all. */
+/** Each stream lasts longer than it takes to begin them all, so all are open at once. */
 const beginEveryMs = 2;
 const settleMs = 6_000;
 
@@ -14,10 +12,10 @@ export const streamMemory: Group = {
   name: 'stream-memory',
   title: 'Memory of 1,000 streams at once',
   method:
-    'Resident memory of a server that has answered 2,000 plain requests and 200 streams: six seconds after those, while 1,000 ' +
-    'slow streams are open, and six seconds after the last has ended. The bare relay in the same way, as context.',
+    'Resident memory of a server that has answered 2,000 plain requests and 200 streams: six seconds later, while 1,000 ' +
+    'slow streams are open, and six seconds after the last has ended. The bare relay likewise, for context.',
   async run(setting) {
-    const parley = await measureServer('Parley', startParleyRelay, setting);
+    const parley = await measureServer('Parley', startParley, setting);
     const relay = await measureServer('bare relay', startBareRelay, setting);
     const { before, during, after } = parley;
     const compared = { yardstick: 'itself before', unit: 'MiB', theirs: [before] };
@@ -40,13 +38,9 @@ interface Memory {
   readonly open: number;
 }
 
-async function measureServer(
-  name: string,
-  start: (upstream: Served) => Promise<ChatServer>,
-  setting: Setting,
-): Promise<Memory> {
+async function measureServer(name: string, start: StartServer, setting: Setting): Promise<Memory> {
   setting.say(name);
-  return { name, ...(await withServer(start, (server) => memoryOf(server, setting))) };
+  return { name, ...(await withChatServers({ server: start }, ({ server }) => memoryOf(server, setting))) };
 }
 
 async function memoryOf(server: ChatServer, { short }: Setting): Promise<Omit<Memory, 'name'>> {
@@ -58,14 +52,13 @@ async function memoryOf(server: ChatServer, { short }: Setting): Promise<Omit<Me
   let ended = 0;
   const all = Array.from({ length: streams }, async (_, index) => {
     await sleep(index * beginEveryMs);
-    await client.call();
+    await client.call(index);
     ended++;
   });
-  // A rejection waits for its turn.
-  const whole = Promise.all(all);
-  await Promise.race([whole, sleep(streams * beginEveryMs + shape.everyMs)]);
+  const allEnded = Promise.all(all);
+  await Promise.race([allEnded, sleep(streams * beginEveryMs + shape.everyMs)]);
   const [during, open] = [server.rssMiB(), streams - ended];
-  await whole;
+  await allEnded;
   await client.close();
   await sleep(short ? 0 : settleMs);
   return { before, during, after: server.rssMiB(), open };

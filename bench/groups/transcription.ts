@@ -1,31 +1,42 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Group, Setting } from '../harness/group.ts';
+import { findInstallation } from '../../src/engines/builtin/pocketsphinx/installation.ts';
+import { takeTurns } from '../harness/drive.ts';
 import { cpuMsOfTree } from '../harness/processes.ts';
-import type { Comparison, Fact, GroupResult } from '../harness/result.ts';
+import {
+  type Comparison,
+  compare,
+  type Fact,
+  type Group,
+  type GroupResult,
+  type Setting,
+} from '../harness/result.ts';
 import { quantile } from '../harness/statistics.ts';
-import { takeTurns } from '../harness/take-turns.ts';
-import { type Served, startChild } from '../servers/child.ts';
-import { transcribeByHand, whyNotByHand } from './by-hand.ts';
-import { missingPrograms, runShell } from './programs.ts';
-import { spokenText, voice } from './spoken-text.ts';
+import type { Served } from '../servers/child.ts';
+import { missingPrograms, type ProgramRun, runShell } from './programs.ts';
+import { spokenText, startSpeechServer, voice } from './speech-call.ts';
+
+/** The recogniser has Parley's settings, which cost a quarter less than its own. */
+const byHand =
+  'ffmpeg -nostdin -v error -y -i "$AUDIO" -f s16le -ar 16000 -ac 1 "$FOLDER/speech.pcm" && ' +
+  'pocketsphinx_batch -hmm "$HMM" -lm "$LM" -dict "$DICT" -ctl "$FOLDER/list" -cepdir "$FOLDER" -cepext .pcm ' +
+  '-adcin yes -hyp "$FOLDER/text" -logfn /dev/null -cmn batch -remove_silence no -maxhmmpf 3000 -maxwpf 10 && ' +
+  'cat "$FOLDER/text"';
 
 export const transcription: Group = {
   name: 'transcription',
   title: 'Transcription',
   method:
-    'An mp3 of half a minute, uploaded over REST, against ffmpeg and pocketsphinx_batch by hand on the same file with the ' +
-    'settings that Parley gives them, the loading of the model included; the server has its model loaded. Then so many uploads of ' +
-    'a short file at once.',
+    'An mp3 of half a minute, uploaded over REST, against ffmpeg and pocketsphinx_batch run by hand on the same file with ' +
+    'Parley’s settings. By hand includes loading the model; the server has it loaded. Then 1 to 16 uploads of a short file at once.',
   async run(setting) {
-    const reason = whyNotByHand();
-    const missing = missingPrograms(['flite', 'bash']);
-    if (reason !== undefined || missing.length > 0) {
-      return { comparisons: [], facts: [], notes: [reason ?? `Not installed: ${missing}.`] };
+    const missing = missingPrograms(['flite', 'ffmpeg', 'bash', 'pocketsphinx_batch']);
+    if (missing.length > 0) {
+      return { comparisons: [], facts: [], notes: [`Not installed: ${missing}.`] };
     }
     const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'));
-    const server = await startChild('parley-audio');
+    const server = await startSpeechServer();
     try {
       return await measure(server, folder, setting);
     } finally {
@@ -46,26 +57,24 @@ async function measure(server: Served, folder: string, setting: Setting): Promis
   );
   const [ours] = samples.ours;
   const shared = sharedWords(ours?.text ?? '', samples.theirs[0]?.output.toString() ?? '');
-  // The recogniser hears the same words in one piece and in several, but for those at the seams.
+  // Parley cuts the audio into pieces; words at the cuts may differ.
   if (!(shared > 0.5)) throw new Error(`the transcripts share ${shared} of their words`);
-  const compared = { name: 'one upload', yardstick: 'ffmpeg, pocketsphinx_batch' };
+  const what = { name: 'one upload', yardstick: 'ffmpeg, pocketsphinx_batch' };
   const comparisons: Comparison[] = [
-    {
-      ...compared,
-      unit: 'ms CPU',
-      ours: samples.ours.map(({ cpuMs }) => cpuMs),
-      theirs: samples.theirs.map(({ cpuMs }) => cpuMs),
-    },
-    {
-      ...compared,
-      unit: 'ms total',
-      ours: samples.ours.map(({ totalMs }) => totalMs),
-      theirs: samples.theirs.map(({ totalMs }) => totalMs),
-      aim: 'transcription',
-    },
+    compare<Costs>({ ...what, unit: 'ms CPU' }, samples, ({ cpuMs }) => cpuMs),
+    compare<Costs>({ ...what, unit: 'ms total', aim: 'transcription' }, samples, ({ totalMs }) => totalMs),
   ];
   const facts: Fact[] = [{ name: 'words that both heard', unit: '% of words', values: [shared * 100] }];
   return { comparisons, facts: [...facts, ...(await queueing(server, folder, setting))], notes: [] };
+}
+
+async function transcribeByHand(audioPath: string, folder: string): Promise<ProgramRun> {
+  const { installation } = findInstallation();
+  if (installation === undefined) throw new Error('pocketsphinx is not installed');
+  const { acousticFolder, languageModelPath, dictionaryPath } = installation.model;
+  writeFileSync(join(folder, 'list'), 'speech\n');
+  const env = { HMM: acousticFolder, LM: languageModelPath, DICT: dictionaryPath };
+  return runShell(byHand, { ...env, AUDIO: audioPath, FOLDER: folder });
 }
 
 async function speak(characters: number, path: string): Promise<Buffer> {
@@ -75,10 +84,13 @@ async function speak(characters: number, path: string): Promise<Buffer> {
   return output;
 }
 
-interface Upload {
-  readonly text: string;
+interface Costs {
   readonly totalMs: number;
   readonly cpuMs: number;
+}
+
+interface Upload extends Costs {
+  readonly text: string;
 }
 
 async function upload(server: Served, file: Buffer): Promise<Upload> {
@@ -96,16 +108,16 @@ async function upload(server: Served, file: Buffer): Promise<Upload> {
   return { text: String(JSON.parse(text).text), totalMs, cpuMs: cpuMsOfTree(server.pid) - cpuMs };
 }
 
-/** Of the words of the second transcript, the share that the first has too. */
+/** Returns the share of the second transcript's words that the first contains. */
 function sharedWords(ours: string, theirs: string): number {
   const words = (text: string) => text.toLowerCase().match(/[a-z']+/g) ?? [];
   const heard = new Set(words(ours));
-  // The recogniser ends its line with the file's name, in brackets, and a score.
+  // The recogniser appends the file's name and a score in brackets.
   const expected = words(theirs.replace(/\(.*\)/g, ''));
   return expected.filter((word) => heard.has(word)).length / expected.length;
 }
 
-/** How long the first, the middle and the last of several have to wait, in terms of one alone. */
+/** Times of the first, the middle and the last of several uploads, divided by the time of one alone. */
 async function queueing(server: Served, folder: string, { short, say }: Setting): Promise<Fact[]> {
   const file = await speak(60, join(folder, 'short.mp3'));
   const facts: Fact[] = [];

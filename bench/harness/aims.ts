@@ -1,7 +1,6 @@
-/** What Parley is to reach, as ratios within one run, and whether it does. */
-import { type Ratio, ratioOf } from './ratio.ts';
+/** The aims: ratios within one run that Parley should reach. */
 import type { Comparison } from './result.ts';
-import { threeDigits } from './statistics.ts';
+import { type Ratio, ratioOf, threeDigits } from './statistics.ts';
 
 interface Aim {
   readonly what: string;

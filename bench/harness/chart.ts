@@ -1,14 +1,13 @@
-/** One chart a group: the ratio of each comparison on a scale where twice and half are equally far from even. */
+/** Draws one chart for each group: the ratio of each comparison, on a logarithmic scale. */
 import { aims } from './aims.ts';
-import { ratioOf } from './ratio.ts';
 import type { Comparison } from './result.ts';
-import { threeDigits } from './statistics.ts';
+import { ratioOf, threeDigits } from './statistics.ts';
 
 const [labelWidth, plotWidth, valueWidth] = [440, 420, 150];
 const [rowHeight, headHeight, footHeight] = [22, 48, 30];
 const width = labelWidth + plotWidth + valueWidth;
 
-/** @returns a whole SVG document; the comparisons must not be empty */
+/** @returns an SVG document. `comparisons` must not be empty. */
 export function chart(title: string, comparisons: readonly Comparison[]): string {
   const scale = scaleFor(comparisons);
   const bottom = headHeight + comparisons.length * rowHeight;
@@ -20,7 +19,7 @@ export function chart(title: string, comparisons: readonly Comparison[]): string
     text(
       12,
       38,
-      'Parley through its yardstick: median, least and most of all rounds; red is an aim',
+      'Parley divided by its yardstick: median, least and most of all rounds; red is an aim',
       'fill="#555"',
     ),
     ...scale.ticks.map((tick) => gridLine(scale.x(tick), bottom, tick)),
@@ -34,7 +33,7 @@ interface Scale {
   x(ratio: number): number;
 }
 
-/** From a power of two below all that is shown to one above it. */
+/** The scale begins and ends at a power of two. */
 function scaleFor(comparisons: readonly Comparison[]): Scale {
   const shown = comparisons.flatMap((comparison) => {
     const { least, most } = ratioOf(comparison);

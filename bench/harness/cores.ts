@@ -1,15 +1,15 @@
-/** Which core does what, so that the clients do not take the time of the servers that they measure. */
+/** Keeps servers and clients on different cores, so that clients do not take the time of the servers that they measure. */
 import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
 const available = availableParallelism();
 export const canPin = available > 1 && spawnSync('taskset', ['-V']).error === undefined;
 
-/** The only core of each server; of its clients, and of whatever stands behind it. Undefined where nothing can be pinned. */
+/** Undefined without `taskset` or with one core. */
 export const serverCore = canPin ? 0 : undefined;
 export const clientCore = canPin ? 1 : undefined;
 
-/** Runs `work` with this process on the clients' core; children that are started meanwhile without a core stay there too. */
+/** Runs `work` with this process on the clients' core. Children that it starts without a core stay there too. */
 export async function onClientCore<T>(work: () => Promise<T>): Promise<T> {
   if (clientCore === undefined) return work();
   pinThisProcess(`${clientCore}`);

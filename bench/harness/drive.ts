@@ -1,29 +1,26 @@
-/** Clients that send one request after another for a while, and what that has cost the server. */
+/** Closed-loop clients: each sends its next request when the last one is answered. */
 import { quantile } from './statistics.ts';
 
-export type Call = () => Promise<unknown>;
-
-/** Whoever can tell the CPU that it has used so far, all threads, in ms. */
 export interface Metered {
+  /** CPU used so far by all threads, user and system, in ms. */
   cpuMs(): Promise<number>;
 }
 
 export interface Load {
-  /** Clients, each with one request at a time. */
+  /** Number of clients, each with one request at a time. */
   readonly atOnce: number;
-  /** No request is begun after so long; each client begins one at least. */
+  /** Clients begin no request after this time. Each begins at least one. */
   readonly forMs: number;
 }
 
 export interface Slice {
-  readonly calls: number;
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly cpuUsPerCall: number;
 }
 
-/** @param call is given the number of the request, counted over all clients */
+/** @param call receives the number of the request, counted over all clients */
 export async function drive(
   server: Metered,
   call: (n: number) => Promise<unknown>,
@@ -42,10 +39,37 @@ export async function drive(
   await Promise.all(Array.from({ length: load.atOnce }, client));
   const seconds = (performance.now() - startedAt) / 1000;
   return {
-    calls: times.length,
     perSecond: times.length / seconds,
     p50Ms: quantile(times, 0.5),
     p99Ms: quantile(times, 0.99),
     cpuUsPerCall: ((await server.cpuMs()) - cpuMs) * (1000 / times.length),
   };
+}
+
+export interface Turns {
+  readonly rounds: number;
+  /** Rounds before the first that counts. Default: 0. */
+  readonly warmUps?: number;
+}
+
+/**
+ * Runs each contender once a round, so that a slow moment of the machine affects all of them. The order alternates, so that none
+ * always follows the same one.
+ *
+ * @returns one sample a round for each contender
+ */
+export async function takeTurns<Samples extends object>(
+  contenders: { readonly [Name in keyof Samples]: () => Promise<Samples[Name]> },
+  { rounds, warmUps = 0 }: Turns,
+): Promise<{ [Name in keyof Samples]: Samples[Name][] }> {
+  const samples = {} as { [Name in keyof Samples]: Samples[Name][] };
+  const names = Object.keys(contenders) as (keyof Samples)[];
+  for (const name of names) samples[name] = [];
+  for (let round = -warmUps; round < rounds; round++) {
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
+      const sample = await contenders[name]();
+      if (round >= 0) samples[name].push(sample);
+    }
+  }
+  return samples;
 }

@@ -1,16 +1,16 @@
-/** The machine that a run was made on, and whether it has time for one. */
+/** The machine of a run, and whether it is idle enough. */
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const watchMs = 1_000;
 const idleShareMin = 0.9;
-/** Work that has just ended is still in the average over a minute: it stands for what may begin again. */
+/** The average over a minute also shows work that pauses and may start again. */
 const loadPerCoreMax = 0.5;
 
 export interface MachineLoad {
-  /** Of the CPU time of all cores over a second. */
+  /** Idle share of the CPU time of all cores, over one second. */
   readonly idleShare: number;
-  /** Processes that wanted to run, over a minute. */
+  /** Runnable processes, averaged over a minute. */
   readonly loadAverage: number;
 }
 
@@ -22,13 +22,13 @@ export async function measureLoad(): Promise<MachineLoad> {
   return { idleShare: (after.idle - before.idle) / (after.all - before.all), loadAverage };
 }
 
-/** Why this is no machine to measure on now; undefined where it is. */
+/** Returns undefined where the machine is idle enough. */
 export function reasonToRefuse({ idleShare, loadAverage }: MachineLoad): string | undefined {
   if (idleShare < idleShareMin) {
-    return `its cores were idle for ${percent(idleShare)} of a second, not for ${percent(idleShareMin)}`;
+    return `its cores were idle ${percent(idleShare)} of a second, less than ${percent(idleShareMin)}`;
   }
   const loadMax = loadPerCoreMax * availableParallelism();
-  if (loadAverage > loadMax) return `its load was ${loadAverage.toFixed(1)} over a minute, not ${loadMax}`;
+  if (loadAverage > loadMax) return `its load average is ${loadAverage.toFixed(2)}, more than ${loadMax}`;
   return undefined;
 }
 

@@ -1,7 +1,7 @@
-/** What Linux tells of a process and of those that it has started. */
+/** CPU and memory of processes, from Linux's /proc. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Clock ticks a second in /proc, on every Linux there is. */
+/** Clock ticks a second in /proc on every Linux. */
 const ticksPerSecond = 100;
 
 export function rssMiB(pid: number): number {
@@ -9,7 +9,7 @@ export function rssMiB(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }
 
-/** CPU that a process has used, with that of its children that have ended, in ms and in steps of 10 ms. */
+/** CPU of a process and of its exited children, in ms, in steps of 10 ms. */
 export function cpuMsOf(pid: number): number {
   return (
     fieldsAfterName(pid)
@@ -19,7 +19,7 @@ export function cpuMsOf(pid: number): number {
   );
 }
 
-/** The same of a process and all that it has started, at any remove. */
+/** CPU of a process and all its descendants, in ms. */
 export function cpuMsOfTree(pid: number): number {
   const parents = new Map<number, number>();
   for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
@@ -33,13 +33,13 @@ export function cpuMsOfTree(pid: number): number {
     .reduce((sum, each) => sum + (unlessEnded(() => cpuMsOf(each)) ?? 0), 0);
 }
 
-/** State, parent and so on: what stands behind the name, which may hold anything. */
+/** The fields from the state on. They follow the name, which may contain any character. */
 function fieldsAfterName(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(') ') + 2).split(' ');
 }
 
-/** A process may end between the listing and the reading. */
+/** A process may exit between listing and reading. */
 function unlessEnded<T>(read: () => T): T | undefined {
   try {
     return read();

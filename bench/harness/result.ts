@@ -1,20 +1,40 @@
-/** What a group finds out. */
+/** A group of measurements and its result. */
 import type { AimName } from './aims.ts';
-import type { Samples } from './ratio.ts';
 
-/** Parley beside a yardstick. */
+export interface Setting {
+  /** A short run shows that the bench works. Its figures mean nothing. */
+  readonly short: boolean;
+  /** Folder for installed peers. */
+  readonly cacheDir: string;
+  /** Reports progress on standard error. */
+  say(line: string): void;
+}
+
+export interface Group {
+  readonly name: string;
+  readonly title: string;
+  /** The contenders and the conditions, in a sentence or two. */
+  readonly method: string;
+  run(setting: Setting): Promise<GroupResult>;
+}
+
+/** Samples of Parley and of the yardstick. Samples of one round have the same index. */
+export interface Samples {
+  readonly ours: readonly number[];
+  readonly theirs: readonly number[];
+}
+
 export interface Comparison extends Samples {
   readonly name: string;
   readonly yardstick: string;
-  /** Of the samples: `µs of CPU a request`, `requests/s`. */
+  /** Unit of the samples, such as `requests/s`. */
   readonly unit: string;
-  /** The aim that the ratio is held against, where there is one. */
   readonly aim?: AimName;
-  /** False for what depends on the machine more than on Parley: it is in the table and not in the chart. Default: true. */
+  /** False keeps it out of the chart: it depends more on the machine than on Parley. Default: true. */
   readonly isCharted?: boolean;
 }
 
-/** A figure without a yardstick: context. */
+/** A figure without a yardstick. */
 export interface Fact {
   readonly name: string;
   readonly unit: string;
@@ -24,6 +44,15 @@ export interface Fact {
 export interface GroupResult {
   readonly comparisons: readonly Comparison[];
   readonly facts: readonly Fact[];
-  /** What a reader has to know to judge the figures: what was left out, and why. */
+  /** Contenders that were left out, and why. */
   readonly notes: readonly string[];
+}
+
+/** Makes a comparison of one figure of each sample. */
+export function compare<Sample>(
+  what: Omit<Comparison, 'ours' | 'theirs'>,
+  samples: { readonly ours: readonly Sample[]; readonly theirs: readonly Sample[] },
+  figure: (sample: Sample) => number,
+): Comparison {
+  return { ...what, ours: samples.ours.map(figure), theirs: samples.theirs.map(figure) };
 }

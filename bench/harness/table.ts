@@ -1,8 +1,7 @@
-/** Tables of Markdown: they are read on the terminal, and kept in the README as they are. */
+/** Markdown tables, for the terminal and the README. */
 import type { Verdict } from './aims.ts';
-import { ratioOf } from './ratio.ts';
 import type { Comparison, Fact } from './result.ts';
-import { least, median, most, threeDigits } from './statistics.ts';
+import { least, median, most, ratioOf, threeDigits } from './statistics.ts';
 
 type Row = readonly string[];
 

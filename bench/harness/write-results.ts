@@ -1,12 +1,11 @@
-/** A file of figures and a chart for each group. */
+/** Writes the figures and the chart of each group. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Verdict } from './aims.ts';
 import { chart } from './chart.ts';
-import type { Group } from './group.ts';
 import { describeMachine, type MachineLoad } from './machine.ts';
-import type { GroupResult } from './result.ts';
+import type { Group, GroupResult } from './result.ts';
 
 export interface Run {
   readonly startedAt: Date;
@@ -32,7 +31,7 @@ const describe = ({ startedAt, load, short }: Run) => ({
   loadAtStart: load,
 });
 
-/** Laid out as the house lays out all of its files, where its formatter is installed. */
+/** Rounds numbers to five digits. Formats with Biome where it is installed, as the results are committed. */
 function writeJson(file: string, content: object): void {
   mkdirSync(join(file, '..'), { recursive: true });
   const digits = (_: string, value: unknown) =>

@@ -1,59 +1,26 @@
-import { createHash } from 'node:crypto';
-import { nanoCredits } from '../../src/core/billing/money.ts';
-import type { AccountId, AuditId, KeyId, LedgerEntryId } from '../../src/core/ids.ts';
-import type { AuditEntry } from '../../src/core/ports/audit.ts';
-import { scopes } from '../../src/core/ports/keys.ts';
+import { createApp } from '../../src/app/create-app.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { hashKey } from '../../src/core/access/keys.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
-import { openStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { openAccount } from '../servers/account.ts';
 
-/** More than any run spends. */
-const credits = nanoCredits(10n ** 18n);
-const openedAtMs = Date.UTC(2026, 0, 1);
-const audit = (n: number): AuditEntry => ({
-  id: `aud_${n}` as AuditId,
-  createdAtMs: openedAtMs,
-  actor: 'bench',
-  action: 'test',
-  target: 'test',
-  details: {},
-});
-
-/** Opens accounts with credits, a plan and a key each, and tells the keys' hashes. */
+/** Opens accounts with credits, a plan and a key each. @returns the hashes of the keys */
 export async function openAccounts(dataDir: string, count: number): Promise<string[]> {
-  const store = await openStore(dataDir);
-  const open = async (_: unknown, n: number) => {
-    const digits = hexOf(n);
-    const accountId = `acc_${digits}` as AccountId;
-    const hash = hashOf(n);
-    await store.createAccount({ id: accountId, name: `account ${n}`, createdAtMs: openedAtMs }, audit(4 * n));
-    const period = { startsAtMs: openedAtMs, endsAtMs: Number.MAX_SAFE_INTEGER };
-    await store.setPlan(accountId, period, audit(4 * n + 1));
-    const known = { accountId, reason: 'test', reference: 'first', createdAtMs: openedAtMs } as const;
-    const load = { ...known, id: `led_${digits}` as LedgerEntryId, kind: 'load', amount: credits } as const;
-    await store.enter(load, audit(4 * n + 2));
-    const key = { id: `key_${digits}` as KeyId, accountId, kind: 'account', name: 'test', hash } as const;
-    const validity = { createdAtMs: openedAtMs, expiresAtMs: undefined, revokedAtMs: undefined };
-    await store.createKey({ ...key, ...validity, lastFour: hash.slice(-4), scopes }, audit(4 * n + 3));
-    return hash;
-  };
-  const hashes = await Promise.all(Array.from({ length: count }, open));
-  await store.close();
-  return hashes;
+  const overrides = { dataDir, server: { port: 0 }, log: { level: 'silent' } };
+  const app = await createApp(loadConfig({ env: {}, overrides }));
+  const secrets = await Promise.all(
+    Array.from({ length: count }, (_, n) => openAccount(app, `account-${n}`)),
+  );
+  await app.close();
+  return secrets.map(hashKey);
 }
 
-/** Accounts do not lie in the order of their opening, as their ids have random digits. */
-function hexOf(n: number): string {
-  return openedAtMs.toString(16).padStart(12, '0') + hashOf(n).slice(0, 20);
-}
+const startedAtMs = Date.UTC(2026, 0, 1);
 
-function hashOf(n: number): string {
-  return createHash('sha256').update(String(n)).digest('hex');
-}
-
-/** Adds finished chats, each with its debit of one nano-credit, spread over all accounts and in the order of their time. */
+/** Adds finished chats over all accounts in order of time, each with a debit of one nano-credit. */
 export async function addRecords(dataDir: string, count: number): Promise<void> {
   const connection = await openDatabase(dataDir);
-  // Nothing of this is measured, and a crash would only end the run.
+  // Setting up is not measured.
   connection.pragma('synchronous = OFF');
   connection.pragma('cache_size = -1000000');
   const ids = `
@@ -61,9 +28,9 @@ export async function addRecords(dataDir: string, count: number): Promise<void> 
       account as materialized (
         select row_number() over (order by hash) - 1 as n, account_id, id as key_id from api_keys),
       chat (n) as (select 0 union all select chat.n + 1 from chat where chat.n + 1 < ${count})
-    select 'req_' || printf('%012x%020d', ${openedAtMs} + chat.n, chat.n) as id,
-      'led_' || printf('%012x%020d', ${openedAtMs} + chat.n, chat.n) as entry_id,
-      account_id, key_id, ${openedAtMs} + chat.n as at_ms
+    select 'req_' || printf('%012x%020d', ${startedAtMs} + chat.n, chat.n) as id,
+      'led_' || printf('%012x%020d', ${startedAtMs} + chat.n, chat.n) as entry_id,
+      account_id, key_id, ${startedAtMs} + chat.n as at_ms
     from chat join account on account.n = chat.n * 7919 % (select count(*) from api_keys)`;
   connection.transaction(() => {
     connection.exec(`create temp table chats as ${ids}`);

@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/store/sqlite/database.ts';
 import type { Database } from '../../src/store/tables/schema.ts';
 import { costAmount, end, holdAmount, type MoneyPath, price, startOf, tokens } from './request.ts';
 
-/** The same steps on the same tables as one writes them with Kysely: a look-up and two transactions a request. */
+/** The same steps on the same tables in plain Kysely: a look-up and two transactions a request. */
 export async function kyselyPath(dataDir: string): Promise<MoneyPath> {
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: await openDatabase(dataDir) }) });
   return {

@@ -1,8 +1,8 @@
-/** The request that is measured: a chat that holds credits, and costs less than it held. */
-
+/** The measured request: a chat that costs less than its hold. */
 import { nanoCredits, type Price } from '../../src/core/billing/money.ts';
 import { type AccountId, type KeyId, newRequestId } from '../../src/core/ids.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../../src/core/ports/usage.ts';
+import { openStore } from '../../src/store/sqlite/sqlite-store.ts';
 
 export const price: Price = {
   inputPerMillion: nanoCredits(100_000_000n),
@@ -17,9 +17,8 @@ export const tokens: TokenUsage = {
   source: 'reported',
 };
 
-/** One way to take a request through key, hold, settlement and record, durably. */
+/** Takes a request through key, hold, settlement and record, durably. */
 export interface MoneyPath {
-  /** @param keyHash of the key that the request comes with */
   request(keyHash: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -43,3 +42,19 @@ export const end: RecordEnd = {
   cost: costAmount,
   overrun: undefined,
 };
+
+/** Parley's own path. */
+export async function storePath(dataDir: string): Promise<MoneyPath> {
+  const store = await openStore(dataDir);
+  return {
+    async request(keyHash) {
+      const holder = await store.findKey(keyHash);
+      if (holder?.account === undefined) throw new Error('unknown key');
+      const start = startOf(holder.account.id, holder.key.id);
+      const outcome = await store.reserve(start, { hold: { amount: holdAmount, price } });
+      if (outcome !== 'reserved') throw new Error(outcome);
+      await store.settle(start.id, end);
+    },
+    close: () => store.close(),
+  };
+}

@@ -1,6 +1,6 @@
 /**
- * The floor: relays chat to an upstream with undici, parses what passes and writes it anew with another model name, and
- * does nothing else. Streams go through eventsource-parser, a write for each piece that comes in.
+ * The floor of chat: relays to an upstream with undici, and parses and serialises each message to change the model's name.
+ * Streams go through eventsource-parser, with one write for each piece that arrives.
  *
  *   node bench/servers/bare-relay.ts ORIGIN-OF-THE-UPSTREAM
  */

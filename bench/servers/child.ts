@@ -1,4 +1,3 @@
-/** A server in a child process, seen from the benchmark that starts it. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { canPin } from '../harness/cores.ts';
@@ -9,11 +8,15 @@ import type { Started } from './parent.ts';
 export interface Served extends Started, Metered {
   readonly pid: number;
   rssMiB(): number;
-  /** Settles when it has ended. */
+  /** Resolves when the process has exited. */
   stop(): Promise<void>;
 }
 
-/** @param core the only core that it may use, where `taskset` is installed */
+/**
+ * Starts `bench/servers/NAME.ts` in a child process.
+ *
+ * @param core the only core that it may use, where `taskset` is installed
+ */
 export async function startChild(name: string, args: readonly string[] = [], core?: number): Promise<Served> {
   const pinned = canPin &&
     core !== undefined && { execPath: 'taskset', execArgv: ['-c', String(core), process.execPath] };
@@ -39,7 +42,7 @@ export async function startChild(name: string, args: readonly string[] = [], cor
 
 function firstMessage(name: string, child: ChildProcess): Promise<Started> {
   const { promise, resolve, reject } = Promise.withResolvers<Started>();
-  const onExit = (code: number | null) => reject(new Error(`${name} ended with ${code} before it listened`));
+  const onExit = (code: number | null) => reject(new Error(`${name} exited with ${code} before it listened`));
   child.once('error', reject);
   child.once('exit', onExit);
   child.once('message', (started) => {

@@ -1,4 +1,4 @@
-/** The floor of speech: Parley's own engine in one worker, one piece after the other, and nothing encoded. */
+/** The floor of speech: Parley's own engine in one worker thread, without encoding. */
 import { parentPort } from 'node:worker_threads';
 import { compileFlite } from '../../src/engines/builtin/flite/module.ts';
 import { cutIntoPieces } from '../../src/engines/builtin/flite/pieces.ts';
@@ -9,7 +9,7 @@ import { fliteVoices } from '../../src/engines/builtin/flite/voices.ts';
 
 export interface Spoken {
   readonly totalMs: number;
-  /** With the pauses between pieces. */
+  /** Includes the pauses between pieces. */
   readonly audioSeconds: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A chat model that answers at once: plain, or as a stream of words, ten events a piece. `bench` in the request says how many
- * pieces there are, and the pause between them.
+ * A chat model that answers at once: plain, or as a stream with ten events in each piece. `bench` in the request sets the
+ * number of pieces and the pause between them.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -44,7 +44,7 @@ async function stream(response: ServerResponse, { pieces = 10, everyMs = 0 }: As
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const piece of [first, ...Array<Buffer>(pieces).fill(ten), last]) {
     response.write(piece);
-    // Each piece is to arrive by itself.
+    // The pause makes each piece arrive separately.
     await (everyMs > 0 ? sleep(everyMs) : new Promise(setImmediate));
   }
   response.end();

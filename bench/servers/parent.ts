@@ -1,10 +1,9 @@
-/** Between a server in a child process and the benchmark that started it. */
 export interface Started {
   readonly origin: string;
   readonly key: string;
 }
 
-/** Tells the parent where the server listens, answers each message with the CPU used so far in ms, ends with the parent. */
+/** Sends the parent process the server's address, answers each of its messages with the CPU used in ms, exits with the parent. */
 export function serveParent(started: Started, close: () => Promise<void>): void {
   process.on('message', () => {
     const { user, system } = process.cpuUsage();
