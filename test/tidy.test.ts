@@ -84,6 +84,16 @@ describe('the house', () => {
     expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([]);
   });
 
+  it('imports what the table in AGENTS.md states', () => {
+    const rows = readFileSync('AGENTS.md', 'utf8').matchAll(/^\| `([a-z]+)` \| .+ \| ([a-z, -]+) \|$/gm);
+    const stated = [...rows].map(([, room = '', rooms = '']) => [
+      room,
+      rooms === '-' ? [] : rooms.split(', ').sort(),
+    ]);
+    const allowed = Object.entries(mayImport).map(([room, rooms]) => [room, [...rooms].sort()]);
+    expect(Object.fromEntries(stated)).toEqual(Object.fromEntries(allowed));
+  });
+
   it('imports files that there are', () => {
     const missing = imports.filter(({ to }) => to.startsWith('src/') && !sources.has(to));
     expect(missing).toEqual([]);
