@@ -16,7 +16,7 @@ export const file_parley_account_v1_account: GenFile = /*@__PURE__*/
   fileDesc("Ch9wYXJsZXkvYWNjb3VudC92MS9hY2NvdW50LnByb3RvEhFwYXJsZXkuYWNjb3VudC52MSLBAgoHQWNjb3VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjoKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjUKDHN1YnNjcmlwdGlvbhgEIAEoCzIfLnBhcmxleS5hY2NvdW50LnYxLlN1YnNjcmlwdGlvbhIyChRiYWxhbmNlX25hbm9fY3JlZGl0cxgFIAEoA1IUYmFsYW5jZV9uYW5vX2NyZWRpdHMSDwoHYmFsYW5jZRgGIAEoCRI2CghmYWlyX3VzZRgHIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkZhaXJVc2VSCGZhaXJfdXNlEiwKEWhlbGRfbmFub19jcmVkaXRzGAggASgDUhFoZWxkX25hbm9fY3JlZGl0cyKPAQoMU3Vic2NyaXB0aW9uEg0KBXN0YXRlGAEgASgJEjoKCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydGVkX2F0EjQKB2VuZHNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IoUBCgdGYWlyVXNlEiAKC2xpbWl0X3VuaXRzGAEgASgDUgtsaW1pdF91bml0cxIeCgp1c2VkX3VuaXRzGAIgASgDUgp1c2VkX3VuaXRzEjgKCXJlc2V0c19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCXJlc2V0c19hdCK3CAoLVXNhZ2VSZWNvcmQSCgoCaWQYASABKAkSHgoKYWNjb3VudF9pZBgCIAEoCVIKYWNjb3VudF9pZBIWCgZrZXlfaWQYAyABKAlSBmtleV9pZBIRCglvcGVyYXRpb24YBCABKAkSEgoFbW9kZWwYBSABKAlIAIgBARIMCgR3aXJlGAYgASgJEg0KBXN0YXRlGAcgASgJEiUKC2h0dHBfc3RhdHVzGAggASgFSAFSC2h0dHBfc3RhdHVziAEBEhEKBGNvZGUYCSABKAlIAogBARI6CgpzdGFydGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBItCg9maXJzdF9vdXRwdXRfbXMYCyABKAVIA1IPZmlyc3Rfb3V0cHV0X21ziAEBEiUKC2R1cmF0aW9uX21zGAwgASgFSARSC2R1cmF0aW9uX21ziAEBEi8KEGF1ZGlvX3NlY29uZHNfaW4YDSABKAFIBVIQYXVkaW9fc2Vjb25kc19pbogBARIxChFhdWRpb19zZWNvbmRzX291dBgOIAEoAUgGUhFhdWRpb19zZWNvbmRzX291dIgBARIXCgpjaGFyYWN0ZXJzGA8gASgFSAeIAQESKQoNcHJvbXB0X3Rva2VucxgQIAEoBUgIUg1wcm9tcHRfdG9rZW5ziAEBEjEKEWNvbXBsZXRpb25fdG9rZW5zGBEgASgFSAlSEWNvbXBsZXRpb25fdG9rZW5ziAEBEicKDHRvdGFsX3Rva2VucxgSIAEoBUgKUgx0b3RhbF90b2tlbnOIAQESKQoNdG9rZW5zX3NvdXJjZRgTIAEoCUgLUg10b2tlbnNfc291cmNliAEBEisKDmZhaXJfdXNlX3VuaXRzGBQgASgDSAxSDmZhaXJfdXNlX3VuaXRziAEBEjEKEWNvc3RfbmFub19jcmVkaXRzGBUgASgDSA1SEWNvc3RfbmFub19jcmVkaXRziAEBEjcKFG92ZXJydW5fbmFub19jcmVkaXRzGBYgASgDSA5SFG92ZXJydW5fbmFub19jcmVkaXRziAEBQggKBl9tb2RlbEIOCgxfaHR0cF9zdGF0dXNCBwoFX2NvZGVCEgoQX2ZpcnN0X291dHB1dF9tc0IOCgxfZHVyYXRpb25fbXNCEwoRX2F1ZGlvX3NlY29uZHNfaW5CFAoSX2F1ZGlvX3NlY29uZHNfb3V0Qg0KC19jaGFyYWN0ZXJzQhAKDl9wcm9tcHRfdG9rZW5zQhQKEl9jb21wbGV0aW9uX3Rva2Vuc0IPCg1fdG90YWxfdG9rZW5zQhAKDl90b2tlbnNfc291cmNlQhEKD19mYWlyX3VzZV91bml0c0IUChJfY29zdF9uYW5vX2NyZWRpdHNCFwoVX292ZXJydW5fbmFub19jcmVkaXRzIsgBCgtMZWRnZXJFbnRyeRIKCgJpZBgBIAEoCRIMCgRraW5kGAIgASgJEjAKE2Ftb3VudF9uYW5vX2NyZWRpdHMYAyABKANSE2Ftb3VudF9uYW5vX2NyZWRpdHMSDgoGYW1vdW50GAQgASgJEg4KBnJlYXNvbhgFIAEoCRIRCglyZWZlcmVuY2UYBiABKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQiEwoRR2V0QWNjb3VudFJlcXVlc3QiQQoSR2V0QWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50ItQCChdMaXN0VXNhZ2VSZWNvcmRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARI6CgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRfdGltZRI2CghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCGVuZF90aW1lEhYKCW9wZXJhdGlvbhgFIAEoCUgCiAEBEhIKBW1vZGVsGAYgASgJSAOIAQESEgoFc3RhdGUYByABKAlIBIgBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZSKUAQoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjUKB3JlY29yZHMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5Vc2FnZVJlY29yZEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW5iBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_rest_v1_options]);
 
 /**
- * Who is billed. Amounts are nano-credits: 1 credit is 1,000,000,000.
+ * A billed account. Amounts are in nano-credits: 1 credit = 1,000,000,000.
  *
  * @generated from message parley.account.v1.Account
  */
@@ -42,14 +42,14 @@ export type Account = Message<"parley.account.v1.Account"> & {
   subscription?: Subscription | undefined;
 
   /**
-   * The sum of the account's ledger entries.
+   * Sum of the account's ledger entries.
    *
    * @generated from field: int64 balance_nano_credits = 5 [json_name = "balance_nano_credits"];
    */
   balanceNanoCredits: bigint;
 
   /**
-   * The same in credits, as an exact decimal such as `9.99875`.
+   * The balance in credits, as an exact decimal such as `9.99875`.
    *
    * @generated from field: string balance = 6;
    */
@@ -61,7 +61,7 @@ export type Account = Message<"parley.account.v1.Account"> & {
   fairUse?: FairUse | undefined;
 
   /**
-   * What running requests have set aside: the sum of the open holds, at most the balance.
+   * Sum of the open holds of running requests, at most the balance.
    *
    * @generated from field: int64 held_nano_credits = 8 [json_name = "held_nano_credits"];
    */
@@ -109,7 +109,7 @@ export const SubscriptionSchema: GenMessage<Subscription> = /*@__PURE__*/
   messageDesc(file_parley_account_v1_account, 1);
 
 /**
- * The monthly limit that speech and transcription share. Months are those of UTC.
+ * The limit that speech and transcription share in a month (UTC).
  *
  * @generated from message parley.account.v1.FairUse
  */
@@ -140,13 +140,13 @@ export const FairUseSchema: GenMessage<FairUse> = /*@__PURE__*/
   messageDesc(file_parley_account_v1_account, 2);
 
 /**
- * What one request was and did. Written for every request with a valid key.
+ * The record of one request. Every request with a valid key has one.
  *
  * @generated from message parley.account.v1.UsageRecord
  */
 export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   /**
-   * The answer's `x-request-id`.
+   * The `x-request-id` of the answer.
    *
    * @generated from field: string id = 1;
    */
@@ -170,7 +170,7 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   operation: string;
 
   /**
-   * The catalog model that served, or that was asked for. Absent where none was named.
+   * The requested model. Transcription: the model that served. Absent if the request named none.
    *
    * @generated from field: optional string model = 5;
    */
@@ -198,7 +198,7 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   httpStatus?: number | undefined;
 
   /**
-   * The error's code, where it ended with one.
+   * The error code, if the request ended with an error.
    *
    * @generated from field: optional string code = 9;
    */
@@ -210,14 +210,14 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   startedAt?: Timestamp | undefined;
 
   /**
-   * Milliseconds until the first output left.
+   * Milliseconds from the start to the first output.
    *
    * @generated from field: optional int32 first_output_ms = 11 [json_name = "first_output_ms"];
    */
   firstOutputMs?: number | undefined;
 
   /**
-   * Milliseconds that the request took.
+   * Milliseconds from the start to the end.
    *
    * @generated from field: optional int32 duration_ms = 12 [json_name = "duration_ms"];
    */
@@ -260,7 +260,7 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   totalTokens?: number | undefined;
 
   /**
-   * `reported` by the engine or `estimated` here.
+   * `reported` by the engine or `estimated` by Parley.
    *
    * @generated from field: optional string tokens_source = 19 [json_name = "tokens_source"];
    */
@@ -274,14 +274,14 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   fairUseUnits?: bigint | undefined;
 
   /**
-   * Chat: what was debited, in nano-credits.
+   * Chat: the debit.
    *
    * @generated from field: optional int64 cost_nano_credits = 21 [json_name = "cost_nano_credits"];
    */
   costNanoCredits?: bigint | undefined;
 
   /**
-   * Chat: what the tokens would have cost beyond the hold, which is never debited. Absent where nothing was.
+   * Chat: the cost beyond the hold, which is never debited. Absent if there is none.
    *
    * @generated from field: optional int64 overrun_nano_credits = 22 [json_name = "overrun_nano_credits"];
    */
@@ -314,28 +314,28 @@ export type LedgerEntry = Message<"parley.account.v1.LedgerEntry"> & {
   kind: string;
 
   /**
-   * Below zero for what was taken.
+   * Negative for debits and for adjustments that take credits.
    *
    * @generated from field: int64 amount_nano_credits = 3 [json_name = "amount_nano_credits"];
    */
   amountNanoCredits: bigint;
 
   /**
-   * The same in credits, as an exact decimal.
+   * The amount in credits, as an exact decimal.
    *
    * @generated from field: string amount = 4;
    */
   amount: string;
 
   /**
-   * Why, as it was given; for a debit the model.
+   * The reason that was given; for a debit the model.
    *
    * @generated from field: string reason = 5;
    */
   reason: string;
 
   /**
-   * Of a debit: the request. Of a load or adjustment: the key that made it happen once.
+   * Request id for debits, else the idempotency key.
    *
    * @generated from field: string reference = 6;
    */
@@ -396,7 +396,7 @@ export type ListUsageRecordsRequest = Message<"parley.account.v1.ListUsageRecord
   pageSize?: number | undefined;
 
   /**
-   * `next_page_token` of the page before. Absent: the first page.
+   * `next_page_token` of the previous page. Absent: the first page.
    *
    * @generated from field: optional string page_token = 2 [json_name = "page_token"];
    */
@@ -417,21 +417,21 @@ export type ListUsageRecordsRequest = Message<"parley.account.v1.ListUsageRecord
   endTime?: Timestamp | undefined;
 
   /**
-   * Only those of this operation.
+   * Only requests of this operation.
    *
    * @generated from field: optional string operation = 5;
    */
   operation?: string | undefined;
 
   /**
-   * Only those of this model.
+   * Only requests of this model.
    *
    * @generated from field: optional string model = 6;
    */
   model?: string | undefined;
 
   /**
-   * Only those in this state.
+   * Only requests in this state.
    *
    * @generated from field: optional string state = 7;
    */

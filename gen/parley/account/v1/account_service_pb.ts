@@ -15,13 +15,13 @@ export const file_parley_account_v1_account_service: GenFile = /*@__PURE__*/
   fileDesc("CidwYXJsZXkvYWNjb3VudC92MS9hY2NvdW50X3NlcnZpY2UucHJvdG8SEXBhcmxleS5hY2NvdW50LnYxMpICCg5BY2NvdW50U2VydmljZRJ7CgpHZXRBY2NvdW50EiQucGFybGV5LmFjY291bnQudjEuR2V0QWNjb3VudFJlcXVlc3QaJS5wYXJsZXkuYWNjb3VudC52MS5HZXRBY2NvdW50UmVzcG9uc2UiIILT5JMCGmIHYWNjb3VudBIPL2FwaS92MS9hY2NvdW50EoIBChBMaXN0VXNhZ2VSZWNvcmRzEioucGFybGV5LmFjY291bnQudjEuTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QaKy5wYXJsZXkuYWNjb3VudC52MS5MaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2UiFYLT5JMCDxINL2FwaS92MS91c2FnZWIGcHJvdG8z", [file_google_api_annotations, file_parley_account_v1_account]);
 
 /**
- * What the holder of an API key may see of their own account.
+ * The account of the calling API key.
  *
  * @generated from service parley.account.v1.AccountService
  */
 export const AccountService: GenService<{
   /**
-   * Plan, balance and fair use.
+   * Returns plan, balance and fair use.
    *
    * @generated from rpc parley.account.v1.AccountService.GetAccount
    */
@@ -31,7 +31,7 @@ export const AccountService: GenService<{
     output: typeof GetAccountResponseSchema;
   },
   /**
-   * The account's usage records.
+   * Lists the account's usage records, newest first.
    *
    * @generated from rpc parley.account.v1.AccountService.ListUsageRecords
    */

@@ -18,7 +18,7 @@ export const file_parley_admin_v1_admin: GenFile = /*@__PURE__*/
   fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLFAgoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCJ6ChNMaXN0QWNjb3VudHNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ijQEKFExpc3RBY2NvdW50c1Jlc3BvbnNlEjIKCGFjY291bnRzGAEgAygLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4iMwoRR2V0QWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJHZXRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMwoRU3RhcnRUcmlhbFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJTdGFydFRyaWFsUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiawoTQWN0aXZhdGVQbGFuUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEjQKB2VuZHNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IkMKFEFjdGl2YXRlUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjAKDkVuZFBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiPgoPRW5kUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IrcBChJMb2FkQ3JlZGl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBITCgZhbW91bnQYAiABKAlIAIgBARITCgZyZWFzb24YAyABKAlIAYgBARItCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlIAlIPaWRlbXBvdGVuY3lfa2V5iAEBQgkKB19hbW91bnRCCQoHX3JlYXNvbkISChBfaWRlbXBvdGVuY3lfa2V5IkIKE0xvYWRDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiuQEKFEFkanVzdENyZWRpdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEwoGYW1vdW50GAIgASgJSACIAQESEwoGcmVhc29uGAMgASgJSAGIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJSAJSD2lkZW1wb3RlbmN5X2tleYgBAUIJCgdfYW1vdW50QgkKB19yZWFzb25CEgoQX2lkZW1wb3RlbmN5X2tleSJEChVBZGp1c3RDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQinwEKGExpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ilQEKGUxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2USNQoHZW50cmllcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLkxlZGdlckVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiJvChVDcmVhdGVBZG1pbktleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEjoKCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0QgcKBV9uYW1lIksKFkNyZWF0ZUFkbWluS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiFgoUTGlzdEFkbWluS2V5c1JlcXVlc3QiQQoVTGlzdEFkbWluS2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBIpoBChBDcmVhdGVLZXlSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEQoEbmFtZRgCIAEoCUgAiAEBEg4KBnNjb3BlcxgDIAMoCRI6CgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdEIHCgVfbmFtZSJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSIxCg9MaXN0S2V5c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCI8ChBMaXN0S2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBIm0KEFJvdGF0ZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQSLQoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSABSD292ZXJsYXBfc2Vjb25kc4gBAUISChBfb3ZlcmxhcF9zZWNvbmRzIkYKEVJvdGF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIioKEFJldm9rZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSKIAwoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgBUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgCUgpwYWdlX3Rva2VuiAEBEjoKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSFgoJb3BlcmF0aW9uGAYgASgJSAOIAQESEgoFbW9kZWwYByABKAlIBIgBARISCgVzdGF0ZRgIIAEoCUgFiAEBQg0KC19hY2NvdW50X2lkQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW5CDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlIpQBChhMaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2USNQoHcmVjb3JkcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLlVzYWdlUmVjb3JkQgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiLbAQoVR2V0VXNhZ2VUb3RhbHNSZXF1ZXN0EiMKCmFjY291bnRfaWQYASABKAlIAFIKYWNjb3VudF9pZIgBARI6CgpzdGFydF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRfdGltZRI2CghlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCGVuZF90aW1lEhoKCGdyb3VwX2J5GAQgAygJUghncm91cF9ieUINCgtfYWNjb3VudF9pZCJLChZHZXRVc2FnZVRvdGFsc1Jlc3BvbnNlEjEKBnRvdGFscxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5Vc2FnZVRvdGFsQgS4uxgBIpIECgpVc2FnZVRvdGFsEiMKCmFjY291bnRfaWQYASABKAlIAFIKYWNjb3VudF9pZIgBARISCgVtb250aBgCIAEoCUgBiAEBEhAKA2RheRgDIAEoCUgCiAEBEhYKCW9wZXJhdGlvbhgEIAEoCUgDiAEBEhIKBW1vZGVsGAUgASgJSASIAQESEgoFc3RhdGUYBiABKAlIBYgBARIQCghyZXF1ZXN0cxgHIAEoAxISCgpjaGFyYWN0ZXJzGAggASgDEioKEGF1ZGlvX3NlY29uZHNfaW4YCSABKAFSEGF1ZGlvX3NlY29uZHNfaW4SLAoRYXVkaW9fc2Vjb25kc19vdXQYCiABKAFSEWF1ZGlvX3NlY29uZHNfb3V0EiQKDXByb21wdF90b2tlbnMYCyABKANSDXByb21wdF90b2tlbnMSLAoRY29tcGxldGlvbl90b2tlbnMYDCABKANSEWNvbXBsZXRpb25fdG9rZW5zEiYKDmZhaXJfdXNlX3VuaXRzGA0gASgDUg5mYWlyX3VzZV91bml0cxIsChFjb3N0X25hbm9fY3JlZGl0cxgOIAEoA1IRY29zdF9uYW5vX2NyZWRpdHMSDAoEY29zdBgPIAEoCUINCgtfYWNjb3VudF9pZEIICgZfbW9udGhCBgoEX2RheUIMCgpfb3BlcmF0aW9uQggKBl9tb2RlbEIICgZfc3RhdGUicQoYUHJ1bmVVc2FnZVJlY29yZHNSZXF1ZXN0EioKBmJlZm9yZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoHZHJ5X3J1bhgCIAEoCEgAUgdkcnlfcnVuiAEBQgoKCF9kcnlfcnVuIoEBChlQcnVuZVVzYWdlUmVjb3Jkc1Jlc3BvbnNlEigKD3JlY29yZHNfcmVtb3ZlZBgBIAEoA1IPcmVjb3Jkc19yZW1vdmVkEigKD2Fuc3dlcnNfcmVtb3ZlZBgCIAEoA1IPYW5zd2Vyc19yZW1vdmVkEhAKCGNvbXBsZXRlGAMgASgIIpQBCgpBdWRpdEVudHJ5EgoKAmlkGAEgASgJEjoKCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0Eg0KBWFjdG9yGAMgASgJEg4KBmFjdGlvbhgEIAEoCRIOCgZ0YXJnZXQYBSABKAkSDwoHZGV0YWlscxgGIAEoCSJ+ChdMaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIpEBChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USMgoHZW50cmllcxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5BdWRpdEVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbmIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_rest_v1_options]);
 
 /**
- * A key, without its secret, which is shown once when it is made and stored only as a hash.
+ * An API key without its secret, which is shown once at creation and stored only as a hash.
  *
  * @generated from message parley.admin.v1.Key
  */
@@ -55,7 +55,7 @@ export type Key = Message<"parley.admin.v1.Key"> & {
   lastFour: string;
 
   /**
-   * What the key may do: `speech`, `transcription`, `chat`. The catalog and the account are open to every key.
+   * Allowed operations: `speech`, `transcription`, `chat`. Every account key may also call the catalog and account services.
    *
    * @generated from field: repeated string scopes = 6;
    */
@@ -67,14 +67,14 @@ export type Key = Message<"parley.admin.v1.Key"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * Absent where the key does not expire.
+   * Absent if the key does not expire.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 8 [json_name = "expires_at"];
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Absent where the key is not revoked.
+   * Absent if the key is not revoked.
    *
    * @generated from field: google.protobuf.Timestamp revoked_at = 9 [json_name = "revoked_at"];
    */
@@ -258,7 +258,7 @@ export type ActivatePlanRequest = Message<"parley.admin.v1.ActivatePlanRequest">
   accountId: string;
 
   /**
-   * Until when; in the future. A plan that runs goes on until then.
+   * The end of the plan; in the future. An active plan continues until then.
    *
    * @generated from field: google.protobuf.Timestamp ends_at = 2 [json_name = "ends_at"];
    */
@@ -337,21 +337,21 @@ export type LoadCreditsRequest = Message<"parley.admin.v1.LoadCreditsRequest"> &
   accountId: string;
 
   /**
-   * Credits as an exact decimal with at most nine places, above zero, such as `10` or `2.5`.
+   * Credits as an exact decimal with at most nine places, above zero, such as `10` or `2.5`. Required.
    *
    * @generated from field: optional string amount = 2;
    */
   amount?: string | undefined;
 
   /**
-   * Why, in words for the ledger; 1 to 200 characters.
+   * The reason for the ledger; 1 to 200 characters. Required.
    *
    * @generated from field: optional string reason = 3;
    */
   reason?: string | undefined;
 
   /**
-   * The same key loads once, whatever happens on the way; 1 to 200 characters.
+   * A repetition with the same key loads nothing more; 1 to 200 characters. Required.
    *
    * @generated from field: optional string idempotency_key = 4 [json_name = "idempotency_key"];
    */
@@ -394,22 +394,22 @@ export type AdjustCreditsRequest = Message<"parley.admin.v1.AdjustCreditsRequest
   accountId: string;
 
   /**
-   * Credits as an exact decimal with at most nine places, not zero; below zero takes them away, such as `-2.5`.
-   * `insufficient_credits` where less would be left than running requests have set aside.
+   * Credits as an exact decimal with at most nine places, not zero; negative to take credits, such as `-2.5`. Required.
+   * `insufficient_credits` if the balance would fall below the open holds.
    *
    * @generated from field: optional string amount = 2;
    */
   amount?: string | undefined;
 
   /**
-   * Why, in words for the ledger; 1 to 200 characters.
+   * The reason for the ledger; 1 to 200 characters. Required.
    *
    * @generated from field: optional string reason = 3;
    */
   reason?: string | undefined;
 
   /**
-   * The same key adjusts once, whatever happens on the way; 1 to 200 characters.
+   * A repetition with the same key changes nothing more; 1 to 200 characters. Required.
    *
    * @generated from field: optional string idempotency_key = 4 [json_name = "idempotency_key"];
    */
@@ -533,7 +533,7 @@ export type CreateAdminKeyResponse = Message<"parley.admin.v1.CreateAdminKeyResp
   key?: Key | undefined;
 
   /**
-   * The only time that it is shown.
+   * Shown only here.
    *
    * @generated from field: string secret = 2;
    */
@@ -565,7 +565,7 @@ export const ListAdminKeysRequestSchema: GenMessage<ListAdminKeysRequest> = /*@_
  */
 export type ListAdminKeysResponse = Message<"parley.admin.v1.ListAdminKeysResponse"> & {
   /**
-   * In order of creation, those that are revoked or expired too.
+   * In order of creation, including revoked and expired keys.
    *
    * @generated from field: repeated parley.admin.v1.Key keys = 1;
    */
@@ -629,7 +629,7 @@ export type CreateKeyResponse = Message<"parley.admin.v1.CreateKeyResponse"> & {
   key?: Key | undefined;
 
   /**
-   * The only time that it is shown.
+   * Shown only here.
    *
    * @generated from field: string secret = 2;
    */
@@ -667,7 +667,7 @@ export const ListKeysRequestSchema: GenMessage<ListKeysRequest> = /*@__PURE__*/
  */
 export type ListKeysResponse = Message<"parley.admin.v1.ListKeysResponse"> & {
   /**
-   * In order of creation, those that are revoked or expired too.
+   * In order of creation, including revoked and expired keys.
    *
    * @generated from field: repeated parley.admin.v1.Key keys = 1;
    */
@@ -691,7 +691,7 @@ export type RotateKeyRequest = Message<"parley.admin.v1.RotateKeyRequest"> & {
   keyId: string;
 
   /**
-   * Seconds that the old key still works: 0 to 2,592,000 (30 days). Default 0.
+   * Seconds for which the old key still works: 0 to 2,592,000 (30 days). Default 0.
    *
    * @generated from field: optional int32 overlap_seconds = 2 [json_name = "overlap_seconds"];
    */
@@ -717,7 +717,7 @@ export type RotateKeyResponse = Message<"parley.admin.v1.RotateKeyResponse"> & {
   key?: Key | undefined;
 
   /**
-   * The only time that it is shown.
+   * Shown only here.
    *
    * @generated from field: string secret = 2;
    */
@@ -803,21 +803,21 @@ export type ListUsageRecordsRequest = Message<"parley.admin.v1.ListUsageRecordsR
   endTime?: Timestamp | undefined;
 
   /**
-   * Only those of this operation.
+   * Only requests of this operation.
    *
    * @generated from field: optional string operation = 6;
    */
   operation?: string | undefined;
 
   /**
-   * Only those of this model.
+   * Only requests of this model.
    *
    * @generated from field: optional string model = 7;
    */
   model?: string | undefined;
 
   /**
-   * Only those in this state.
+   * Only requests in this state.
    *
    * @generated from field: optional string state = 8;
    */
@@ -883,8 +883,8 @@ export type GetUsageTotalsRequest = Message<"parley.admin.v1.GetUsageTotalsReque
   endTime?: Timestamp | undefined;
 
   /**
-   * What is told apart: `account`, `month`, `day`, `operation`, `model`, `state`, in any combination that makes at most
-   * 10,000 totals. None: one total of all.
+   * Any of `account`, `month`, `day`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total over
+   * everything.
    *
    * @generated from field: repeated string group_by = 4 [json_name = "group_by"];
    */
@@ -903,7 +903,7 @@ export const GetUsageTotalsRequestSchema: GenMessage<GetUsageTotalsRequest> = /*
  */
 export type GetUsageTotalsResponse = Message<"parley.admin.v1.GetUsageTotalsResponse"> & {
   /**
-   * In the order of what they are grouped by.
+   * Ordered by the grouped fields.
    *
    * @generated from field: repeated parley.admin.v1.UsageTotal totals = 1;
    */
@@ -918,7 +918,7 @@ export const GetUsageTotalsResponseSchema: GenMessage<GetUsageTotalsResponse> = 
   messageDesc(file_parley_admin_v1_admin, 34);
 
 /**
- * What requests were together, those whose records have been pruned too. What they are not grouped by is absent.
+ * Sums over requests, including those whose records are pruned. Fields that are not grouped by are absent.
  *
  * @generated from message parley.admin.v1.UsageTotal
  */
@@ -929,14 +929,14 @@ export type UsageTotal = Message<"parley.admin.v1.UsageTotal"> & {
   accountId?: string | undefined;
 
   /**
-   * Of UTC, such as `2026-11`.
+   * In UTC, such as `2026-11`.
    *
    * @generated from field: optional string month = 2;
    */
   month?: string | undefined;
 
   /**
-   * Of UTC, such as `2026-11-21`.
+   * In UTC, such as `2026-11-21`.
    *
    * @generated from field: optional string day = 3;
    */
@@ -948,7 +948,7 @@ export type UsageTotal = Message<"parley.admin.v1.UsageTotal"> & {
   operation?: string | undefined;
 
   /**
-   * Absent too for requests that named none, and for those that were refused: what they named may be anything.
+   * Also absent for requests without a model and for refused requests, where clients may send anything as a model.
    *
    * @generated from field: optional string model = 5;
    */
@@ -1003,14 +1003,14 @@ export type UsageTotal = Message<"parley.admin.v1.UsageTotal"> & {
   fairUseUnits: bigint;
 
   /**
-   * Chat: what was debited, in nano-credits.
+   * Chat: sum of the debits, in nano-credits.
    *
    * @generated from field: int64 cost_nano_credits = 14 [json_name = "cost_nano_credits"];
    */
   costNanoCredits: bigint;
 
   /**
-   * The same in credits, as an exact decimal.
+   * The cost in credits, as an exact decimal.
    *
    * @generated from field: string cost = 15;
    */
@@ -1029,15 +1029,15 @@ export const UsageTotalSchema: GenMessage<UsageTotal> = /*@__PURE__*/
  */
 export type PruneUsageRecordsRequest = Message<"parley.admin.v1.PruneUsageRecordsRequest"> & {
   /**
-   * Records of requests that started before this are removed; not in the future. Totals keep counting them, and the
-   * ledger is left as it is. Records of requests that still run stay.
+   * Removes records of requests that started before this; not in the future. Totals still include them. The ledger and
+   * the records of running requests stay. Required.
    *
    * @generated from field: google.protobuf.Timestamp before = 1;
    */
   before?: Timestamp | undefined;
 
   /**
-   * Nothing is removed, and the answer tells what would be. Default: false.
+   * Only counts what would be removed. Default: false.
    *
    * @generated from field: optional bool dry_run = 2 [json_name = "dry_run"];
    */
@@ -1061,14 +1061,14 @@ export type PruneUsageRecordsResponse = Message<"parley.admin.v1.PruneUsageRecor
   recordsRemoved: bigint;
 
   /**
-   * Answers that were kept for repetitions under an `Idempotency-Key`, and whose time is over.
+   * Expired idempotency records.
    *
    * @generated from field: int64 answers_removed = 2 [json_name = "answers_removed"];
    */
   answersRemoved: bigint;
 
   /**
-   * Whether nothing is left to remove. One call removes at most 50,000 records: call again until it is.
+   * One call removes at most 50,000 records. Call again until this is true.
    *
    * @generated from field: bool complete = 3;
    */
@@ -1083,7 +1083,7 @@ export const PruneUsageRecordsResponseSchema: GenMessage<PruneUsageRecordsRespon
   messageDesc(file_parley_admin_v1_admin, 37);
 
 /**
- * What an administrator changed.
+ * One administrative change.
  *
  * @generated from message parley.admin.v1.AuditEntry
  */
@@ -1099,28 +1099,28 @@ export type AuditEntry = Message<"parley.admin.v1.AuditEntry"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * The id of the admin key, or `cli` for a command on the data folder itself.
+   * The id of the admin key, or `cli` for a command on the data folder.
    *
    * @generated from field: string actor = 3;
    */
   actor: string;
 
   /**
-   * Such as `account.create`, `key.revoke`, `credits.load`.
+   * For example `account.create`, `key.revoke`, `credits.load`.
    *
    * @generated from field: string action = 4;
    */
   action: string;
 
   /**
-   * The id of the account or key that was changed.
+   * The id of the changed account or key.
    *
    * @generated from field: string target = 5;
    */
   target: string;
 
   /**
-   * The facts of the change as a JSON object. Never a secret.
+   * The details of the change as a JSON object, without secrets.
    *
    * @generated from field: string details = 6;
    */

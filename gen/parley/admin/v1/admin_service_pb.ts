@@ -15,7 +15,7 @@ export const file_parley_admin_v1_admin_service: GenFile = /*@__PURE__*/
   fileDesc("CiNwYXJsZXkvYWRtaW4vdjEvYWRtaW5fc2VydmljZS5wcm90bxIPcGFybGV5LmFkbWluLnYxMpAVCgxBZG1pblNlcnZpY2USigEKDUNyZWF0ZUFjY291bnQSJS5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlQWNjb3VudFJlcXVlc3QaJi5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlQWNjb3VudFJlc3BvbnNlIiqC0+STAiQ6ASpiB2FjY291bnQiFi9hcGkvdjEvYWRtaW4vYWNjb3VudHMSewoMTGlzdEFjY291bnRzEiQucGFybGV5LmFkbWluLnYxLkxpc3RBY2NvdW50c1JlcXVlc3QaJS5wYXJsZXkuYWRtaW4udjEuTGlzdEFjY291bnRzUmVzcG9uc2UiHoLT5JMCGBIWL2FwaS92MS9hZG1pbi9hY2NvdW50cxKLAQoKR2V0QWNjb3VudBIiLnBhcmxleS5hZG1pbi52MS5HZXRBY2NvdW50UmVxdWVzdBojLnBhcmxleS5hZG1pbi52MS5HZXRBY2NvdW50UmVzcG9uc2UiNILT5JMCLmIHYWNjb3VudBIjL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0SlAEKClN0YXJ0VHJpYWwSIi5wYXJsZXkuYWRtaW4udjEuU3RhcnRUcmlhbFJlcXVlc3QaIy5wYXJsZXkuYWRtaW4udjEuU3RhcnRUcmlhbFJlc3BvbnNlIj2C0+STAjc6ASpiB2FjY291bnQiKS9hcGkvdjEvYWRtaW4vYWNjb3VudHMve2FjY291bnRfaWR9L3RyaWFsEpkBCgxBY3RpdmF0ZVBsYW4SJC5wYXJsZXkuYWRtaW4udjEuQWN0aXZhdGVQbGFuUmVxdWVzdBolLnBhcmxleS5hZG1pbi52MS5BY3RpdmF0ZVBsYW5SZXNwb25zZSI8gtPkkwI2OgEqYgdhY2NvdW50IigvYXBpL3YxL2FkbWluL2FjY291bnRzL3thY2NvdW50X2lkfS9wbGFuEo4BCgdFbmRQbGFuEh8ucGFybGV5LmFkbWluLnYxLkVuZFBsYW5SZXF1ZXN0GiAucGFybGV5LmFkbWluLnYxLkVuZFBsYW5SZXNwb25zZSJAgtPkkwI6OgEqYgdhY2NvdW50IiwvYXBpL3YxL2FkbWluL2FjY291bnRzL3thY2NvdW50X2lkfS9wbGFuL2VuZBKZAQoLTG9hZENyZWRpdHMSIy5wYXJsZXkuYWRtaW4udjEuTG9hZENyZWRpdHNSZXF1ZXN0GiQucGFybGV5LmFkbWluLnYxLkxvYWRDcmVkaXRzUmVzcG9uc2UiP4LT5JMCOToBKmIHYWNjb3VudCIrL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0vY3JlZGl0cxKjAQoNQWRqdXN0Q3JlZGl0cxIlLnBhcmxleS5hZG1pbi52MS5BZGp1c3RDcmVkaXRzUmVxdWVzdBomLnBhcmxleS5hZG1pbi52MS5BZGp1c3RDcmVkaXRzUmVzcG9uc2UiQ4LT5JMCPToBKmIHYWNjb3VudCIvL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0vYWRqdXN0bWVudHMSngEKEUxpc3RMZWRnZXJFbnRyaWVzEikucGFybGV5LmFkbWluLnYxLkxpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBoqLnBhcmxleS5hZG1pbi52MS5MaXN0TGVkZ2VyRW50cmllc1Jlc3BvbnNlIjKC0+STAiwSKi9hcGkvdjEvYWRtaW4vYWNjb3VudHMve2FjY291bnRfaWR9L2xlZGdlchKHAQoJQ3JlYXRlS2V5EiEucGFybGV5LmFkbWluLnYxLkNyZWF0ZUtleVJlcXVlc3QaIi5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlS2V5UmVzcG9uc2UiM4LT5JMCLToBKiIoL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0va2V5cxKBAQoITGlzdEtleXMSIC5wYXJsZXkuYWRtaW4udjEuTGlzdEtleXNSZXF1ZXN0GiEucGFybGV5LmFkbWluLnYxLkxpc3RLZXlzUmVzcG9uc2UiMILT5JMCKhIoL2FwaS92MS9hZG1pbi9hY2NvdW50cy97YWNjb3VudF9pZH0va2V5cxKAAQoOQ3JlYXRlQWRtaW5LZXkSJi5wYXJsZXkuYWRtaW4udjEuQ3JlYXRlQWRtaW5LZXlSZXF1ZXN0GicucGFybGV5LmFkbWluLnYxLkNyZWF0ZUFkbWluS2V5UmVzcG9uc2UiHYLT5JMCFzoBKiISL2FwaS92MS9hZG1pbi9rZXlzEnoKDUxpc3RBZG1pbktleXMSJS5wYXJsZXkuYWRtaW4udjEuTGlzdEFkbWluS2V5c1JlcXVlc3QaJi5wYXJsZXkuYWRtaW4udjEuTGlzdEFkbWluS2V5c1Jlc3BvbnNlIhqC0+STAhQSEi9hcGkvdjEvYWRtaW4va2V5cxKBAQoJUm90YXRlS2V5EiEucGFybGV5LmFkbWluLnYxLlJvdGF0ZUtleVJlcXVlc3QaIi5wYXJsZXkuYWRtaW4udjEuUm90YXRlS2V5UmVzcG9uc2UiLYLT5JMCJzoBKiIiL2FwaS92MS9hZG1pbi9rZXlzL3trZXlfaWR9L3JvdGF0ZRKGAQoJUmV2b2tlS2V5EiEucGFybGV5LmFkbWluLnYxLlJldm9rZUtleVJlcXVlc3QaIi5wYXJsZXkuYWRtaW4udjEuUmV2b2tlS2V5UmVzcG9uc2UiMoLT5JMCLDoBKmIDa2V5IiIvYXBpL3YxL2FkbWluL2tleXMve2tleV9pZH0vcmV2b2tlEoQBChBMaXN0VXNhZ2VSZWNvcmRzEigucGFybGV5LmFkbWluLnYxLkxpc3RVc2FnZVJlY29yZHNSZXF1ZXN0GikucGFybGV5LmFkbWluLnYxLkxpc3RVc2FnZVJlY29yZHNSZXNwb25zZSIbgtPkkwIVEhMvYXBpL3YxL2FkbWluL3VzYWdlEoUBCg5HZXRVc2FnZVRvdGFscxImLnBhcmxleS5hZG1pbi52MS5HZXRVc2FnZVRvdGFsc1JlcXVlc3QaJy5wYXJsZXkuYWRtaW4udjEuR2V0VXNhZ2VUb3RhbHNSZXNwb25zZSIigtPkkwIcEhovYXBpL3YxL2FkbWluL3VzYWdlL3RvdGFscxKQAQoRUHJ1bmVVc2FnZVJlY29yZHMSKS5wYXJsZXkuYWRtaW4udjEuUHJ1bmVVc2FnZVJlY29yZHNSZXF1ZXN0GioucGFybGV5LmFkbWluLnYxLlBydW5lVXNhZ2VSZWNvcmRzUmVzcG9uc2UiJILT5JMCHjoBKiIZL2FwaS92MS9hZG1pbi91c2FnZS9wcnVuZRKEAQoQTGlzdEF1ZGl0RW50cmllcxIoLnBhcmxleS5hZG1pbi52MS5MaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBopLnBhcmxleS5hZG1pbi52MS5MaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2UiG4LT5JMCFRITL2FwaS92MS9hZG1pbi9hdWRpdGIGcHJvdG8z", [file_google_api_annotations, file_parley_admin_v1_admin]);
 
 /**
- * Issues and manages. Every call needs an admin key; an account's key is `insufficient_scope`.
+ * Manages accounts, plans, credits and keys. Every call needs an admin key; an account key is `insufficient_scope`.
  *
  * @generated from service parley.admin.v1.AdminService
  */
@@ -55,7 +55,7 @@ export const AdminService: GenService<{
     output: typeof StartTrialResponseSchema;
   },
   /**
-   * Opens the paid plan until a time.
+   * Activates the paid plan until a time.
    *
    * @generated from rpc parley.admin.v1.AdminService.ActivatePlan
    */
@@ -65,7 +65,7 @@ export const AdminService: GenService<{
     output: typeof ActivatePlanResponseSchema;
   },
   /**
-   * Ends the plan or trial that runs, at once.
+   * Ends the current plan or trial at once.
    *
    * @generated from rpc parley.admin.v1.AdminService.EndPlan
    */
@@ -85,7 +85,7 @@ export const AdminService: GenService<{
     output: typeof LoadCreditsResponseSchema;
   },
   /**
-   * Adds or takes credits to put something right.
+   * Adds or takes credits as a correction.
    *
    * @generated from rpc parley.admin.v1.AdminService.AdjustCredits
    */
@@ -95,7 +95,7 @@ export const AdminService: GenService<{
     output: typeof AdjustCreditsResponseSchema;
   },
   /**
-   * What made the balance what it is.
+   * Lists the loads, debits and adjustments of an account.
    *
    * @generated from rpc parley.admin.v1.AdminService.ListLedgerEntries
    */
@@ -121,7 +121,7 @@ export const AdminService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * Makes a key for admin calls.
+   * Creates an admin key.
    *
    * @generated from rpc parley.admin.v1.AdminService.CreateAdminKey
    */
@@ -139,7 +139,7 @@ export const AdminService: GenService<{
     output: typeof ListAdminKeysResponseSchema;
   },
   /**
-   * Makes a new key in the place of an old one, which still works for a while.
+   * Replaces a key by a new one. The old key still works for `overlap_seconds`.
    *
    * @generated from rpc parley.admin.v1.AdminService.RotateKey
    */
@@ -149,7 +149,7 @@ export const AdminService: GenService<{
     output: typeof RotateKeyResponseSchema;
   },
   /**
-   * Ends a key at once.
+   * Revokes a key at once.
    *
    * @generated from rpc parley.admin.v1.AdminService.RevokeKey
    */
@@ -167,7 +167,7 @@ export const AdminService: GenService<{
     output: typeof ListUsageRecordsResponseSchema;
   },
   /**
-   * Sums of usage, by account, time, operation, model and state.
+   * Returns sums of usage by account, time, operation, model and state.
    *
    * @generated from rpc parley.admin.v1.AdminService.GetUsageTotals
    */
@@ -177,7 +177,7 @@ export const AdminService: GenService<{
     output: typeof GetUsageTotalsResponseSchema;
   },
   /**
-   * Removes usage records of times past. Their sums are kept.
+   * Removes old usage records and keeps their sums.
    *
    * @generated from rpc parley.admin.v1.AdminService.PruneUsageRecords
    */
@@ -187,7 +187,7 @@ export const AdminService: GenService<{
     output: typeof PruneUsageRecordsResponseSchema;
   },
   /**
-   * Who changed what.
+   * Lists administrative changes.
    *
    * @generated from rpc parley.admin.v1.AdminService.ListAuditEntries
    */

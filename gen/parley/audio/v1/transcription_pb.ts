@@ -13,7 +13,7 @@ export const file_parley_audio_v1_transcription: GenFile = /*@__PURE__*/
   fileDesc("CiNwYXJsZXkvYXVkaW8vdjEvdHJhbnNjcmlwdGlvbi5wcm90bxIPcGFybGV5LmF1ZGlvLnYxIuUBChpDcmVhdGVUcmFuc2NyaXB0aW9uUmVxdWVzdBIRCgRmaWxlGAEgASgMSACIAQESIQoJZmlsZV9uYW1lGAIgASgJSAFSCWZpbGVfbmFtZYgBARISCgVtb2RlbBgDIAEoCUgCiAEBEhUKCGxhbmd1YWdlGAQgASgJSAOIAQESOAoXdGltZXN0YW1wX2dyYW51bGFyaXRpZXMYBSADKAlSF3RpbWVzdGFtcF9ncmFudWxhcml0aWVzQgcKBV9maWxlQgwKCl9maWxlX25hbWVCCAoGX21vZGVsQgsKCV9sYW5ndWFnZSJOChtDcmVhdGVUcmFuc2NyaXB0aW9uUmVzcG9uc2USLwoKdHJhbnNjcmlwdBgBIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0ImAKGlN0cmVhbVRyYW5zY3JpcHRpb25SZXF1ZXN0EkIKDXRyYW5zY3JpcHRpb24YASABKAsyKy5wYXJsZXkuYXVkaW8udjEuQ3JlYXRlVHJhbnNjcmlwdGlvblJlcXVlc3QikAEKG1N0cmVhbVRyYW5zY3JpcHRpb25SZXNwb25zZRI1CgdzZWdtZW50GAEgASgLMiIucGFybGV5LmF1ZGlvLnYxLlRyYW5zY3JpcHRTZWdtZW50SAASMQoKdHJhbnNjcmlwdBgCIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0SABCBwoFZXZlbnQiewoaVXBsb2FkVHJhbnNjcmlwdGlvblJlcXVlc3QSRAoNdHJhbnNjcmlwdGlvbhgBIAEoCzIrLnBhcmxleS5hdWRpby52MS5DcmVhdGVUcmFuc2NyaXB0aW9uUmVxdWVzdEgAEg8KBWNodW5rGAIgASgMSABCBgoEcGFydCJOChtVcGxvYWRUcmFuc2NyaXB0aW9uUmVzcG9uc2USLwoKdHJhbnNjcmlwdBgBIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0IqQBCgpUcmFuc2NyaXB0EgwKBHRleHQYASABKAkSEAoIbGFuZ3VhZ2UYAiABKAkSEAoIZHVyYXRpb24YAyABKAESNAoIc2VnbWVudHMYBCADKAsyIi5wYXJsZXkuYXVkaW8udjEuVHJhbnNjcmlwdFNlZ21lbnQSLgoFd29yZHMYBSADKAsyHy5wYXJsZXkuYXVkaW8udjEuVHJhbnNjcmlwdFdvcmQigAEKEVRyYW5zY3JpcHRTZWdtZW50EgoKAmlkGAEgASgFEg0KBXN0YXJ0GAIgASgBEgsKA2VuZBgDIAEoARIMCgR0ZXh0GAQgASgJEiUKC2F2Z19sb2dwcm9iGAUgASgBSABSC2F2Z19sb2dwcm9iiAEBQg4KDF9hdmdfbG9ncHJvYiI6Cg5UcmFuc2NyaXB0V29yZBIMCgR3b3JkGAEgASgJEg0KBXN0YXJ0GAIgASgBEgsKA2VuZBgDIAEoAWIGcHJvdG8z");
 
 /**
- * A recording and how to read it.
+ * A recording and how to transcribe it.
  *
  * @generated from message parley.audio.v1.CreateTranscriptionRequest
  */
@@ -28,28 +28,28 @@ export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscri
   file?: Uint8Array | undefined;
 
   /**
-   * The file's name; helps only where the content leaves the format open.
+   * The file's name. Used only if the content does not decide the format.
    *
    * @generated from field: optional string file_name = 2 [json_name = "file_name"];
    */
   fileName?: string | undefined;
 
   /**
-   * Accepted for client libraries, any value. The service's single active transcription model always serves.
+   * Any value, accepted for client libraries. The one active transcription model always serves.
    *
    * @generated from field: optional string model = 3;
    */
   model?: string | undefined;
 
   /**
-   * A hint of the language spoken.
+   * A hint at the spoken language.
    *
    * @generated from field: optional string language = 4;
    */
   language?: string | undefined;
 
   /**
-   * `word`, `segment` or both: what `Transcript` shall carry times for. Default: `segment`.
+   * `word`, `segment` or both: the times that `Transcript` contains. Default: `segment`.
    *
    * @generated from field: repeated string timestamp_granularities = 5 [json_name = "timestamp_granularities"];
    */
@@ -98,7 +98,7 @@ export const StreamTranscriptionRequestSchema: GenMessage<StreamTranscriptionReq
   messageDesc(file_parley_audio_v1_transcription, 2);
 
 /**
- * One of: a segment as soon as it is recognised, and at the end the whole transcript.
+ * A segment as soon as it is recognised, or, as the last message, the whole transcript.
  *
  * @generated from message parley.audio.v1.StreamTranscriptionResponse
  */
@@ -129,7 +129,7 @@ export const StreamTranscriptionResponseSchema: GenMessage<StreamTranscriptionRe
   messageDesc(file_parley_audio_v1_transcription, 3);
 
 /**
- * The first message carries `transcription` without `file`; each one after it a chunk of the file.
+ * The first message carries `transcription` without `file`, each later one a chunk of the file.
  *
  * @generated from message parley.audio.v1.UploadTranscriptionRequest
  */
@@ -183,7 +183,7 @@ export const UploadTranscriptionResponseSchema: GenMessage<UploadTranscriptionRe
  */
 export type Transcript = Message<"parley.audio.v1.Transcript"> & {
   /**
-   * All that was said; empty for silence.
+   * The whole text; empty for silence.
    *
    * @generated from field: string text = 1;
    */
@@ -211,7 +211,7 @@ export type Transcript = Message<"parley.audio.v1.Transcript"> & {
   segments: TranscriptSegment[];
 
   /**
-   * In order of time; only where `timestamp_granularities` has `word`.
+   * In order of time. Present only if `timestamp_granularities` has `word`.
    *
    * @generated from field: repeated parley.audio.v1.TranscriptWord words = 5;
    */
@@ -256,7 +256,7 @@ export type TranscriptSegment = Message<"parley.audio.v1.TranscriptSegment"> & {
   text: string;
 
   /**
-   * Mean natural logarithm of the words' probabilities, at most 0. Absent where the engine does not tell.
+   * Mean natural logarithm of the words' probabilities, at most 0. Absent if the engine does not know it.
    *
    * @generated from field: optional double avg_logprob = 5 [json_name = "avg_logprob"];
    */

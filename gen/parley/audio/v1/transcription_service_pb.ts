@@ -15,8 +15,8 @@ export const file_parley_audio_v1_transcription_service: GenFile = /*@__PURE__*/
   fileDesc("CitwYXJsZXkvYXVkaW8vdjEvdHJhbnNjcmlwdGlvbl9zZXJ2aWNlLnByb3RvEg9wYXJsZXkuYXVkaW8udjEymgMKFFRyYW5zY3JpcHRpb25TZXJ2aWNlEpkBChNDcmVhdGVUcmFuc2NyaXB0aW9uEisucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXF1ZXN0GiwucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXNwb25zZSIngtPkkwIhOgEqIhwvYXBpL3YxL2F1ZGlvL3RyYW5zY3JpcHRpb25zEnIKE1N0cmVhbVRyYW5zY3JpcHRpb24SKy5wYXJsZXkuYXVkaW8udjEuU3RyZWFtVHJhbnNjcmlwdGlvblJlcXVlc3QaLC5wYXJsZXkuYXVkaW8udjEuU3RyZWFtVHJhbnNjcmlwdGlvblJlc3BvbnNlMAEScgoTVXBsb2FkVHJhbnNjcmlwdGlvbhIrLnBhcmxleS5hdWRpby52MS5VcGxvYWRUcmFuc2NyaXB0aW9uUmVxdWVzdBosLnBhcmxleS5hdWRpby52MS5VcGxvYWRUcmFuc2NyaXB0aW9uUmVzcG9uc2UoAWIGcHJvdG8z", [file_google_api_annotations, file_parley_audio_v1_transcription]);
 
 /**
- * Transcribes recordings. Needs the paid plan or its active trial (`subscription_required`), spends fair use by the
- * second of audio (`fair_use_limit_reached`) and never credits.
+ * Transcribes recordings. Needs the paid plan or its active trial (`subscription_required`). Costs fair-use units for
+ * each second of audio (`fair_use_limit_reached`), never credits.
  *
  * @generated from service parley.audio.v1.TranscriptionService
  */
@@ -33,7 +33,7 @@ export const TranscriptionService: GenService<{
     output: typeof CreateTranscriptionResponseSchema;
   },
   /**
-   * The same, giving each segment as soon as it is recognised.
+   * Like CreateTranscription, but returns each segment as soon as it is recognised.
    *
    * @generated from rpc parley.audio.v1.TranscriptionService.StreamTranscription
    */
@@ -43,7 +43,7 @@ export const TranscriptionService: GenService<{
     output: typeof StreamTranscriptionResponseSchema;
   },
   /**
-   * The same as CreateTranscription, for a client that sends the file in chunks.
+   * Like CreateTranscription, but receives the file in chunks.
    *
    * @generated from rpc parley.audio.v1.TranscriptionService.UploadTranscription
    */

@@ -20,7 +20,7 @@ export const file_parley_catalog_v1_catalog: GenFile = /*@__PURE__*/
  */
 export type Model = Message<"parley.catalog.v1.Model"> & {
   /**
-   * What to send as `model`.
+   * The value of `model` in requests.
    *
    * @generated from field: string id = 1;
    */
@@ -34,7 +34,7 @@ export type Model = Message<"parley.catalog.v1.Model"> & {
   object: string;
 
   /**
-   * Seconds since 1970 at which the model was made or added.
+   * Seconds since 1970: when the model was created or added.
    *
    * @generated from field: int64 created = 3;
    */
@@ -53,14 +53,14 @@ export type Model = Message<"parley.catalog.v1.Model"> & {
   type: string;
 
   /**
-   * What the model is, in a sentence. May be absent.
+   * A sentence about the model. May be absent.
    *
    * @generated from field: optional string description = 6;
    */
   description?: string | undefined;
 
   /**
-   * Speech: voice ids that can be sent as `voice`.
+   * Speech: the allowed values of `voice` in requests.
    *
    * @generated from field: repeated string voices = 7;
    */
@@ -74,28 +74,28 @@ export type Model = Message<"parley.catalog.v1.Model"> & {
   voiceDetails: Voice[];
 
   /**
-   * Speech: the voice used where a request names none.
+   * Speech: the voice of requests without `voice`.
    *
    * @generated from field: optional string default_voice = 9;
    */
   defaultVoice?: string | undefined;
 
   /**
-   * Chat: the most tokens that prompt and answer may have together.
+   * Chat: the maximum number of tokens of prompt and answer together.
    *
    * @generated from field: optional int32 context_window = 10 [json_name = "context_window"];
    */
   contextWindow?: number | undefined;
 
   /**
-   * Chat: the most tokens of an answer.
+   * Chat: the maximum number of tokens of an answer.
    *
    * @generated from field: optional int32 max_output_tokens = 11 [json_name = "max_output_tokens"];
    */
   maxOutputTokens?: number | undefined;
 
   /**
-   * Chat: what tokens cost.
+   * Chat: the price of tokens.
    *
    * @generated from field: optional parley.catalog.v1.Price price = 12;
    */
@@ -169,7 +169,7 @@ export const PriceSchema: GenMessage<Price> = /*@__PURE__*/
  */
 export type ListModelsRequest = Message<"parley.catalog.v1.ListModelsRequest"> & {
   /**
-   * `speech`, `transcription` or `chat`: only those. Absent: all. `invalid_parameter` for another value.
+   * Only models of this type: `speech`, `transcription` or `chat`. Absent: all. Another value is `invalid_parameter`.
    *
    * @generated from field: optional string type = 1;
    */
@@ -195,8 +195,8 @@ export type ListModelsResponse = Message<"parley.catalog.v1.ListModelsResponse">
   object: string;
 
   /**
-   * In the order of the server's configuration. Chat models follow the key's scopes; speech and transcription models
-   * also need an active plan or trial and an engine that works on the server.
+   * In the order of the server's configuration. Chat models need the key's scope; speech and transcription models also
+   * need an active plan or trial and an available engine.
    *
    * @generated from field: repeated parley.catalog.v1.Model data = 2;
    */
@@ -215,7 +215,7 @@ export const ListModelsResponseSchema: GenMessage<ListModelsResponse> = /*@__PUR
  */
 export type GetModelRequest = Message<"parley.catalog.v1.GetModelRequest"> & {
   /**
-   * An id from ListModels; `not_found` where the key can call no such model.
+   * An id from ListModels. A model that the key cannot call is `not_found`.
    *
    * @generated from field: string id = 1;
    */

@@ -15,7 +15,7 @@ export const file_parley_catalog_v1_catalog_service: GenFile = /*@__PURE__*/
   fileDesc("CidwYXJsZXkvY2F0YWxvZy92MS9jYXRhbG9nX3NlcnZpY2UucHJvdG8SEXBhcmxleS5jYXRhbG9nLnYxMv8BCg5DYXRhbG9nU2VydmljZRJxCgpMaXN0TW9kZWxzEiQucGFybGV5LmNhdGFsb2cudjEuTGlzdE1vZGVsc1JlcXVlc3QaJS5wYXJsZXkuY2F0YWxvZy52MS5MaXN0TW9kZWxzUmVzcG9uc2UiFoLT5JMCEBIOL2FwaS92MS9tb2RlbHMSegoIR2V0TW9kZWwSIi5wYXJsZXkuY2F0YWxvZy52MS5HZXRNb2RlbFJlcXVlc3QaIy5wYXJsZXkuY2F0YWxvZy52MS5HZXRNb2RlbFJlc3BvbnNlIiWC0+STAh9iBW1vZGVsEhYvYXBpL3YxL21vZGVscy97aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_parley_catalog_v1_catalog]);
 
 /**
- * Tells what the caller's key can call.
+ * Lists the models that the caller's key can call.
  *
  * @generated from service parley.catalog.v1.CatalogService
  */
@@ -31,7 +31,7 @@ export const CatalogService: GenService<{
     output: typeof ListModelsResponseSchema;
   },
   /**
-   * One of them.
+   * Returns one model.
    *
    * @generated from rpc parley.catalog.v1.CatalogService.GetModel
    */

@@ -84,8 +84,8 @@ export const StreamChatCompletionResponseSchema: GenMessage<StreamChatCompletion
   messageDesc(file_parley_chat_v1_chat, 3);
 
 /**
- * A conversation and how to continue it. Everything reaches the model, `other` too; what the model does not know it
- * ignores or refuses. Numbers are doubles, as in JSON; those that count must be whole and not negative.
+ * A conversation and how to continue it. Everything reaches the model, including `other`; the model ignores or refuses
+ * what it does not know. Numbers are doubles, as in JSON; counts must be whole and not negative.
  *
  * @generated from message parley.chat.v1.ChatCompletionParams
  */
@@ -106,7 +106,7 @@ export type ChatCompletionParams = Message<"parley.chat.v1.ChatCompletionParams"
   messages: ChatMessage[];
 
   /**
-   * The most tokens of the answer. Where both are given the smaller counts. At least 1.
+   * The maximum number of tokens of the answer, at least 1. If both are given, the smaller applies.
    *
    * @generated from field: optional double max_tokens = 3 [json_name = "max_tokens"];
    */
@@ -132,14 +132,14 @@ export type ChatCompletionParams = Message<"parley.chat.v1.ChatCompletionParams"
   topP?: number | undefined;
 
   /**
-   * How many answers: 1 to 128. Default 1.
+   * Number of answers: 1 to 128. Default 1.
    *
    * @generated from field: optional double n = 7;
    */
   n?: number | undefined;
 
   /**
-   * Where the answer ends before it would.
+   * Sequences that end the answer early.
    *
    * @generated from field: parley.chat.v1.StringOrList stop = 8;
    */
@@ -211,7 +211,7 @@ export type ChatCompletionParams = Message<"parley.chat.v1.ChatCompletionParams"
   streamOptions?: StreamOptions | undefined;
 
   /**
-   * `none`, `minimal`, `low`, `medium`, `high`, or what else the model takes.
+   * `none`, `minimal`, `low`, `medium`, `high`, or another value of the model.
    *
    * @generated from field: optional string reasoning_effort = 20 [json_name = "reasoning_effort"];
    */
@@ -342,7 +342,7 @@ export const StringListSchema: GenMessage<StringList> = /*@__PURE__*/
  */
 export type ChatMessage = Message<"parley.chat.v1.ChatMessage"> & {
   /**
-   * `system`, `developer`, `user`, `assistant`, `tool`, or what else the model takes.
+   * `system`, `developer`, `user`, `assistant`, `tool`, or another role of the model.
    *
    * @generated from field: optional string role = 1;
    */
@@ -369,7 +369,7 @@ export type ChatMessage = Message<"parley.chat.v1.ChatMessage"> & {
   toolCalls: ToolCall[];
 
   /**
-   * With role `tool`: the call that this answers.
+   * With role `tool`: the id of the answered call.
    *
    * @generated from field: optional string tool_call_id = 6 [json_name = "tool_call_id"];
    */
@@ -444,7 +444,7 @@ export const ContentPartsSchema: GenMessage<ContentParts> = /*@__PURE__*/
  */
 export type ContentPart = Message<"parley.chat.v1.ContentPart"> & {
   /**
-   * `text`, `image_url`, `input_audio`, `file`, `refusal`, or what else the model takes.
+   * `text`, `image_url`, `input_audio`, `file`, `refusal`, or another type of the model.
    *
    * @generated from field: optional string type = 1;
    */
@@ -583,7 +583,7 @@ export const FilePartSchema: GenMessage<FilePart> = /*@__PURE__*/
   messageDesc(file_parley_chat_v1_chat, 13);
 
 /**
- * Audio that the model spoke.
+ * Audio in a model's answer.
  *
  * @generated from message parley.chat.v1.MessageAudio
  */
@@ -630,7 +630,7 @@ export const MessageAudioSchema: GenMessage<MessageAudio> = /*@__PURE__*/
  */
 export type ToolCall = Message<"parley.chat.v1.ToolCall"> & {
   /**
-   * In a stream: which call this continues.
+   * In a stream: the call that this continues.
    *
    * @generated from field: optional int32 index = 1;
    */
@@ -676,7 +676,7 @@ export type FunctionCall = Message<"parley.chat.v1.FunctionCall"> & {
   name?: string | undefined;
 
   /**
-   * JSON as text, as the model wrote it; in a stream, the next piece of it.
+   * JSON as text, as the model wrote it; in a stream, the next piece.
    *
    * @generated from field: optional string arguments = 2;
    */
@@ -834,8 +834,8 @@ export const JsonSchemaFormatSchema: GenMessage<JsonSchemaFormat> = /*@__PURE__*
  */
 export type StreamOptions = Message<"parley.chat.v1.StreamOptions"> & {
   /**
-   * Whether usage comes in a chunk of its own with empty `choices`, last. Default: false, and usage is on the chunk that
-   * has the finish reason.
+   * Sends usage in a last chunk of its own with empty `choices`. Default: false, with usage on the chunk with the finish
+   * reason.
    *
    * @generated from field: optional bool include_usage = 1 [json_name = "include_usage"];
    */
@@ -913,7 +913,7 @@ export const PredictionSchema: GenMessage<Prediction> = /*@__PURE__*/
   messageDesc(file_parley_chat_v1_chat, 23);
 
 /**
- * A whole answer.
+ * A complete answer.
  *
  * @generated from message parley.chat.v1.ChatCompletion
  */
@@ -997,7 +997,7 @@ export type ChatChoice = Message<"parley.chat.v1.ChatChoice"> & {
   logprobs?: Logprobs | undefined;
 
   /**
-   * `stop`, `length`, `tool_calls`, `content_filter`, or what else the model gives.
+   * `stop`, `length`, `tool_calls`, `content_filter`, or another reason of the model.
    *
    * @generated from field: optional string finish_reason = 4 [json_name = "finish_reason"];
    */
@@ -1056,7 +1056,7 @@ export type ChatCompletionChunk = Message<"parley.chat.v1.ChatCompletionChunk"> 
   choices: ChatChunkChoice[];
 
   /**
-   * On one chunk of the answer; see StreamOptions.
+   * On exactly one chunk; see StreamOptions.
    *
    * @generated from field: parley.chat.v1.Usage usage = 6;
    */
@@ -1105,7 +1105,7 @@ export type ChatChunkChoice = Message<"parley.chat.v1.ChatChunkChoice"> & {
   logprobs?: Logprobs | undefined;
 
   /**
-   * Present on the last piece of the choice.
+   * On the last piece of the choice.
    *
    * @generated from field: optional string finish_reason = 4 [json_name = "finish_reason"];
    */
@@ -1232,7 +1232,7 @@ export const TokenLogprobSchema: GenMessage<TokenLogprob> = /*@__PURE__*/
   messageDesc(file_parley_chat_v1_chat, 30);
 
 /**
- * Tokens of a request, the same counts as in its usage record.
+ * Token counts of a request, equal to its usage record.
  *
  * @generated from message parley.chat.v1.Usage
  */
@@ -1243,7 +1243,7 @@ export type Usage = Message<"parley.chat.v1.Usage"> & {
   promptTokens: number;
 
   /**
-   * Reasoning included.
+   * Includes reasoning tokens.
    *
    * @generated from field: int32 completion_tokens = 2 [json_name = "completion_tokens"];
    */

@@ -15,13 +15,13 @@ export const file_parley_chat_v1_chat_service: GenFile = /*@__PURE__*/
   fileDesc("CiFwYXJsZXkvY2hhdC92MS9jaGF0X3NlcnZpY2UucHJvdG8SDnBhcmxleS5jaGF0LnYxMqwCCgtDaGF0U2VydmljZRKnAQoUQ3JlYXRlQ2hhdENvbXBsZXRpb24SKy5wYXJsZXkuY2hhdC52MS5DcmVhdGVDaGF0Q29tcGxldGlvblJlcXVlc3QaLC5wYXJsZXkuY2hhdC52MS5DcmVhdGVDaGF0Q29tcGxldGlvblJlc3BvbnNlIjSC0+STAi46BnBhcmFtc2IKY29tcGxldGlvbiIYL2FwaS92MS9jaGF0L2NvbXBsZXRpb25zEnMKFFN0cmVhbUNoYXRDb21wbGV0aW9uEisucGFybGV5LmNoYXQudjEuU3RyZWFtQ2hhdENvbXBsZXRpb25SZXF1ZXN0GiwucGFybGV5LmNoYXQudjEuU3RyZWFtQ2hhdENvbXBsZXRpb25SZXNwb25zZTABYgZwcm90bzM", [file_google_api_annotations, file_parley_chat_v1_chat]);
 
 /**
- * Chats with a catalog model. Billed from prepaid credits by the token; needs no plan.
+ * Chats with a catalog model. Billed by the token from prepaid credits (`insufficient_credits`); needs no plan.
  *
  * @generated from service parley.chat.v1.ChatService
  */
 export const ChatService: GenService<{
   /**
-   * The whole answer at once. On REST, `"stream": true` in the body selects StreamChatCompletion instead.
+   * Returns the whole answer at once. On REST, `"stream": true` in the body selects StreamChatCompletion instead.
    *
    * @generated from rpc parley.chat.v1.ChatService.CreateChatCompletion
    */
@@ -31,8 +31,8 @@ export const ChatService: GenService<{
     output: typeof CreateChatCompletionResponseSchema;
   },
   /**
-   * The answer as it is generated. The last chunks carry the finish reason and the usage. On REST each chunk is a
-   * server-sent event and `data: [DONE]` ends a whole answer.
+   * Streams the answer as it is generated. The last chunks carry the finish reason and the usage. On REST each chunk is
+   * a server-sent event, and `data: [DONE]` ends a complete answer.
    *
    * @generated from rpc parley.chat.v1.ChatService.StreamChatCompletion
    */

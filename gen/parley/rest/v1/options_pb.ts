@@ -2,7 +2,7 @@
 // @generated from file parley/rest/v1/options.proto (package parley.rest.v1, syntax proto3)
 /* eslint-disable */
 
-// How Parley's messages are written as the JSON of its REST paths, where the protobuf JSON mapping alone cannot say it.
+// Options for the JSON of the REST paths where it differs from the protobuf JSON mapping.
 
 import type { GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
 import { extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
@@ -16,8 +16,8 @@ export const file_parley_rest_v1_options: GenFile = /*@__PURE__*/
   fileDesc("ChxwYXJsZXkvcmVzdC92MS9vcHRpb25zLnByb3RvEg5wYXJsZXkucmVzdC52MTpACgpqc29uX3VuaW9uEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGLSHAyABKAhSCWpzb25Vbmlvbjo+Cglqc29uX2xpc3QSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYtYcDIAEoCFIIanNvbkxpc3Q6RAoNb3RoZXJfbWVtYmVycxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYtocDIAEoCFIMb3RoZXJNZW1iZXJzOkYKDmFsd2F5c19wcmVzZW50Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxi3hwMgASgIUg1hbHdheXNQcmVzZW50YgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
- * The JSON of the message is that of whichever member of its only oneof is set, itself: a string, an array or an
- * object. Default: false, an object with a member for each field, named by the field's `json_name`.
+ * Writes the message as the value that is set in its only oneof: a string, an array or an object. Default: false, an
+ * object with a member for each field, named by the field's `json_name`.
  *
  * @generated from extension: bool json_union = 50100;
  */
@@ -25,7 +25,7 @@ export const json_union: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
   extDesc(file_parley_rest_v1_options, 0);
 
 /**
- * The JSON of the message is the array of its only field, which is repeated. Default: false.
+ * Writes the message as the array of its only field, which is repeated. Default: false.
  *
  * @generated from extension: bool json_list = 50101;
  */
@@ -33,9 +33,9 @@ export const json_list: GenExtension<MessageOptions, boolean> = /*@__PURE__*/
   extDesc(file_parley_rest_v1_options, 1);
 
 /**
- * On a `google.protobuf.Struct`: it holds the members of the JSON object that no other field of the message takes,
- * `null` among them, and they are written beside the others. So a parameter that is not in this schema reaches the
- * model, and a field of its answer reaches the client, each in its place. Default: false.
+ * On a `google.protobuf.Struct`: holds the members of the JSON object that the message does not name, including
+ * `null`, and writes them beside the others. So unknown parameters reach the model, and unknown fields of its answer
+ * reach the client, each in its place. Default: false.
  *
  * @generated from extension: bool other_members = 50102;
  */
@@ -43,7 +43,7 @@ export const other_members: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_parley_rest_v1_options, 2);
 
 /**
- * On a repeated field: its array is written even where it is empty. Default: false, an empty one is left out.
+ * On a repeated field: writes an empty array. Default: false, an empty array is left out.
  *
  * @generated from extension: bool always_present = 50103;
  */

@@ -13,22 +13,22 @@ export const file_parley_speech_v1_speech: GenFile = /*@__PURE__*/
   fileDesc("Ch1wYXJsZXkvc3BlZWNoL3YxL3NwZWVjaC5wcm90bxIQcGFybGV5LnNwZWVjaC52MSK2AQoXU3ludGhlc2l6ZVNwZWVjaFJlcXVlc3QSEgoFbW9kZWwYASABKAlIAIgBARISCgVpbnB1dBgCIAEoCUgBiAEBEhIKBXZvaWNlGAMgASgJSAKIAQESLQoPcmVzcG9uc2VfZm9ybWF0GAQgASgJSANSD3Jlc3BvbnNlX2Zvcm1hdIgBAUIICgZfbW9kZWxCCAoGX2lucHV0QggKBl92b2ljZUISChBfcmVzcG9uc2VfZm9ybWF0Ik0KGFN5bnRoZXNpemVTcGVlY2hSZXNwb25zZRINCgVhdWRpbxgBIAEoDBIiCgxjb250ZW50X3R5cGUYAiABKAlSDGNvbnRlbnRfdHlwZWIGcHJvdG8z");
 
 /**
- * Text to be spoken. These four fields are all that reaches the engine.
+ * Text to synthesise. Only these four fields reach the engine.
  *
  * @generated from message parley.speech.v1.SynthesizeSpeechRequest
  */
 export type SynthesizeSpeechRequest = Message<"parley.speech.v1.SynthesizeSpeechRequest"> & {
   /**
    * A speech model's id, from `CatalogService.ListModels` with type `speech`. Required: absent is `missing_model`; an id
-   * that is not a speech model's is `unknown_model`. No other model is ever put in its place.
+   * of no speech model is `unknown_model`. Parley never substitutes a model.
    *
    * @generated from field: optional string model = 1;
    */
   model?: string | undefined;
 
   /**
-   * The text to speak: 1 to 4,000 Unicode code points. Required: absent is `missing_input`; blank, or with nothing in it
-   * that can be said, `invalid_input`; longer, `input_too_long`.
+   * The text to speak: 1 to 4,000 Unicode code points. Required: absent is `missing_input`; blank or without
+   * anything to say is `invalid_input`; longer is `input_too_long`.
    *
    * @generated from field: optional string input = 2;
    */
@@ -58,7 +58,7 @@ export const SynthesizeSpeechRequestSchema: GenMessage<SynthesizeSpeechRequest> 
   messageDesc(file_parley_speech_v1_speech, 0);
 
 /**
- * A part of the audio, in order. The parts joined are the whole file.
+ * A part of the audio. The parts joined in order are the whole file.
  *
  * @generated from message parley.speech.v1.SynthesizeSpeechResponse
  */

@@ -15,14 +15,14 @@ export const file_parley_speech_v1_speech_service: GenFile = /*@__PURE__*/
   fileDesc("CiVwYXJsZXkvc3BlZWNoL3YxL3NwZWVjaF9zZXJ2aWNlLnByb3RvEhBwYXJsZXkuc3BlZWNoLnYxMp4BCg1TcGVlY2hTZXJ2aWNlEowBChBTeW50aGVzaXplU3BlZWNoEikucGFybGV5LnNwZWVjaC52MS5TeW50aGVzaXplU3BlZWNoUmVxdWVzdBoqLnBhcmxleS5zcGVlY2gudjEuU3ludGhlc2l6ZVNwZWVjaFJlc3BvbnNlIh+C0+STAhk6ASoiFC9hcGkvdjEvYXVkaW8vc3BlZWNoMAFiBnByb3RvMw", [file_google_api_annotations, file_parley_speech_v1_speech]);
 
 /**
- * Speaks text. Needs the paid plan or its active trial (`subscription_required`), spends fair use by the character
- * (`fair_use_limit_reached`) and never credits.
+ * Synthesises speech. Needs the paid plan or its active trial (`subscription_required`). Costs fair-use units for each
+ * character (`fair_use_limit_reached`), never credits.
  *
  * @generated from service parley.speech.v1.SpeechService
  */
 export const SpeechService: GenService<{
   /**
-   * Speaks `input` and streams the audio as it is produced. On REST the audio is the raw body.
+   * Synthesises `input` and streams the audio as it is produced. On REST the audio is the raw body.
    *
    * @generated from rpc parley.speech.v1.SpeechService.SynthesizeSpeech
    */
