@@ -1,10 +1,6 @@
 /** gRPC clients that leave answers as bytes: they cost little, and answers can be compared. */
-import { create, toBinary } from '@bufbuild/protobuf';
+import { create, type DescMethod, toBinary } from '@bufbuild/protobuf';
 import { Client, type ClientReadableStream, credentials, Metadata } from '@grpc/grpc-js';
-import {
-  CreateChatCompletionRequestSchema,
-  StreamChatCompletionRequestSchema,
-} from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import type { Client as BenchClient, Contender } from '../harness/levels.ts';
 import type { Served } from '../servers/child.ts';
@@ -12,7 +8,6 @@ import type { Served } from '../servers/child.ts';
 export interface Rpc {
   readonly path: string;
   readonly request: Buffer;
-  readonly isStream: boolean;
 }
 
 const content = { value: { case: 'text', value: 'Hello.' } } as const;
@@ -20,20 +15,17 @@ const params = { model: 'bench', messages: [{ role: 'user', content }] };
 const { createChatCompletion, streamChatCompletion } = ChatService.method;
 
 export const chat: Rpc = {
-  path: `/${ChatService.typeName}/${createChatCompletion.name}`,
-  request: Buffer.from(
-    toBinary(CreateChatCompletionRequestSchema, create(CreateChatCompletionRequestSchema, { params })),
-  ),
-  isStream: false,
+  path: pathOf(createChatCompletion),
+  request: Buffer.from(toBinary(createChatCompletion.input, create(createChatCompletion.input, { params }))),
+};
+export const chatStream: Rpc = {
+  path: pathOf(streamChatCompletion),
+  request: Buffer.from(toBinary(streamChatCompletion.input, create(streamChatCompletion.input, { params }))),
 };
 
-export const chatStream: Rpc = {
-  path: `/${ChatService.typeName}/${streamChatCompletion.name}`,
-  request: Buffer.from(
-    toBinary(StreamChatCompletionRequestSchema, create(StreamChatCompletionRequestSchema, { params })),
-  ),
-  isStream: true,
-};
+function pathOf({ parent, name }: DescMethod): string {
+  return `/${parent.typeName}/${name}`;
+}
 
 interface GrpcClient extends BenchClient {
   /** Resolves to the bytes of all messages. */
@@ -49,7 +41,6 @@ export function openGrpcClient({ origin, key }: Served, rpc: Rpc, connections: n
   );
   const metadata = new Metadata();
   metadata.set('authorization', `Bearer ${key}`);
-  const ask = rpc.isStream ? askForStream : askForOne;
   return {
     call: (n) => ask(clients[n % clients.length] as Client, rpc, metadata),
     close: () => {
@@ -64,15 +55,8 @@ export function grpcContender(server: Served, rpc: Rpc): Contender {
 
 const same = (bytes: Buffer) => bytes;
 
-function askForOne(client: Client, { path, request }: Rpc, metadata: Metadata): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(path, same, same, request, metadata, (error, answer) =>
-      answer ? resolve(answer) : reject(error),
-    );
-  });
-}
-
-function askForStream(client: Client, { path, request }: Rpc, metadata: Metadata): Promise<Buffer> {
+/** A unary call reads the same as a stream of one message. */
+function ask(client: Client, { path, request }: Rpc, metadata: Metadata): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const call: ClientReadableStream<Buffer> = client.makeServerStreamRequest(
       path,

@@ -1,9 +1,10 @@
-import type { Comparison, Fact, Group } from '../harness/result.ts';
+import type { Group, Setting } from '../harness/result.ts';
 import type { Served } from '../servers/child.ts';
 import { audioSeconds, missingPrograms } from './programs.ts';
 import { openSpeechClient, type SpeechClient, spokenText, startSpeechServer } from './speech-call.ts';
 
 const characters = 400;
+const text = spokenText(characters);
 /** A player buffers this much before it begins. Later audio is heard as a gap. */
 const playerBufferMs = 200;
 const firstByteMsMax = 2_000;
@@ -15,16 +16,15 @@ export const listeners: Group = {
   method:
     `Clients ask for ${characters} characters as mp3, all at once. They keep up if each has its first sound within ` +
     `${firstByteMsMax / 1000} s, and no later sound arrives more than ${playerBufferMs} ms after the player needs it.`,
-  async run({ short, say }) {
+  async run(setting) {
     const missing = missingPrograms(['ffmpeg']);
     if (missing.length > 0) return { comparisons: [], facts: [], notes: [`Not installed: ${missing}.`] };
     const server = await startSpeechServer();
     const client = openSpeechClient(server, listenersMax);
     try {
-      const { audio } = await client.speak(spokenText(characters), 'mp3');
-      const spoken: Spoken = { bytes: audio.length, seconds: await audioSeconds(audio, 'mp3') };
-      const most = await mostThatKeepUp(server, client, spoken, short ? 2 : listenersMax, say);
-      return { comparisons: [againstRealTime(most, spoken)], facts: factsOf(most, spoken), notes: [] };
+      const { audio } = await client.speak(text, 'mp3');
+      const spoken = { bytes: audio.length, seconds: await audioSeconds(audio, 'mp3') };
+      return resultOf(await mostThatKeepUp(server, client, spoken, setting), spoken);
     } finally {
       await client.close();
       await server.stop();
@@ -37,8 +37,8 @@ interface Spoken {
   readonly seconds: number;
 }
 
-interface Audience {
-  readonly listeners: number;
+interface Trial {
+  readonly count: number;
   readonly keepsUp: boolean;
   readonly wallSeconds: number;
   readonly cpuMs: number;
@@ -49,48 +49,35 @@ async function mostThatKeepUp(
   server: Served,
   client: SpeechClient,
   spoken: Spoken,
-  max: number,
-  say: (line: string) => void,
-): Promise<Audience> {
-  const gather = (count: number) => {
+  { short, say }: Setting,
+): Promise<Trial> {
+  const max = short ? 2 : listenersMax;
+  const attempt = async (count: number): Promise<Trial> => {
     say(`${count} listeners`);
-    return listenAtOnce(server, client, spoken, count);
+    const late = new AbortController();
+    const [cpuMs, startedAt] = [await server.cpuMs(), performance.now()];
+    const all = await Promise.all(Array.from({ length: count }, () => keepsUp(client, spoken, late)));
+    const wallSeconds = (performance.now() - startedAt) / 1000;
+    return { count, keepsUp: all.every(Boolean), wallSeconds, cpuMs: (await server.cpuMs()) - cpuMs };
   };
-  let best = await gather(1);
+  let best = await attempt(1);
   let next = best;
-  while (next.keepsUp && next.listeners < max) {
+  while (next.keepsUp && next.count < max) {
     best = next;
-    next = await gather(best.listeners * 2);
+    next = await attempt(best.count * 2);
   }
-  if (next.keepsUp) return next;
-  const between = best.listeners > 1 ? await gather(best.listeners * 1.5) : next;
+  if (next.keepsUp || best.count === 1) return next.keepsUp ? next : best;
+  const between = await attempt(best.count * 1.5);
   return between.keepsUp ? between : best;
 }
 
-async function listenAtOnce(
-  server: Served,
-  client: SpeechClient,
-  spoken: Spoken,
-  count: number,
-): Promise<Audience> {
-  const late = new AbortController();
-  const [cpuMs, startedAt] = [await server.cpuMs(), performance.now()];
-  const all = await Promise.all(Array.from({ length: count }, () => hears(client, spoken, late)));
-  return {
-    listeners: count,
-    keepsUp: all.every((inTime) => inTime),
-    wallSeconds: (performance.now() - startedAt) / 1000,
-    cpuMs: (await server.cpuMs()) - cpuMs,
-  };
-}
-
 /** Returns whether all audio arrives in time. The first late listener ends the trial for all. */
-async function hears(client: SpeechClient, spoken: Spoken, late: AbortController): Promise<boolean> {
+async function keepsUp(client: SpeechClient, spoken: Spoken, late: AbortController): Promise<boolean> {
   const askedAt = performance.now();
   let firstAt: number | undefined;
   let bytes = 0;
   try {
-    for await (const piece of client.listen(spokenText(characters), 'mp3', late.signal)) {
+    for await (const piece of client.listen(text, 'mp3', late.signal)) {
       const now = performance.now();
       firstAt ??= now;
       // The bitrate is constant: the share of bytes is the share of time.
@@ -106,23 +93,17 @@ async function hears(client: SpeechClient, spoken: Spoken, late: AbortController
   return !late.signal.aborted;
 }
 
-function againstRealTime({ listeners, wallSeconds }: Audience, { seconds }: Spoken): Comparison {
-  return {
-    name: `speech made for ${listeners} at once`,
+function resultOf({ count, wallSeconds, cpuMs }: Trial, { seconds }: Spoken) {
+  const realTime = {
+    name: `speech made for ${count} at once`,
     yardstick: 'what one listener hears',
     unit: 's of speech a second',
-    ours: [(listeners * seconds) / wallSeconds],
+    ours: [(count * seconds) / wallSeconds],
     theirs: [1],
   };
-}
-
-function factsOf({ listeners, cpuMs }: Audience, { seconds }: Spoken): Fact[] {
-  return [
-    { name: 'listeners that keep up', unit: 'listeners', values: [listeners] },
-    {
-      name: 'CPU for a second of speech',
-      unit: 'ms CPU',
-      values: [cpuMs / (listeners * seconds)],
-    },
+  const facts = [
+    { name: 'listeners that keep up', unit: 'listeners', values: [count] },
+    { name: 'CPU for a second of speech', unit: 'ms CPU', values: [cpuMs / (count * seconds)] },
   ];
+  return { comparisons: [realTime], facts, notes: [] };
 }

@@ -40,14 +40,14 @@ export async function startChild(name: string, args: readonly string[] = [], cor
   };
 }
 
-function firstMessage(name: string, child: ChildProcess): Promise<Started> {
-  const { promise, resolve, reject } = Promise.withResolvers<Started>();
-  const onExit = (code: number | null) => reject(new Error(`${name} exited with ${code} before it listened`));
-  child.once('error', reject);
-  child.once('exit', onExit);
-  child.once('message', (started) => {
-    child.off('exit', onExit);
-    resolve(started as Started);
+async function firstMessage(name: string, child: ChildProcess): Promise<Started> {
+  const listening = new AbortController();
+  const { signal } = listening;
+  const exited = once(child, 'exit', { signal }).then(([code]) => {
+    throw new Error(`${name} exited with ${code} before it listened`);
   });
-  return promise;
+  const [started] = await Promise.race([once(child, 'message'), exited]);
+  exited.catch(() => undefined);
+  listening.abort();
+  return started as Started;
 }
