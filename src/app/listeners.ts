@@ -1,10 +1,10 @@
-/** The ports of a server, and the wires on each: REST, and the RPCs over gRPC, Connect and gRPC-Web. */
+/** The ports of a server. REST, gRPC, Connect and gRPC-Web share each of them. */
 import { basePath, type Config } from '../config/config.ts';
 import type { Gate } from '../core/access/gate.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Tracer } from '../core/ports/tracer.ts';
-import { rpcsOf } from '../core/rpcs.ts';
+import { allRpcs, type Rpc, rpcTable } from '../core/rpcs.ts';
 import type { Services } from '../core/services.ts';
 import { createConnectHandler } from '../transports/connect/routes.ts';
 import { createGrpcHandler } from '../transports/grpc/routes.ts';
@@ -15,6 +15,7 @@ import { restHandler } from '../transports/rest/handler.ts';
 import { type Probes, probeRoutes } from '../transports/rest/probe-routes.ts';
 import { restRoutes } from '../transports/rest/routes.ts';
 import { openRpcs } from '../transports/rpc/open-rpcs.ts';
+import { rpcPath } from '../transports/rpc/rpcs.ts';
 
 export interface Wiring {
   readonly config: Config;
@@ -27,26 +28,26 @@ export interface Wiring {
   readonly probes: Probes;
 }
 
-/** Whom a port serves. */
+/** The callers that a port serves. */
 type Audience = 'all' | 'clients' | 'admins';
 
 interface Port {
   readonly baseUrl: string;
-  /** Says over the health of the RPCs that no more requests should come; they are served all the same. */
+  /** Reports NOT_SERVING by gRPC health, so that load balancers send no more requests. Requests are still served. */
   leave(): void;
-  /** Lets requests in flight finish. */
+  /** Waits for running requests. */
   close(): Promise<void>;
 }
 
 export interface Ports {
   readonly baseUrl: string;
-  /** That of the port for administration, where there is one; else the same. */
+  /** The base URL of the admin port; the same as `baseUrl` if there is none. */
   readonly adminBaseUrl: string;
   leave(): void;
   close(): Promise<void>;
 }
 
-/** Listens. Rejects where an address cannot be had; then nothing listens. */
+/** Listens on all ports. Rejects if an address cannot be bound; then none is open. */
 export async function openPorts(wiring: Wiring): Promise<Ports> {
   const { server, admin } = wiring.config;
   const main = await openPort(wiring, server, admin ? 'clients' : 'all');
@@ -76,8 +77,8 @@ async function openPort(
   audience: Audience,
 ): Promise<Port> {
   const { server: limits } = wiring.config;
-  const { health, ...edges } = openEdges(wiring, audience);
-  const server = await startServer({ host, port, limits, tls: wiring.tls, ...edges });
+  const { health, ...transports } = openTransports(wiring, audience);
+  const server = await startServer({ host, port, limits, tls: wiring.tls, ...transports });
   const leave = () => health.drain();
   const close = () => {
     leave();
@@ -86,29 +87,23 @@ async function openPort(
   return { baseUrl: server.origin + basePath, leave, close };
 }
 
-/** The wires: REST, and the RPCs over gRPC, Connect and gRPC-Web. */
-function openEdges({ config, services, probes, ...shared }: Wiring, audience: Audience) {
+/** The transports of a port, all made from the one table of RPCs. */
+function openTransports({ config, services, probes, ...shared }: Wiring, audience: Audience) {
   const { server, limits } = config;
   const deps = { ...shared, requestMsMax: server.requestMsMax };
-  const isServed = (isAdmin: boolean) => audience === 'all' || isAdmin === (audience === 'admins');
-  const routes = restRoutes(services, shared.gate, limits).filter(({ rule }) =>
-    isServed(rule.path.startsWith(`${basePath}/admin/`)),
-  );
-  // Who must not administer at a port must not read its metrics either.
+  const isServed = ({ kind }: Rpc) => audience === 'all' || (kind === 'admin') === (audience === 'admins');
+  const table = rpcTable(services);
+  // A port without administration does not show its metrics either.
   const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
-  const rest = restHandler([...routes, ...probeRoutes(shown, shared.gate)], deps);
-  const own = rpcsOf(services).filter(({ kind }) => isServed(kind === 'admin'));
-  const { rpcs: open, health } = openRpcs(own);
-  const rpcs = [...own, ...open];
-  const rpcLimits = { ...server, messageBytesMax: limits.rpcMessageBytesMax };
+  const rest = restHandler([...restRoutes(table, limits, isServed), ...probeRoutes(shown)], deps);
+  const served = allRpcs(table).filter(isServed);
+  const { rpcs: open, health } = openRpcs(served);
+  const rpcs = [...served, ...open];
+  const rpcLimits = { messageBytesMax: limits.rpcMessageBytesMax };
   const connect = createConnectHandler(rpcs, rpcLimits, deps);
-  const paths = new Set(rpcs.map(({ method }) => `/${method.parent.typeName}/${method.name}`));
-  const handle: PortHandler = (request, response) => {
-    if (!paths.has(request.url ?? '')) return rest(request, response);
-    // Unlike REST it reads every body, so any may come.
-    if (request.headers.expect !== undefined) response.writeContinue();
-    connect(request, response);
-  };
+  const paths = new Set(rpcs.map(rpcPath));
+  const handle: PortHandler = (request, response) =>
+    paths.has(request.url ?? '') ? connect(request, response) : rest(request, response);
   return {
     handle: withCors(config.cors.origins, handle),
     grpc: createGrpcHandler(rpcs, rpcLimits, deps),

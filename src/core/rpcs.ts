@@ -1,140 +1,186 @@
-/** Every RPC with the function that it runs: what an edge needs to serve it. */
+/**
+ * The one table of operations. Each entry names an RPC of the schemas, the function that runs it and the operation under which it
+ * is allowed, limited and recorded. Every transport builds its routes from this table.
+ */
 import {
   create,
   type DescMessage,
   type DescMethodClientStreaming,
   type DescMethodServerStreaming,
   type DescMethodUnary,
-  type Message,
   type MessageShape,
 } from '@bufbuild/protobuf';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import {
-  type CreateChatCompletionResponse,
   CreateChatCompletionResponseSchema,
-  type StreamChatCompletionResponse,
   StreamChatCompletionResponseSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
+import { type Batches, singly } from './batches.ts';
 import type { AdminCall, Call } from './call.ts';
-import type { ChatAnswer, ChatChunk } from './chat/answer.ts';
 import type { Operation } from './ports/usage.ts';
-import { type AdminMethod, adminMethods, type Services } from './services.ts';
+import { type AdminFunctions, type AdminMethod, adminMethods, type Services } from './services.ts';
 
-/** An RPC, its message types checked where it is made and forgotten after. */
-export type Rpc =
-  | {
-      readonly kind: 'unary';
-      readonly method: DescMethodUnary;
-      readonly operation: Operation;
-      readonly run: UnaryRun;
-    }
-  | {
-      readonly kind: 'server-stream';
-      readonly method: DescMethodServerStreaming;
-      readonly operation: Operation;
-      readonly run: ServerStreamRun;
-      /** The messages of what `run` gives at once. */
-      readonly messagesOf: (part: unknown) => readonly Message[];
-    }
-  | {
-      readonly kind: 'client-stream';
-      readonly method: DescMethodClientStreaming;
-      readonly operation: Operation;
-      readonly run: ClientStreamRun;
-    }
-  | { readonly kind: 'admin'; readonly method: DescMethodUnary; readonly run: AdminRun };
+/**
+ * One request, one answer. `run` may return the answer in a form of its own (a chat answer stays as the engine sent it);
+ * `toMessage` turns it into the response message.
+ */
+export interface UnaryRpc<
+  I extends DescMessage = DescMessage,
+  O extends DescMessage = DescMessage,
+  Answer = unknown,
+> {
+  readonly kind: 'unary';
+  readonly method: DescMethodUnary<I, O>;
+  readonly operation: Operation;
+  run(request: MessageShape<I>, call: Call): Promise<Answer>;
+  toMessage(answer: Answer): MessageShape<O>;
+}
 
-type UnaryRun = (request: Message, call: Call) => Promise<Message>;
-type ServerStreamRun = (request: Message, call: Call) => AsyncIterable<unknown>;
-type ClientStreamRun = (requests: AsyncIterable<Message>, call: Call) => Promise<Message>;
-type AdminRun = (request: Message, call: AdminCall) => Promise<Message>;
+/** One request, a stream of parts. Parts travel in batches; `toMessage` turns one part into a response message. */
+export interface ServerStreamRpc<
+  I extends DescMessage = DescMessage,
+  O extends DescMessage = DescMessage,
+  Part = unknown,
+> {
+  readonly kind: 'server-stream';
+  readonly method: DescMethodServerStreaming<I, O>;
+  readonly operation: Operation;
+  run(request: MessageShape<I>, call: Call): Batches<Part>;
+  toMessage(part: Part): MessageShape<O>;
+  /** Whether the client has received output once it has this part. A client that leaves before any output pays nothing. */
+  isOutput(part: Part): boolean;
+}
 
-export function rpcsOf({ speech, transcription, chat, catalog, account, admin }: Services): Rpc[] {
-  return [
-    unary('catalog', CatalogService.method.listModels, (request, call) => catalog.listModels(request, call)),
-    unary('catalog', CatalogService.method.getModel, (request, call) => catalog.getModel(request, call)),
-    unary('account', AccountService.method.getAccount, (request, call) => account.getAccount(request, call)),
-    unary('account', AccountService.method.listUsageRecords, (request, call) =>
+/** A stream of requests, one answer. */
+export interface ClientStreamRpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
+  readonly kind: 'client-stream';
+  readonly method: DescMethodClientStreaming<I, O>;
+  readonly operation: Operation;
+  run(requests: AsyncIterable<MessageShape<I>>, call: Call): Promise<MessageShape<O>>;
+}
+
+/** One request, one answer, behind an admin key. */
+export interface AdminRpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
+  readonly kind: 'admin';
+  readonly method: DescMethodUnary<I, O>;
+  run(request: MessageShape<I>, call: AdminCall): Promise<MessageShape<O>>;
+}
+
+export type Rpc = UnaryRpc | ServerStreamRpc | ClientStreamRpc | AdminRpc;
+export type RpcTable = ReturnType<typeof rpcTable>;
+
+export function rpcTable({ speech, transcription, chat, catalog, account, admin }: Services) {
+  const chats = ChatService.method;
+  const transcriptions = TranscriptionService.method;
+  return {
+    listModels: unary('catalog', CatalogService.method.listModels, (request, call) =>
+      catalog.listModels(request, call),
+    ),
+    getModel: unary('catalog', CatalogService.method.getModel, (request, call) =>
+      catalog.getModel(request, call),
+    ),
+    getAccount: unary('account', AccountService.method.getAccount, (request, call) =>
+      account.getAccount(request, call),
+    ),
+    listUsageRecords: unary('account', AccountService.method.listUsageRecords, (request, call) =>
       account.listUsageRecords(request, call),
     ),
-    unary('chat', ChatService.method.createChatCompletion, async (request, call) =>
-      toCompletion(await chat.createChatCompletion(request, call)),
-    ),
-    serverStream(
+    createChatCompletion: unary(
       'chat',
-      ChatService.method.streamChatCompletion,
-      (request, call) => chat.streamChatCompletion(request, call),
-      (chunks) => chunks.map(toChunk),
+      chats.createChatCompletion,
+      (request, call) => chat.createChatCompletion(request, call),
+      ({ message: completion }) => create(CreateChatCompletionResponseSchema, { completion }),
     ),
-    serverStream(
+    streamChatCompletion: serverStream(
+      'chat',
+      chats.streamChatCompletion,
+      (request, call) => chat.streamChatCompletion(request, call),
+      ({ message: chunk }) => create(StreamChatCompletionResponseSchema, { chunk }),
+      ({ text }) => text !== '',
+    ),
+    synthesizeSpeech: serverStream(
       'speech',
       SpeechService.method.synthesizeSpeech,
-      (request, call) => speech.synthesizeSpeech(request, call),
-      (response) => [response],
+      (request, call) => singly(speech.synthesizeSpeech(request, call)),
+      (response) => response,
     ),
-    unary('transcription', TranscriptionService.method.createTranscription, (request, call) =>
+    createTranscription: unary('transcription', transcriptions.createTranscription, (request, call) =>
       transcription.createTranscription(request, call),
     ),
-    serverStream(
+    streamTranscription: serverStream(
       'transcription',
-      TranscriptionService.method.streamTranscription,
-      (request, call) => transcription.streamTranscription(request, call),
-      (response) => [response],
+      transcriptions.streamTranscription,
+      (request, call) => singly(transcription.streamTranscription(request, call)),
+      (response) => response,
     ),
-    clientStream('transcription', TranscriptionService.method.uploadTranscription, (requests, call) =>
+    uploadTranscription: clientStream('transcription', transcriptions.uploadTranscription, (requests, call) =>
       transcription.uploadTranscription(requests, call),
     ),
-    ...adminNames.map((name) => adminRpc(name, admin)),
-  ];
+    admin: adminRpcs(admin),
+  };
 }
 
-function toCompletion({ message: completion }: ChatAnswer): CreateChatCompletionResponse {
-  return create(CreateChatCompletionResponseSchema, { completion });
+/** All RPCs of the table. */
+export function allRpcs({ admin, ...others }: RpcTable): readonly Rpc[] {
+  return [...Object.values(others), ...Object.values(admin)];
 }
 
-function toChunk({ message: chunk }: ChatChunk): StreamChatCompletionResponse {
-  return create(StreamChatCompletionResponseSchema, { chunk });
+function adminRpcs(admin: AdminFunctions): Record<AdminMethod, AdminRpc> {
+  const rpcs = Object.entries(adminMethods).map(([name, method]) => {
+    // The schema and AdminFunctions have the same methods with the same messages.
+    const run = admin[name as AdminMethod].bind(admin) as AdminRpc['run'];
+    return [name, { kind: 'admin', method, run }];
+  });
+  return Object.fromEntries(rpcs);
 }
-
-const adminNames = Object.keys(adminMethods) as AdminMethod[];
 
 function unary<I extends DescMessage, O extends DescMessage>(
   operation: Operation,
   method: DescMethodUnary<I, O>,
   run: (request: MessageShape<I>, call: Call) => Promise<MessageShape<O>>,
-): Rpc {
-  return { kind: 'unary', method, operation, run: (request, call) => run(request as MessageShape<I>, call) };
+): UnaryRpc<I, O, MessageShape<O>>;
+function unary<I extends DescMessage, O extends DescMessage, Answer>(
+  operation: Operation,
+  method: DescMethodUnary<I, O>,
+  run: (request: MessageShape<I>, call: Call) => Promise<Answer>,
+  toMessage: (answer: Answer) => MessageShape<O>,
+): UnaryRpc<I, O, Answer>;
+function unary<I extends DescMessage, O extends DescMessage>(
+  operation: Operation,
+  method: DescMethodUnary<I, O>,
+  run: (request: MessageShape<I>, call: Call) => Promise<MessageShape<O>>,
+  toMessage = (answer: MessageShape<O>) => answer,
+): UnaryRpc<I, O, MessageShape<O>> {
+  return { kind: 'unary', method, operation, run, toMessage };
 }
 
 function serverStream<I extends DescMessage, O extends DescMessage, Part>(
   operation: Operation,
   method: DescMethodServerStreaming<I, O>,
-  run: (request: MessageShape<I>, call: Call) => AsyncIterable<Part>,
-  messagesOf: (part: Part) => readonly MessageShape<O>[],
-): Rpc {
-  return {
-    kind: 'server-stream',
-    method,
-    operation,
-    run: (request, call) => run(request as MessageShape<I>, call),
-    messagesOf: (part) => messagesOf(part as Part),
-  };
+  run: (request: MessageShape<I>, call: Call) => Batches<Part>,
+  toMessage: (part: Part) => MessageShape<O>,
+  isOutput: (part: Part) => boolean = () => true,
+): ServerStreamRpc<I, O, Part> {
+  return { kind: 'server-stream', method, operation, run, toMessage, isOutput };
 }
 
 function clientStream<I extends DescMessage, O extends DescMessage>(
   operation: Operation,
   method: DescMethodClientStreaming<I, O>,
   run: (requests: AsyncIterable<MessageShape<I>>, call: Call) => Promise<MessageShape<O>>,
-): Rpc {
-  const runAll: ClientStreamRun = (requests, call) => run(requests as AsyncIterable<MessageShape<I>>, call);
-  return { kind: 'client-stream', method, operation, run: runAll };
+): ClientStreamRpc<I, O> {
+  return { kind: 'client-stream', method, operation, run };
 }
 
-function adminRpc(name: AdminMethod, admin: Services['admin']): Rpc {
-  const run = admin[name].bind(admin) as AdminRun;
-  return { kind: 'admin', method: adminMethods[name], run };
+/** The full name of an RPC as the RPC transports spell its path. */
+export function rpcPath({
+  method,
+}: {
+  readonly method: { readonly name: string; readonly parent: { readonly typeName: string } };
+}): string {
+  return `/${method.parent.typeName}/${method.name}`;
 }

@@ -7,7 +7,7 @@ import type { ChatOperations } from './chat/service.ts';
 import type { SpeechOperations } from './speech/service.ts';
 import type { TranscriptionOperations } from './transcription/service.ts';
 
-/** Every RPC of Parley as plain functions, grouped as the schema's services are. Each edge serves these. */
+/** The implementations of the RPCs, grouped as the schemas group their services. */
 export interface Services {
   readonly speech: SpeechOperations;
   readonly transcription: TranscriptionOperations;
@@ -22,12 +22,12 @@ export type AdminMethod = keyof AdminMethods;
 export type AdminInput<K extends AdminMethod> = AdminMethods[K]['input'];
 export type AdminOutput<K extends AdminMethod> = AdminMethods[K]['output'];
 
-/** What the schema says of each admin call. */
+/** The schema's description of each admin RPC. */
 export const adminMethods: {
   readonly [K in AdminMethod]: DescMethodUnary<AdminInput<K>, AdminOutput<K>>;
 } = AdminService.method;
 
-/** The function of each admin call; AdminOperations has them all. */
+/** One function for each admin RPC; AdminOperations has them all. */
 export type AdminFunctions = {
   readonly [K in AdminMethod]: (
     request: MessageShape<AdminInput<K>>,

@@ -49,8 +49,14 @@ export function createTraces({ endpoint, sampleRatio, version }: TracesOptions):
     span: (name, headers) => {
       const parent = propagator.extract(ROOT_CONTEXT, pick(headers), defaultTextMapGetter);
       const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, parent);
-      const within = <T>(work: () => T): T => running.run(trace.setSpan(parent, span), work);
-      return { run: (work) => runIn(span, within, work), parts: (source) => partsIn(span, within, source) };
+      const context = trace.setSpan(parent, span);
+      return {
+        run: (work) => running.run(context, work),
+        end: (error) => {
+          if (error !== undefined) noteFailure(span, error);
+          span.end();
+        },
+      };
     },
     note: (start, end) => {
       const span = spanOf();
@@ -64,45 +70,6 @@ export function createTraces({ endpoint, sampleRatio, version }: TracesOptions):
     },
     close: () => provider.shutdown(),
   };
-}
-
-type Within = <T>(work: () => T) => T;
-
-async function runIn<T>(span: Span, within: Within, work: () => Promise<T>): Promise<T> {
-  try {
-    return await within(work);
-  } catch (error) {
-    noteFailure(span, error);
-    throw error;
-  } finally {
-    span.end();
-  }
-}
-
-/** Each part is asked for within the span: who consumes them runs in another. */
-async function* partsIn<T>(
-  span: Span,
-  within: Within,
-  source: () => AsyncIterable<T>,
-): AsyncGenerator<T, void, undefined> {
-  const parts = within(() => source()[Symbol.asyncIterator]());
-  let isOver = false;
-  try {
-    for (;;) {
-      const { done, value } = await within(() => parts.next());
-      if (done) break;
-      yield value;
-    }
-    isOver = true;
-  } catch (error) {
-    isOver = true;
-    noteFailure(span, error);
-    throw error;
-  } finally {
-    // A consumer that leaves early ends the source, too.
-    if (!isOver) await within(() => parts.return?.());
-    span.end();
-  }
 }
 
 /** A request that was refused, or whose client has left, is no failure of this server. */

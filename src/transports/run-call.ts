@@ -1,160 +1,236 @@
-/** What every RPC protocol does around a function of core: the gate before, the end of the record behind. */
-import type { Message } from '@bufbuild/protobuf';
-import type { Credentials, Gate } from '../core/access/gate.ts';
-import { type Batches, singly } from '../core/batches.ts';
-import type { Call } from '../core/call.ts';
-import { type ParleyError, toParleyError } from '../core/errors.ts';
+/**
+ * What every transport does with a request, once: the id and the deadline, the gate (asked with the headers alone, before a byte of
+ * the body is read), the function of core, the end of the usage record, and the error that the client is told.
+ */
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import type { Gate } from '../core/access/gate.ts';
+import { metered, meteredParts, orVoid } from '../core/billing/metering.ts';
+import type { AdminCall, Call } from '../core/call.ts';
+import { Deadline } from '../core/deadline.ts';
+import { ParleyError, toParleyError } from '../core/errors.ts';
+import { logFailure } from '../core/failure-log.ts';
 import { newRequestId, type RequestId } from '../core/ids.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
-import type { TraceHeaders, Tracer } from '../core/ports/tracer.ts';
-import type { Rpc } from '../core/rpcs.ts';
-import { first, type OpenRpc, single } from './rpc/open-rpcs.ts';
-import { sizeOfRequest } from './rpc/request-size.ts';
+import type { Tracer, TraceSpan } from '../core/ports/tracer.ts';
+import type { Wire } from '../core/ports/usage.ts';
+import type { AdminRpc, ClientStreamRpc, Rpc, ServerStreamRpc, UnaryRpc } from '../core/rpcs.ts';
 
-export interface RpcDeps {
+export interface CallDeps {
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Log;
   readonly tracer: Tracer;
+  /** The time a whole request may take; then it ends with `overloaded`. */
   readonly requestMsMax: number;
 }
 
-/** A call as it comes in over gRPC, Connect or gRPC-Web. */
-export interface IncomingCall extends Credentials {
+/** What a transport knows of a request before its body. */
+export interface RequestHead {
+  readonly wire: Wire;
+  /** The client's address, without a port. */
+  readonly address: string;
+  /** A header by its name in lower case. */
+  readonly header: (name: string) => string | undefined;
+}
+
+/** One request, from its headers to the end of its record. */
+export class ServedCall {
   readonly id: RequestId;
-  readonly idempotencyKey: string | undefined;
-  /** Its headers, as far as they tell of a trace. */
-  readonly traceHeaders: TraceHeaders;
-  /** Aborts when the client has left, its deadline has passed or the request's time is up; its reason is a ParleyError. */
-  readonly signal: AbortSignal;
-  /** Set before the first part of the answer: whether it is that of an earlier request under the same key. */
-  isReplay: boolean;
-}
+  readonly #head: RequestHead;
+  readonly #deps: CallDeps;
+  readonly #deadline: Deadline;
+  #span: TraceSpan | undefined;
+  #call: Call | undefined;
+  #adminCall: AdminCall | undefined;
+  #error: ParleyError | undefined;
+  /** Whether the body has been read or the function has begun: from then on, whoever reads or runs ends the record. */
+  #hasBegun = false;
+  #isClosed = false;
+  #running = 0;
 
-export type AnyRpc = Rpc | OpenRpc;
-type Of<Kind extends Rpc['kind']> = Extract<Rpc, { readonly kind: Kind }>;
-
-export function nextRequestId({ clock }: RpcDeps): RequestId {
-  return newRequestId(clock.now());
-}
-
-/** Serves an RPC of one request and one response. */
-export function serveUnary(
-  rpc: AnyRpc,
-  request: Message,
-  incoming: IncomingCall,
-  deps: RpcDeps,
-): Promise<Message> {
-  switch (rpc.kind) {
-    case 'unary':
-      return traced(rpc, incoming, deps).run(() =>
-        withCall(rpc, incoming, deps, (call) => {
-          call.requestBytes = sizeOf(rpc, request);
-          return rpc.run(request, call);
-        }),
-      );
-    case 'admin':
-      return deps.gate.openAdmin(incoming).then((call) => rpc.run(request, call));
-    case 'open':
-      return first(rpc.run(single(request), incoming.signal));
-    default:
-      throw misplaced(rpc);
+  constructor(head: RequestHead, deps: CallDeps) {
+    this.id = newRequestId(deps.clock.now());
+    this.#head = head;
+    this.#deps = deps;
+    this.#deadline = new Deadline(deps.requestMsMax);
   }
-}
 
-/** Serves an RPC of one request and a stream of responses. */
-export function serveServerStream(
-  rpc: AnyRpc,
-  request: Message,
-  incoming: IncomingCall,
-  deps: RpcDeps,
-): Batches<Message> {
-  if (rpc.kind === 'open') return singly(rpc.run(single(request), incoming.signal));
-  if (rpc.kind === 'server-stream') {
-    return traced(rpc, incoming, deps).parts(() => streamWithCall(rpc, request, incoming, deps));
+  /** Aborts when the client has left or the time is up. Its reason is a ParleyError. */
+  get signal(): AbortSignal {
+    return this.#deadline.signal;
   }
-  throw misplaced(rpc);
-}
 
-/** Serves an RPC of a stream of requests and one response. */
-export function serveClientStream(
-  rpc: AnyRpc,
-  requests: AsyncIterable<Message>,
-  incoming: IncomingCall,
-  deps: RpcDeps,
-): Promise<Message> {
-  if (rpc.kind === 'client-stream') {
-    return traced(rpc, incoming, deps).run(() =>
-      withCall(rpc, incoming, deps, (call) => rpc.run(requests, call)),
-    );
+  /** Whether the answer is that of an earlier request under the same Idempotency-Key. Known once the answer begins. */
+  get isReplay(): boolean {
+    return this.#call?.isReplay ?? false;
   }
-  throw misplaced(rpc);
-}
 
-/** Serves an RPC of streams both ways. */
-export function serveBidi(
-  rpc: AnyRpc,
-  requests: AsyncIterable<Message>,
-  { signal }: IncomingCall,
-): Batches<Message> {
-  if (rpc.kind === 'open') return singly(rpc.run(requests, signal));
-  throw misplaced(rpc);
-}
+  /**
+   * Asks the gate, with the headers alone. Called once, before the body is read.
+   * @param name the operation as traces show it
+   */
+  async open(rpc: Rpc, name = `${rpc.method.parent.typeName}/${rpc.method.name}`): Promise<void> {
+    const { wire, address, header } = this.#head;
+    const { gate, tracer } = this.#deps;
+    const { id, signal } = this;
+    const traceHeaders = { traceparent: header('traceparent'), tracestate: header('tracestate') };
+    this.#span = tracer.span(name, traceHeaders);
+    const credentials = { wire, address, authorization: header('authorization') };
+    await this.#within(async () => {
+      if (rpc.kind === 'admin') {
+        this.#adminCall = await gate.openAdmin(credentials);
+        return;
+      }
+      const { operation } = rpc;
+      const idempotencyKey = header('idempotency-key');
+      this.#call = await gate.open({ ...credentials, id, operation, idempotencyKey, signal });
+    });
+    if (this.#isClosed) this.#recordUnread();
+  }
 
-async function* streamWithCall(
-  rpc: Of<'server-stream'>,
-  request: Message,
-  incoming: IncomingCall,
-  deps: RpcDeps,
-): AsyncGenerator<readonly Message[]> {
-  const call = await openCall(rpc, incoming, deps);
-  call.requestBytes = sizeOf(rpc, request);
-  try {
-    for await (const part of rpc.run(request, call)) {
-      incoming.isReplay = call.isReplay;
-      yield rpc.messagesOf(part);
+  /** Asks the gate for a path that is no RPC. @throws as `Gate.openAdmin` */
+  async openAdmin(): Promise<void> {
+    const { wire, address, header } = this.#head;
+    await this.#deps.gate.openAdmin({ wire, address, authorization: header('authorization') });
+  }
+
+  /** Reads the request. An error voids the record, which keeps what was noted on the call until then. */
+  read<T>(read: (call: Call) => Promise<T>): Promise<T> {
+    return this.#run((call) => orVoid(call, () => read(call)));
+  }
+
+  /** Notes the size of a request's message, which bounds the tokens of a prompt. */
+  noteRequestBytes(bytes: number): void {
+    if (this.#call) this.#call.requestBytes = bytes;
+  }
+
+  /** Runs an RPC with one answer. When it resolves, the record is settled and durable. */
+  answer<I extends DescMessage, O extends DescMessage, Answer>(
+    rpc: UnaryRpc<I, O, Answer>,
+    request: MessageShape<I>,
+  ): Promise<Answer> {
+    return this.#run((call) => metered(call, () => rpc.run(request, call)));
+  }
+
+  /** Runs an RPC with a stream of requests. When it resolves, the record is settled and durable. */
+  upload<I extends DescMessage, O extends DescMessage>(
+    rpc: ClientStreamRpc<I, O>,
+    requests: AsyncIterable<MessageShape<I>>,
+  ): Promise<MessageShape<O>> {
+    return this.#run((call) => metered(call, () => rpc.run(requests, call)));
+  }
+
+  /** Runs an RPC with a stream of parts. The record is settled before the stream ends. */
+  stream<I extends DescMessage, O extends DescMessage, Part>(
+    rpc: ServerStreamRpc<I, O, Part>,
+    request: MessageShape<I>,
+  ): AsyncGenerator<readonly Part[], void, void> {
+    const isOutput = (parts: readonly Part[]) => parts.some((part) => rpc.isOutput(part));
+    const call = this.#begin();
+    const batches = this.#within(() => meteredParts(call, rpc.run(request, call), isOutput));
+    return this.#span ? this.#traced(this.#span, batches) : batches;
+  }
+
+  /** Runs an admin RPC. */
+  administer<I extends DescMessage, O extends DescMessage>(
+    rpc: AdminRpc<I, O>,
+    request: MessageShape<I>,
+  ): Promise<MessageShape<O>> {
+    const call = this.#adminCall;
+    if (call === undefined) throw notOpened();
+    return this.#within(() => rpc.run(request, call));
+  }
+
+  /** The error that the client is told. An operator's error is logged, once for each request. */
+  errorOf(thrown: unknown): ParleyError {
+    const error = toParleyError(this.signal.aborted ? this.signal.reason : thrown);
+    if (this.#error === undefined) logFailure(this.#deps.log, this.id, error);
+    this.#error = error;
+    return error;
+  }
+
+  /** The client has left, or its own deadline has passed. */
+  cancel(): void {
+    this.#deadline.cancel();
+  }
+
+  /** The answer is complete: nothing aborts it any more. */
+  finish(): void {
+    this.#deadline.stop();
+  }
+
+  /**
+   * The connection or stream is gone. A request that the gate opened, but whose body never became a message, is recorded here.
+   * @param hasLeft whether the client left before the whole answer was written
+   */
+  close(hasLeft: boolean): void {
+    if (hasLeft) this.#deadline.cancel();
+    this.#deadline.stop();
+    this.#isClosed = true;
+    this.#recordUnread();
+    this.#endSpan();
+  }
+
+  #recordUnread(): void {
+    if (this.#call === undefined || this.#hasBegun) return;
+    const error = this.#error ?? this.signal.reason ?? new ParleyError('invalid_request_error');
+    void this.#run(({ metering }) => metering.void(error));
+  }
+
+  async #run<T>(run: (call: Call) => Promise<T>): Promise<T> {
+    const call = this.#begin();
+    try {
+      return await this.#within(() => run(call));
+    } finally {
+      this.#end();
     }
-  } catch (error) {
-    throw await ended(call, error);
+  }
+
+  /** The consumer runs outside of the span, so each part is asked for within it. */
+  async *#traced<T>(span: TraceSpan, parts: AsyncGenerator<T, void, void>): AsyncGenerator<T, void, void> {
+    let isOver = false;
+    try {
+      for (;;) {
+        const { done, value } = await span.run(() => parts.next());
+        isOver = done === true;
+        if (done) return;
+        yield value;
+      }
+    } catch (error) {
+      isOver = true;
+      throw error;
+    } finally {
+      // A consumer that returns early ends the source, too.
+      if (!isOver) await span.run(() => parts.return());
+      this.#end();
+    }
+  }
+
+  #begin(): Call {
+    if (this.#call === undefined) throw notOpened();
+    this.#hasBegun = true;
+    this.#running++;
+    return this.#call;
+  }
+
+  #end(): void {
+    this.#running--;
+    this.#endSpan();
+  }
+
+  /** A record can end after its client has gone; the span ends after both. */
+  #endSpan(): void {
+    if (!this.#isClosed || this.#running > 0) return;
+    this.#span?.end(this.#error);
+    this.#span = undefined;
+  }
+
+  #within<T>(work: () => T): T {
+    return this.#span ? this.#span.run(work) : work();
   }
 }
 
-async function withCall(
-  rpc: Of<'unary' | 'client-stream'>,
-  incoming: IncomingCall,
-  deps: RpcDeps,
-  run: (call: Call) => Promise<Message>,
-): Promise<Message> {
-  const call = await openCall(rpc, incoming, deps);
-  try {
-    const response = await run(call);
-    incoming.isReplay = call.isReplay;
-    return response;
-  } catch (error) {
-    throw await ended(call, error);
-  }
-}
-
-function traced({ method }: AnyRpc, { traceHeaders }: IncomingCall, { tracer }: RpcDeps) {
-  return tracer.span(`${method.parent.typeName}/${method.name}`, traceHeaders);
-}
-
-function openCall(rpc: Exclude<Rpc, Of<'admin'>>, incoming: IncomingCall, { gate }: RpcDeps): Promise<Call> {
-  return gate.open({ ...incoming, operation: rpc.operation });
-}
-
-async function ended(call: Call, thrown: unknown): Promise<ParleyError> {
-  const error = toParleyError(call.signal.aborted ? call.signal.reason : thrown);
-  await call.metering.void(error);
-  return error;
-}
-
-/** Only chat needs it, for the bound of its prompt. */
-function sizeOf(rpc: Exclude<Rpc, Of<'admin'>>, request: Message): number {
-  return rpc.operation === 'chat' ? sizeOfRequest(rpc.method.input, request) : 0;
-}
-
-function misplaced({ method }: AnyRpc): Error {
-  return new Error(`${method} does not have the shape that it is served in`);
+function notOpened(): Error {
+  return new Error('the gate has not been asked about this request');
 }

@@ -27,9 +27,17 @@ function rest(what: string, path: string, body: RawCase['body'], code: string, s
   return { what: `REST: ${what}`, path, contentType, body, status, code, records: ['refused'] };
 }
 
-/** Connect reads the message itself, before Parley sees the call: nothing is recorded. */
+/** The gate has opened the call by its headers, so a body that is no message leaves a record, too. */
 function connect(what: string, body: RawCase['body'], code: string, status = 400): RawCase {
-  return { what: `Connect: ${what}`, path: connectChat, contentType: json, body, status, code, records: [] };
+  return {
+    what: `Connect: ${what}`,
+    path: connectChat,
+    contentType: json,
+    body,
+    status,
+    code,
+    records: ['refused'],
+  };
 }
 
 const restCases: readonly RawCase[] = [
@@ -88,7 +96,11 @@ const connectCases: readonly RawCase[] = [
     records: ['cancelled'],
   },
   { ...connect('text', 'hello', '', 415), contentType: 'text/plain', code: undefined },
-  { ...connect('a method that there is not', '{}', 'not_found', 404), path: `${connectModels}s` },
+  {
+    ...connect('a method that there is not', '{}', 'not_found', 404),
+    path: `${connectModels}s`,
+    records: [],
+  },
   { ...connect('protobuf that is none', '\xff\xff', 'internal', 500), contentType: 'application/proto' },
 ];
 

@@ -1,6 +1,9 @@
 /** An error of an RPC as its details tell it. */
 import type { Duration } from '@bufbuild/protobuf/wkt';
 import type { ErrorInfo, RetryInfo } from '../../gen/google/rpc/error_details_pb.ts';
+import { modelTypes } from '../../src/core/catalog/catalog.ts';
+import { adviceKinds } from '../../src/core/errors.ts';
+import { restMessage } from '../../src/transports/rest/errors.ts';
 import { cancelled, deadlineExceeded, type WireError } from './wire.ts';
 
 /** Numbers of google.rpc.Code. */
@@ -23,10 +26,21 @@ export function toWireError({ code, message, info, retry }: RpcStatus): WireErro
     code: info?.reason ?? 'protocol',
     httpStatus: info && Number(info.metadata['http_status']),
     param: info?.metadata['param'],
-    message,
+    message: messageOf(message, info),
     retryAfterSeconds: secondsOf(retry?.retryDelay),
     grpcCode: code,
   };
+}
+
+/** RPCs and REST have their own words for the next step: both are made from the problem and the advice of the details. */
+function messageOf(message: string, info: ErrorInfo | undefined): string {
+  const { problem, advice, advice_type } = info?.metadata ?? {};
+  if (problem === undefined) return message;
+  if (!message.startsWith(problem))
+    throw new Error(`the message \`${message}\` does not begin with the problem`);
+  const kind = adviceKinds.find((known) => known === advice);
+  const type = modelTypes.find((known) => known === advice_type);
+  return restMessage({ message: problem, advice: kind && { kind, type } });
 }
 
 function secondsOf(delay: Duration | undefined): number | undefined {

@@ -16,7 +16,7 @@ import { toParleyError } from '../../src/core/errors.ts';
 import { newRequestId } from '../../src/core/ids.ts';
 import type { Scope } from '../../src/core/ports/keys.ts';
 import { noObserver } from '../../src/core/ports/observer.ts';
-import { type Edge, MoneyRequest } from './money-request.ts';
+import { type Entrance, MoneyRequest } from './money-request.ts';
 import { chatTokens, type Outcome, planUnits, prices, trialUnits, unitsPerSecond } from './money-rules.ts';
 import {
   type AccountName,
@@ -32,7 +32,7 @@ import { ScriptedEngines } from './scripted-engines.ts';
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** A process of the program, as it were: from its start on a folder to its end. */
-interface Life extends Edge {
+interface Life extends Entrance {
   readonly app: App;
   readonly dataDir: string;
 }

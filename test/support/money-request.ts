@@ -1,5 +1,5 @@
-/** One request to the program's services, as an edge would run it, with its engine and its client under command. */
-import { create } from '@bufbuild/protobuf';
+/** One request to the program's services, as a transport runs it, with its engine and its client under command. */
+import { create, type Message } from '@bufbuild/protobuf';
 import {
   CreateTranscriptionRequestSchema,
   StreamTranscriptionRequestSchema,
@@ -13,15 +13,17 @@ import {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { SynthesizeSpeechRequestSchema } from '../../gen/parley/speech/v1/speech_pb.ts';
 import type { Gate } from '../../src/core/access/gate.ts';
+import { metered, meteredParts } from '../../src/core/billing/metering.ts';
 import type { Call } from '../../src/core/call.ts';
 import { ParleyError, toParleyError } from '../../src/core/errors.ts';
 import type { RequestId } from '../../src/core/ids.ts';
+import { type RpcTable, rpcTable, type ServerStreamRpc, type UnaryRpc } from '../../src/core/rpcs.ts';
 import type { Services } from '../../src/core/services.ts';
 import { type Outcome, prompt, word } from './money-rules.ts';
 import type { Act, ChatRequest, Report, Request } from './money-steps.ts';
 import type { Cue, Run, ScriptedEngines } from './scripted-engines.ts';
 
-export interface Edge {
+export interface Entrance {
   readonly gate: Gate;
   readonly services: Services;
   readonly script: ScriptedEngines;
@@ -29,14 +31,13 @@ export interface Edge {
 
 export interface Started {
   readonly outcome: Outcome;
-  /** Undefined where the gate has turned it away. */
+  /** Undefined if the gate refused it. */
   readonly request: MoneyRequest | undefined;
 }
 
 export class MoneyRequest {
   readonly #client: AbortController;
   readonly #run: Run;
-  readonly #call: Call;
   readonly #answer: AsyncGenerator<unknown>;
   /** The part that was asked for and has not come. */
   #pending: Promise<IteratorResult<unknown>> | undefined;
@@ -44,16 +45,15 @@ export class MoneyRequest {
   private constructor(request: Request, client: AbortController, run: Run, call: Call, services: Services) {
     this.#client = client;
     this.#run = run;
-    this.#call = call;
-    this.#answer = answerOf(request, call, services);
+    this.#answer = answerOf(request, call, rpcTable(services));
   }
 
   /** Goes through the gate and on until an engine runs or the request has ended. */
-  static async start(id: RequestId, request: Request, key: string, edge: Edge): Promise<Started> {
+  static async start(id: RequestId, request: Request, key: string, entrance: Entrance): Promise<Started> {
     const client = new AbortController();
-    const run = edge.script.expect(client.signal);
+    const run = entrance.script.expect(client.signal);
     const { operation, idempotencyKey } = request;
-    const arrival = {
+    const incoming = {
       id,
       operation,
       idempotencyKey,
@@ -62,9 +62,9 @@ export class MoneyRequest {
       authorization: `Bearer ${key}`,
     } as const;
     try {
-      const call = await edge.gate.open({ ...arrival, signal: client.signal });
+      const call = await entrance.gate.open({ ...incoming, signal: client.signal });
       if (request.operation === 'chat') call.requestBytes = request.bytes;
-      const started = new MoneyRequest(request, client, run, call, edge.services);
+      const started = new MoneyRequest(request, client, run, call, entrance.services);
       return { outcome: await started.#begin(), request: started };
     } catch (error) {
       return { outcome: toParleyError(error).code, request: undefined };
@@ -139,12 +139,9 @@ export class MoneyRequest {
     return this.#pending;
   }
 
-  /** The end that an edge puts behind whatever a service throws. */
-  async #fail(thrown: unknown): Promise<Outcome> {
+  #fail(thrown: unknown): Outcome {
     const { signal } = this.#client;
-    const error = toParleyError(signal.aborted ? signal.reason : thrown);
-    await this.#call.metering.void(error);
-    return error.code;
+    return toParleyError(signal.aborted ? signal.reason : thrown).code;
   }
 }
 
@@ -174,26 +171,26 @@ function usageOf(report: Report | undefined): Usage | undefined {
   return create(UsageSchema, { promptTokens, completionTokens, totalTokens });
 }
 
-function answerOf(request: Request, call: Call, services: Services): AsyncGenerator<unknown> {
+function answerOf(request: Request, call: Call, rpcs: RpcTable): AsyncGenerator<unknown> {
   switch (request.operation) {
     case 'chat':
-      return chat(request, call, services);
+      return chat(request, call, rpcs);
     case 'speech': {
       const model = request.flaw === 'bad field' ? 'unknown' : 'voice';
       const input = 'a'.repeat(request.characters);
-      return services.speech.synthesizeSpeech(create(SynthesizeSpeechRequestSchema, { model, input }), call);
+      return parts(rpcs.synthesizeSpeech, create(SynthesizeSpeechRequestSchema, { model, input }), call);
     }
     case 'transcription': {
       const file = request.flaw === 'bad field' ? {} : { file: new Uint8Array(10) };
       const transcription = create(CreateTranscriptionRequestSchema, file);
-      if (!request.streamed) return whole(services.transcription.createTranscription(transcription, call));
+      if (!request.streamed) return whole(rpcs.createTranscription, transcription, call);
       const streamed = create(StreamTranscriptionRequestSchema, { transcription });
-      return services.transcription.streamTranscription(streamed, call);
+      return parts(rpcs.streamTranscription, streamed, call);
     }
   }
 }
 
-function chat(request: ChatRequest, call: Call, services: Services): AsyncGenerator<unknown> {
+function chat(request: ChatRequest, call: Call, rpcs: RpcTable): AsyncGenerator<unknown> {
   const { flaw, model, streamed, maxTokens, n } = request;
   const content = { value: { case: 'text' as const, value: prompt } };
   const params = create(ChatCompletionParamsSchema, {
@@ -203,14 +200,17 @@ function chat(request: ChatRequest, call: Call, services: Services): AsyncGenera
     ...(maxTokens !== undefined && { maxTokens }),
   });
   if (streamed) {
-    return services.chat.streamChatCompletion(create(StreamChatCompletionRequestSchema, { params }), call);
+    return parts(rpcs.streamChatCompletion, create(StreamChatCompletionRequestSchema, { params }), call);
   }
-  return whole(
-    services.chat.createChatCompletion(create(CreateChatCompletionRequestSchema, { params }), call),
-  );
+  return whole(rpcs.createChatCompletion, create(CreateChatCompletionRequestSchema, { params }), call);
 }
 
-/** A plain answer: one part. */
-async function* whole(answer: Promise<unknown>): AsyncGenerator<unknown> {
-  yield await answer;
+function parts(rpc: ServerStreamRpc, request: Message, call: Call): AsyncGenerator<unknown> {
+  const isOutput = (batch: readonly unknown[]) => batch.some((part) => rpc.isOutput(part));
+  return meteredParts(call, rpc.run(request, call), isOutput);
+}
+
+/** A unary answer: one part. */
+async function* whole(rpc: UnaryRpc, request: Message, call: Call): AsyncGenerator<unknown> {
+  yield await metered(call, () => rpc.run(request, call));
 }

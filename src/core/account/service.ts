@@ -14,7 +14,6 @@ import {
 } from '../../../gen/parley/account/v1/account_pb.ts';
 import { entitlementAt } from '../access/entitlement.ts';
 import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from '../billing/fair-use.ts';
-import { metered } from '../billing/metering.ts';
 import { formatCredits } from '../billing/money.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
@@ -32,7 +31,7 @@ export interface AccountDeps {
   readonly fairUse: FairUseRules;
 }
 
-/** What AccountService does. */
+/** Implements AccountService. */
 export class AccountOperations {
   readonly #deps: AccountDeps;
 
@@ -40,25 +39,21 @@ export class AccountOperations {
     this.#deps = deps;
   }
 
-  getAccount(_request: GetAccountRequest, call: Call): Promise<GetAccountResponse> {
-    return metered(call.metering, call.signal, async () => {
-      const account = await this.#deps.store.findAccount(call.caller.account.id);
-      // An account is never removed.
-      if (account === undefined) throw new ParleyError('internal_error');
-      return create(GetAccountResponseSchema, { account: await describeAccount(account, this.#deps) });
-    });
+  async getAccount(_request: GetAccountRequest, call: Call): Promise<GetAccountResponse> {
+    const account = await this.#deps.store.findAccount(call.caller.account.id);
+    // An account is never removed.
+    if (account === undefined) throw new ParleyError('internal_error');
+    return create(GetAccountResponseSchema, { account: await describeAccount(account, this.#deps) });
   }
 
-  listUsageRecords(request: ListUsageRecordsRequest, call: Call): Promise<ListUsageRecordsResponse> {
-    return metered(call.metering, call.signal, async () => {
-      const page = await this.#deps.store.listRecords(
-        readRecordFilter(request, call.caller.account.id),
-        readPage(request),
-      );
-      return create(ListUsageRecordsResponseSchema, {
-        records: page.items.map(describeRecord),
-        ...nextPage(page),
-      });
+  async listUsageRecords(request: ListUsageRecordsRequest, call: Call): Promise<ListUsageRecordsResponse> {
+    const page = await this.#deps.store.listRecords(
+      readRecordFilter(request, call.caller.account.id),
+      readPage(request),
+    );
+    return create(ListUsageRecordsResponseSchema, {
+      records: page.items.map(describeRecord),
+      ...nextPage(page),
     });
   }
 }

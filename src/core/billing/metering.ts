@@ -2,8 +2,8 @@
  * The life of a request's usage record: reserve, run, then settle or void. Each request ends exactly once, and what it
  * had set aside is given back or spent in the same write.
  */
+import type { Call } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
-import { logFailure } from '../failure-log.ts';
 import type { RequestId } from '../ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../ports/idempotency.ts';
@@ -140,7 +140,6 @@ export class Metering {
     if (this.#state === 'ended') return;
     const error = toParleyError(thrown);
     const cancelled = error.code === 'request_cancelled';
-    logFailure(this.#deps.log, this.id, error);
     const state = cancelled ? 'cancelled' : error.isRefusal ? 'refused' : 'failed';
     const end = this.#recordEnd(
       { state, httpStatus: error.httpStatus, code: error.code },
@@ -217,50 +216,62 @@ export class Metering {
 }
 
 /**
- * Runs a plain answer under its metering: an error ends the record, success must have settled it. A client that left
- * before the answer was ready has cost nothing.
+ * Runs an operation with one answer and ends its record: success settles it, an error voids it. A client that left before the answer
+ * was ready pays nothing. When the promise resolves, the settlement is durable.
  */
-export async function metered<T>(metering: Metering, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
-  try {
+export async function metered<T>({ metering, signal }: Call, run: () => Promise<T>): Promise<T> {
+  return orVoid({ metering, signal }, async () => {
     const answer = await run();
     signal.throwIfAborted();
     if (!metering.hasEnded) await metering.settle();
     return answer;
+  });
+}
+
+/** Runs a part of an operation; an error voids its record. */
+export async function orVoid<T>(call: Pick<Call, 'metering' | 'signal'>, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
   } catch (thrown) {
-    const error = signal.aborted ? toParleyError(signal.reason) : toParleyError(thrown);
-    await metering.void(error);
-    throw error;
+    throw await voided(call, thrown);
   }
 }
 
 /**
- * The same for an answer in parts. A source that must settle before its last part does so itself; any other is settled
- * here, before the consumer is told of the end. A consumer that returns early is a client that left, and
- * the source's `finally` has run before the record is written.
+ * The same for an operation that streams its answer. A source that has to be settled before its last part leaves settles itself; any
+ * other source is settled here before the consumer learns of the end. A consumer that returns early is a client that left: the
+ * source's `finally` runs first, then the record is written.
  *
- * @param isOutput whether a part counts as output that the client has had
+ * @param isOutput whether the client has received output once it has this part
  */
 export async function* meteredParts<T>(
-  metering: Metering,
-  signal: AbortSignal,
+  { metering, signal }: Call,
   source: AsyncIterable<T>,
-  isOutput: (part: T) => boolean = () => true,
+  isOutput: (part: T) => boolean,
 ): AsyncGenerator<T, void, undefined> {
-  let left = true;
+  let hasLeft = true;
   try {
     for await (const part of source) {
       signal.throwIfAborted();
       if (!metering.hasOutput && isOutput(part)) metering.markOutput();
       yield part;
     }
-    left = false;
+    hasLeft = false;
     if (!metering.hasEnded) await metering.settle();
   } catch (thrown) {
-    left = false;
-    const error = signal.aborted ? toParleyError(signal.reason) : toParleyError(thrown);
-    await metering.void(error);
-    throw error;
+    hasLeft = false;
+    throw await voided({ metering, signal }, thrown);
   } finally {
-    if (left) await metering.void(new ParleyError('request_cancelled'));
+    if (hasLeft) await metering.void(new ParleyError('request_cancelled'));
   }
+}
+
+/** Voids the record with the error that the client is told: the reason of the abort where the request was aborted. */
+async function voided(
+  { metering, signal }: Pick<Call, 'metering' | 'signal'>,
+  thrown: unknown,
+): Promise<ParleyError> {
+  const error = toParleyError(signal.aborted ? signal.reason : thrown);
+  await metering.void(error);
+  return error;
 }

@@ -6,7 +6,6 @@ import {
   type ListModelsRequest,
   type ListModelsResponse,
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
-import { metered } from '../billing/metering.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
 import { checkOneOf } from '../one-of.ts';
@@ -15,7 +14,7 @@ import { type Catalog, modelTypes } from './catalog.ts';
 import { ModelLists } from './model-lists.ts';
 import { describeModel } from './views.ts';
 
-/** What CatalogService does. */
+/** Implements CatalogService. */
 export class CatalogOperations {
   readonly #catalog: Catalog;
   readonly #lists = new ModelLists();
@@ -24,27 +23,24 @@ export class CatalogOperations {
     this.#catalog = catalog;
   }
 
-  /** @throws `invalid_parameter` for a type that there is not */
-  listModels({ type: wantedType }: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
-    return metered(call.metering, call.signal, async () => {
-      checkOneOf('type', wantedType, modelTypes);
-      const models = this.#catalog.callableBy(call.caller);
-      const wanted = wantedType === undefined ? models : models.filter(({ type }) => type === wantedType);
-      return this.#lists.of(wanted);
-    });
+  /** @throws `invalid_parameter` for an unknown type */
+  async listModels({ type: wantedType }: ListModelsRequest, call: Call): Promise<ListModelsResponse> {
+    checkOneOf('type', wantedType, modelTypes);
+    const models = this.#catalog.callableBy(call.caller);
+    const wanted = wantedType === undefined ? models : models.filter(({ type }) => type === wantedType);
+    return this.#lists.of(wanted);
   }
 
-  /** @throws `not_found` where the caller can call no such model */
-  getModel(request: GetModelRequest, call: Call): Promise<GetModelResponse> {
-    return metered(call.metering, call.signal, async () => {
-      const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
-      if (model === undefined) {
-        throw new ParleyError('not_found', {
-          message: `There is no such model for your key: ${quote(request.id)}. GET /models lists those it can call.`,
-          param: 'id',
-        });
-      }
-      return create(GetModelResponseSchema, { model: describeModel(model) });
-    });
+  /** @throws `not_found` if the caller's key can call no such model */
+  async getModel(request: GetModelRequest, call: Call): Promise<GetModelResponse> {
+    const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
+    if (model === undefined) {
+      throw new ParleyError('not_found', {
+        message: `There is no such model for your key: ${quote(request.id)}.`,
+        param: 'id',
+        advice: { kind: 'list_models' },
+      });
+    }
+    return create(GetModelResponseSchema, { model: describeModel(model) });
   }
 }

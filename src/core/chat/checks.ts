@@ -14,11 +14,12 @@ const choicesMax = 128;
 export function checkChatParams(params: ChatCompletionParams, catalog: Catalog): ChatModel {
   if (params.model === undefined) throw new ParleyError('missing_model', { param: 'model' });
   checkMessages(params);
-  if (params.model.trim() === '') throw invalid('model', '`model` is blank. Send an id from GET /models.');
+  if (params.model.trim() === '') throw invalid('model', '`model` is blank. Send the id of a model.');
   const model = catalog.chatModel(params.model);
   if (model === undefined) {
     throw new ParleyError('unknown_model', {
-      message: `There is no chat model ${quote(params.model)}. GET /models lists those your key can call.`,
+      message: `There is no chat model ${quote(params.model)}.`,
+      advice: { kind: 'list_models', type: 'chat' },
       param: 'model',
     });
   }

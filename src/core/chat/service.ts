@@ -11,7 +11,6 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { planHold } from '../billing/hold.ts';
 import { type AnswerForm, type Idempotency, messageForm } from '../billing/idempotency.ts';
-import { metered, meteredParts } from '../billing/metering.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../billing/money.ts';
 import { readReport } from '../billing/token-report.ts';
 import type { Call } from '../call.ts';
@@ -50,7 +49,7 @@ export interface ChatDeps {
   readonly idempotency: Idempotency;
 }
 
-/** What ChatService does. */
+/** Implements ChatService. */
 export class ChatOperations {
   readonly #deps: ChatDeps;
 
@@ -61,17 +60,16 @@ export class ChatOperations {
   createChatCompletion(request: CreateChatCompletionRequest, call: Call): Promise<ChatAnswer> {
     noteModel(request.params, call);
     const repeatable = { answerForm: keptForm, request, call };
-    return metered(call.metering, call.signal, () =>
-      this.#deps.idempotency.run(repeatable, () => this.#complete(request, call)),
-    );
+    return this.#deps.idempotency.run(repeatable, () => this.#complete(request, call));
   }
 
+  /** Settles before the last chunk. A client that leaves after some output pays for the tokens produced until then. */
   streamChatCompletion(
     request: StreamChatCompletionRequest,
     call: Call,
   ): AsyncGenerator<readonly ChatChunk[]> {
     noteModel(request.params, call);
-    return meteredParts(call.metering, call.signal, this.#stream(request, call), hasOutput);
+    return this.#stream(request, call);
   }
 
   async #complete(request: CreateChatCompletionRequest, call: Call): Promise<ChatAnswer> {
@@ -158,8 +156,4 @@ function limitOutput(params: ChatCompletionParams, limit: number | undefined): v
   if (limit === undefined) return;
   if (params.maxCompletionTokens !== undefined) params.maxCompletionTokens = limit;
   if (params.maxTokens !== undefined || params.maxCompletionTokens === undefined) params.maxTokens = limit;
-}
-
-function hasOutput(chunks: readonly ChatChunk[]): boolean {
-  return chunks.some(({ text }) => text !== '');
 }

@@ -3,16 +3,18 @@ import type { RecordEnd, RecordStart } from './usage.ts';
 /** The headers of W3C Trace Context, by their names in lower case. */
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A part of the work for a request, followed from server to server. It ends with what runs in it. */
+/** The part of a trace that one request makes up. */
 export interface TraceSpan {
-  run<T>(work: () => Promise<T>): Promise<T>;
-  parts<T>(source: () => AsyncIterable<T>): AsyncIterable<T>;
+  /** Runs work within the span, so that what it calls belongs to the trace. */
+  run<T>(work: () => T): T;
+  /** Ends the span; an error of this server marks it as failed. Called once. */
+  end(error?: unknown): void;
 }
 
 /** Follows requests from server to server. */
 export interface Tracer {
-  /** A span that goes on with the trace that a request's headers tell of. To be used once. */
-  span(name: string, headers: TraceHeaders): TraceSpan;
+  /** Starts the span of a request, within the trace that its headers name. Undefined where nothing is traced. */
+  span(name: string, headers: TraceHeaders): TraceSpan | undefined;
   /** Notes on the span that runs what became of its request. */
   note(start: RecordStart, end: RecordEnd): void;
   /** The headers that carry the trace of the running request on to another server. */
@@ -21,10 +23,8 @@ export interface Tracer {
   close(): Promise<void>;
 }
 
-const noSpan: TraceSpan = { run: (work) => work(), parts: (source) => source() };
-
 export const noTracer: Tracer = {
-  span: () => noSpan,
+  span: () => undefined,
   note: () => undefined,
   outgoing: () => ({}),
   close: async () => undefined,

@@ -6,7 +6,6 @@ import {
 } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import { type FairUseRules, speechUnits, unitsPerMonth } from '../billing/fair-use.ts';
 import { type Idempotency, messageForm } from '../billing/idempotency.ts';
-import { meteredParts } from '../billing/metering.ts';
 import type { Call } from '../call.ts';
 import type { Catalog, SpeechModel } from '../catalog/catalog.ts';
 import { voicesOf } from '../catalog/views.ts';
@@ -17,7 +16,7 @@ import { contentType as contentTypeOf } from './content-type.ts';
 
 /** Unicode code points of `input`: the contract's limit. */
 export const speechCharactersMax = 4_000;
-/** Bytes of audio in one part of the answer, so that a message of any wire stays small. */
+/** Bytes of audio in one part, so that every transport's messages stay small. */
 const partBytesMax = 64 * 1024;
 
 interface SpeechJob extends SpeechRequest {
@@ -25,14 +24,13 @@ interface SpeechJob extends SpeechRequest {
   readonly characters: number;
 }
 
-/** What speech and transcription stand on. */
 export interface AudioDeps {
   readonly catalog: Catalog;
   readonly fairUse: FairUseRules;
   readonly idempotency: Idempotency;
 }
 
-/** What SpeechService does. */
+/** Implements SpeechService. */
 export class SpeechOperations {
   readonly #catalog: Catalog;
   readonly #fairUse: FairUseRules;
@@ -47,8 +45,7 @@ export class SpeechOperations {
   synthesizeSpeech(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
     if (request.model) call.metering.note({ model: request.model });
     const repeatable = { answerForm: messageForm(SynthesizeSpeechResponseSchema), request, call };
-    const parts = this.#idempotency.runParts(repeatable, () => this.#speak(request, call));
-    return meteredParts(call.metering, call.signal, parts);
+    return this.#idempotency.runParts(repeatable, () => this.#speak(request, call));
   }
 
   async *#speak(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
@@ -86,7 +83,8 @@ export class SpeechOperations {
     const model = this.#catalog.speechModel(request.model);
     if (model === undefined) {
       throw new ParleyError('unknown_model', {
-        message: `There is no speech model ${quote(request.model)}. GET /models?type=speech lists those your key can call.`,
+        message: `There is no speech model ${quote(request.model)}.`,
+        advice: { kind: 'list_models', type: 'speech' },
         param: 'model',
       });
     }

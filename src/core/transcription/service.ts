@@ -19,7 +19,6 @@ import {
 } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import { type FairUseRules, transcriptionUnits, unitsPerMonth } from '../billing/fair-use.ts';
 import { type Idempotency, messageForm } from '../billing/idempotency.ts';
-import { metered, meteredParts } from '../billing/metering.ts';
 import type { Call } from '../call.ts';
 import type { Catalog, TranscriptionModel } from '../catalog/catalog.ts';
 import { CollectedBytes } from '../collected-bytes.ts';
@@ -30,14 +29,14 @@ import type {
   TranscriptionEvent,
 } from '../ports/engines.ts';
 import type { AudioDeps } from '../speech/service.ts';
-import { checkTimes, needsOf, refuseWithoutTimes, type TranscriptNeeds } from './times.ts';
+import { checkTimes, needsOf, refuseWithoutTimes } from './times.ts';
 
 /** 4 MB: the contract's limit of a transcription request. */
 export const transcriptionBytesMax = 4_194_304;
 
 const granularities: readonly string[] = ['word', 'segment'];
 
-/** What TranscriptionService does. */
+/** Implements TranscriptionService. */
 export class TranscriptionOperations {
   readonly #catalog: Catalog;
   readonly #fairUse: FairUseRules;
@@ -49,47 +48,40 @@ export class TranscriptionOperations {
     this.#idempotency = idempotency;
   }
 
-  /** @param needs what the answer cannot do without, where an edge makes something else of the transcript */
-  createTranscription(
+  async createTranscription(
     request: CreateTranscriptionRequest,
     call: Call,
-    needs = needsOf(request),
   ): Promise<CreateTranscriptionResponse> {
+    checkRequest(request);
+    this.#noteModel(call);
     const repeatable = { answerForm: messageForm(CreateTranscriptionResponseSchema), request, call };
-    return metered(call.metering, call.signal, () => {
-      checkRequest(request);
-      this.#noteModel(call);
-      return this.#idempotency.run(repeatable, () => this.#transcribeWhole(request, call, needs));
-    });
+    return this.#idempotency.run(repeatable, () => this.#transcribeWhole(request, call));
   }
 
-  /** @param needs as for `createTranscription` */
-  streamTranscription(
+  /** Settles before the part with the whole transcript, which tells the client that all went well. */
+  async *streamTranscription(
     { transcription = create(CreateTranscriptionRequestSchema) }: StreamTranscriptionRequest,
     call: Call,
-    needs = needsOf(transcription),
   ): AsyncGenerator<StreamTranscriptionResponse> {
-    const parts = settledBeforeEnd(this.#transcribe(transcription, call, needs), call);
-    return meteredParts(call.metering, call.signal, parts);
+    for await (const part of this.#transcribe(transcription, call)) {
+      if (part.event.case === 'transcript') await call.metering.settle();
+      yield part;
+    }
   }
 
-  uploadTranscription(
+  async uploadTranscription(
     requests: AsyncIterable<UploadTranscriptionRequest>,
     call: Call,
   ): Promise<UploadTranscriptionResponse> {
-    return metered(call.metering, call.signal, async () => {
-      const request = await collectUpload(requests);
-      const { transcript } = await this.#transcribeWhole(request, call, needsOf(request));
-      return create(UploadTranscriptionResponseSchema, { ...(transcript && { transcript }) });
-    });
+    const { transcript } = await this.#transcribeWhole(await collectUpload(requests), call);
+    return create(UploadTranscriptionResponseSchema, { ...(transcript && { transcript }) });
   }
 
   async #transcribeWhole(
     request: CreateTranscriptionRequest,
     call: Call,
-    needs: TranscriptNeeds,
   ): Promise<CreateTranscriptionResponse> {
-    for await (const { event } of this.#transcribe(request, call, needs)) {
+    for await (const { event } of this.#transcribe(request, call)) {
       if (event.case !== 'transcript') continue;
       return create(CreateTranscriptionResponseSchema, { transcript: event.value });
     }
@@ -99,9 +91,9 @@ export class TranscriptionOperations {
   async *#transcribe(
     request: CreateTranscriptionRequest,
     call: Call,
-    needs: TranscriptNeeds,
   ): AsyncGenerator<StreamTranscriptionResponse> {
     const { metering, signal } = call;
+    const needs = needsOf(request, call.answerForm);
     const audio = checkRequest(request);
     const withWords = request.timestampGranularities.includes('word');
     this.#noteModel(call);
@@ -126,7 +118,7 @@ export class TranscriptionOperations {
     throw new ParleyError('upstream_error', { cause: new Error('the engine ended before the transcript') });
   }
 
-  /** A request need not name the model: there is one for all. */
+  /** Every request is served by the one active model, whatever it names. */
   #noteModel({ metering }: Call): void {
     const model = this.#catalog.transcriptionModel();
     if (model) metering.note({ model: model.id });
@@ -146,12 +138,11 @@ export class TranscriptionOperations {
     return model;
   }
 
-  /** Sets aside the units of the audio that is known so far: the longest of what was told. */
+  /** Reserves the units of the audio known so far: the longest length that the engine has reported. */
   async #account(event: TranscriptionEvent, call: Call): Promise<void> {
     if (event.kind === 'segment') return;
     const { metering } = call;
     const { durationMs } = event;
-    // Such a length could be neither counted nor written down.
     if (!(durationMs >= 0 && durationMs <= Number.MAX_SAFE_INTEGER)) {
       throw new ParleyError('upstream_error', { cause: new Error(`audio of ${durationMs} ms`) });
     }
@@ -164,17 +155,6 @@ export class TranscriptionOperations {
       units: transcriptionUnits(this.#fairUse, durationMs),
       limitUnits: unitsPerMonth(this.#fairUse, caller.entitlement),
     };
-  }
-}
-
-/** To a client that reads the parts, the whole transcript says that all went well: it must be true by then. */
-async function* settledBeforeEnd(
-  parts: AsyncIterable<StreamTranscriptionResponse>,
-  { metering }: Call,
-): AsyncGenerator<StreamTranscriptionResponse> {
-  for await (const part of parts) {
-    if (part.event.case === 'transcript') await metering.settle();
-    yield part;
   }
 }
 
@@ -194,7 +174,7 @@ export function tooLarge(): ParleyError {
   });
 }
 
-/** Puts the chunks of an upload together, at most 4 MB of them. */
+/** Joins the chunks of an upload, at most 4 MB. */
 async function collectUpload(
   requests: AsyncIterable<UploadTranscriptionRequest>,
 ): Promise<CreateTranscriptionRequest> {
@@ -211,7 +191,7 @@ async function collectUpload(
   return request;
 }
 
-/** What is wrong with a request is told before what is wrong here. */
+/** Checks the request before the server's own state: a client error is reported first. */
 function checkRequest(request: CreateTranscriptionRequest): Uint8Array {
   const file = checkFile(request);
   checkGranularities(request.timestampGranularities);
@@ -226,7 +206,7 @@ function checkGranularities(wanted: readonly string[]): void {
   });
 }
 
-/** Adds an event to the transcript and returns what a streaming client is told of it. */
+/** Adds an event to the transcript and returns the part that a streaming client gets. */
 function collect(
   event: TranscriptionEvent,
   transcript: Transcript,

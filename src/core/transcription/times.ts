@@ -1,4 +1,4 @@
-/** What the form of an answer cannot do without: times, which not every model tells. */
+/** Times that an answer needs; not every model gives them. */
 import type {
   CreateTranscriptionRequest,
   Transcript,
@@ -12,9 +12,19 @@ export interface TranscriptNeeds {
   readonly words: boolean;
 }
 
-/** Of an answer that carries the transcript as it is: segments are in it where they are known, words as asked for. */
-export function needsOf({ timestampGranularities }: CreateTranscriptionRequest): TranscriptNeeds {
-  return { segments: false, words: timestampGranularities.includes('word') };
+/**
+ * @param answerForm the form that the client gets: `srt` and `vtt` need the times of segments, and only `verbose_json` and a whole
+ *   transcript (undefined) show the times of words
+ */
+export function needsOf(
+  { timestampGranularities }: CreateTranscriptionRequest,
+  answerForm: string | undefined,
+): TranscriptNeeds {
+  const showsWords = answerForm === undefined || answerForm === 'verbose_json';
+  return {
+    segments: answerForm === 'srt' || answerForm === 'vtt',
+    words: showsWords && timestampGranularities.includes('word'),
+  };
 }
 
 const noSegments =
@@ -22,7 +32,7 @@ const noSegments =
 const noWords =
   'The transcription model tells no times of words. Leave `word` out of `timestamp_granularities`.';
 
-/** Refuses what a model that tells no times cannot give, before anything is run. */
+/** Refuses a request for times from a model that gives none, before it runs. */
 export function refuseWithoutTimes({ segments, words }: TranscriptNeeds): void {
   if (segments) {
     throw new ParleyError('unsupported_response_format', { message: noSegments, param: 'response_format' });
@@ -32,10 +42,7 @@ export function refuseWithoutTimes({ segments, words }: TranscriptNeeds): void {
   }
 }
 
-/**
- * Of a model that should tell times, whether it did. Silence has none.
- * @throws `upstream_error`
- */
+/** @throws `upstream_error` if the model left out times that are needed; silence has none */
 export function checkTimes({ text, segments, words }: Transcript, needs: TranscriptNeeds): void {
   if (text === '') return;
   if (needs.segments && segments.length === 0)

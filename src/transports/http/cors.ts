@@ -1,7 +1,7 @@
 /** Lets pages of listed origins call from a browser, over REST, Connect and gRPC-Web alike. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import type { RequestHandler } from '../rest/handler.ts';
+import type { PortHandler } from './server.ts';
 
 /** A browser may keep the answer to its question for so long. */
 const maxAgeSeconds = 7_200;
@@ -18,7 +18,7 @@ type Response = ServerResponse | Http2ServerResponse;
  * @param origins such as `https://app.example.com`, or `*` for all; where it is empty nothing is allowed, and OPTIONS is left to
  *   `handle` like any other request
  */
-export function withCors(origins: readonly string[], handle: RequestHandler): RequestHandler {
+export function withCors(origins: readonly string[], handle: PortHandler): PortHandler {
   if (origins.length === 0) return handle;
   return (request, response) => {
     const { origin } = request.headers;

@@ -1,4 +1,5 @@
-import type { ErrorCode, ParleyError } from '../../core/errors.ts';
+/** A ParleyError as REST sends it: the error body of the API, and headers for retries. */
+import type { Advice, AdviceKind, ErrorCode, ParleyError } from '../../core/errors.ts';
 
 /** The error shape of the API: all four members are always there. */
 export interface ErrorBody {
@@ -10,8 +11,29 @@ export interface ErrorBody {
   };
 }
 
+const words: Readonly<Record<AdviceKind, (type: Advice['type']) => string>> = {
+  list_models: (type) => `GET /models${typeQuery(type)} lists those your key can call.`,
+  list_voices: (type) => `GET /models${typeQuery(type)} lists its voices.`,
+  send_key: () => 'Send it as `Authorization: Bearer <API_KEY>`.',
+  open_subscription: () =>
+    'The operator of this server opens one with `parley plan start-trial <account>` or `parley plan activate <account> --until <when>`.',
+  load_credits: () =>
+    'The operator of this server loads more with `parley credits load <account> <amount> --reason <text>`.',
+};
+
+/** Chat models are the ones that a plain list begins with. */
+function typeQuery(type: Advice['type']): string {
+  return type === undefined || type === 'chat' ? '' : `?type=${type}`;
+}
+
+/** The problem and the next step, in the words of the REST API. */
+export function restMessage({ message, advice }: Pick<ParleyError, 'message' | 'advice'>): string {
+  return advice === undefined ? message : `${message} ${words[advice.kind](advice.type)}`;
+}
+
 export function errorBody(error: ParleyError): ErrorBody {
-  const { message, code } = error;
+  const { code } = error;
+  const message = restMessage(error);
   return { error: { message, type: errorType(error), param: error.param ?? null, code } };
 }
 

@@ -1,80 +1,59 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Readable, Writable } from 'node:stream';
-import type { Credentials } from '../../core/access/gate.ts';
-import { Deadline } from '../../core/deadline.ts';
-import { ParleyError, toParleyError } from '../../core/errors.ts';
-import type { RequestId } from '../../core/ids.ts';
+import { ParleyError } from '../../core/errors.ts';
+import { drainBody } from '../http/drain-body.ts';
+import type { ServedCall } from '../run-call.ts';
 import { errorBody, errorHeaders } from './errors.ts';
 
-/** So much text is sent before the turn is over. */
+/** Flush threshold, in characters. */
 const gatheredCharactersMax = 16_384;
-/** How long the rest of a refused body is read away, so that its client comes to read the answer. */
-const drainMsMax = 5_000;
 
-/** What a request of HTTP/1.1 and one of HTTP/2 have in common. */
+/** A request of HTTP/1.1 or HTTP/2. */
 export interface HttpRequest extends Readable {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly socket: { readonly remoteAddress?: string | undefined };
-  /** Whether all of it has come. */
+  /** Whether the whole body has arrived. */
   readonly complete: boolean;
 }
 
-/** The same of a response. */
+/** A response of HTTP/1.1 or HTTP/2. */
 interface HttpResponse extends Writable {
   readonly headersSent: boolean;
   writeHead(status: number, headers: Record<string, string | number>): unknown;
   writeContinue(): void;
 }
 
-export interface ExchangeOptions {
-  readonly id: RequestId;
-  /** The time the whole request may take; then it ends with `overloaded`. */
-  readonly requestMsMax: number;
-}
-
 /** One HTTP request and its answer. */
 export class Exchange {
-  readonly id: RequestId;
+  readonly served: ServedCall;
   readonly request: HttpRequest;
   /** The path without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly #response: HttpResponse;
-  readonly #clock: Deadline;
-  /** Texts that wait for the end of the turn: each on its own would be a chunk, of HTTP/1 or of HTTP/2. */
+  /** Texts written in this turn: sent one by one, each would be an HTTP chunk or frame of its own. */
   #gathered = '';
 
   constructor(
     request: IncomingMessage | Http2ServerRequest,
     response: ServerResponse | Http2ServerResponse,
-    options: ExchangeOptions,
+    served: ServedCall,
   ) {
-    this.id = options.id;
+    this.served = served;
     this.request = request;
     this.#response = response;
     const [path = '', query] = splitOnce(request.url ?? '/', '?');
     this.path = path;
     this.query = new URLSearchParams(query);
     response.once('close', () => this.#close());
-    this.#clock = new Deadline(options.requestMsMax);
   }
 
-  /** Aborts when the client has left or the time is up; its reason is a ParleyError. */
+  /** Aborts when the client has left or the time is up. Its reason is a ParleyError. */
   get signal(): AbortSignal {
-    return this.#clock.signal;
-  }
-
-  get credentials(): Credentials {
-    const { headers, socket } = this.request;
-    return { wire: 'rest', authorization: headers.authorization, address: socket.remoteAddress ?? '' };
-  }
-
-  get idempotencyKey(): string | undefined {
-    const key = this.request.headers['idempotency-key'];
-    return typeof key === 'string' ? key : undefined;
+    return this.served.signal;
   }
 
   /** Lets a client that asked with `Expect: 100-continue` send its body. */
@@ -88,22 +67,22 @@ export class Exchange {
 
   sendText(status: number, contentType: string, text: string, headers: Record<string, string> = {}): void {
     this.#response.writeHead(status, {
-      'x-request-id': this.id,
+      'x-request-id': this.served.id,
       ...headers,
       'content-type': contentType,
       'content-length': Buffer.byteLength(text),
     });
-    // As text it goes out in one piece with the head.
+    // A string leaves in one write with the head.
     this.#response.end(text);
-    this.#drainRequest();
+    drainBody(this.request);
   }
 
   /** Begins an answer in parts. */
   begin(headers: Record<string, string>): void {
-    this.#response.writeHead(200, { 'x-request-id': this.id, ...headers });
+    this.#response.writeHead(200, { 'x-request-id': this.served.id, ...headers });
   }
 
-  /** Sends a part; resolves when the client has room for more. Texts of one turn leave together. */
+  /** Sends a part; resolves when the client has room for more. Texts written in one turn leave together. */
   async write(part: string | Uint8Array): Promise<void> {
     if (typeof part === 'string') {
       this.#gather(part);
@@ -117,18 +96,18 @@ export class Exchange {
   end(): void {
     this.#release();
     this.#response.end();
-    this.#drainRequest();
+    drainBody(this.request);
   }
 
-  /** Answers with an error where the answer has not begun; else cuts the connection, so that no end looks clean. */
+  /** Answers with an error. If the answer has begun, cuts the connection, so that the end does not look clean. */
   fail(thrown: unknown): void {
-    const error = toParleyError(thrown);
+    const error = this.served.errorOf(thrown);
     if (this.#response.headersSent) this.#cut();
     else this.sendJson(error.httpStatus, errorBody(error), errorHeaders(error));
   }
 
   #gather(text: string): void {
-    // It runs when nothing is left to do at once: an answer whose events come one by one is not held back.
+    // Runs at the end of the turn, so an event that comes alone is not held back.
     if (this.#gathered === '') process.nextTick(() => this.#release());
     this.#gathered += text;
     if (this.#gathered.length >= gatheredCharactersMax) this.#release();
@@ -140,14 +119,14 @@ export class Exchange {
     if (text !== '' && !this.#response.destroyed) this.#response.write(text);
   }
 
-  /** Ends the answer so that no client can take it for whole. */
+  /** Ends the answer so that no client takes it for complete. */
   #cut(): void {
     const response = this.#response;
     if (response instanceof Http2ServerResponse) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else response.destroy();
   }
 
-  /** How long a client may take nothing is for the port to watch. */
+  /** The port limits how long a client may go without reading. */
   #drained(): Promise<void> {
     return new Promise((resolve, reject) => {
       const response = this.#response;
@@ -159,7 +138,7 @@ export class Exchange {
         then();
       };
       const onDrain = settle(resolve);
-      // Who is still behind when the time is up has left, and pays for what was sent.
+      // A client still behind when the time is up counts as gone and pays for what was sent.
       const onLeft = settle(() => reject(new ParleyError('request_cancelled')));
       response.once('drain', onDrain);
       response.once('close', onLeft);
@@ -168,18 +147,9 @@ export class Exchange {
     });
   }
 
-  #drainRequest(): void {
-    const { request } = this;
-    if (request.complete) return;
-    const timer = setTimeout(() => request.destroy(), drainMsMax);
-    request.once('close', () => clearTimeout(timer));
-    request.resume();
-  }
-
   #close(): void {
-    // What was ended has its record; over HTTP/2 an answer that broke off says that it is finished, too.
-    if (!this.#response.writableEnded) this.#clock.cancel();
-    this.#clock.stop();
+    // Over HTTP/2, `finish` is emitted for a broken answer, too.
+    this.served.close(!this.#response.writableEnded);
   }
 }
 

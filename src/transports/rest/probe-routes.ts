@@ -1,21 +1,17 @@
-import type { Gate } from '../../core/access/gate.ts';
 import type { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
 
 export interface Probes {
-  /** Why this server should get no more requests; undefined where it should. */
+  /** Why a load balancer should send no requests; undefined if it should. */
   readonly whyNotReady: () => string | undefined;
-  /** How many engines can be reached, and how many cannot. Their names are for those who may read the metrics. */
+  /** Engines that can and cannot be reached. Their names are in the metrics, which need a key. */
   readonly engines: () => { readonly up: number; readonly down: number };
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly metricsAccess: 'off' | 'key' | 'open';
 }
 
-/**
- * What watches over the server asks, at the root of its port: `GET /healthz` whether the process answers, `GET /readyz`
- * whether it should get requests, `GET /metrics` how it is doing.
- */
-export function probeRoutes({ whyNotReady, engines, metrics, metricsAccess }: Probes, gate: Gate): Route[] {
+/** For monitoring, at the root of the port: `GET /healthz` (alive), `GET /readyz` (send requests), `GET /metrics` (Prometheus). */
+export function probeRoutes({ whyNotReady, engines, metrics, metricsAccess }: Probes): Route[] {
   const routes = [
     get('/healthz', async (exchange) => exchange.sendJson(200, { status: 'ok' }, uncached)),
     get('/readyz', async (exchange) => {
@@ -26,7 +22,7 @@ export function probeRoutes({ whyNotReady, engines, metrics, metricsAccess }: Pr
   ];
   if (metricsAccess === 'off') return routes;
   const answer = get('/metrics', async (exchange) => {
-    if (metricsAccess === 'key') await gate.openAdmin(exchange.credentials);
+    if (metricsAccess === 'key') await exchange.served.openAdmin();
     exchange.sendText(200, metrics.contentType, await metrics.text(), uncached);
   });
   return [...routes, answer];
@@ -35,5 +31,5 @@ export function probeRoutes({ whyNotReady, engines, metrics, metricsAccess }: Pr
 const uncached = { 'cache-control': 'no-store' };
 
 function get(path: string, handle: (exchange: Exchange) => Promise<void>): Route {
-  return { rule: { verb: 'GET', path }, handle };
+  return { rule: { verb: 'GET', path }, rpc: undefined, handle };
 }

@@ -1,15 +1,18 @@
+/** Reads the body of a request: its bytes within a limit, its JSON, and the fields of that. */
 import type { JsonObject } from '@bufbuild/protobuf';
+import type { Decoded } from '../../codec/codec.ts';
 import { isObject } from '../../codec/members.ts';
+import type { Call } from '../../core/call.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
-import { ParleyError } from '../../core/errors.ts';
+import { type ErrorCode, ParleyError } from '../../core/errors.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Objects and arrays within each other. Of a message over Connect as many are read; far more would be more than the stack has room for. */
+/** Nested objects and arrays. Connect reads as many; far more would overflow the stack. */
 const levelsMax = 100;
 
 /**
- * The body's chunks, at most `bytesMax` in all: what Content-Length announces over that is refused unread, and what
- * turns out longer is refused as soon as it does.
+ * Yields the body's chunks, at most `bytesMax` in all. A larger Content-Length is refused before a byte is read, a body that turns out
+ * larger as soon as it does.
  */
 export async function* boundedBody(
   exchange: Exchange,
@@ -30,19 +33,21 @@ export async function* boundedBody(
   }
 }
 
-export interface JsonBody {
-  readonly json: JsonObject;
-  readonly bytes: number;
-}
-
-/** Reads a JSON object. @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object */
-export async function readJson(exchange: Exchange, bytesMax: number): Promise<JsonBody> {
+/**
+ * Reads a JSON object, and notes its size and its `model` on the call, so that the record has them even if the body is refused.
+ * @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object
+ */
+export async function readJson(exchange: Exchange, call: Call, bytesMax: number): Promise<JsonObject> {
   const bytes = await readBytes(exchange, bytesMax);
   if (bytes.length === 0) throw badBody('The body is empty. Send a JSON object, such as `{"model": …}`.');
-  return { json: parseObject(bytes, exchange), bytes: bytes.length };
+  const json = parseObject(bytes, exchange);
+  const { model } = json;
+  call.requestBytes = bytes.length;
+  if (typeof model === 'string' && model !== '') call.metering.note({ model });
+  return json;
 }
 
-/** The same, where an empty body stands for an empty object. */
+/** Reads a JSON object; an empty body stands for an empty object. */
 export async function readOptionalJson(exchange: Exchange, bytesMax: number): Promise<JsonObject> {
   const bytes = await readBytes(exchange, bytesMax);
   return bytes.length === 0 ? {} : parseObject(bytes, exchange);
@@ -61,7 +66,7 @@ function badBody(message: string, cause?: unknown): ParleyError {
   return new ParleyError('invalid_request_error', { message, cause });
 }
 
-/** It goes no deeper itself. */
+/** Its own recursion ends at that depth, too. */
 function isDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
@@ -83,7 +88,7 @@ function parse(bytes: Buffer, { request }: Exchange): unknown {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch (cause) {
-    // The type of a body that is JSON does not matter; of one that is not it tells what went wrong.
+    // Content-Type is not checked, but it tells what went wrong with a body that is no JSON.
     const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');
     throw badBody(
       isForm ? formAdvice : 'The body is not valid JSON in UTF-8. Check quotes, commas and brackets.',
@@ -93,3 +98,20 @@ function parse(bytes: Buffer, { request }: Exchange): unknown {
 }
 
 const formAdvice = 'The body is a form. Send a JSON object here, with `Content-Type: application/json`.';
+
+/** Throws if a required member is absent or null. Called before the other members are looked at. */
+export function requireMembers(body: JsonObject, codes: Readonly<Record<string, ErrorCode>>): void {
+  for (const [member, code] of Object.entries(codes)) {
+    if (body[member] === undefined || body[member] === null) throw new ParleyError(code, { param: member });
+  }
+}
+
+/** Returns the decoded message, or throws for its first member of the wrong type. */
+export function accept<T>({ message, errors }: Decoded<T>, codeOf: (path: string) => ErrorCode): T {
+  const [first] = errors;
+  if (first === undefined) return message;
+  throw new ParleyError(codeOf(first.path), {
+    message: `\`${first.path}\` must be ${first.expected}.`,
+    param: first.path,
+  });
+}

@@ -1,27 +1,41 @@
-import { SynthesizeSpeechRequestSchema } from '../../../gen/parley/speech/v1/speech_pb.ts';
+import {
+  type SynthesizeSpeechRequest,
+  SynthesizeSpeechRequestSchema,
+} from '../../../gen/parley/speech/v1/speech_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import type { Call } from '../../core/call.ts';
-import type { SpeechOperations } from '../../core/speech/service.ts';
-import { noteAskedModel } from './asked-model.ts';
-import { accept, requireMembers } from './bad-fields.ts';
+import type { RpcTable } from '../../core/rpcs.ts';
 import type { Exchange } from './exchange.ts';
-import { replayHeaders } from './replay.ts';
-import { readJson } from './request.ts';
+import { accept, readJson, requireMembers } from './request.ts';
+import { replayHeaders } from './response.ts';
+import type { RestHandler, RestLimits } from './routes.ts';
 
 const codec = jsonCodec(SynthesizeSpeechRequestSchema);
 
-/** POST /audio/speech: JSON in, raw audio out as it is produced. */
-export function speechHandler(speech: SpeechOperations, bodyBytesMax: number) {
-  return async (exchange: Exchange, call: Call): Promise<void> => {
-    const { json, bytes } = await readJson(exchange, bodyBytesMax);
-    call.requestBytes = bytes;
-    noteAskedModel(json, call);
-    requireMembers(json, { model: 'missing_model', input: 'missing_input' });
-    const request = accept(codec.decode(json), () => 'invalid_input');
-    for await (const { audio, contentType } of speech.synthesizeSpeech(request, call)) {
-      if (contentType !== '') exchange.begin({ 'content-type': contentType, ...replayHeaders(call) });
-      await exchange.write(audio);
+/** POST /audio/speech: takes JSON, answers with raw audio as it is produced. */
+export function speechHandler(
+  { synthesizeSpeech }: RpcTable,
+  { speechBodyBytesMax }: RestLimits,
+): RestHandler {
+  return async (exchange) => {
+    const { served } = exchange;
+    const request = await served.read((call) => readSpeech(exchange, call, speechBodyBytesMax));
+    for await (const parts of served.stream(synthesizeSpeech, request)) {
+      for (const { audio, contentType } of parts) {
+        if (contentType !== '') exchange.begin({ 'content-type': contentType, ...replayHeaders(served) });
+        await exchange.write(audio);
+      }
     }
     exchange.end();
   };
+}
+
+async function readSpeech(
+  exchange: Exchange,
+  call: Call,
+  bytesMax: number,
+): Promise<SynthesizeSpeechRequest> {
+  const json = await readJson(exchange, call, bytesMax);
+  requireMembers(json, { model: 'missing_model', input: 'missing_input' });
+  return accept(codec.decode(json), () => 'invalid_input');
 }

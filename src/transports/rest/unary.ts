@@ -1,10 +1,10 @@
-/** REST routes that need nothing but the schema: path, query and body make the request, a field of the response the body. */
+/** Routes made from the schema alone: path, query and body form the request, the response or one field of it the answer. */
 import {
   type DescField,
   type DescMessage,
-  type DescMethodUnary,
   type JsonObject,
   type JsonValue,
+  type Message,
   type MessageShape,
   ScalarType,
 } from '@bufbuild/protobuf';
@@ -12,36 +12,41 @@ import { jsonCodec } from '../../codec/codec.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
 import { answerEncoder } from '../../core/encode-once.ts';
-import type { Operation } from '../../core/ports/usage.ts';
-import { accept } from './bad-fields.ts';
+import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
 import type { Exchange } from './exchange.ts';
-import { readOptionalJson } from './request.ts';
+import { accept, readOptionalJson } from './request.ts';
+import type { PathParameters, RestHandler } from './routes.ts';
 
-/** The largest body of these requests: names, ids and dates. */
+/** The largest body of these requests, which hold names, ids and dates. */
 const bodyBytesMax = 64 * 1024;
 
-export type PathParameters = Readonly<Record<string, string | undefined>>;
+export function unaryHandler(rpc: UnaryRpc): RestHandler {
+  const read = requestReader(rpc.method);
+  const { encode } = responseBodyCodec(rpc.method);
+  const textOf = answerEncoder(rpc.operation, (response: Message) => JSON.stringify(encode(response)));
+  return async (exchange, parameters) => {
+    const { served } = exchange;
+    const request = await served.read(() => read(exchange, parameters));
+    const answer = await served.answer(rpc, request);
+    exchange.sendText(200, 'application/json', textOf(rpc.toMessage(answer)));
+  };
+}
 
-/** Answers an exchange with an RPC function; `Context` is what the function needs besides its request. */
-export type UnaryHandler<Context> = (
-  exchange: Exchange,
-  parameters: PathParameters,
-  context: Context,
-) => Promise<void>;
+export function adminHandler(rpc: AdminRpc): RestHandler {
+  const read = requestReader(rpc.method);
+  const { encode } = responseBodyCodec(rpc.method);
+  return async (exchange, parameters) => {
+    const response = await exchange.served.administer(rpc, await read(exchange, parameters));
+    exchange.sendJson(200, encode(response));
+  };
+}
 
-export function unaryHandler<I extends DescMessage, O extends DescMessage, Context>(
-  method: DescMethodUnary<I, O>,
-  run: (request: MessageShape<I>, context: Context) => Promise<MessageShape<O>>,
-  operation?: Operation,
-): UnaryHandler<Context> {
+function requestReader(method: UnaryRpc['method']) {
   const rule = httpRule(method);
   const codec = jsonCodec(method.input);
-  const { encode } = responseBodyCodec(method);
-  const textOf = answerEncoder(operation, (response: MessageShape<O>) => JSON.stringify(encode(response)));
-  return async (exchange, parameters, context) => {
+  return async (exchange: Exchange, parameters: PathParameters): Promise<MessageShape<DescMessage>> => {
     const members = await readMembers(exchange, parameters, rule, method.input);
-    const request = accept(codec.decode(members), () => 'invalid_parameter');
-    exchange.sendText(200, 'application/json', textOf(await run(request, context)));
+    return accept(codec.decode(members), () => 'invalid_parameter');
   };
 }
 
@@ -57,7 +62,7 @@ async function readMembers(
   return members;
 }
 
-/** The query's parameters as the JSON members that they stand for; those that the request does not have are ignored. */
+/** The query's parameters as JSON members. Parameters that the request message does not have are ignored. */
 function readQuery(query: URLSearchParams, input: DescMessage): JsonObject {
   const members: JsonObject = {};
   for (const field of input.fields) {

@@ -1,9 +1,15 @@
-/** A ParleyError as gRPC and Connect tell it: a code of the one table, and details that a program can read. */
+/** A ParleyError as gRPC, Connect and gRPC-Web send it: the status code of the one table, and details for programs. */
 import { create, toBinary } from '@bufbuild/protobuf';
 import { anyPack, durationFromMs } from '@bufbuild/protobuf/wkt';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
-import { errorTable, type GrpcCode, type ParleyError } from '../../core/errors.ts';
+import {
+  type Advice,
+  type AdviceKind,
+  errorTable,
+  type GrpcCode,
+  type ParleyError,
+} from '../../core/errors.ts';
 import type { RequestId } from '../../core/ids.ts';
 
 /** The domain of every ErrorInfo; its reason is the string code. */
@@ -27,15 +33,41 @@ export function statusCode({ code }: ParleyError): number {
   return codeNumbers[errorTable[code].grpc];
 }
 
-/** ErrorInfo with the code, the field and the request's id; RetryInfo where there is a time to wait. */
-export function errorInfo({ code, param, httpStatus }: ParleyError, requestId: RequestId) {
+const listModels = 'parley.catalog.v1.CatalogService/ListModels';
+
+const words: Readonly<Record<AdviceKind, (type: Advice['type']) => string>> = {
+  list_models: (type) => `${listModels}${typeText(type)} lists those that your key can call.`,
+  list_voices: (type) => `${listModels}${typeText(type)} lists its voices.`,
+  send_key: () => 'Send it in the metadata as `authorization: Bearer <API_KEY>`.',
+  open_subscription: () =>
+    'The operator of this server opens one with AdminService/StartTrial or AdminService/ActivatePlan.',
+  load_credits: () => 'The operator of this server loads more with AdminService/LoadCredits.',
+};
+
+function typeText(type: Advice['type']): string {
+  return type === undefined ? '' : ` with type \`${type}\``;
+}
+
+/** The problem and the next step, in the words of RPCs. */
+export function rpcMessage({ message, advice }: ParleyError): string {
+  return advice === undefined ? message : `${message} ${words[advice.kind](advice.type)}`;
+}
+
+/**
+ * ErrorInfo: the string code as its reason; the request's id, the HTTP status and the field in its metadata, and problem and advice
+ * apart, for clients with words of their own. RetryInfo is sent where there is a time to wait.
+ */
+export function errorInfo({ code, param, httpStatus, message, advice }: ParleyError, requestId: RequestId) {
   return create(ErrorInfoSchema, {
     reason: code,
     domain,
     metadata: {
       request_id: requestId,
       http_status: String(httpStatus),
+      problem: message,
       ...(param !== undefined && { param }),
+      ...(advice !== undefined && { advice: advice.kind }),
+      ...(advice?.type !== undefined && { advice_type: advice.type }),
     },
   });
 }
@@ -54,6 +86,6 @@ export function statusDetails(error: ParleyError, requestId: RequestId): Uint8Ar
   ];
   return toBinary(
     StatusSchema,
-    create(StatusSchema, { code: statusCode(error), message: error.message, details }),
+    create(StatusSchema, { code: statusCode(error), message: rpcMessage(error), details }),
   );
 }

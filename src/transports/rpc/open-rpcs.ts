@@ -15,7 +15,7 @@ import type { Rpc } from '../../core/rpcs.ts';
 import { Health } from './health.ts';
 import { Reflection } from './reflection.ts';
 
-/** An RPC of any shape as a stream of requests to a stream of responses; a plain one has one of each. */
+/** An RPC of any shape, as a stream of requests to a stream of responses; a unary one has one of each. */
 export interface OpenRpc {
   readonly kind: 'open';
   readonly method: DescMethodUnary | DescMethodServerStreaming | DescMethodBiDiStreaming;
@@ -89,14 +89,4 @@ async function* toV1(requests: AsyncIterable<v1alpha.ServerReflectionRequest>) {
 function toAlpha(response: v1.ServerReflectionResponse): Message {
   const bytes = toBinary(v1.ServerReflectionResponseSchema, response);
   return fromBinary(v1alpha.ServerReflectionResponseSchema, bytes);
-}
-
-/** One request as a stream of one. */
-export async function* single(request: Message): AsyncGenerator<Message> {
-  yield request;
-}
-
-export async function first(responses: AsyncIterable<Message>): Promise<Message> {
-  for await (const response of responses) return response;
-  throw new ParleyError('internal_error');
 }

@@ -388,7 +388,11 @@ describe('a message of an RPC', () => {
       `${new URL(parley.baseUrl).origin}/parley.catalog.v1.CatalogService/ListModels`,
       {
         method: 'POST',
-        headers: { 'content-type': 'application/proto', 'content-encoding': 'gzip' },
+        headers: {
+          authorization: `Bearer ${parley.apiKey}`,
+          'content-type': 'application/proto',
+          'content-encoding': 'gzip',
+        },
         body: new Uint8Array(body),
       },
     );

@@ -2,11 +2,23 @@
 import { createServer, request as get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { newRequestId } from '../../../src/core/ids.ts';
+import { Gate, type GateDeps } from '../../../src/core/access/gate.ts';
+import { systemClock } from '../../../src/core/ports/clock.ts';
+import { noTracer } from '../../../src/core/ports/tracer.ts';
 import { Exchange } from '../../../src/transports/rest/exchange.ts';
+import { ServedCall } from '../../../src/transports/run-call.ts';
 
 /** Over this, no buffer of the system takes all of it. */
 const bigPart = Buffer.alloc(32 * 1024 * 1024);
+
+const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** A call whose gate is never asked. */
+function servedCall(requestMsMax: number): ServedCall {
+  const gate = new Gate({} as GateDeps);
+  const head = { wire: 'rest', address: '127.0.0.1', header: () => undefined } as const;
+  return new ServedCall(head, { gate, clock: systemClock, log, tracer: noTracer, requestMsMax });
+}
 
 describe('an answer whose client reads nothing', () => {
   afterEach(() => vi.useRealTimers());
@@ -17,10 +29,7 @@ describe('an answer whose client reads nothing', () => {
     const server = createServer((request, response) => {
       // Those of Node's own parts are no globals, and go on.
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-      const exchange = new Exchange(request, response, {
-        id: newRequestId(Date.now()),
-        requestMsMax: 60 * minute,
-      });
+      const exchange = new Exchange(request, response, servedCall(60 * minute));
       exchange.begin({ 'content-type': 'audio/pcm' });
       write = exchange.write(bigPart).finally(() => exchange.end());
       write.catch(() => undefined);

@@ -1,7 +1,7 @@
-/** Server-sent events, as the API's clients read them. */
+/** Answers in the forms that the API's clients read: JSON, text, and server-sent events. */
 import type { JsonValue } from '@bufbuild/protobuf';
 import type { Batches } from '../../core/batches.ts';
-import { toParleyError } from '../../core/errors.ts';
+import type { ServedCall } from '../run-call.ts';
 import { errorBody } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -12,17 +12,17 @@ const sseHeaders: Record<string, string> = {
   'x-accel-buffering': 'no',
 };
 
-function sseEvent(data: unknown): string {
-  return `data: ${JSON.stringify(data)}\n\n`;
-}
-
-/** Ends a whole answer; an answer without it was cut short. */
+/** Ends a whole chat stream; a stream without it was cut short. */
 export const sseDone = 'data: [DONE]\n\n';
 
+/** Tells a client that the answer is that of an earlier request under the same Idempotency-Key. */
+export function replayHeaders({ isReplay }: ServedCall): Record<string, string> {
+  return isReplay ? { 'idempotent-replayed': 'true' } : {};
+}
+
 /**
- * Sends each part as an event, those of a batch at once, the first of them together with the status. An error before it
- * is thrown, for an answer of its own; one after it becomes the last event, as clients look for an `error` member and for
- * the missing end.
+ * Sends each part as an event. The status leaves with the first batch, so an error before it is thrown and gets an answer of its
+ * own. A later error becomes the last event: SDKs look for an `error` member and for the missing `[DONE]`.
  *
  * @returns whether all parts were sent
  */
@@ -40,9 +40,13 @@ export async function sendEvents<T>(
     }
     return true;
   } catch (thrown) {
-    const error = toParleyError(thrown);
+    const error = exchange.served.errorOf(thrown);
     if (!hasBegun || error.code === 'request_cancelled') throw error;
     await exchange.write(sseEvent(errorBody(error)));
     return false;
   }
+}
+
+function sseEvent(data: unknown): string {
+  return `data: ${JSON.stringify(data)}\n\n`;
 }

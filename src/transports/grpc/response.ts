@@ -1,0 +1,42 @@
+/** Answers over grpc-js: the head once, the parts with backpressure. */
+import type { Message } from '@bufbuild/protobuf';
+import { Metadata, type ServerDuplexStream, type ServerWritableStream } from '@grpc/grpc-js';
+import type { Batches } from '../../core/batches.ts';
+import type { ServedCall } from '../run-call.ts';
+
+export type WritableCall = ServerWritableStream<Message, Message> | ServerDuplexStream<Message, Message>;
+
+export function answerHead({ id, isReplay }: ServedCall): Metadata {
+  const head = new Metadata();
+  head.set('x-request-id', id);
+  if (isReplay) head.set('idempotent-replayed', 'true');
+  return head;
+}
+
+/** Writes all parts. A slow client slows the engine. */
+export async function writeAll(
+  call: WritableCall,
+  batches: Batches<Message>,
+  begin: () => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for await (const parts of batches) {
+    begin();
+    for (const part of parts) if (!call.write(part)) await drained(call, signal);
+  }
+}
+
+function drained(call: WritableCall, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (then: () => void) => () => {
+      call.off('drain', onDrain);
+      signal.removeEventListener('abort', onAbort);
+      then();
+    };
+    const onDrain = settle(resolve);
+    const onAbort = settle(() => reject(signal.reason));
+    call.once('drain', onDrain);
+    signal.addEventListener('abort', onAbort);
+    if (signal.aborted) onAbort();
+  });
+}

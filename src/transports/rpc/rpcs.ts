@@ -1,0 +1,94 @@
+/** The RPCs as gRPC, Connect and gRPC-Web serve them: those of the table, and the open ones that need no key. */
+import type { Message } from '@bufbuild/protobuf';
+import { type Batches, singly } from '../../core/batches.ts';
+import { ParleyError } from '../../core/errors.ts';
+import type { Rpc } from '../../core/rpcs.ts';
+import type { ServedCall } from '../run-call.ts';
+import type { OpenRpc } from './open-rpcs.ts';
+
+export type AnyRpc = Rpc | OpenRpc;
+
+/** A client's request: one message, or a stream of them where the RPC's method says so. */
+export type Sent = Message | AsyncIterable<Message>;
+
+/** The path of an RPC: `/parley.chat.v1.ChatService/CreateChatCompletion`. */
+export function rpcPath({ method }: AnyRpc): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+/**
+ * Runs an RPC with one response, behind the gate.
+ * @param bytesOf the bytes of a request's message
+ */
+export async function answerRpc(
+  rpc: AnyRpc,
+  sent: Sent,
+  served: ServedCall,
+  bytesOf: (message: Message) => number,
+): Promise<Message> {
+  switch (rpc.kind) {
+    case 'unary': {
+      const request = oneOf(sent);
+      noteBytes(rpc, request, served, bytesOf);
+      return rpc.toMessage(await served.answer(rpc, request));
+    }
+    case 'admin':
+      return served.administer(rpc, oneOf(sent));
+    case 'client-stream':
+      return served.upload(rpc, manyOf(sent));
+    case 'open':
+      return first(rpc.run(manyOf(sent), served.signal));
+    default:
+      throw misplaced(rpc);
+  }
+}
+
+/** Runs an RPC with a stream of responses, behind the gate. */
+export async function* streamRpc(
+  rpc: AnyRpc,
+  sent: Sent,
+  served: ServedCall,
+  bytesOf: (message: Message) => number,
+): Batches<Message> {
+  if (rpc.kind === 'open') {
+    yield* singly(rpc.run(manyOf(sent), served.signal));
+  } else if (rpc.kind === 'server-stream') {
+    const request = oneOf(sent);
+    noteBytes(rpc, request, served, bytesOf);
+    for await (const parts of served.stream(rpc, request)) yield parts.map((part) => rpc.toMessage(part));
+  } else {
+    throw misplaced(rpc);
+  }
+}
+
+/** Chat needs the size of a request for the bound of its prompt. */
+function noteBytes(
+  rpc: Extract<Rpc, { readonly operation: unknown }>,
+  request: Message,
+  served: ServedCall,
+  bytesOf: (message: Message) => number,
+): void {
+  if (rpc.operation === 'chat') served.noteRequestBytes(bytesOf(request));
+}
+
+function oneOf(sent: Sent): Message {
+  if (Symbol.asyncIterator in sent) throw new Error('a stream was sent where one message belongs');
+  return sent;
+}
+
+function manyOf(sent: Sent): AsyncIterable<Message> {
+  return Symbol.asyncIterator in sent ? sent : single(sent);
+}
+
+async function* single(request: Message): AsyncGenerator<Message> {
+  yield request;
+}
+
+async function first(responses: AsyncIterable<Message>): Promise<Message> {
+  for await (const response of responses) return response;
+  throw new ParleyError('internal_error');
+}
+
+function misplaced({ method }: AnyRpc): Error {
+  return new Error(`${method} is served in a shape that it does not have`);
+}
