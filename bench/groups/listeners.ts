@@ -23,7 +23,7 @@ export const listeners: Group = {
     const client = openSpeechClient(server, listenersMax);
     try {
       const { audio } = await client.speak(text, 'mp3');
-      const spoken = { bytes: audio.length, seconds: await audioSeconds(audio, 'mp3') };
+      const spoken = { bytes: audio.length, seconds: audioSeconds(audio, 'mp3') };
       return resultOf(await mostThatKeepUp(server, client, spoken, setting), spoken);
     } finally {
       await client.close();

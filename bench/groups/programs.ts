@@ -49,13 +49,10 @@ function cpuMsIn(times: string): number {
 }
 
 /** Decodes a file to measure its length. */
-export async function audioSeconds(file: Buffer, format: string): Promise<number> {
+export function audioSeconds(file: Buffer, format: string): number {
   // Raw samples have no header.
   const input = format === 'pcm' ? ['-f', 's16le', '-ar', '24000', '-ac', '1'] : [];
   const args = ['-v', 'error', ...input, '-i', 'pipe:0', '-f', 's16le', '-ar', '16000', '-ac', '1', 'pipe:1'];
-  const child = spawn('ffmpeg', args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdin.end(file);
-  let bytes = 0;
-  for await (const piece of child.stdout as AsyncIterable<Buffer>) bytes += piece.length;
-  return bytes / 2 / 16_000;
+  const { stdout } = spawnSync('ffmpeg', args, { input: file, maxBuffer: 2 ** 30 });
+  return stdout.length / 2 / 16_000;
 }

@@ -73,7 +73,7 @@ async function againstPipeline(
     { theirs: () => runShell(line, { TEXT: text }), ours: () => client.speak(text, format) },
     { rounds: roundsFor(characters, short), warmUps: short || characters > 1_000 ? 0 : 1 },
   );
-  await checkLength(format, ours[0]?.audio, theirs[0]?.output);
+  checkLength(format, ours[0]?.audio, theirs[0]?.output);
   const what = { name: `${characters} characters, ${format}`, yardstick: pipelineName };
   const isAim = characters === 4_000 && format === 'mp3';
   const firstByte = { ...what, unit: 'ms first byte', ...(isAim && { aim: 'speechFirstByte' as const }) };
@@ -93,9 +93,9 @@ function roundsFor(characters: number, short: boolean): number {
 }
 
 /** Throws where one spoke much longer than the other. */
-async function checkLength(format: AudioFormat, ours?: Buffer, theirs?: Buffer): Promise<void> {
+function checkLength(format: AudioFormat, ours?: Buffer, theirs?: Buffer): void {
   if (ours === undefined || theirs === undefined) throw new Error('no audio');
-  const ratio = (await audioSeconds(ours, format)) / (await audioSeconds(theirs, format));
+  const ratio = audioSeconds(ours, format) / audioSeconds(theirs, format);
   if (!(ratio < lengthRatioMax && ratio > 1 / lengthRatioMax)) {
     throw new Error(`${format}: Parley spoke for ${ratio} times as long as flite`);
   }
@@ -120,7 +120,7 @@ async function againstEngine(
       { rounds: short ? 1 : 4, warmUps: short ? 0 : 1 },
     );
     const [first] = ours;
-    const heard = first === undefined ? Number.NaN : await audioSeconds(first.audio, format);
+    const heard = first === undefined ? Number.NaN : audioSeconds(first.audio, format);
     const expected = theirs[0]?.audioSeconds ?? Number.NaN;
     if (!(Math.abs(heard - expected) < 0.5 + expected / 50)) {
       throw new Error(`Parley spoke for ${heard} s, its engine for ${expected} s`);

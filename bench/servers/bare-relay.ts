@@ -5,11 +5,10 @@
  *   node bench/servers/bare-relay.ts ORIGIN-OF-THE-UPSTREAM
  */
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createParser } from 'eventsource-parser';
 import { type Dispatcher, Pool } from 'undici';
-import { serveParent } from './parent.ts';
+import { serveHttp } from './parent.ts';
 
 const [, , upstream = ''] = process.argv;
 const pool = new Pool(upstream, { connections: 4_096 });
@@ -53,8 +52,4 @@ const server = createServer(async (request, response) => {
   const answer = await pool.request({ method: 'POST', path: '/v1/chat/completions', headers, body });
   await (asked.stream ? relayStream : relayPlain)(answer, response);
 });
-server.keepAliveTimeout = 60_000;
-server.listen(0, '127.0.0.1', 4_096, () => {
-  const { port } = server.address() as AddressInfo;
-  serveParent({ origin: `http://127.0.0.1:${port}`, key: 'none' }, async () => server.closeAllConnections());
-});
+serveHttp(server);

@@ -3,10 +3,9 @@
  * number of pieces and the pause between them.
  */
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { serveParent } from './parent.ts';
+import { serveHttp } from './parent.ts';
 
 interface Asked {
   readonly stream?: boolean;
@@ -56,8 +55,4 @@ const server = createServer(async (request, response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': completion.length });
   response.end(completion);
 });
-server.keepAliveTimeout = 60_000;
-server.listen(0, '127.0.0.1', 4_096, () => {
-  const { port } = server.address() as AddressInfo;
-  serveParent({ origin: `http://127.0.0.1:${port}`, key: 'none' }, async () => server.closeAllConnections());
-});
+serveHttp(server);
