@@ -1,8 +1,9 @@
-/** What is checked besides the tests. All of it together takes some seconds. */
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+/** The checks besides the tests. Together they take some seconds. */
+import { execFile } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { paths, projectEnvironment, root } from './setup/project.mjs';
-import { run } from './setup/run.mjs';
+import { root } from './setup/run.mjs';
+import { notes } from './setup/steps.mjs';
 
 /** @typedef {{ ok: boolean, output: string }} Result */
 /** @typedef {{ name: string, check: () => Promise<Result> }} Check */
@@ -21,14 +22,22 @@ export const checks = [
   { name: 'generated code (buf generate)', check: checkGenerated },
 ];
 
-/** @param {readonly string[]} command */
-function tool(...command) {
-  return run(command, { env: projectEnvironment() });
+/**
+ * @param {string} program on PATH, where npm puts the tools first
+ * @param {string[]} args
+ * @returns {Promise<Result>}
+ */
+function tool(program, ...args) {
+  return new Promise((resolve) => {
+    execFile(program, args, { cwd: root, maxBuffer: Number.POSITIVE_INFINITY }, (error, stdout, stderr) => {
+      resolve({ ok: error === null, output: `${stdout}${stderr}`.trim() || (error?.message ?? '') });
+    });
+  });
 }
 
-/** The schema is compared as an image, as buf cannot find the module in node_modules in an older commit. */
+/** Compares images, as buf cannot find the module in node_modules in an older commit. */
 async function checkCompatibility() {
-  const image = join(paths.notes, 'proto.binpb');
+  const image = join(notes, 'proto.binpb');
   const built = await tool('buf', 'build', '--path', 'proto/parley', '-o', image);
   if (!built.ok) return built;
   return tool('buf', 'breaking', image, '--against', 'proto/baseline.binpb', '--exclude-imports');
@@ -36,32 +45,10 @@ async function checkCompatibility() {
 
 /** @returns {Promise<Result>} */
 async function checkGenerated() {
-  const fresh = join(paths.notes, 'generated');
+  const fresh = join(notes, 'generated');
   rmSync(fresh, { recursive: true, force: true });
   const generated = await tool('buf', 'generate', '-o', fresh);
   if (!generated.ok) return generated;
-  const different = differences(join(root, 'gen'), join(fresh, 'gen'));
-  const output = `Not what the schemas give: ${different.join(', ')}. Run \`npm run generate\` and commit gen/.`;
-  return { ok: different.length === 0, output };
-}
-
-/**
- * The files that are in only one of two folders, or have other content in it.
- *
- * @param {string} one
- * @param {string} other
- */
-function differences(one, other) {
-  const files = new Set([one, other].flatMap((folder) => filesIn(folder)));
-  return [...files].filter((file) => contentOf(join(one, file)) !== contentOf(join(other, file))).sort();
-}
-
-/** @param {string} folder @returns {string[]} */
-function filesIn(folder) {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-}
-
-/** @param {string} file */
-function contentOf(file) {
-  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  const { ok, output } = await tool('diff', '-rq', 'gen', join(fresh, 'gen'));
+  return { ok, output: `gen/ is out of date: run \`npm run generate\` and commit gen/.\n${output}` };
 }
