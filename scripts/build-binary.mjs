@@ -16,14 +16,14 @@ import { root, run, SetupFailure, say } from './setup/run.mjs';
 const compiler = fileURLToPath(new URL('binary/compile.mjs', import.meta.url));
 
 /** The git revision of this clone, with `-dirty` at its end if files differ from it. */
-function gitRevision() {
-  const { ok, output } = run(['git', 'describe', '--always', '--abbrev=40', '--exclude=*', '--dirty']);
+async function gitRevision() {
+  const { ok, output } = await run(['git', 'describe', '--always', '--abbrev=40', '--exclude=*', '--dirty']);
   return ok ? output : 'unknown';
 }
 
 /** Writes the assets of the executable to a folder and returns their names. @param {string} folder */
 async function writeAssets(folder) {
-  const bundles = await bundleAll({ commit: gitRevision(), nativeFileName: nativeCode().name });
+  const bundles = await bundleAll({ commit: await gitRevision(), nativeFileName: nativeCode().name });
   const boot = await bundleBoot();
   const files = {
     ...assets(),
@@ -33,7 +33,7 @@ async function writeAssets(folder) {
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
   writeFileSync(join(folder, 'start.js'), `${boot}\nboot.boot('main', 'main.cache.zst');\n`);
   writeFileSync(join(folder, 'main.js'), bundles['main'] ?? '');
-  tool(folder, process.execPath, '--predictable', compiler, folder);
+  await tool(folder, process.execPath, '--predictable', compiler, folder);
   return [...Object.keys(files), 'main.cache.zst'].sort();
 }
 
@@ -43,7 +43,7 @@ async function buildBinary(output) {
   mkdirSync(dirname(output), { recursive: true });
   const folder = mkdtempSync(`${output}.`);
   try {
-    makeExecutable({ folder, main: 'start.js', assets: await writeAssets(folder), output });
+    await makeExecutable({ folder, main: 'start.js', assets: await writeAssets(folder), output });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

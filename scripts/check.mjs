@@ -87,7 +87,7 @@ function summaryOf(outcomes) {
 
 const args = process.argv.slice(2);
 const isSlow = args.join() === '--all';
-if (isSlow) provide(packages.slowTests);
+if (isSlow) await provide(packages.slowTests);
 if (args.length === 0 || isSlow) process.exitCode = await runAll(isSlow);
 else
   process.exitCode = await vitest([

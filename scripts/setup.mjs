@@ -12,17 +12,17 @@ import { packages, provide } from './setup/programs.mjs';
 import { SetupFailure, say } from './setup/run.mjs';
 import { doSteps } from './setup/steps.mjs';
 
-/** @type {Record<string, () => void>} */
+/** @type {Record<string, () => Promise<void>>} */
 const commands = {
   tools: () => doSteps([dependencies, runtime]),
   build: () => doSteps([dependencies, runtime, build]),
-  start() {
-    doSteps([dependencies, runtime, build]);
-    provide(packages.transcription);
+  async start() {
+    await doSteps([dependencies, runtime, build]);
+    await provide(packages.transcription);
   },
-  test() {
-    doSteps([dependencies, runtime]);
-    provide({ ...packages.transcription, ...packages.tests });
+  async test() {
+    await doSteps([dependencies, runtime]);
+    await provide({ ...packages.transcription, ...packages.tests });
   },
 };
 
@@ -30,7 +30,7 @@ try {
   const [name = ''] = process.argv.slice(2);
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) throw new SetupFailure(`Name a command: ${Object.keys(commands).join(', ')}.`);
-  command();
+  await command();
 } catch (error) {
   // An error of the system, such as EACCES, names the file.
   if (!(error instanceof SetupFailure) && !(error instanceof Error && 'syscall' in error)) throw error;

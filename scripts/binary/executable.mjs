@@ -15,7 +15,7 @@ const resource = 'NODE_SEA_BLOB';
  * @param {readonly string[]} parts.assets names of files in the folder
  * @param {string} parts.output the path of the executable
  */
-export function makeExecutable({ folder, main, assets, output }) {
+export async function makeExecutable({ folder, main, assets, output }) {
   const config = {
     main,
     output: 'blob',
@@ -27,10 +27,10 @@ export function makeExecutable({ folder, main, assets, output }) {
   copyFileSync(process.execPath, copy);
   chmodSync(copy, 0o755);
   // Before the injection, as `strip` would remove what was injected.
-  tool(folder, 'strip', copy);
+  await tool(folder, 'strip', copy);
   // Run in the folder, with names instead of paths, as they end up in the executable.
-  tool(folder, process.execPath, '--experimental-sea-config', 'sea.json');
-  tool(folder, 'postject', copy, resource, 'blob', '--sentinel-fuse', fuse);
+  await tool(folder, process.execPath, '--experimental-sea-config', 'sea.json');
+  await tool(folder, 'postject', copy, resource, 'blob', '--sentinel-fuse', fuse);
   renameSync(copy, output);
 }
 
@@ -40,9 +40,9 @@ export function makeExecutable({ folder, main, assets, output }) {
  * @param {string} cwd
  * @param {readonly string[]} command
  */
-export function tool(cwd, ...command) {
+export async function tool(cwd, ...command) {
   const tools = join(root, 'node_modules', '.bin');
   const env = { PATH: `${tools}${delimiter}${process.env['PATH']}`, TMPDIR: tmpdir() };
-  const { ok, output } = run(command, { cwd, env });
+  const { ok, output } = await run(command, { cwd, env });
   if (!ok) throw new SetupFailure(`\`${command.join(' ')}\` failed. ${output}`);
 }

@@ -13,19 +13,19 @@ const inputs = ['src', 'gen', 'tsconfig.json', 'package-lock.json'];
 /** @type {import('./steps.mjs').Step} */
 export const build = {
   doing: 'Building dist/ (tsc)',
-  isDone() {
-    const { ok, output } = run(['find', ...inputs, '-newer', stamp]);
+  async isDone() {
+    const { ok, output } = await run(['find', ...inputs, '-newer', stamp]);
     return ok && output === '';
   },
-  work(lock) {
+  async work() {
     const started = join(notes, 'build-started');
     mkdirSync(join(root, 'dist'), { recursive: true });
     writeFileSync(started, '');
-    const { ok, output } = run([process.execPath, tsc, '-p', 'tsconfig.json'], { lock });
+    const { ok, output } = await run([process.execPath, tsc, '-p', 'tsconfig.json']);
     if (!ok)
       throw new SetupFailure(`The sources do not compile. Fix them and run the command again.\n${output}`);
     // The files of removed sources. dist/ is not emptied before, as a server may run from it.
-    run(['find', 'dist', '-type', 'f', '!', '-newer', started, '-delete']);
+    await run(['find', 'dist', '-type', 'f', '!', '-newer', started, '-delete']);
     renameSync(started, join(root, stamp));
   },
 };

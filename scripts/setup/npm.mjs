@@ -12,11 +12,11 @@ export const requiredVersion = readJson('package.json').engines.node.replace('>=
 /** @type {import('./steps.mjs').Step} */
 export const dependencies = {
   doing: 'Installing the dependencies (npm ci)',
-  isDone() {
+  async isDone() {
     const installed = readJson('node_modules/.package-lock.json')?.packages;
     return installed !== undefined && isInstalled(readJson('package-lock.json').packages, installed);
   },
-  work: (lock) => npmCi(root, lock),
+  work: () => npmCi(root),
 };
 
 const isThisNewEnough = isNewEnough(process.version);
@@ -27,25 +27,24 @@ export const runtime = {
     ? `Linking Node ${process.version} to node_modules/.bin/node`
     : `Installing Node ${requiredVersion} in .runtime/, as this one is ${process.version} (npm ci)`,
   isDone: () => runsNewEnough(node),
-  work(lock) {
-    const target = isThisNewEnough ? process.execPath : installNode(lock);
+  async work() {
+    const target = isThisNewEnough ? process.execPath : await installNode();
     mkdirSync(dirname(node), { recursive: true });
     rmSync(node, { force: true });
     symlinkSync(target, node);
   },
 };
 
-/** @param {number} lock */
-function installNode(lock) {
+async function installNode() {
   const platform = `${process.platform}-${process.arch}`;
   const locked = join(root, 'scripts', 'runtime', platform);
   const folder = join(root, '.runtime');
   const installed = join(folder, 'node_modules', '.bin', 'node');
-  if (existsSync(locked) && !runsNewEnough(installed)) {
+  if (existsSync(locked) && !(await runsNewEnough(installed))) {
     cpSync(locked, folder, { recursive: true });
-    npmCi(folder, lock);
+    await npmCi(folder);
   }
-  if (runsNewEnough(installed)) return installed;
+  if (await runsNewEnough(installed)) return installed;
   throw new SetupFailure(
     `Parley needs Node ${requiredVersion} or newer, this is ${process.version}, and set-up has none that runs on this ` +
       `${platform}. Install Node 24 (https://nodejs.org/en/download), then run the command again.`,
@@ -53,8 +52,8 @@ function installNode(lock) {
 }
 
 /** @param {string} path of a Node that may not exist */
-function runsNewEnough(path) {
-  const { ok, output } = run([path, '--version']);
+async function runsNewEnough(path) {
+  const { ok, output } = await run([path, '--version']);
   return ok && isNewEnough(output);
 }
 
@@ -90,22 +89,38 @@ function fitsThisPlatform({ os = [process.platform], cpu = [process.arch] }) {
  * take minutes without a network. The other flags undo settings of the user.
  */
 const flags = [
-  ...['--ignore-scripts', '--include=dev', '--include=optional', '--engine-strict=false', '--no-audit'],
-  ...['--no-fund', '--loglevel=error', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000'],
+  '--ignore-scripts',
+  '--fetch-retry-mintimeout=1000',
+  '--fetch-retry-maxtimeout=5000',
+  '--include=dev',
+  '--include=optional',
+  '--engine-strict=false',
+  '--no-audit',
+  '--no-fund',
+  '--loglevel=error',
 ];
 
-/** @param {string} folder @param {number} lock */
-function npmCi(folder, lock) {
+/** @param {string} folder */
+async function npmCi(folder) {
   // The npm that runs this script, on the Node it was started with; `npm` on PATH where yarn or nothing runs it.
   const { npm_execpath: script = '', npm_node_execpath: itsNode = 'node' } = process.env;
   const npm = script.endsWith('npm-cli.js') ? [itsNode, script] : ['npm'];
-  const { ok, output } = run([...npm, 'ci', ...flags], { cwd: folder, lock });
+  // On a signal npm would undo its work, which takes a minute. Killed, it leaves the rest to the next `npm ci`.
+  const interrupt = new AbortController();
+  const stop = () => {
+    interrupt.abort();
+    process.exit(130);
+  };
+  process.on('SIGINT', stop).on('SIGTERM', stop);
+  const options = { cwd: folder, signal: interrupt.signal, killSignal: /** @type {const} */ ('SIGKILL') };
+  const { ok, output } = await run([...npm, 'ci', ...flags], options);
+  process.off('SIGINT', stop).off('SIGTERM', stop);
   if (!ok) throw new SetupFailure(explainNpmFailure(output));
 }
 
 /** What npm prints, and what to do about it: the first match counts. */
 const remedies = /** @type {const} */ ([
-  [/spawnSync npm ENOENT/, 'There is no npm on PATH: install npm'],
+  [/spawn npm ENOENT/, 'There is no npm on PATH: install npm'],
   [/EINTEGRITY/, 'The registry sent other content than this project has pinned: check the registry'],
   [/EUSAGE/, 'package.json and package-lock.json do not agree: run `npm install` and commit both'],
   [/ENOSPC/, 'The disk is full: make room'],

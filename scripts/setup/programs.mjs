@@ -58,10 +58,10 @@ export const packages = {
 };
 
 /** @param {Packages} wanted */
-export function provide(wanted) {
+export async function provide(wanted) {
   const missing = missingOf(wanted);
   if (missing.length === 0) return;
-  const failure = recentFailure(missing) ?? install(wanted, missing);
+  const failure = recentFailure(missing) ?? (await install(wanted, missing));
   const stillMissing = missingOf(wanted);
   if (stillMissing.length > 0) say(explainMissing(stillMissing, failure));
 }
@@ -78,20 +78,21 @@ function missingOf(wanted) {
 /**
  * @param {Packages} wanted
  * @param {readonly string[]} missing
- * @returns {string | undefined} the reason of a failure
+ * @returns {Promise<string | undefined>} the reason of a failure
  */
-function install(wanted, missing) {
+async function install(wanted, missing) {
   if (process.env['SETUP_PROGRAMS'] === 'keep') return 'SETUP_PROGRAMS=keep forbids it.';
-  if (!run(['apt-get', '--version']).ok) return 'This system has no apt-get.';
+  if (!(await run(['apt-get', '--version'])).ok) return 'This system has no apt-get.';
   const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
-  if (!run([...sudo, 'true'], { timeoutMs: 5_000 }).ok) return 'It takes root, or sudo without a password.';
+  if (!(await run([...sudo, 'true'], { timeout: 5_000 })).ok)
+    return 'It takes root, or sudo without a password.';
   const step = {
     doing: `Installing ${missing.join(', ')} (apt-get)`,
-    isDone: () => missingOf(wanted).length === 0,
+    isDone: async () => missingOf(wanted).length === 0,
     work: () => aptGetInstall(sudo, missing),
   };
   try {
-    doSteps([step]);
+    await doSteps([step]);
     return undefined;
   } catch (error) {
     if (!(error instanceof SetupFailure)) throw error;
@@ -100,15 +101,15 @@ function install(wanted, missing) {
 }
 
 /** @param {readonly string[]} sudo @param {readonly string[]} names */
-function aptGetInstall(sudo, names) {
+async function aptGetInstall(sudo, names) {
   // No questions, and no long waits: a new machine often updates itself and holds the lock, or cannot reach its mirror.
   const settings = ['DPkg::Lock::Timeout=60', 'Acquire::http::Timeout=15', 'Acquire::Retries=1'];
   const environment = ['DEBIAN_FRONTEND=noninteractive', 'NEEDRESTART_SUSPEND=1'];
   const aptGet = [...sudo, 'env', ...environment, 'apt-get', '-q', ...settings.flatMap((one) => ['-o', one])];
   // If the update fails, the package lists of before may do.
-  const update = run([...aptGet, 'update'], { timeoutMs: 120_000 });
+  const update = await run([...aptGet, 'update'], { timeout: 120_000 });
   const flags = ['-y', '--no-install-recommends', '--no-remove'];
-  const { ok, output } = run([...aptGet, 'install', ...flags, ...names], { timeoutMs: 900_000 });
+  const { ok, output } = await run([...aptGet, 'install', ...flags, ...names], { timeout: 900_000 });
   if (ok) return;
   const message = explainAptFailure(`${update.output}\n${output}`);
   writeFileSync(
@@ -120,7 +121,7 @@ function aptGetInstall(sudo, names) {
 
 /** Its own words are plain. @param {string} output of apt-get */
 export function explainAptFailure(output) {
-  const lines = output.split('\n').filter((line) => /^(W|E|dpkg|spawnSync)\b/.test(line));
+  const lines = output.split('\n').filter((line) => /^(W|E|dpkg|apt-get|env|sudo)\b/.test(line));
   return ['apt-get failed. Set-up tries again after a day.', ...lines.slice(-4)].join('\n    ');
 }
 

@@ -1,5 +1,5 @@
 /** Runs programs for set-up, and tells people about it. Runs on any Node from 20 on, before anything is installed. */
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -16,24 +16,20 @@ export function say(text) {
 }
 
 /**
- * Runs a program to its end. It gets no stdin, so that it cannot ask a question and wait.
+ * Runs a program to its end. It gets no input, so that it cannot ask a question and wait.
  *
  * @param {readonly string[]} command the program and its arguments
- * @param {object} [options]
- * @param {string} [options.cwd] the root of the project by default
- * @param {NodeJS.ProcessEnv} [options.env] the environment of this process by default
- * @param {number} [options.timeoutMs] no limit by default
- * @param {number} [options.lock] the file of the set-up lock: an orphaned program keeps the lock until it ends
- * @returns {{ ok: boolean, output: string }} stdout, then stderr; not ok if the program is missing or took too long
+ * @param {import('node:child_process').ExecFileOptions} [options] in the root of the project and without a time limit by default
+ * @returns {Promise<{ ok: boolean, output: string }>} stdout, then stderr; not ok if the program is missing or took too long
  */
-export function run([program = '', ...args], { cwd = root, env, timeoutMs, lock } = {}) {
-  const { status, stdout, stderr, error } = spawnSync(program, args, {
-    cwd,
-    env,
-    timeout: timeoutMs,
-    stdio: ['ignore', 'pipe', 'pipe', lock ?? 'ignore'],
-    maxBuffer: outputBytesMax,
-    encoding: 'utf8',
+export function run([program = '', ...args], options = {}) {
+  return new Promise((resolve) => {
+    const settings = { cwd: root, maxBuffer: outputBytesMax, ...options };
+    const child = execFile(program, args, settings, (error, stdout, stderr) => {
+      const end = error?.killed ? `\n${program} took too long.` : '';
+      const output = `${stdout}${stderr}${end}`.trim();
+      resolve({ ok: error === null, output: output || (error?.message ?? '') });
+    });
+    child.stdin?.end();
   });
-  return { ok: status === 0, output: `${stdout ?? ''}${stderr ?? ''}${error?.message ?? ''}`.trim() };
 }

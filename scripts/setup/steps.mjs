@@ -1,5 +1,6 @@
 /** Runs the steps of set-up. Only one set-up at a time changes a clone. */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, SetupFailure, say } from './run.mjs';
@@ -10,8 +11,8 @@ export const notes = join(root, '.setup');
 /**
  * @typedef {object} Step
  * @property {string} doing what the step does, in words for the terminal
- * @property {() => boolean} isDone takes milliseconds and changes nothing
- * @property {(lock: number) => void} work
+ * @property {() => Promise<boolean>} isDone takes milliseconds and changes nothing
+ * @property {() => Promise<void>} work
  */
 
 /**
@@ -19,21 +20,29 @@ export const notes = join(root, '.setup');
  *
  * @param {readonly Step[]} steps
  */
-export function doSteps(steps) {
-  if (steps.every(({ isDone }) => isDone())) return;
-  const lock = takeLock();
+export async function doSteps(steps) {
+  if (await areDone(steps)) return;
+  const lock = await takeLock();
   for (const step of steps) {
-    if (!step.isDone()) doStep(step, lock);
+    if (!(await step.isDone())) await doStep(step);
   }
   closeSync(lock);
 }
 
-/** @param {Step} step @param {number} lock */
-function doStep({ doing, work }, lock) {
+/** @param {readonly Step[]} steps */
+async function areDone(steps) {
+  for (const step of steps) {
+    if (!(await step.isDone())) return false;
+  }
+  return true;
+}
+
+/** @param {Step} step */
+async function doStep({ doing, work }) {
   const started = performance.now();
   process.stderr.write(`setup: ${doing} ...`);
   try {
-    work(lock);
+    await work();
     process.stderr.write(` ${((performance.now() - started) / 1000).toFixed(1)} s\n`);
   } catch (error) {
     process.stderr.write(' failed\n');
@@ -43,17 +52,18 @@ function doStep({ doing, work }, lock) {
 
 /**
  * Waits until no other set-up works in this clone, and returns the locked file. flock(1) locks the open file, which this
- * process shares: the system unlocks it when this process and the programs that it gave the file have ended, however they
- * end. Where there is no flock, concurrent set-ups are not kept apart.
+ * process shares with it: the system unlocks the file when this process closes it or ends. Without flock, concurrent set-ups
+ * are not kept apart.
  */
-function takeLock() {
+async function takeLock() {
   const file = openLockFile();
   /** @param {string[]} flags */
   const flock = (...flags) =>
-    spawnSync('flock', [...flags, '3'], { stdio: ['ignore', 'ignore', 'ignore', file] });
-  if (flock('--nonblock').status === 1) {
+    once(spawn('flock', [...flags, '3'], { stdio: ['ignore', 'ignore', 'ignore', file] }), 'exit');
+  const [code] = await flock('--nonblock').catch(() => []);
+  if (code === 1) {
     say('Waiting for another set-up in this folder ...');
-    flock();
+    await flock();
   }
   return file;
 }

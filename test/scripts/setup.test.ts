@@ -81,7 +81,7 @@ describe('a failure', () => {
     ['npm error code E401', 'check its login'],
     ['npm error code E404', 'does not have a package'],
     ['npm error something new', 'npm failed: see its message below'],
-    ['spawnSync npm ENOENT', 'There is no npm on PATH: install npm'],
+    ['spawn npm ENOENT', 'There is no npm on PATH: install npm'],
   ] as const)('of npm, %s, says what to do', ([output, advice]) => {
     const message = explainNpmFailure(output);
     expect(message).toContain(advice);
