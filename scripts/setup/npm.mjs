@@ -16,7 +16,7 @@ export const dependencies = {
     const installed = readJson('node_modules/.package-lock.json')?.packages;
     return installed !== undefined && isInstalled(readJson('package-lock.json').packages, installed);
   },
-  work: () => npmCi(root),
+  work: (lock) => npmCi(root, lock),
 };
 
 const isThisNewEnough = isNewEnough(process.version);
@@ -27,22 +27,23 @@ export const runtime = {
     ? `Linking Node ${process.version} to node_modules/.bin/node`
     : `Installing Node ${requiredVersion} in .runtime/, as this one is ${process.version} (npm ci)`,
   isDone: () => runsNewEnough(node),
-  async work() {
-    const target = isThisNewEnough ? process.execPath : await installNode();
+  async work(lock) {
+    const target = isThisNewEnough ? process.execPath : await installNode(lock);
     mkdirSync(dirname(node), { recursive: true });
     rmSync(node, { force: true });
     symlinkSync(target, node);
   },
 };
 
-async function installNode() {
+/** @param {number} lock */
+async function installNode(lock) {
   const platform = `${process.platform}-${process.arch}`;
   const locked = join(root, 'scripts', 'runtime', platform);
   const folder = join(root, '.runtime');
   const installed = join(folder, 'node_modules', '.bin', 'node');
   if (existsSync(locked) && !(await runsNewEnough(installed))) {
     cpSync(locked, folder, { recursive: true });
-    await npmCi(folder);
+    await npmCi(folder, lock);
   }
   if (await runsNewEnough(installed)) return installed;
   throw new SetupFailure(
@@ -100,20 +101,24 @@ const flags = [
   '--loglevel=error',
 ];
 
-/** @param {string} folder */
-async function npmCi(folder) {
+/** @param {string} folder @param {number} lock */
+async function npmCi(folder, lock) {
   // The npm that runs this script, on the Node it was started with; `npm` on PATH where yarn or nothing runs it.
   const { npm_execpath: script = '', npm_node_execpath: itsNode = 'node' } = process.env;
   const npm = script.endsWith('npm-cli.js') ? [itsNode, script] : ['npm'];
-  // On a signal npm would undo its work, which takes a minute. Killed, it leaves the rest to the next `npm ci`.
+  // On a signal npm would undo its work, which takes a minute. The next `npm ci` begins anew in any case.
   const interrupt = new AbortController();
   const stop = () => {
     interrupt.abort();
     process.exit(130);
   };
   process.on('SIGINT', stop).on('SIGTERM', stop);
-  const options = { cwd: folder, signal: interrupt.signal, killSignal: /** @type {const} */ ('SIGKILL') };
-  const { ok, output } = await run([...npm, 'ci', ...flags], options);
+  const { ok, output } = await run([...npm, 'ci', ...flags], {
+    cwd: folder,
+    lock,
+    signal: interrupt.signal,
+    killSignal: 'SIGKILL',
+  });
   process.off('SIGINT', stop).off('SIGTERM', stop);
   if (!ok) throw new SetupFailure(explainNpmFailure(output));
 }

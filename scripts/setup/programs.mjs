@@ -121,7 +121,7 @@ async function aptGetInstall(sudo, names) {
 
 /** Its own words are plain. @param {string} output of apt-get */
 export function explainAptFailure(output) {
-  const lines = output.split('\n').filter((line) => /^(W|E|dpkg|apt-get|env|sudo)\b/.test(line));
+  const lines = output.split('\n').filter((line) => /^(W|E|dpkg|env|sudo|spawn)\b/.test(line));
   return ['apt-get failed. Set-up tries again after a day.', ...lines.slice(-4)].join('\n    ');
 }
 

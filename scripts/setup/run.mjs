@@ -1,11 +1,8 @@
 /** Runs programs for set-up, and tells people about it. Runs on any Node from 20 on, before anything is installed. */
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
-
-/** npm and apt-get can print much. */
-const outputBytesMax = 64 * 1024 ** 2;
 
 /** A failure that people can mend: its message says how. */
 export class SetupFailure extends Error {}
@@ -19,17 +16,27 @@ export function say(text) {
  * Runs a program to its end. It gets no input, so that it cannot ask a question and wait.
  *
  * @param {readonly string[]} command the program and its arguments
- * @param {import('node:child_process').ExecFileOptions} [options] in the root of the project and without a time limit by default
- * @returns {Promise<{ ok: boolean, output: string }>} stdout, then stderr; not ok if the program is missing or took too long
+ * @param {import('node:child_process').SpawnOptions & { lock?: number }} [options] in the root of the project by default.
+ *   With the file of the set-up lock, the program keeps the lock until it ends, even if this process ends before.
+ * @returns {Promise<{ ok: boolean, output: string }>} stdout and stderr; not ok if the program is missing or was ended
  */
-export function run([program = '', ...args], options = {}) {
+export function run([program = '', ...args], { lock, ...options } = {}) {
   return new Promise((resolve) => {
-    const settings = { cwd: root, maxBuffer: outputBytesMax, ...options };
-    const child = execFile(program, args, settings, (error, stdout, stderr) => {
-      const end = error?.killed ? `\n${program} took too long.` : '';
-      const output = `${stdout}${stderr}${end}`.trim();
-      resolve({ ok: error === null, output: output || (error?.message ?? '') });
+    const child = spawn(program, args, {
+      cwd: root,
+      ...options,
+      stdio: ['ignore', 'pipe', 'pipe', lock ?? 'ignore'],
     });
-    child.stdin?.end();
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text) => {
+        output += text;
+      });
+    }
+    child.once('error', ({ message }) => resolve({ ok: false, output: message }));
+    child.once('close', (code, signal) => {
+      const end = signal === null ? '' : `\n${program} was ended by ${signal}.`;
+      resolve({ ok: code === 0, output: `${output}${end}`.trim() });
+    });
   });
 }

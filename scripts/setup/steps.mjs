@@ -12,7 +12,7 @@ export const notes = join(root, '.setup');
  * @typedef {object} Step
  * @property {string} doing what the step does, in words for the terminal
  * @property {() => Promise<boolean>} isDone takes milliseconds and changes nothing
- * @property {() => Promise<void>} work
+ * @property {(lock: number) => Promise<void>} work `lock` is the file of the set-up lock
  */
 
 /**
@@ -24,7 +24,7 @@ export async function doSteps(steps) {
   if (await areDone(steps)) return;
   const lock = await takeLock();
   for (const step of steps) {
-    if (!(await step.isDone())) await doStep(step);
+    if (!(await step.isDone())) await doStep(step, lock);
   }
   closeSync(lock);
 }
@@ -37,12 +37,12 @@ async function areDone(steps) {
   return true;
 }
 
-/** @param {Step} step */
-async function doStep({ doing, work }) {
+/** @param {Step} step @param {number} lock */
+async function doStep({ doing, work }, lock) {
   const started = performance.now();
   process.stderr.write(`setup: ${doing} ...`);
   try {
-    await work();
+    await work(lock);
     process.stderr.write(` ${((performance.now() - started) / 1000).toFixed(1)} s\n`);
   } catch (error) {
     process.stderr.write(' failed\n');
@@ -52,8 +52,8 @@ async function doStep({ doing, work }) {
 
 /**
  * Waits until no other set-up works in this clone, and returns the locked file. flock(1) locks the open file, which this
- * process shares with it: the system unlocks the file when this process closes it or ends. Without flock, concurrent set-ups
- * are not kept apart.
+ * process shares with it: the system unlocks the file when all processes that share it have closed it or ended. Without
+ * flock, concurrent set-ups are not kept apart.
  */
 async function takeLock() {
   const file = openLockFile();
