@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import { root, run, SetupFailure } from './run.mjs';
 import { notes } from './steps.mjs';
 
-const tsc = join(root, 'node_modules', '.bin', 'tsc');
-
 /** Its date is the start of the last build that succeeded. `./parley` compares it with the same inputs. */
 const stamp = 'dist/.built';
 const inputs = ['src', 'gen', 'tsconfig.json', 'package-lock.json'];
@@ -21,7 +19,7 @@ export const build = {
     const started = join(notes, 'build-started');
     mkdirSync(join(root, 'dist'), { recursive: true });
     writeFileSync(started, '');
-    const { ok, output } = await run([process.execPath, tsc, '-p', 'tsconfig.json']);
+    const { ok, output } = await run(['node_modules/.bin/tsc', '-p', 'tsconfig.json']);
     if (!ok)
       throw new SetupFailure(`The sources do not compile. Fix them and run the command again.\n${output}`);
     // The files of removed sources. dist/ is not emptied before, as a server may run from it.

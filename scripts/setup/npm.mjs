@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { root, run, SetupFailure } from './run.mjs';
 
 /** The Node that Parley runs on: a link, found first by npm's scripts. */
-export const node = join(root, 'node_modules', '.bin', 'node');
+const node = join(root, 'node_modules', '.bin', 'node');
 
 /** The least version, such as `24.21`. Older ones keep the sockets of HTTP/2 clients that send malformed headers. */
 export const requiredVersion = readJson('package.json').engines.node.replace('>=', '');

@@ -4,10 +4,13 @@
  *
  * SETUP_PROGRAMS=keep in the environment leaves the system as it is.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run, SetupFailure, say } from './run.mjs';
 import { doSteps, notes } from './steps.mjs';
+
+const failureNote = join(notes, 'apt-get-failed');
+const retryAfterMs = 24 * 60 * 60 * 1000;
 
 const pythonModules = '/usr/lib/python3/dist-packages';
 const goSources = '/usr/share/gocode/src';
@@ -61,7 +64,7 @@ export const packages = {
 export async function provide(wanted) {
   const missing = missingOf(wanted);
   if (missing.length === 0) return;
-  const failure = recentFailure(missing) ?? (await install(wanted, missing));
+  const failure = recentFailure() ?? (await install(wanted, missing));
   const stillMissing = missingOf(wanted);
   if (stillMissing.length > 0) say(explainMissing(stillMissing, failure));
 }
@@ -112,31 +115,21 @@ async function aptGetInstall(sudo, names) {
   const { ok, output } = await run([...aptGet, 'install', ...flags, ...names], { timeout: 900_000 });
   if (ok) return;
   const message = explainAptFailure(`${update.output}\n${output}`);
-  writeFileSync(
-    failuresPath,
-    JSON.stringify({ ...readFailures(), [names.join()]: { at: Date.now(), message } }),
-  );
+  writeFileSync(failureNote, message);
   throw new SetupFailure(message);
 }
 
-/** Its own words are plain. @param {string} output of apt-get */
+/** @param {string} output of apt-get, whose own errors are plain */
 export function explainAptFailure(output) {
-  const lines = output.split('\n').filter((line) => /^(W|E|dpkg|env|sudo|spawn)\b/.test(line));
-  return ['apt-get failed. Set-up tries again after a day.', ...lines.slice(-4)].join('\n    ');
+  const errors = output.split('\n').filter((line) => /^(E|W|dpkg):|was ended by/.test(line));
+  const retry = `apt-get failed. Set-up tries again after a day, or when ${failureNote} is gone.`;
+  return [retry, ...errors.slice(-4)].join('\n    ');
 }
 
-const failuresPath = join(notes, 'apt-get-failed.json');
-const retryAfterMs = 24 * 60 * 60 * 1000;
-
-/** Why the same packages could not be installed within the last day. @param {readonly string[]} names */
-function recentFailure(names) {
-  const failure = readFailures()[names.join()];
-  return failure !== undefined && Date.now() - failure.at < retryAfterMs ? failure.message : undefined;
-}
-
-/** @returns {Record<string, { at: number, message: string }>} by names of packages */
-function readFailures() {
-  return existsSync(failuresPath) ? JSON.parse(readFileSync(failuresPath, 'utf8')) : {};
+/** Why apt-get failed within the last day. */
+function recentFailure() {
+  const isRecent = existsSync(failureNote) && Date.now() - statSync(failureNote).mtimeMs < retryAfterMs;
+  return isRecent ? readFileSync(failureNote, 'utf8') : undefined;
 }
 
 /** @param {readonly string[]} names of packages @param {string} [failure] */

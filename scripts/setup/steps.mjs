@@ -16,25 +16,19 @@ export const notes = join(root, '.setup');
  */
 
 /**
- * Runs the steps that are not done, in order. Throws what the first failing step throws.
+ * Runs the steps that are not done, in order. Throws the error of the first step that fails.
  *
  * @param {readonly Step[]} steps
  */
 export async function doSteps(steps) {
-  if (await areDone(steps)) return;
-  const lock = await takeLock();
+  let lock;
   for (const step of steps) {
-    if (!(await step.isDone())) await doStep(step, lock);
+    if (await step.isDone()) continue;
+    lock ??= await takeLock();
+    const isDoneByAnother = await step.isDone();
+    if (!isDoneByAnother) await doStep(step, lock);
   }
-  closeSync(lock);
-}
-
-/** @param {readonly Step[]} steps */
-async function areDone(steps) {
-  for (const step of steps) {
-    if (!(await step.isDone())) return false;
-  }
-  return true;
+  if (lock !== undefined) closeSync(lock);
 }
 
 /** @param {Step} step @param {number} lock */

@@ -197,17 +197,41 @@ describe('a clone', () => {
     expect((await build()).exitCode).toBe(1);
   });
 
+  /** A folder for PATH with the programs that set-up itself needs, and with shell scripts in place of others. */
+  function programsIn(name: string, scripts: Record<string, string>): string {
+    const folder = join(scratch, name);
+    mkdirSync(folder);
+    symlinkSync(process.execPath, join(folder, 'node'));
+    for (const program of ['find', 'flock', 'env', 'true'])
+      symlinkSync(`/usr/bin/${program}`, join(folder, program));
+    for (const [program, script] of Object.entries(scripts))
+      writeFileSync(join(folder, program), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    return folder;
+  }
+
   it('starts without the Debian packages that may not be installed', async () => {
     write('src/main.ts', main);
-    const path = join(scratch, 'few-programs');
-    mkdirSync(path);
-    for (const program of ['find', 'flock', 'env'])
-      symlinkSync(join('/usr/bin', program), join(path, program));
-    symlinkSync(process.execPath, join(path, 'node'));
-    const { exitCode, stderr } = await setup('start', { PATH: path, SETUP_PROGRAMS: 'keep' });
+    const env = { PATH: programsIn('few-programs', {}), SETUP_PROGRAMS: 'keep' };
+    const { exitCode, stderr } = await setup('start', env);
     expect(stderr).toMatch(/^setup: These Debian packages are missing: ffmpeg, pocketsphinx.*503/m);
     expect(stderr).toContain('Why set-up did not install them: SETUP_PROGRAMS=keep forbids it.');
     expect(exitCode).toBe(0);
+  });
+
+  it('asks apt-get once a day for packages that it could not install', async () => {
+    const asked = join(scratch, 'asked');
+    const PATH = programsIn('failing-apt-get', {
+      'apt-get': `[ $1 = --version ] && exit; echo "$@" >> ${asked}; echo 'E: Failed to fetch' >&2; exit 100`,
+      sudo: 'shift; exec "$@"',
+    });
+    const outputs = [await setup('start', { PATH }), await setup('start', { PATH })];
+    for (const { exitCode, stderr } of outputs) {
+      expect(stderr).toContain('apt-get failed. Set-up tries again after a day');
+      expect(stderr).toContain('E: Failed to fetch');
+      expect(exitCode).toBe(0);
+    }
+    const installs = / install -y --no-install-recommends --no-remove ffmpeg pocketsphinx/g;
+    expect(readFileSync(asked, 'utf8').match(installs)).toHaveLength(1);
   });
 
   it('gets its dependencies again if npm could not install them', async () => {
