@@ -64,12 +64,12 @@ export function isNewEnough(version, required = requiredVersion) {
 }
 
 /**
- * Whether all that a lockfile names is installed, for this platform: a clone may be shared with a container of another one.
- * Optional packages may be missing, as most are for other platforms.
+ * Whether all packages of a lockfile are installed, and for this platform: a clone may be shared with a container of another
+ * one. Optional packages may be missing, as most are for other platforms.
  *
  * @typedef {{ version?: string, integrity?: string, optional?: boolean, os?: string[], cpu?: string[] }} LockedPackage
  * @param {Record<string, LockedPackage>} wanted
- * @param {Record<string, LockedPackage>} installed npm's own note of what it has installed
+ * @param {Record<string, LockedPackage>} installed the packages that npm notes as installed
  */
 export function isInstalled(wanted, installed) {
   const isComplete = Object.entries(wanted).every(([path, { version, integrity, optional = false }]) => {
@@ -81,8 +81,16 @@ export function isInstalled(wanted, installed) {
 }
 
 /** @param {LockedPackage} locked */
-function fitsThisPlatform({ os = [process.platform], cpu = [process.arch] }) {
-  return os.includes(process.platform) && cpu.includes(process.arch);
+function fitsThisPlatform({ os, cpu }) {
+  return allows(os, process.platform) && allows(cpu, process.arch);
+}
+
+/**
+ * @param {readonly string[] | undefined} names that a package supports; an exclusion such as `!win32` counts as support
+ * @param {string} own
+ */
+function allows(names, own) {
+  return names === undefined || names.some((name) => name === own || name.startsWith('!'));
 }
 
 /**
@@ -123,7 +131,7 @@ async function npmCi(folder, lock) {
   if (!ok) throw new SetupFailure(explainNpmFailure(output));
 }
 
-/** What npm prints, and what to do about it: the first match counts. */
+/** Errors that npm prints, with advice. The first match counts. */
 const remedies = /** @type {const} */ ([
   [/spawn npm ENOENT/, 'There is no npm on PATH: install npm'],
   [/EINTEGRITY/, 'The registry sent other content than this project has pinned: check the registry'],

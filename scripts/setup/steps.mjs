@@ -54,7 +54,7 @@ async function takeLock() {
   /** @param {string[]} flags */
   const flock = (...flags) =>
     once(spawn('flock', [...flags, '3'], { stdio: ['ignore', 'ignore', 'ignore', file] }), 'exit');
-  const [code] = await flock('--nonblock').catch(() => []);
+  const [code] = await flock('-n').catch(() => []);
   if (code === 1) {
     say('Waiting for another set-up in this folder ...');
     await flock();

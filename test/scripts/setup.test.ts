@@ -1,4 +1,4 @@
-/** Set-up of a clone: what it decides, what it tells people, and that it does nothing twice. */
+/** Set-up of a clone: its decisions, its messages, and that it does nothing twice. */
 import { execFile, spawn } from 'node:child_process';
 import {
   cpSync,
@@ -56,6 +56,7 @@ describe('the dependencies', () => {
     ['another version', { 'node_modules/a': { ...locked, version: '1.0.1' } }, false],
     ['other content', { 'node_modules/a': { ...locked, integrity: 'sha512-b' } }, false],
     ['one for another platform', { 'node_modules/a': locked, 'node_modules/b': { os: ['aix'] } }, false],
+    ['one for all but one platform', { 'node_modules/a': locked, 'node_modules/b': { os: ['!aix'] } }, true],
   ] satisfies [string, Parameters<typeof isInstalled>[1], boolean][])(
     'with %s installed are complete: %s',
     ([, installed, expected]) => {
