@@ -1,6 +1,6 @@
 /**
- * `npm run build:binary`: one executable for this platform, with everything inside (docs/binary.md). The same commit gives the
- * same bytes.
+ * `npm run build:binary`: builds one executable for this platform, with everything inside (docs/binary.md). One commit always
+ * gives the same bytes.
  *
  *   node scripts/build-binary.mjs [FILE]      release/parley by default
  */
@@ -11,22 +11,19 @@ import { assets, nativeCode } from './binary/assets.mjs';
 import { bundleAll, bundleBoot } from './binary/bundles.mjs';
 import { makeExecutable, tool } from './binary/executable.mjs';
 import { packed } from './binary/packed.mjs';
-import { SetupFailure } from './setup/failure.mjs';
-import { root } from './setup/project.mjs';
-import { run } from './setup/run.mjs';
-import { say } from './setup/say.mjs';
+import { root, run, SetupFailure, say } from './setup/run.mjs';
 
 const compiler = fileURLToPath(new URL('binary/compile.mjs', import.meta.url));
 
-/** The commit of this clone, with `-dirty` behind it where files were changed since. */
-async function commit() {
+/** The git revision of this clone, with `-dirty` at its end if files differ from it. */
+async function gitRevision() {
   const { ok, output } = await run(['git', 'describe', '--always', '--abbrev=40', '--exclude=*', '--dirty']);
   return ok ? output : 'unknown';
 }
 
-/** Writes what the executable has inside into a folder, and returns the names. @param {string} folder */
-async function writeInside(folder) {
-  const bundles = await bundleAll({ commit: await commit(), nativeFileName: nativeCode().name });
+/** Writes the assets of the executable to a folder and returns their names. @param {string} folder */
+async function writeAssets(folder) {
+  const bundles = await bundleAll({ commit: await gitRevision(), nativeFileName: nativeCode().name });
   const boot = await bundleBoot();
   const files = {
     ...assets(),
@@ -46,7 +43,7 @@ async function buildBinary(output) {
   mkdirSync(dirname(output), { recursive: true });
   const folder = mkdtempSync(`${output}.`);
   try {
-    await makeExecutable({ folder, main: 'start.js', assets: await writeInside(folder), output });
+    await makeExecutable({ folder, main: 'start.js', assets: await writeAssets(folder), output });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

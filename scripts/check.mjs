@@ -1,21 +1,24 @@
 /**
  * `npm test`: the style, the types, the schemas and the generated code, then the tests.
  *
- *   npm test                          all of that
- *   npm test -- --all                 the slow proofs in test/slow too, as .ci/run does
- *   npm test -- test/money.test.ts    nothing but these tests, as all words after `--` are vitest's: who names a test waits
- *                                     for its answer, and has the whole run for the rest
+ *   npm test                          all of these
+ *   npm test -- --all                 also the slow tests in test/slow, as .ci/run does
+ *   npm test -- test/tidy.test.ts     only these tests: all words after `--` go to vitest
  *
- * The last line of a whole run counts the checks and tests that have passed and failed, and names the checks that have failed.
+ * The last line of a whole run counts the checks and tests that passed and failed, and names the checks that failed.
  */
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { checks } from './check-list.mjs';
-import { runTests, vitest } from './check-tests.mjs';
-import { endProgramsWithThisProcess } from './setup/run.mjs';
+import { packages, provide } from './setup/programs.mjs';
+import { root } from './setup/run.mjs';
+import { notes } from './setup/steps.mjs';
 
 /** @typedef {{ name: string, passed: number, failed: number, skipped: number }} Outcome */
 
-const slowFolder = 'test/slow';
-const slowConfig = ['--config', `${slowFolder}/vitest.config.ts`];
+const slowConfig = ['--config', 'test/slow/vitest.config.ts'];
+const report = join(notes, 'test-report.json');
 
 /** @param {boolean} withSlow */
 async function runAll(withSlow) {
@@ -26,16 +29,50 @@ async function runAll(withSlow) {
   return outcomes.some(({ failed }) => failed > 0) ? 1 : 0;
 }
 
-/**
- * @param {import('./check-list.mjs').Check} check
- * @returns {Promise<Outcome>}
- */
+/** @param {import('./check-list.mjs').Check} check @returns {Promise<Outcome>} */
 async function runCheck({ name, check }) {
   const started = performance.now();
   const { ok, output } = await check();
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   process.stdout.write(`${ok ? 'passed' : 'FAILED'}  ${name} (${seconds} s)\n${ok ? '' : `${output}\n`}`);
   return { name, passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 };
+}
+
+/** @param {string} name @param {readonly string[]} args @returns {Promise<Outcome>} */
+async function runTests(name, args) {
+  rmSync(report, { force: true });
+  const exitCode = await vitest([
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+    ...args,
+  ]);
+  const result = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined;
+  const { numPassedTests: passed = 0, numFailedTests = 0, numPendingTests: skipped = 0 } = result ?? {};
+  // A file that does not load, or an error outside of all tests, fails a run without a failed test.
+  return { name, passed, failed: exitCode === 0 ? 0 : Math.max(numFailedTests, 1), skipped };
+}
+
+/**
+ * Runs vitest on this terminal, hands signals to it, and resolves to its exit code.
+ *
+ * @param {readonly string[]} args
+ * @returns {Promise<number>}
+ */
+function vitest(args) {
+  // vitest would colour a log file too.
+  const env = process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' };
+  const child = spawn('vitest', ['run', ...args], { cwd: root, env, stdio: 'inherit' });
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+    process.once(signal, () => {
+      child.kill(signal);
+      child.once('exit', () => process.exit(1));
+    });
+  }
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
 }
 
 /** @param {readonly Outcome[]} outcomes */
@@ -48,13 +85,12 @@ function summaryOf(outcomes) {
   return `${sum('passed')} passed, ${sum('failed')} failed${skipped}${named}`;
 }
 
-/** @param {readonly string[]} args */
-function runNamedTests(args) {
-  const config = args.some((arg) => arg.includes(slowFolder)) ? slowConfig : [];
-  return vitest([...config, ...args]);
-}
-
-endProgramsWithThisProcess();
 const args = process.argv.slice(2);
-const isWhole = args.length === 0 || args.join() === '--all';
-process.exitCode = await (isWhole ? runAll(args.length > 0) : runNamedTests(args));
+const isSlow = args.join() === '--all';
+if (isSlow) await provide(packages.slowTests);
+if (args.length === 0 || isSlow) process.exitCode = await runAll(isSlow);
+else
+  process.exitCode = await vitest([
+    ...(args.some((arg) => arg.includes('test/slow')) ? slowConfig : []),
+    ...args,
+  ]);

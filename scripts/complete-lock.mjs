@@ -1,6 +1,6 @@
 /**
- * Adds to package-lock.json the optional packages of other platforms that npm has left out, as it does where its registry
- * lacks them: `npm ci` refuses a lock without them. Run it after a change of dependencies.
+ * Adds optional packages of other platforms to package-lock.json. npm leaves them out if its registry is a mirror that lacks
+ * them, and `npm ci` then fails. Run it after a change of dependencies.
  *
  *   node scripts/complete-lock.mjs
  */

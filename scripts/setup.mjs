@@ -1,62 +1,39 @@
 /**
- * Does all that has to be done before Parley can start, be tested or be built from a clone: the Node it runs on, its
- * dependencies, the build and the programs of the system. What is done already is passed over in milliseconds.
+ * Sets up a clone. A step that is done already is skipped in milliseconds.
  *
- *   node scripts/setup.mjs build      Node, dependencies, build
- *   node scripts/setup.mjs start      the same, and the programs that transcription needs
- *   node scripts/setup.mjs test ...   Node, dependencies, those programs and the ones of tests; then the checks (see check.mjs)
- *   node scripts/setup.mjs run ...    Node and dependencies; then a program with both of them on its PATH
- *   node scripts/setup.mjs programs   the programs only, also where installing them has just failed
+ *   node scripts/setup.mjs tools    installs the dependencies, and Node where the one at hand is too old
+ *   node scripts/setup.mjs build    also compiles the sources
+ *   node scripts/setup.mjs start    also installs the Debian packages that transcription needs
+ *   node scripts/setup.mjs test     tools, and the Debian packages of transcription and tests
  */
 import { build } from './setup/build.mjs';
-import { dependencies } from './setup/dependencies.mjs';
-import { hasCode, SetupFailure } from './setup/failure.mjs';
-import { programsToTest, programsToTestSlowly, programsToTranscribe, provide } from './setup/programs.mjs';
-import { projectEnvironment } from './setup/project.mjs';
-import { endProgramsWithThisProcess, runInForeground } from './setup/run.mjs';
-import { runtime } from './setup/runtime.mjs';
-import { say } from './setup/say.mjs';
-import { doSteps } from './setup/step.mjs';
+import { dependencies, runtime } from './setup/npm.mjs';
+import { packages, provide } from './setup/programs.mjs';
+import { SetupFailure, say } from './setup/run.mjs';
+import { doSteps } from './setup/steps.mjs';
 
-const [command = '', ...args] = process.argv.slice(2);
-
-/** @type {Record<string, () => Promise<number | void>>} */
+/** @type {Record<string, () => Promise<void>>} */
 const commands = {
-  build: () => doSteps([runtime, dependencies, build], 'npm run build'),
-
+  tools: () => doSteps([dependencies, runtime]),
+  build: () => doSteps([dependencies, runtime, build]),
   async start() {
-    await doSteps([runtime, dependencies, build], 'npm start');
-    await provide(programsToTranscribe, 'npm start');
+    await doSteps([dependencies, runtime, build]);
+    await provide(packages.transcription);
   },
-
   async test() {
-    await doSteps([runtime, dependencies], 'npm test');
-    await provide([...programsToTranscribe, ...programsToTest], 'npm test');
-    // By themselves: where the system lacks one of these, those above are installed all the same.
-    if (args.join() === '--all') await provide(programsToTestSlowly, 'npm test -- --all');
-    return runInForeground(['node', 'scripts/check.mjs', ...args], projectEnvironment());
+    await doSteps([dependencies, runtime]);
+    await provide({ ...packages.transcription, ...packages.tests });
   },
-
-  async run() {
-    await doSteps([runtime, dependencies], `node scripts/setup.mjs run ${args.join(' ')}`);
-    return runInForeground(args, projectEnvironment());
-  },
-
-  programs: () =>
-    provide([...programsToTranscribe, ...programsToTest], 'node scripts/setup.mjs programs', {
-      tryAgain: true,
-    }),
 };
 
-endProgramsWithThisProcess();
 try {
-  const chosen = Object.hasOwn(commands, command) ? commands[command] : undefined;
-  if (chosen === undefined)
-    throw new SetupFailure(`Say what to set up: ${Object.keys(commands).join(', ')}.`);
-  process.exitCode = (await chosen()) ?? 0;
+  const [name = ''] = process.argv.slice(2);
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined) throw new SetupFailure(`Name a command: ${Object.keys(commands).join(', ')}.`);
+  await command();
 } catch (error) {
-  const isOfTheSystem = hasCode(error, 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'ENOENT');
-  if (!(error instanceof Error) || !(error instanceof SetupFailure || isOfTheSystem)) throw error;
+  // An error of the system, such as EACCES, names the file.
+  if (!(error instanceof SetupFailure) && !(error instanceof Error && 'syscall' in error)) throw error;
   say(error.message);
   process.exitCode = 1;
 }

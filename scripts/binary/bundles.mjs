@@ -1,14 +1,14 @@
-/** Bundles the sources with all that they import: one bundle for the program, and one for each of its threads. */
+/** Bundles the sources with all that they import: one bundle for the program, and one for each worker thread. */
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { root } from '../setup/project.mjs';
+import { root } from '../setup/run.mjs';
 
 const inside = fileURLToPath(new URL('inside', import.meta.url));
 
 /**
- * What the executable has another version of in `inside/`, as there are no files beside it.
+ * Modules that read files. The executable has its own versions in `inside/`, as there are no files beside it.
  *
  * @type {Readonly<Record<string, string>>}
  */
@@ -27,9 +27,9 @@ const options = {
   write: false,
   platform: 'node',
   target: 'node24.21',
-  // All of it is in one file, so nothing is left to import; what Node has itself is there at once.
+  // A bundle is one file, so `import()` becomes a plain require.
   supported: { 'dynamic-import': false },
-  // A third less to unpack and to keep in memory. Names and lines stay, for the sake of stack traces.
+  // Saves a third of size and memory. Names and lines stay, for stack traces.
   minifyWhitespace: true,
   lineLimit: 120,
   legalComments: 'none',
@@ -37,7 +37,7 @@ const options = {
 };
 
 /**
- * The program as `main`, and each thread by the name of its entry. Every one is the expression of a function that `boot` calls.
+ * The bundles: the program as `main`, each worker thread by the name of its entry. Each is a function expression that `boot` calls.
  *
  * @param {{ commit: string, nativeFileName: string }} facts
  * @returns {Promise<Record<string, string>>}
@@ -57,7 +57,7 @@ export async function bundleAll({ commit, nativeFileName }) {
   return Object.fromEntries(await Promise.all(bundles));
 }
 
-/** The code that runs a bundle, as `boot.boot(name)`. */
+/** The code that defines `boot.boot(name)`, which runs a bundle. */
 export function bundleBoot() {
   return bundle({
     ...options,
@@ -71,11 +71,11 @@ export function bundleBoot() {
 async function bundle(settings) {
   const { outputFiles = [], warnings } = await build(settings);
   const [file] = outputFiles;
-  if (file === undefined || warnings.length > 0) throw new Error('The bundle is not whole: see above.');
+  if (file === undefined || warnings.length > 0) throw new Error('esbuild reported problems: see above.');
   return file.text;
 }
 
-/** The entries of threads are found where they are named. In the executable they go by their names alone. */
+/** The entries of worker threads, found by the calls of siblingWorker. In the executable a name alone identifies one. */
 function threadEntries() {
   const entries = globSync('src/**/*.ts', { cwd: root })
     .sort()
@@ -86,7 +86,8 @@ function threadEntries() {
     });
   const names = entries.map((entry) => basename(entry));
   const twice = names.filter((name, index) => names.indexOf(name) !== index);
-  if (twice.length > 0) throw new Error(`Two threads have an entry of the same name: ${twice.join(', ')}.`);
+  if (twice.length > 0)
+    throw new Error(`Two worker threads have entries of the same name: ${twice.join(', ')}.`);
   return entries;
 }
 
@@ -120,7 +121,7 @@ const opusFromInside = {
   setup(building) {
     building.onLoad({ filter: /\/@evan\/opus\/wasm\/index\.js$/ }, ({ path }) => {
       const parts = readFileSync(path, 'utf8').split(opusRead);
-      if (parts.length !== 2) throw new Error(`${path} reads its WebAssembly in another way than before.`);
+      if (parts.length !== 2) throw new Error(`${path} no longer reads its WebAssembly as expected.`);
       return { contents: parts.join("Buffer.from(require('node:sea').getRawAsset("), loader: 'js' };
     });
   },

@@ -1,10 +1,10 @@
 /**
- * Writes V8's cache of the program's compiled code; without, compiling would be most of the time to start. It is a process of
- * its own, as V8 keeps what has run: here the program, up to the moment in which it listens.
+ * Writes V8's cache of the compiled program: without it, compiling takes most of the start. V8 caches the functions that have
+ * run, so this process starts the program and waits until it listens.
  *
- *   node --predictable scripts/binary/compile.mjs FOLDER    with main.js and the assets in it
+ *   node --predictable scripts/binary/compile.mjs FOLDER    it holds main.js and the assets
  *
- * The flag makes the cache the same at each build, and unlike others is no reason for V8 to refuse it later.
+ * --predictable makes the cache the same at each build. V8 refuses a cache made with other flags, but not with this one.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const lookMs = 20;
 const [, , folder = ''] = process.argv;
 const script = new Script(readFileSync(join(folder, 'main.js'), 'latin1'), { filename: 'parley:main.js' });
 
-/** As `node:sea` has them in the executable. */
+/** Stands for `node:sea` in the executable. */
 const sea = {
   /** @param {string} asset */
   getRawAsset(asset) {
@@ -34,14 +34,14 @@ function requireBuiltin(id) {
 }
 
 const dataDir = mkdtempSync(join(tmpdir(), 'parley-build-'));
-// A parley.yaml where the build was started is none of its business.
+// Away from a parley.yaml in the current folder.
 process.chdir(dataDir);
 process.argv = [process.execPath, process.execPath, 'serve', '--port', '0', '--data-dir', dataDir];
 process.on('exit', () => rmSync(dataDir, { recursive: true }));
 script.runInThisContext()(requireBuiltin, { exports: {} });
 const deadlineMs = Date.now() + listensMsMax;
 while (!existsSync(join(dataDir, 'server.json'))) {
-  // It has failed, and has said why.
+  // The program failed, and printed why.
   if (process.exitCode !== undefined) process.exit();
   if (Date.now() > deadlineMs) throw new Error('The program did not begin to listen.');
   await sleep(lookMs);

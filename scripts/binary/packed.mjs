@@ -1,10 +1,10 @@
 import { constants, zstdCompressSync } from 'node:zlib';
 
-/** Beyond it, flite would take half a minute where it takes 2 seconds, for a twentieth less of size. */
+/** Higher levels take 30 seconds for flite instead of 2, and save 5 % of its size. */
 const compressionLevel = 9;
 
 /**
- * Compressed by Zstandard, which unpacks some hundred megabytes a second.
+ * Compresses with Zstandard, which unpacks hundreds of megabytes a second.
  *
  * @param {Buffer | string} content
  */

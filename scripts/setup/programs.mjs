@@ -1,162 +1,147 @@
 /**
- * The programs that transcription needs, and those with which tests look at results: Debian's packages, installed where that
- * takes nobody's leave. Parley runs without them too, so nothing here fails: what is missing is told.
+ * Debian packages that Parley and its tests run, installed by apt-get as root or by sudo without a password. Parley works
+ * without them too, so set-up goes on if it cannot install them, and says what is missing.
  *
  * SETUP_PROGRAMS=keep in the environment leaves the system as it is.
  */
-import { existsSync } from 'node:fs';
-import { installPackages, noteFailure, recentFailure, rootPrefix } from './apt.mjs';
-import { SetupFailure } from './failure.mjs';
-import { findProgram } from './run.mjs';
-import { say } from './say.mjs';
-import { doSteps } from './step.mjs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { run, SetupFailure, say } from './run.mjs';
+import { doSteps, notes } from './steps.mjs';
 
-/**
- * @typedef {object} Program
- * @property {string} name
- * @property {string} debianPackage
- * @property {readonly string[]} [folders] where it is one of these folders or files, rather than a program on PATH
- */
+const failureNote = join(notes, 'apt-get-failed');
+const retryAfterMs = 24 * 60 * 60 * 1000;
 
-/** @type {readonly Program[]} */
-export const programsToTranscribe = [
-  { name: 'ffmpeg', debianPackage: 'ffmpeg' },
-  { name: 'pocketsphinx_batch', debianPackage: 'pocketsphinx' },
-  {
-    name: 'the English model of pocketsphinx',
-    debianPackage: 'pocketsphinx-en-us',
-    folders: ['/usr/share', '/usr/local/share', '/opt/homebrew/share'].map(
-      (folder) => `${folder}/pocketsphinx/model/en-us`,
-    ),
-  },
-];
-
-/** Of Debian's own Python, which is /usr/bin/python3. */
 const pythonModules = '/usr/lib/python3/dist-packages';
+const goSources = '/usr/share/gocode/src';
+const javaLibraries = '/usr/share/java';
 
-/** @type {readonly Program[]} */
-export const programsToTest = [
-  { name: 'flite', debianPackage: 'flite' },
-  { name: 'sox', debianPackage: 'sox' },
-  { name: 'curl', debianPackage: 'curl' },
-  { name: 'ps', debianPackage: 'procps' },
-  { name: 'strip', debianPackage: 'binutils' },
-  // A client that is not JavaScript.
-  { name: 'protoc', debianPackage: 'protobuf-compiler' },
-  { name: 'grpc_python_plugin', debianPackage: 'protobuf-compiler-grpc' },
-  { name: 'gRPC for Python', debianPackage: 'python3-grpcio', folders: [`${pythonModules}/grpc`] },
-  {
-    name: 'protobuf for Python',
-    debianPackage: 'python3-protobuf',
-    folders: [`${pythonModules}/google/protobuf`],
+/**
+ * Each package with a sign that it is installed: a program on PATH, or an absolute path.
+ *
+ * @typedef {Readonly<Record<string, string>>} Packages
+ */
+export const packages = {
+  transcription: {
+    ffmpeg: 'ffmpeg',
+    pocketsphinx: 'pocketsphinx_batch',
+    'pocketsphinx-en-us': '/usr/share/pocketsphinx/model/en-us',
   },
-];
+  tests: {
+    flite: 'flite',
+    sox: 'sox',
+    curl: 'curl',
+    procps: 'ps',
+    binutils: 'strip',
+    'protobuf-compiler': 'protoc',
+    'protobuf-compiler-grpc': 'grpc_python_plugin',
+    'python3-grpcio': `${pythonModules}/grpc`,
+    'python3-protobuf': `${pythonModules}/google/protobuf`,
+  },
+  /** To compile clients in Go and Java: 230 MB to download, 1 GB on the disk. */
+  slowTests: {
+    'golang-go': 'go',
+    'protoc-gen-go': 'protoc-gen-go',
+    'protoc-gen-go-grpc': 'protoc-gen-go-grpc',
+    'golang-google-grpc-dev': `${goSources}/google.golang.org/grpc`,
+    'golang-google-genproto-dev': `${goSources}/google.golang.org/genproto`,
+    'golang-google-protobuf-dev': `${goSources}/google.golang.org/protobuf`,
+    // Without it gRPC takes version 1.3, which lacks this file and does not fit the code that the plugin generates.
+    'golang-github-golang-protobuf-1-5-dev': `${goSources}/github.com/golang/protobuf/proto/wire.go`,
+    'default-jdk-headless': 'javac',
+    'protobuf-compiler-grpc-java-plugin': 'grpc_java_plugin',
+    'libgrpc-java': `${javaLibraries}/grpc-netty.jar`,
+    'libprotobuf-java': `${javaLibraries}/protobuf.jar`,
+    'libnetty-java': `${javaLibraries}/netty-codec-http2.jar`,
+    'libnetty-tcnative-java': `${javaLibraries}/netty-tcnative.jar`,
+    'libguava-java': `${javaLibraries}/guava.jar`,
+    'libperfmark-java': `${javaLibraries}/perfmark-api.jar`,
+    'libgeronimo-annotation-1.3-spec-java': `${javaLibraries}/geronimo-annotation-1.3-spec.jar`,
+  },
+};
 
-/**
- * What the slow tests need too, to compile clients in Go and Java: some 230 MB to fetch and 1 GB on the disk.
- *
- * @type {readonly Program[]}
- */
-export const programsToTestSlowly = [
-  { name: 'go', debianPackage: 'golang-go' },
-  { name: 'protoc-gen-go', debianPackage: 'protoc-gen-go' },
-  { name: 'protoc-gen-go-grpc', debianPackage: 'protoc-gen-go-grpc' },
-  goSource('gRPC for Go', 'golang-google-grpc-dev', 'google.golang.org/grpc'),
-  goSource("Google's messages for Go", 'golang-google-genproto-dev', 'google.golang.org/genproto'),
-  goSource('protobuf for Go', 'golang-google-protobuf-dev', 'google.golang.org/protobuf'),
-  // gRPC takes version 1.3 of it where nothing is said, which does not fit what the plugin generates and has no such file.
-  goSource(
-    'protobuf 1.5 for Go',
-    'golang-github-golang-protobuf-1-5-dev',
-    'github.com/golang/protobuf/proto/wire.go',
-  ),
-  { name: 'javac', debianPackage: 'default-jdk-headless' },
-  { name: 'grpc_java_plugin', debianPackage: 'protobuf-compiler-grpc-java-plugin' },
-  javaLibrary('libgrpc-java', 'grpc-netty'),
-  javaLibrary('libprotobuf-java', 'protobuf'),
-  javaLibrary('libnetty-java', 'netty-codec-http2'),
-  javaLibrary('libnetty-tcnative-java', 'netty-tcnative'),
-  javaLibrary('libguava-java', 'guava'),
-  javaLibrary('libperfmark-java', 'perfmark-api'),
-  javaLibrary('libgeronimo-annotation-1.3-spec-java', 'geronimo-annotation-1.3-spec'),
-];
-
-/** @param {string} name @param {string} debianPackage @param {string} path @returns {Program} */
-function goSource(name, debianPackage, path) {
-  return { name, debianPackage, folders: [`/usr/share/gocode/src/${path}`] };
-}
-
-/** @param {string} debianPackage @param {string} jar @returns {Program} */
-function javaLibrary(debianPackage, jar) {
-  return { name: `${jar}.jar`, debianPackage, folders: [`/usr/share/java/${jar}.jar`] };
-}
-
-/**
- * Installs what is missing, where it can, and tells what is missing still.
- *
- * @param {readonly Program[]} wanted
- * @param {string} again the command that was run
- * @param {{ tryAgain?: boolean }} [options] `tryAgain`: also what has failed within a day
- */
-export async function provide(wanted, again, { tryAgain = false } = {}) {
-  const missing = wanted.filter(isMissing);
+/** @param {Packages} wanted */
+export async function provide(wanted) {
+  const missing = missingOf(wanted);
   if (missing.length === 0) return;
-  const packages = missing.map(({ debianPackage }) => debianPackage);
-  const failure =
-    (tryAgain ? undefined : recentFailure(packages)) ?? (await install(missing, packages, again));
-  const stillMissing = missing.filter(isMissing);
+  const failure = recentFailure() ?? (await install(wanted, missing));
+  const stillMissing = missingOf(wanted);
   if (stillMissing.length > 0) say(explainMissing(stillMissing, failure));
 }
 
+/** @param {Packages} wanted */
+function missingOf(wanted) {
+  const folders = (process.env['PATH'] ?? '').split(':');
+  const isOnPath = (/** @type {string} */ name) => folders.some((folder) => existsSync(join(folder, name)));
+  return Object.entries(wanted).flatMap(([name, sign]) =>
+    (sign.startsWith('/') ? existsSync(sign) : isOnPath(sign)) ? [] : [name],
+  );
+}
+
 /**
- * @param {readonly Program[]} missing
- * @param {readonly string[]} packages
- * @param {string} again
- * @returns {Promise<string | undefined>} why it failed
+ * @param {Packages} wanted
+ * @param {readonly string[]} missing
+ * @returns {Promise<string | undefined>} the reason of a failure
  */
-async function install(missing, packages, again) {
+async function install(wanted, missing) {
+  if (process.env['SETUP_PROGRAMS'] === 'keep') return 'SETUP_PROGRAMS=keep forbids it.';
+  if (!(await run(['apt-get', '--version'])).ok) return 'This system has no apt-get.';
+  const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
+  if (!(await run([...sudo, 'true'], { timeout: 5_000 })).ok)
+    return 'It takes root, or sudo without a password.';
+  const step = {
+    doing: `Installing ${missing.join(', ')} (apt-get)`,
+    isDone: async () => missingOf(wanted).length === 0,
+    work: () => aptGetInstall(sudo, missing),
+  };
   try {
-    const prefix = await rootPrefix();
-    const step = {
-      doing: `Installing ${packages.join(', ')} (apt-get)`,
-      isDone: async () => !missing.some(isMissing),
-      work: () => installPackages(packages, prefix),
-    };
-    await doSteps([step], again);
+    await doSteps([step]);
     return undefined;
   } catch (error) {
     if (!(error instanceof SetupFailure)) throw error;
-    noteFailure(packages, error.message);
     return error.message;
   }
 }
 
-/** @param {Program} program */
-function isMissing({ name, folders }) {
-  return folders === undefined
-    ? findProgram(name) === undefined
-    : !folders.some((folder) => existsSync(folder));
+/** @param {readonly string[]} sudo @param {readonly string[]} names */
+async function aptGetInstall(sudo, names) {
+  // No questions, and no long waits: a new machine often updates itself and holds the lock, or cannot reach its mirror.
+  const settings = ['DPkg::Lock::Timeout=60', 'Acquire::http::Timeout=15', 'Acquire::Retries=1'];
+  const environment = ['DEBIAN_FRONTEND=noninteractive', 'NEEDRESTART_SUSPEND=1'];
+  const aptGet = [...sudo, 'env', ...environment, 'apt-get', '-q', ...settings.flatMap((one) => ['-o', one])];
+  // If the update fails, the package lists of before may do.
+  const update = await run([...aptGet, 'update'], { timeout: 120_000 });
+  const flags = ['-y', '--no-install-recommends', '--no-remove'];
+  const { ok, output } = await run([...aptGet, 'install', ...flags, ...names], { timeout: 900_000 });
+  if (ok) return;
+  const message = explainAptFailure(`${update.output}\n${output}`);
+  writeFileSync(failureNote, message);
+  throw new SetupFailure(message);
 }
 
-/**
- * @param {readonly Program[]} missing
- * @param {string} [failure] why they could not be installed
- */
-export function explainMissing(
-  missing,
-  failure = 'Their packages are installed, but PATH does not lead to them.',
-) {
-  const names = new Intl.ListFormat('en').format(missing.map(({ name }) => name));
-  const packages = missing.map(({ debianPackage }) => debianPackage).join(' ');
-  const install = `apt-get update && apt-get install -y --no-install-recommends ${packages}`;
-  const command = process.getuid?.() === 0 ? install : install.replaceAll('apt-get', 'sudo apt-get');
-  const consequence = missing.some((program) => programsToTranscribe.includes(program))
-    ? 'Requests to transcribe are answered 503 engine_unavailable; all else works.'
-    : 'Tests that need them fail, or are skipped.';
+/** @param {string} output of apt-get, whose own errors are plain */
+export function explainAptFailure(output) {
+  const errors = output.split('\n').filter((line) => /^(E|W|dpkg):|was ended by/.test(line));
+  const retry = `apt-get failed. Set-up tries again after a day, or when ${failureNote} is gone.`;
+  return [retry, ...errors.slice(-4)].join('\n    ');
+}
+
+/** Why apt-get failed within the last day. */
+function recentFailure() {
+  const isRecent = existsSync(failureNote) && Date.now() - statSync(failureNote).mtimeMs < retryAfterMs;
+  return isRecent ? readFileSync(failureNote, 'utf8') : undefined;
+}
+
+/** @param {readonly string[]} names of packages @param {string} [failure] */
+export function explainMissing(names, failure = 'They are installed, but their programs are not on PATH.') {
+  const command = `apt-get update && apt-get install -y --no-install-recommends ${names.join(' ')}`;
+  const isRoot = process.getuid?.() === 0;
+  const consequence = names.some((name) => name in packages.transcription)
+    ? 'Transcription requests get 503 engine_unavailable; all else works.'
+    : 'Tests that need them fail or are skipped.';
   return [
-    `Missing: ${names}. ${consequence}`,
+    `These Debian packages are missing: ${names.join(', ')}. ${consequence}`,
     `  Why set-up did not install them: ${failure}`,
-    `  To install them on Debian or Ubuntu: ${command}`,
-    '  To let set-up try again before a day has passed: node scripts/setup.mjs programs',
+    `  To install them: ${isRoot ? command : command.replaceAll('apt-get', 'sudo apt-get')}`,
   ].join('\n');
 }

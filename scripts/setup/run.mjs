@@ -1,120 +1,42 @@
-/** Runs the programs that set-up needs. */
+/** Runs programs for set-up, and tells people about it. Runs on any Node from 20 on, before anything is installed. */
 import { spawn } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { constants as systemConstants } from 'node:os';
-import { delimiter, join } from 'node:path';
-import { root } from './project.mjs';
+import { fileURLToPath } from 'node:url';
 
-/** How much of a program's output is kept, from its end: that is where failures are explained. */
-const keptCharactersMax = 20_000;
+export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A service that an installation has started may hold on to the output for as long as it runs. */
-const outputGraceMs = 1_000;
+/** A failure that people can mend: its message says how. */
+export class SetupFailure extends Error {}
 
-/** The programs that run, each with the signal that ends it. @type {Map<import('node:child_process').ChildProcess, NodeJS.Signals>} */
-const running = new Map();
+/** Prints on stderr: stdout belongs to the program that runs after set-up. @param {string} text */
+export function say(text) {
+  process.stderr.write(`setup: ${text}\n`);
+}
 
 /**
- * Runs a program to its end and keeps its output. It is given no stdin, so that it cannot ask and wait.
- *
- * @typedef {object} RunOptions
- * @property {string} [cwd] the root of the project by default
- * @property {NodeJS.ProcessEnv} [env]
- * @property {number} [timeoutMs] without limit by default
- * @property {NodeJS.Signals} [endSignal] ends it, at its time limit or with set-up: SIGTERM by default
+ * Runs a program to its end. It gets no input, so that it cannot ask a question and wait.
  *
  * @param {readonly string[]} command the program and its arguments
- * @param {RunOptions} [options]
- * @returns {Promise<{ ok: boolean, output: string }>} not ok too where the program is missing, or was ended at its time limit
+ * @param {import('node:child_process').SpawnOptions & { lock?: number }} [options] in the root of the project by default.
+ *   With the file of the set-up lock, the program keeps the lock until it ends, even if this process ends before.
+ * @returns {Promise<{ ok: boolean, output: string }>} stdout and stderr; not ok if the program is missing or was ended
  */
-export function run([program = '', ...args], options = {}) {
-  const { cwd = root, env = process.env, timeoutMs = 0, endSignal = 'SIGTERM' } = options;
+export function run([program = '', ...args], { lock, ...options } = {}) {
   return new Promise((resolve) => {
-    const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-    running.set(child, endSignal);
-    const timeLimit = timeoutMs > 0 ? setTimeout(() => child.kill(endSignal), timeoutMs) : undefined;
+    const child = spawn(program, args, {
+      cwd: root,
+      ...options,
+      stdio: ['ignore', 'pipe', 'pipe', lock ?? 'ignore'],
+    });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8');
-      stream.on('data', (text) => {
-        output = (output + text).slice(-keptCharactersMax);
+      stream?.setEncoding('utf8').on('data', (text) => {
+        output += text;
       });
     }
-    /** @param {boolean} ok @param {string} [remark] */
-    const finish = (ok, remark = '') => {
-      running.delete(child);
-      clearTimeout(timeLimit);
-      child.stdout.destroy();
-      child.stderr.destroy();
-      resolve({ ok, output: `${output}${remark}`.trim() });
-    };
-    child.on('error', (error) => finish(false, error.message));
-    child.once('exit', (code, signal) => {
-      const remark = signal === null ? '' : `\n${program} was ended by ${signal}.`;
-      const grace = setTimeout(finish, outputGraceMs, code === 0, remark);
-      child.once('close', () => {
-        clearTimeout(grace);
-        finish(code === 0, remark);
-      });
+    child.once('error', ({ message }) => resolve({ ok: false, output: message }));
+    child.once('close', (code, signal) => {
+      const end = signal === null ? '' : `\n${program} was ended by ${signal}.`;
+      resolve({ ok: code === 0, output: `${output}${end}`.trim() });
     });
   });
-}
-
-/**
- * Runs a program on this terminal, hands signals to it, and resolves to its exit code.
- *
- * @param {readonly string[]} command the program and its arguments
- * @param {NodeJS.ProcessEnv} env
- * @returns {Promise<number>}
- */
-export function runInForeground([program = '', ...args], env) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd: root, env, stdio: 'inherit' });
-    foreground = child;
-    child.once('error', reject);
-    child.once('exit', (code, signal) => resolve(code ?? exitCodeOf(signal)));
-  });
-}
-
-/** @type {import('node:child_process').ChildProcess | undefined} */
-let foreground;
-
-/**
- * Lets no program outlive this process, which ends on a signal, but not before the program on its terminal. npm sends its
- * signals to the shell between, which dies of them without a word, so the loss of that parent counts as a signal too.
- */
-export function endProgramsWithThisProcess() {
-  /** @param {NodeJS.Signals} signal */
-  const end = (signal) => {
-    clearInterval(watch);
-    for (const [child, endSignal] of running) child.kill(endSignal);
-    const exit = () => process.exit(exitCodeOf(signal));
-    if (foreground?.kill(signal)) foreground.once('exit', exit);
-    else exit();
-  };
-  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) process.on(signal, end);
-  const parent = process.ppid;
-  const isOfNpm = process.env['npm_lifecycle_event'] !== undefined;
-  const watch = setInterval(() => isOfNpm && process.ppid !== parent && end('SIGTERM'), 500).unref();
-}
-
-/** As shells count it. @param {NodeJS.Signals | null} signal */
-function exitCodeOf(signal) {
-  return 128 + (signal === null ? 0 : systemConstants.signals[signal]);
-}
-
-/** The path of a program as PATH leads to it. @param {string} name */
-export function findProgram(name) {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  return folders.map((folder) => join(folder, name)).find(isExecutable);
-}
-
-/** @param {string} path */
-function isExecutable(path) {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

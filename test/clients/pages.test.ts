@@ -1,7 +1,7 @@
 /** What the pages on clients state besides their programs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { programsToTest, programsToTestSlowly } from '../../scripts/setup/programs.mjs';
+import { packages } from '../../scripts/setup/programs.mjs';
 import { loadConfig } from '../../src/config/config.ts';
 import { errorTable } from '../../src/core/errors.ts';
 import { startParley } from '../support/parley.ts';
@@ -63,14 +63,14 @@ describe('a page of docs/clients', () => {
 });
 
 describe('the packages', () => {
-  const withSlow = [...programsToTest, ...programsToTestSlowly];
+  const tests = Object.keys(packages.tests);
+  const withSlow = [...tests, ...Object.keys(packages.slowTests)];
 
   it.each([
-    ['python', programsToTest],
+    ['python', tests],
     ['go', withSlow],
     ['java', withSlow],
-  ])('of the page on %s are those that set-up installs', (page, programs) => {
-    const installed = programs.map(({ debianPackage }) => debianPackage);
+  ])('of the page on %s are those that set-up installs', (page, installed) => {
     const [, ...told] = readPage(page)
       .command('install')
       .replace('apt-get ', '')

@@ -1,6 +1,5 @@
 /**
- * The files under deploy/, checked by the tools there are here, and by what must hold of them whatever the tool: that they agree
- * with the program and with each other.
+ * The files in deploy/ agree with the program and with each other. Where systemd is installed, its tools check the unit too.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,7 +26,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Whether a stop is given more time than the server may take, unready and draining. */
+/** Whether a stop lasts longer than the server may take to report not ready and drain. */
 function outlasts(graceSeconds: number, settings: object = {}): boolean {
   const { drainMs, unreadyMs } = loadConfig({ env: {}, overrides: settings }).server;
   return graceSeconds * 1000 > drainMs + unreadyMs;
@@ -38,14 +37,14 @@ describe('the systemd unit', () => {
   const setting = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1];
   const noSystemd = missing('systemd-analyze');
 
-  /** As it is, but for the program, which is not installed here. */
+  /** The unit with a program that exists, as Parley is not installed. */
   function unitFile(): string {
     const file = join(folder, 'parley.service');
     writeFileSync(file, unit.replace('/usr/local/bin/parley', process.execPath));
     return file;
   }
 
-  it.skipIf(noSystemd !== undefined)(`is one that systemd understands${why(noSystemd)}`, () => {
+  it.skipIf(noSystemd !== undefined)(`passes systemd-analyze verify${why(noSystemd)}`, () => {
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', unitFile()], { encoding: 'utf8' });
     expect([status, stderr]).toEqual([0, '']);
   });
@@ -57,14 +56,14 @@ describe('the systemd unit', () => {
     expect([status, stderr], stdout.slice(-200)).toEqual([0, '']);
   });
 
-  it('gives a stop more time than the server takes, and restarts it when it fails', () => {
+  it('gives the server more time to stop than it takes, and restarts it when it fails', () => {
     expect(outlasts(Number(setting('TimeoutStopSec')))).toBe(true);
     expect(setting('Restart')).toBe('on-failure');
     expect(setting('Type')).toBe('notify');
     expect(Number(setting('WatchdogSec'))).toBeGreaterThan(0);
   });
 
-  it('starts the program as the program wants it', async () => {
+  it('has a command that starts the server', async () => {
     const [, ...args] = (setting('ExecStart') ?? '').split(' ');
     const config = join(folder, 'parley.yaml');
     const dataDir = join(folder, 'data');
@@ -80,7 +79,7 @@ describe('the systemd unit', () => {
   });
 });
 
-describe('what systemd hears', () => {
+describe('the notifications to systemd', () => {
   const unable = missing('systemd-notify') ?? missing('python3');
   const receiver = `
 import socket, sys
@@ -90,32 +89,35 @@ print('bound', flush=True)
 while True: print(s.recv(4096).decode(), flush=True)
 `;
 
-  it.skipIf(unable !== undefined)(`is when the server is ready, lives and stops${why(unable)}`, async () => {
-    const socket = join(folder, 'notify');
-    const python = spawn('python3', ['-c', receiver, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
-    let heard = '';
-    python.stdout.on('data', (chunk: Buffer) => {
-      heard += chunk;
-    });
-    const warnings: string[] = [];
-    const log = { info() {}, warn: (_: object, message: string) => warnings.push(message), error() {} };
-    const { PATH = '' } = process.env;
-    try {
-      await until(() => heard.includes('bound'));
-      const manager = serviceManager({ PATH, NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000' }, log);
-      expect(heard).not.toContain('READY=1');
-      manager.ready();
-      await until(() => heard.includes('READY=1') && heard.split('WATCHDOG=1').length > 2);
-      manager.stopping();
-      await until(() => heard.includes('STOPPING=1'));
-      manager.close();
-      expect(warnings).toEqual([]);
-    } finally {
-      python.kill();
-    }
-  });
+  it.skipIf(unable !== undefined)(
+    `say that the server is ready, alive and stopping${why(unable)}`,
+    async () => {
+      const socket = join(folder, 'notify');
+      const python = spawn('python3', ['-c', receiver, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
+      let heard = '';
+      python.stdout.on('data', (chunk: Buffer) => {
+        heard += chunk;
+      });
+      const warnings: string[] = [];
+      const log = { info() {}, warn: (_: object, message: string) => warnings.push(message), error() {} };
+      const { PATH = '' } = process.env;
+      try {
+        await until(() => heard.includes('bound'));
+        const manager = serviceManager({ PATH, NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000' }, log);
+        expect(heard).not.toContain('READY=1');
+        manager.ready();
+        await until(() => heard.includes('READY=1') && heard.split('WATCHDOG=1').length > 2);
+        manager.stopping();
+        await until(() => heard.includes('STOPPING=1'));
+        manager.close();
+        expect(warnings).toEqual([]);
+      } finally {
+        python.kill();
+      }
+    },
+  );
 
-  it('is nothing where nobody listens', () => {
+  it('are not sent without a socket', () => {
     const fail = () => {
       throw new Error('something was logged');
     };
@@ -132,7 +134,7 @@ describe('the Dockerfile', () => {
   const last = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')));
   const instruction = (name: string) => last.find((line) => line.startsWith(`${name} `));
 
-  it('has images of a named release, and leaves no lists of packages behind', () => {
+  it('uses images of a named release, and removes the package lists', () => {
     for (const line of lines.filter((one) => one.startsWith('FROM ')))
       expect(line).toMatch(/^FROM \S+:(?!latest)\S+/);
     for (const line of lines.filter((one) => one.includes('apt-get install'))) {
@@ -140,7 +142,7 @@ describe('the Dockerfile', () => {
     }
   });
 
-  it('runs the server as a user that is not root, and asks for its health', () => {
+  it('runs the server as a user other than root, with a health check', () => {
     expect(instruction('USER')).toMatch(/^USER [1-9]\d*:[1-9]\d*$/);
     const user = lines.indexOf(instruction('USER') ?? '');
     expect(lines.slice(user).some((line) => line.startsWith('RUN '))).toBe(false);
@@ -148,7 +150,7 @@ describe('the Dockerfile', () => {
     expect(JSON.parse(instruction('CMD')?.slice('CMD '.length) ?? '')).toEqual(['serve']);
   });
 
-  it('has what transcription needs, and sets nothing that the program does not know', () => {
+  it('installs the programs for transcription, and sets only variables that the program knows', () => {
     for (const name of ['ffmpeg', 'pocketsphinx', 'pocketsphinx-en-us']) expect(text).toContain(` ${name} `);
     const variables = [...(instruction('ENV') ?? '').matchAll(/(PARLEY_\w+)=(\S+)/g)];
     const env = Object.fromEntries(variables.map(([, name, value]) => [name, value]));
@@ -162,11 +164,11 @@ describe('the Dockerfile', () => {
     );
   });
 
-  it('takes the executable from where it is built', () => {
+  it('copies the executable from its build', () => {
     const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     const copied = /COPY --from=build \/src\/(\S+)/.exec(text)?.[1] ?? '';
     expect(text).toContain('RUN npm run build:binary');
-    // `strip` is in this package, which the image of Node is too slim to have.
+    // binutils has `strip`, which the slim image of Node lacks.
     const installed = lines.slice(0, lines.indexOf('RUN npm run build:binary')).join('\n');
     expect(installed).toMatch(/apt-get install .* binutils /);
     expect(scripts).toHaveProperty('build:binary');
@@ -178,7 +180,7 @@ describe('the compose file', () => {
   const { services, volumes } = parse(deployFile('compose.yaml'));
   const { parley: service } = services;
 
-  it('keeps the data in a volume, and takes rights away', () => {
+  it('keeps the data in a volume, and drops privileges', () => {
     expect(Object.keys(volumes)).toEqual(['data']);
     expect(service.volumes).toEqual(['data:/var/lib/parley']);
     expect(service).toMatchObject({
@@ -194,7 +196,7 @@ describe('the compose file', () => {
     ).toBe(true);
   });
 
-  it('gives a stop more time than the server takes', () => {
+  it('gives the server more time to stop than it takes', () => {
     expect(outlasts(Number.parseInt(service.stop_grace_period, 10))).toBe(true);
   });
 });
@@ -206,7 +208,7 @@ describe('the Kubernetes example', () => {
   const pod = of('Deployment').spec.template.spec;
   const [container] = pod.containers;
 
-  it('is YAML without a doubt, and all objects belong together', () => {
+  it('is valid YAML, and its objects refer to each other', () => {
     expect(documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
     expect(objects.map(({ kind }) => kind)).toEqual([
       'Secret',
@@ -235,7 +237,7 @@ describe('the Kubernetes example', () => {
     expect(of('PersistentVolumeClaim').spec.accessModes).toEqual(['ReadWriteOnce']);
   });
 
-  it('runs without rights', () => {
+  it('runs without privileges', () => {
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
@@ -249,7 +251,7 @@ describe('the Kubernetes example', () => {
     );
   });
 
-  it('has settings that the program takes, and more time to stop than they say', async () => {
+  it('has valid settings, and gives the server more time to stop than they say', async () => {
     const file = join(folder, 'parley.yaml');
     writeFileSync(file, of('ConfigMap').data['parley.yaml']);
     const { server } = loadConfig({ env: {}, file });
@@ -258,7 +260,7 @@ describe('the Kubernetes example', () => {
         server: { drainMs: server.drainMs, unreadyMs: server.unreadyMs },
       }),
     ).toBe(true);
-    // Readiness must be seen to be off before connections are closed.
+    // The probe must see that the server is not ready before connections are closed.
     const { periodSeconds, failureThreshold } = container.readinessProbe;
     expect(server.unreadyMs).toBeGreaterThanOrEqual(periodSeconds * failureThreshold * 1000);
     const running = await serve(['--config', file, '--data-dir', join(folder, 'data')], { cwd: folder });
@@ -272,7 +274,7 @@ describe('the Kubernetes example', () => {
 });
 
 describe('parley health', () => {
-  it('ends with 1 where no server answers, or another one', async () => {
+  it('exits with 1 if no server answers, or one that is not Parley', async () => {
     const nobody = await parley(['health', '--base-url', 'http://127.0.0.1:9']);
     expect([nobody.code, nobody.stderr]).toEqual([
       1,
@@ -287,7 +289,7 @@ describe('parley health', () => {
     other.close();
   });
 
-  it('tells a server that stops from one that is well', async () => {
+  it('tells a stopping server from a healthy one', async () => {
     const at = ['--data-dir', join(folder, 'data')];
     const options = { cwd: folder, env: { PARLEY_SERVER_UNREADY_MS: '20000' } };
     const server = await serve(at, options);

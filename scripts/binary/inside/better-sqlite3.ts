@@ -1,4 +1,4 @@
-/** `better-sqlite3` for the executable: its native code comes from inside. */
+/** Replaces `better-sqlite3` in the executable: it loads the native code from inside. */
 import { dirname } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { loadNativeCode } from './native-code.ts';

@@ -1,14 +1,14 @@
-/** The first code of every thread in the executable. It runs one of the bundles inside. */
+/** The first code of the main thread and of every worker thread in the executable. It runs one of the bundles. */
 import { getRawAsset } from 'node:sea';
 import { Script } from 'node:vm';
 import { zstdDecompressSync } from 'node:zlib';
 
-/** What a bundle is, so that it finds what a CommonJS module finds. */
+/** A bundle is a function with the parameters of a CommonJS module. */
 type Bundle = (require: (id: string) => object, module: { exports: object }) => void;
 
 /**
- * @param name `main`, or the name of a thread's entry
- * @param cache the asset with V8's cache of the bundle; only the program has one, as it does not pay for the threads
+ * @param name `main`, or the name of a worker thread's entry
+ * @param cache the asset with V8's code cache; only the program has one, as worker threads would gain little
  */
 export function boot(name: string, cache?: string): void {
   const source = unpacked(`${name}.js.zst`).toString('latin1');
@@ -17,14 +17,14 @@ export function boot(name: string, cache?: string): void {
   run(requireBuiltin, { exports: {} });
 }
 
-/** Whatever is not Node's own is inside the bundle: nothing is looked for in folders. */
+/** Bundles contain all but Node's own modules, so nothing is searched in folders. */
 function requireBuiltin(id: string): object {
   const module = process.getBuiltinModule(id);
   if (module === undefined) throw new Error(`The executable has no ${id}.`);
   return module;
 }
 
-/** More than any has. It is unpacked in one piece: many small ones would stay with the allocator when they are free. */
+/** More than any asset's size, so that zlib unpacks into one buffer: the allocator would keep many small ones. */
 const unpackedBytesMax = 32 * 1024 ** 2;
 
 function unpacked(asset: string): Buffer {

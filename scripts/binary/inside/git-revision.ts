@@ -1,6 +1,6 @@
-/** For the executable: the commit that it was built from. */
+/** Replaces src/app/git-revision.ts in the executable. */
 
-/** Set by the build. */
+/** Defined by the build. */
 declare const builtFromCommit: string;
 
 export function gitRevision(): string {

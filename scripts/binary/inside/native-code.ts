@@ -1,7 +1,6 @@
 /**
- * Loads SQLite's native code. A system loads such code from files only, so it is written to one: in the data folder, which
- * whoever opens a database can write to, and from where nobody else can exchange it; else in a new folder for temporary
- * files, which is gone as soon as the code is loaded.
+ * Loads SQLite's native code. The system loads native code from files only, so it is written to the data folder, which the
+ * user of a database can write and others cannot. Where that fails, it goes to a temporary folder that is deleted after loading.
  */
 import {
   lstatSync,
@@ -19,7 +18,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getRawAsset } from 'node:sea';
 
-/** Set by the build: the name has the hash of the content. */
+/** Defined by the build. Contains a hash of the content. */
 declare const nativeFileName: string;
 
 const folderName = 'native';
@@ -27,13 +26,13 @@ const writableByOthers = 0o022;
 
 let loaded: object | undefined;
 
-/** The addon, loaded once a process. Throws where no folder is fit for it, and says what to do. */
+/** The addon, loaded once per process. Throws an error with advice if it can be loaded from no folder. */
 export function loadNativeCode(dataDir: string): object {
   loaded ??= loadFromData(dataDir) ?? loadFromTemporary(dataDir);
   return loaded;
 }
 
-/** Undefined where the folder belongs to somebody else, cannot be written to, or is on a file system without execution. */
+/** Undefined if the folder belongs to another user, is not writable, or is mounted noexec. */
 function loadFromData(dataDir: string): object | undefined {
   const folder = join(dataDir, folderName);
   try {
@@ -44,7 +43,7 @@ function loadFromData(dataDir: string): object | undefined {
     if (!hasCode(file)) replaceCode(folder, file);
     return load(file);
   } catch {
-    // Whatever is wrong with this folder, the other may do, and where it does not, its error tells of both.
+    // The temporary folder may work. If not, its error names both folders.
     return undefined;
   }
 }
@@ -68,19 +67,19 @@ function loadFromTemporary(dataDir: string): object {
   }
 }
 
-/** Whether a folder belongs to this user, and no other can change what is in it. A link is none. */
+/** Whether this is a folder, not a link, that belongs to this user and that no other user can write to. */
 function isOurs(stats: Stats): boolean {
   const isPrivate = stats.uid === process.geteuid?.() && (stats.mode & writableByOthers) === 0;
   return isPrivate && stats.isDirectory();
 }
 
-/** Compared whole: a file that was changed or cut short is written anew. */
+/** Compares the whole content, so that a changed or truncated file is replaced. */
 function hasCode(file: string): boolean {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   return stats?.isFile() === true && readFileSync(file).equals(code());
 }
 
-/** In one move, so that another process never meets half of it. What other versions left is removed. */
+/** Renames a complete file, so that other processes never load half of it. Removes the code of other versions. */
 function replaceCode(folder: string, file: string): void {
   const incoming = `${file}.${process.pid}`;
   rmSync(incoming, { force: true });

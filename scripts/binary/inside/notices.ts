@@ -1,4 +1,4 @@
-/** For the executable. */
+/** Replaces src/app/notices.ts in the executable. */
 import { getAsset } from 'node:sea';
 
 export function readNotices(): string {
