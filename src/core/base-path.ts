@@ -1,2 +1,2 @@
-/** The path in front of every REST operation. The contract of the interface fixes it. */
+/** The prefix of every REST path. The API's contract fixes it. */
 export const basePath = '/api/v1';

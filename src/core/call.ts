@@ -1,4 +1,4 @@
-/** What an RPC function knows of the request it serves, besides the request's message. */
+/** The request that an RPC function serves: everything but its message. */
 import type { Entitlement } from './access/entitlement.ts';
 import type { Metering } from './billing/metering.ts';
 import type { KeyId, RequestId } from './ids.ts';
@@ -10,7 +10,7 @@ export interface Caller {
   readonly keyId: KeyId;
   readonly account: AccountFacts;
   readonly scopes: readonly Scope[];
-  /** As it was at admission; it holds for the whole request. */
+  /** Decided when the gate opened the call; it holds for the whole request. */
   readonly entitlement: Entitlement;
 }
 
@@ -22,23 +22,23 @@ export interface Call {
   /** Aborts when the client has left or the request's time is up; its reason is a ParleyError. */
   readonly signal: AbortSignal;
   readonly startedAtMs: number;
-  /** Bytes of the request's message, which the edge notes once it has read it. */
+  /** Bytes of the request's message. The transport sets it once it has read the message. */
   requestBytes: number;
   /** The `Idempotency-Key` header as it came. */
   readonly idempotencyKey: string | undefined;
-  /** The form of the answer that the edge was asked for, where it has several: part of what a repetition must repeat. */
+  /** The form in which the client wants the answer, if the transport has several. A repeated request must name the same one. */
   answerForm: string | undefined;
-  /** Set where the answer is that of an earlier request under the same key. */
+  /** Set if the answer is that of an earlier request under the same Idempotency-Key. */
   isReplay: boolean;
-  /** The request's record and what it has set aside. */
+  /** The request's usage record and its reservation. */
   readonly metering: Metering;
 }
 
-/** An admin call; it belongs to no account and leaves no usage record, but an entry in the audit trail. */
+/** An admin call. It belongs to no account; it leaves an audit entry rather than a usage record. */
 export interface AdminCall {
   /** The id of the admin key, or `cli` for a command on the data folder itself. */
   readonly actor: string;
 }
 
-/** Who holds the data folder needs no key. */
+/** The caller is whoever owns the data folder: no key is needed. */
 export const cliCall: AdminCall = { actor: 'cli' };

@@ -1,6 +1,6 @@
 /**
- * Bytes that come in pieces, put together as they come. Kept one by one, the smallest pieces would cost a hundred times what
- * is in them, so that a limit of bytes would not be one of memory.
+ * Joins pieces of bytes as they arrive. Kept apart, one-byte pieces would cost a hundred times their size, and a limit on bytes would
+ * not limit memory.
  */
 export class CollectedBytes {
   #buffer = Buffer.alloc(0);
@@ -10,12 +10,12 @@ export class CollectedBytes {
     return this.#length;
   }
 
-  /** All bytes so far. Those that are added later are not in it. */
+  /** A view of all bytes so far; it does not grow. */
   get bytes(): Buffer {
     return this.#buffer.subarray(0, this.#length);
   }
 
-  /** Adds a copy of a piece. */
+  /** Appends a copy of a piece. */
   add(piece: Uint8Array): void {
     const length = this.#length + piece.length;
     if (length > this.#buffer.length) this.#grow(length);
@@ -23,7 +23,7 @@ export class CollectedBytes {
     this.#length = length;
   }
 
-  /** Twice the room each time, so that no byte is moved often; just enough for the first piece, which mostly is the last. */
+  /** Doubles the buffer, so that bytes are rarely moved. The first piece gets just enough: mostly it is also the last. */
   #grow(length: number): void {
     const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#buffer.length));
     larger.set(this.bytes);

@@ -1,12 +1,12 @@
 import { ParleyError } from './errors.ts';
 
-/** Tells a request when to end: its time is up, or its client has left. */
+/** Aborts a request when its time is up or its client has left. */
 export class Deadline {
   readonly #abort = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #isOver = false;
 
-  /** @param requestMsMax the time that the whole request may take; then it ends with `overloaded` */
+  /** @param requestMsMax how long the whole request may take; then it ends with `overloaded` */
   constructor(requestMsMax: number) {
     this.#timer = setTimeout(() => this.#abort.abort(timeUp(requestMsMax)), requestMsMax);
   }
@@ -16,7 +16,7 @@ export class Deadline {
     return this.#abort.signal;
   }
 
-  /** The client has left, or its own deadline has passed. Of a request that is over the protocols say the same. */
+  /** The client has left, or its own deadline has passed. Ignored once the request is over. */
   cancel(): void {
     if (!this.#isOver) this.#abort.abort(new ParleyError('request_cancelled'));
   }

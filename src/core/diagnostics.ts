@@ -1,12 +1,12 @@
-/** What an examination has found out about one thing. */
+/** One finding of `parley doctor`. */
 export interface Diagnostic {
-  /** `warning`: it works, but not for all or not for long. `problem`: something does not work. */
+  /** `warning`: it works, but not for everything or not for long. `problem`: something does not work. */
   readonly state: 'ok' | 'warning' | 'problem';
-  /** What was looked at, in a few words: `pocketsphinx`, `free space`. */
+  /** The thing examined, in a few words: `pocketsphinx`, `free space`. */
   readonly subject: string;
-  /** What was found, in a whole sentence. */
+  /** The finding, in a sentence. */
   readonly found: string;
-  /** What to do about it. Nothing where all is well. */
+  /** What to do about it; undefined if all is well. */
   readonly advice: string | undefined;
 }
 

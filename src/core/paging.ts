@@ -4,10 +4,10 @@ import type { Page, PageRequest } from './ports/page.ts';
 export const pageSizeDefault = 100;
 export const pageSizeMax = 1_000;
 
-/** A token is the id of a page's last item. */
+/** A page token is the id of the page's last item. */
 const tokenPattern = /^[a-z]{3}_[0-9a-f]{32}$/;
 
-/** @throws `invalid_parameter` for a size out of 1 to 1,000, and for what was never a page's token */
+/** @throws `invalid_parameter` for a size outside 1 to 1,000, and for a malformed page token */
 export function readPage(request: {
   readonly pageSize?: number | undefined;
   readonly pageToken?: string | undefined;
@@ -30,7 +30,7 @@ export function readPage(request: {
   return { size, after };
 }
 
-/** The token that asks for the page after this one; no member on the last. */
+/** The token of the next page; no member on the last page. */
 export function nextPage(page: Page<unknown, string>): { nextPageToken?: string } {
   return page.nextAfter === undefined ? {} : { nextPageToken: page.nextAfter };
 }

@@ -1,17 +1,17 @@
-/** What a caller sent, as an error may repeat it. */
+/** Quotes what a caller sent, for error messages. */
 
-/** Unicode code points. */
+/** Unicode code points that are quoted at most. */
 const repeatedCharactersMax = 200;
 
-/** The beginning of a key, or of what was meant to be one, and its secret. */
+/** The prefix of a key, or of a mistyped one, and its secret. */
 const secretPattern = /(p[ka])_[0-9a-z]{8,}/gi;
 
-/** Control and format characters, line ends and halves of surrogate pairs: in a terminal or a log they would act or hide. */
+/** Invisible characters: control and format characters, line ends, lone surrogates. */
 const unseenPattern = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** In backquotes: at most 200 characters of it, without a key's secret, and with what cannot be seen escaped as `\u{…}`. */
+/** In backquotes: at most 200 characters, secrets of keys cut out, invisible characters escaped as `\u{…}`. */
 export function quote(text: string): string {
-  // Of a longer text no more is looked at: a character has at most two units, and a secret that is cut is one still.
+  // A character has at most two UTF-16 units, so a longer prefix is never needed. A secret cut here still matches the pattern.
   const characters = Array.from(text.slice(0, 2 * repeatedCharactersMax).replace(secretPattern, '$1_…'));
   const kept = characters.slice(0, repeatedCharactersMax).join('');
   const isCut = characters.length > repeatedCharactersMax || text.length > 2 * repeatedCharactersMax;

@@ -5,8 +5,8 @@ import type { Store } from '../ports/store.ts';
 import { hashKey, isWellFormedKey } from './keys.ts';
 
 /**
- * Finds who holds a key. Unknown, malformed, revoked and expired keys get the same `invalid_api_key`; a malformed one
- * costs no look-up.
+ * Finds the holder of a key. Unknown, malformed, revoked and expired keys all get `invalid_api_key`; a malformed key costs no
+ * look-up.
  *
  * @param authorization the value of the `Authorization` header: `Bearer <key>`
  */

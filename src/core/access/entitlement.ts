@@ -1,4 +1,4 @@
-/** What an account's subscription opens at a moment. Speech and transcription need it; credits never do. */
+/** Entitlement to speech and transcription by the account's subscription at a given time. Credits do not enable them. */
 
 /** 14 days: the contract's trial length. */
 export const trialMs = 14 * 24 * 60 * 60 * 1000;
@@ -8,7 +8,7 @@ export interface Period {
   readonly endsAtMs: number;
 }
 
-/** An account has had at most one trial, and its latest plan period. */
+/** The account's only trial and its latest plan period, if any. */
 export interface Subscription {
   readonly trial: Period | undefined;
   readonly plan: Period | undefined;
@@ -26,7 +26,7 @@ export function entitlementAt(subscription: Subscription, nowMs: number): Entitl
   return last ? { state: 'ended', period: last } : { state: 'none' };
 }
 
-/** Whether speech and transcription are open. */
+/** Whether speech and transcription may be used. */
 export function isEntitled(entitlement: Entitlement): boolean {
   return entitlement.state === 'trial' || entitlement.state === 'active';
 }

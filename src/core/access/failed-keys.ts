@@ -4,13 +4,13 @@ import { ParleyError } from '../errors.ts';
 const windowSeconds = 60;
 
 /**
- * Counts the requests without a valid key, by the address that they come from. Over the limit such a request is answered with
- * `rate_limit_exceeded`. A valid key is served whatever else its address has sent: many clients may share one.
+ * Counts requests without a valid key by client address. Beyond the limit they get `rate_limit_exceeded`. Requests with a valid key
+ * are served regardless, because many clients may share an address.
  */
 export class FailedKeys {
   readonly #limiter: RateLimiterMemory | undefined;
 
-  /** @param perMinuteMax for one address; 0 is no limit */
+  /** @param perMinuteMax failures a minute and address; 0 means no limit */
   constructor(perMinuteMax: number) {
     if (perMinuteMax === 0) return;
     this.#limiter = new RateLimiterMemory({ points: perMinuteMax, duration: windowSeconds });
@@ -31,15 +31,15 @@ export class FailedKeys {
   }
 }
 
-/** Groups of an IPv6 address, and those that name its network. */
+/** Groups of an IPv6 address, and of its /64 network. */
 const groupsMax = 8;
 const networkGroups = 4;
 
-/** One who has an IPv6 address has the other 2^64 of its network as well. */
+/** The key to count by: an IPv4 address, or an IPv6 /64, since whoever has one address of it has them all. */
 function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (!plain.includes(':')) return plain;
-  // The two colons stand for as many zeros as there is room for: without those, what follows them would seem to be the network.
+  // Expand `::` to its zeros, or the groups after it would be taken for the network.
   const [head = [], tail = []] = plain.split('::').map((part) => (part === '' ? [] : part.split(':')));
   const zeros = new Array<string>(Math.max(0, groupsMax - head.length - tail.length)).fill('0');
   return [...head, ...zeros, ...tail].slice(0, networkGroups).join(':');

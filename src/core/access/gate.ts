@@ -1,5 +1,4 @@
 /** The checks that every request passes before its body is read: the key, its scope, the subscription. */
-
 import { Metering, type MeteringDeps } from '../billing/metering.ts';
 import type { AdminCall, Call, Caller } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
@@ -10,12 +9,12 @@ import { authenticate } from './auth.ts';
 import { entitlementAt, isEntitled } from './entitlement.ts';
 import type { FailedKeys } from './failed-keys.ts';
 
-/** What a request says of who sends it. */
+/** The sender of a request, as its connection and headers show it. */
 export interface Credentials {
   readonly wire: Wire;
   /** The `Authorization` header as it came. */
   readonly authorization: string | undefined;
-  /** The address that it comes from. */
+  /** The client's address, without a port. */
   readonly address: string;
 }
 
@@ -28,7 +27,7 @@ export interface IncomingRequest extends Credentials {
   readonly idempotencyKey: string | undefined;
 }
 
-/** Speech and transcription are included in the plan; chat is paid from credits and needs none. */
+/** The plan includes speech and transcription. Chat is paid from credits and needs no plan. */
 const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
 
 export interface GateDeps extends MeteringDeps {
@@ -43,7 +42,7 @@ export class Gate {
   }
 
   /**
-   * Admits a request up to its body. A refusal of a valid key is recorded before it is thrown.
+   * Opens a call. If the key is valid, a refusal is recorded before it is thrown.
    * @throws `invalid_api_key` or `rate_limit_exceeded`, `insufficient_scope` or `subscription_required`, in this order
    */
   async open(arrival: IncomingRequest): Promise<Call> {

@@ -1,4 +1,4 @@
-/** The format of keys: a prefix, 256 random bits and a checksum, so that a mistyped key costs no look-up. */
+/** The format of keys: a prefix, 256 random bits and a checksum. A mistyped key fails the checksum and costs no look-up. */
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
@@ -6,7 +6,7 @@ export const keyKinds = { account: 'pk_', admin: 'pa_' } as const;
 export type KeyKind = keyof typeof keyKinds;
 
 const secretBytes = 32;
-/** 256 bits take 50 digits of base 36, a CRC-32 takes 7. */
+/** In base 36, 256 bits take 50 digits and a CRC-32 takes 7. */
 const secretDigits = 50;
 const checksumDigits = 7;
 const keyPattern = new RegExp(`^(pk_|pa_)([0-9a-z]{${secretDigits}})([0-9a-z]{${checksumDigits}})$`);
@@ -17,13 +17,13 @@ export function newKeySecret(kind: KeyKind): string {
   return body + checksum(body);
 }
 
-/** Whether a text can be a key at all. */
+/** Whether a text has the format of a key. */
 export function isWellFormedKey(text: string): boolean {
   const match = keyPattern.exec(text);
   return match !== null && checksum(text.slice(0, -checksumDigits)) === match[3];
 }
 
-/** What is stored of a key. */
+/** The SHA-256 of a key, which is all that is stored. */
 export function hashKey(secret: string): string {
   return hash('sha256', secret, 'hex');
 }

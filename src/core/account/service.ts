@@ -63,7 +63,7 @@ type RecordFilterRequest = Pick<
   'startTime' | 'endTime' | 'operation' | 'model' | 'state'
 >;
 
-/** @throws `invalid_parameter` for an operation or state that there is not, and for a blank model */
+/** @throws `invalid_parameter` for an unknown operation or state, and for a blank model */
 export function readRecordFilter(
   request: RecordFilterRequest,
   accountId: AccountId | undefined,
@@ -150,7 +150,7 @@ function seconds(ms: number | undefined): number | undefined {
 
 type Present<T> = { [K in keyof T]: Exclude<T[K], undefined> };
 
-/** A message's initialiser takes no `undefined`: what is absent has no member. */
+/** Drops undefined members: a message's initialiser does not take them. */
 function withoutAbsent<T extends object>(members: T): Partial<Present<T>> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<
     Present<T>

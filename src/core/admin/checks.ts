@@ -1,4 +1,4 @@
-/** What administrators may send. */
+/** Checks of the fields that administrators send. */
 
 import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../billing/money.ts';
 import { ParleyError } from '../errors.ts';
@@ -50,7 +50,7 @@ export function required<T>(param: string, value: T | undefined): T {
   return value;
 }
 
-/** The refusal of an adjustment that would take more than is there and not held. */
+/** Refuses an adjustment that would take more than the balance less what is held. */
 export function tooMuchTaken({ balance, held }: { balance: NanoCredits; held: NanoCredits }): ParleyError {
   const whole = `The balance is ${formatCredits(balance)} credits`;
   const free = formatCredits(nanoCredits(balance - held));

@@ -22,7 +22,7 @@ interface IssuedKey {
   readonly secret: string;
 }
 
-/** What AdminService does. Who may call it is the gate's business; who did is in the audit trail. */
+/** Implements AdminService. The gate decides who may call it; the audit trail records who did. */
 export class AdminOperations {
   readonly #deps: AccountDeps;
 

@@ -1,4 +1,4 @@
-/** What administrators do with usage in the long run: read its sums, and end the life of single records. */
+/** Usage totals, and the pruning of old usage records. */
 import { create } from '@bufbuild/protobuf';
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
@@ -19,7 +19,7 @@ import { invalid, required } from './checks.ts';
 
 const dayMs = 86_400_000;
 const totalsMax = 10_000;
-/** A call ends in seconds, however much there is to remove. */
+/** Records that one call removes at most, so that it ends within seconds. */
 const recordsPerCallMax = 50_000;
 
 /** @throws `invalid_parameter` */
@@ -43,7 +43,7 @@ export async function getUsageTotals(
   return create(pb.GetUsageTotalsResponseSchema, { totals: totals.map(describeTotal) });
 }
 
-/** @param audit the entry for what is removed before a time. @throws `invalid_parameter` */
+/** @param audit makes the audit entry for records from before a time. @throws `invalid_parameter` */
 export async function pruneUsageRecords(
   archive: Pick<Store, 'countPrunable' | 'prune'>,
   request: pb.PruneUsageRecordsRequest,
@@ -70,7 +70,7 @@ function describePruned(records: number, answers: number, complete: boolean): pb
   });
 }
 
-/** Sums of records that were pruned are kept by the day: a part of one cannot be told. */
+/** Totals of pruned records are kept by the day, so a range has to consist of whole days. */
 function firstOfDay(param: string, time: Timestamp | undefined): number | undefined {
   if (time === undefined) return undefined;
   const ms = timestampMs(time);

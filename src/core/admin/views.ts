@@ -1,4 +1,4 @@
-/** What administrators are shown. */
+/** Keys, ledger entries and audit entries as administrators see them. */
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {

@@ -1,6 +1,6 @@
 import type { Entitlement } from '../access/entitlement.ts';
 
-/** The allowance that speech and transcription share, per account and month of UTC. */
+/** The monthly allowance (UTC) of an account, shared by speech and transcription. */
 export interface FairUseRules {
   readonly planUnitsPerMonth: number;
   readonly trialUnitsPerMonth: number;
@@ -8,7 +8,7 @@ export interface FairUseRules {
   readonly transcriptionUnitsPerSecond: number;
 }
 
-/** A month of UTC, such as `2026-11`. */
+/** A UTC month, such as `2026-11`. */
 export type Month = `${number}-${string}`;
 
 export function monthOf(nowMs: number): Month {
@@ -22,13 +22,13 @@ export function nextMonthMs(nowMs: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** The units that an account may spend in a month; none without a plan or trial. */
+/** The units that an account may spend in a month: 0 without a plan or trial. */
 export function unitsPerMonth(rules: FairUseRules, entitlement: Entitlement): number {
   if (entitlement.state === 'active') return rules.planUnitsPerMonth;
   return entitlement.state === 'trial' ? rules.trialUnitsPerMonth : 0;
 }
 
-/** Units of a recording: a second that was begun counts. */
+/** Units of a recording. A started second counts in full. */
 export function transcriptionUnits(rules: FairUseRules, durationMs: number): number {
   return Math.ceil(durationMs / 1000) * rules.transcriptionUnitsPerSecond;
 }

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 
 /**
- * What makes two requests the same: equal for equal fields, whatever the order in which a client wrote the members of an
- * object. Hexadecimal, 256 bits.
+ * A hash of a request's fields: equal fields give equal fingerprints, in whatever order a client wrote the members of an object.
+ * 256 bits in hexadecimal.
  */
 export function fingerprintOf(fields: unknown): string {
   return sha256(JSON.stringify(canonical(fields)));
 }
 
-/** The same value with its members in one order, and bytes by their hash. */
+/** The value with its members sorted, and bytes replaced by their hash. */
 function canonical(value: unknown): unknown {
   if (value instanceof Uint8Array) return sha256(value);
   if (typeof value === 'bigint') return String(value);

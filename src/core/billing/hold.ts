@@ -1,35 +1,34 @@
 /**
- * How many credits a chat request sets aside: what its prompt and its longest answer can cost. Where that is more than
- * the account has, the prompt is counted instead of bounded; where that is still too much, the answer is limited to
- * what is affordable.
+ * The hold of a chat request: the most that its prompt and its answer can cost. If the account cannot afford that, the prompt is
+ * counted instead of bounded; if that is still too much, the answer is limited to what is affordable.
  */
 import type { ChatCompletionParams, ContentPart } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ChatModel } from '../catalog/catalog.ts';
 import { ParleyError } from '../errors.ts';
 import { cost, type NanoCredits, type Price, tokensPerPrice } from './money.ts';
 
-/** What a model's template may add around a message, and to the answer it asks for. */
+/** Tokens that a model's template may add to a message, and to start the answer. */
 const templateTokensPerMessage = 8;
 const templateTokens = 16;
-/** The model's tokenizer is not ours: its count may be higher by this share. */
+/** Margin for models whose tokenizer counts more than ours. */
 const countMarginPercent = 25;
 
 export interface HoldPlan {
   readonly amount: NanoCredits;
-  /** Set where the answer must be shorter than was asked for: tokens of each choice. */
+  /** Tokens of each choice, if the answer has to be shorter than requested. */
   readonly outputLimit: number | undefined;
 }
 
 export interface HoldFacts {
   readonly model: ChatModel;
   readonly params: ChatCompletionParams;
-  /** Bytes of the request as it came; no tokenizer makes more tokens than there are bytes. */
+  /** Bytes of the request. No tokenizer makes more tokens than bytes. */
   readonly requestBytes: number;
-  /** Counts the prompt's tokens; called only where the bound by bytes is not affordable. */
+  /** Counts the prompt's tokens. Called only if the bound by bytes is not affordable. */
   readonly countPrompt: () => Promise<number>;
 }
 
-/** @throws `insufficient_credits` where `available` does not cover the prompt and one token of each choice */
+/** @throws `insufficient_credits` if `available` does not cover the prompt and one token of each choice */
 export async function planHold(facts: HoldFacts, available: NanoCredits): Promise<HoldPlan> {
   const { model, params } = facts;
   const choices = params.n ?? 1;
@@ -37,7 +36,7 @@ export async function planHold(facts: HoldFacts, available: NanoCredits): Promis
   const byBytes = promptBound(facts, facts.requestBytes);
   const amountOf = (promptTokens: number, tokens: number) =>
     cost(model.price, { promptTokens, completionTokens: tokens * choices });
-  // Where not even the shortest request is covered, a long prompt need not be counted.
+  // Do not count a long prompt if even the shortest one is not affordable.
   if (amountOf(1, 1) > available) throw new ParleyError('insufficient_credits');
   const whole = amountOf(byBytes, outputTokens);
   if (whole <= available) return { amount: whole, outputLimit: undefined };
@@ -49,12 +48,12 @@ export async function planHold(facts: HoldFacts, available: NanoCredits): Promis
   return { amount: amountOf(promptTokens, outputLimit), outputLimit };
 }
 
-/** The most tokens of one choice: the smallest of the model's maximum and the client's limits. */
+/** The most tokens of one choice: the least of the model's maximum and the client's limits. */
 function outputBound(model: ChatModel, { maxTokens, maxCompletionTokens }: ChatCompletionParams): number {
   return Math.min(model.outputTokensMax, maxTokens ?? Infinity, maxCompletionTokens ?? Infinity);
 }
 
-/** A prompt that refers to what is elsewhere can be as long as the model's context. */
+/** Bounds the prompt. One with references, such as image URLs, can be as long as the model's context. */
 function promptBound({ model, params }: HoldFacts, tokens: number): number {
   return refersElsewhere(params) ? model.contextTokens : Math.min(model.contextTokens, tokens);
 }
@@ -69,7 +68,7 @@ function isReference({ imageUrl, file, type }: ContentPart): boolean {
   return imageUrl !== undefined || file !== undefined || (type !== undefined && !countedParts.has(type));
 }
 
-/** Parts whose tokens are in the request itself. */
+/** Types of content parts whose tokens are all in the request. */
 const countedParts: ReadonlySet<string> = new Set(['text', 'refusal']);
 
 function withMargin(tokens: number, { messages }: ChatCompletionParams): number {
@@ -86,7 +85,7 @@ function affordableTokens(
 ): number {
   const budget = available * tokensPerPrice - price.inputPerMillion * BigInt(promptTokens);
   if (budget < 0n) return 0;
-  // A free answer is not what made it too dear.
+  // A free answer does not make it unaffordable.
   if (price.outputPerMillion === 0n) return 0;
   return Number(budget / (price.outputPerMillion * BigInt(choices)));
 }

@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key`: the first good answer under a key is kept and given again, free of charge, to whoever repeats the
- * request. A failure frees the key.
+ * `Idempotency-Key`: the first successful answer under a key is stored and replayed, free of charge, when the request is repeated.
+ * A failure frees the key.
  */
 import { type DescMessage, fromBinary, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Call } from '../call.ts';
@@ -10,12 +10,12 @@ import type { IdempotencyClaim } from '../ports/idempotency.ts';
 import type { Store } from '../ports/store.ts';
 import { fingerprintOf } from './fingerprint.ts';
 
-/** How long an answer is kept: 24 hours. */
+/** How long an answer is stored: 24 hours. */
 export const keptMs = 24 * 60 * 60 * 1000;
 const keyCharactersMax = 255;
-/** An answer that is larger is not kept: the key is freed, and a repetition runs again. */
+/** A larger answer is not stored: the key is freed, and a repeated request runs again. */
 const answerBytesMax = 8 * 1024 * 1024;
-/** How deep a message that was kept may be nested: one that was made here may go deeper than those of strangers. */
+/** Nesting of a stored message. Our own answers may be nested deeper than what clients may send. */
 const recursionLimit = 1_000;
 const retryAfterSeconds = 1;
 
@@ -24,14 +24,14 @@ export interface IdempotencyDeps {
   readonly clock: Clock;
 }
 
-/** A request under a key, and how its answer is kept. */
+/** A request that may have an Idempotency-Key, and the encoding of its answer. */
 export interface Repeatable<Answer> {
   readonly answerForm: AnswerForm<Answer>;
   readonly request: Message;
   readonly call: Call;
 }
 
-/** How an answer is written down and read again. */
+/** Encodes and decodes a stored answer. */
 export interface AnswerForm<Answer> {
   toBytes(answer: Answer): Uint8Array;
   fromBytes(bytes: Uint8Array): Answer;
@@ -52,9 +52,9 @@ export class Idempotency {
   }
 
   /**
-   * Runs a request, or gives the answer of its first run again. Without a key it just runs. The answer is kept by the
-   * write that settles the request, so that it is charged once whatever happens in between.
-   * @throws `invalid_parameter` for a key of the wrong length; `idempotency_conflict` where the key belongs to another
+   * Runs a request, or replays the answer of its first run. Without a key it just runs. The write that settles the request also
+   * stores the answer, so a request is charged once whatever happens in between.
+   * @throws `invalid_parameter` for a key of the wrong length; `idempotency_conflict` if the key belongs to another
    *   request, or its first request still runs
    */
   async run<Answer>(repeatable: Repeatable<Answer>, run: () => Promise<Answer>): Promise<Answer> {
@@ -67,11 +67,11 @@ export class Idempotency {
     const bytes = answerForm.toBytes(answer);
     if (bytes.length > answerBytesMax) return answer;
     call.metering.keepAnswer(bytes);
-    // As it was kept, so that the first answer is the same to the letter as those that repeat it.
+    // Decode what was stored, so that the first answer and its replays are identical.
     return answerForm.fromBytes(bytes);
   }
 
-  /** The same for an answer in parts: they leave as they come, and together they are what is kept. */
+  /** The same for a streamed answer: parts pass through, and are stored together. */
   async *runParts<Part>(repeatable: Repeatable<Part>, run: () => AsyncIterable<Part>): AsyncGenerator<Part> {
     const claim = this.#claimOf(repeatable);
     if (claim === undefined) return yield* run();
@@ -110,7 +110,7 @@ export class Idempotency {
     };
   }
 
-  /** The kept answer, its record written; undefined where the request is the first under its key. */
+  /** Claims the key. Returns the stored answer to replay, or undefined for the first request under the key. */
   async #take(claim: IdempotencyClaim, call: Call): Promise<Uint8Array | undefined> {
     const outcome = await this.#deps.store.claimAnswer(claim);
     switch (outcome.kind) {
@@ -134,7 +134,7 @@ export class Idempotency {
   }
 }
 
-/** Each part behind its length, as four bytes. */
+/** Encodes parts, each preceded by its length in four bytes. */
 function joinParts(parts: readonly Uint8Array[]): Uint8Array {
   return Buffer.concat(
     parts.flatMap((part) => {

@@ -1,6 +1,6 @@
 /**
- * The life of a request's usage record: reserve, run, then settle or void. Each request ends exactly once, and what it
- * had set aside is given back or spent in the same write.
+ * A request's usage record from start to end: reserve, run, then settle or void. A request ends exactly once, and the same write
+ * spends or returns its reservation. A failed request debits nothing.
  */
 import type { Call } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
@@ -16,30 +16,30 @@ import { monthOf, nextMonthMs } from './fair-use.ts';
 import { type NanoCredits, nanoCredits } from './money.ts';
 import type { Unsettled } from './unsettled.ts';
 
-/** What a request has used so far. Operations note it as they go, so that an early end can be settled too. */
+/** Usage so far. Operations update it as they run, so that a request that ends early can be settled, too. */
 export interface Used {
   audioMsIn?: number | undefined;
   audioMsOut?: number | undefined;
   tokens?: TokenUsage | undefined;
-  /** What the tokens cost by the prices of the hold, whether or not the hold covers it. */
+  /** The price of the tokens, even if it exceeds the hold. */
   cost?: NanoCredits | undefined;
 }
 
 export interface Reserve {
   readonly model: string;
   readonly characters?: number;
-  /** Units of fair use to set aside; undefined where the operation spends none. */
+  /** Fair-use units to reserve; undefined if the operation spends none. */
   readonly fairUse?: FairUseUnits;
   readonly hold?: Hold;
 }
 
 export interface FairUseUnits {
   readonly units: number;
-  /** What the month allows in all. */
+  /** The month's allowance. */
   readonly limitUnits: number;
 }
 
-/** What a client calls a model may be anything; the record keeps this many characters of it. */
+/** Characters of the model's name that a record keeps: a client may send anything. */
 const modelNameMax = 200;
 
 export interface MeteringDeps {
@@ -79,14 +79,14 @@ export class Metering {
     return this.#state === 'ended';
   }
 
-  /** Notes what was asked for, so that a refusal's record tells it too. */
+  /** Notes facts of the request, so that the record has them even if the request is refused. */
   note(facts: { readonly model?: string; readonly characters?: number }): void {
     const model = facts.model?.slice(0, modelNameMax);
     this.#start = { ...this.#start, ...facts, ...(model !== undefined && { model }) };
   }
 
   /**
-   * Writes the record as started, and sets aside units and hold. False where the credits do not cover the hold.
+   * Writes the record as started and reserves units and hold. False if the available credits do not cover the hold.
    * @throws `fair_use_limit_reached`
    */
   async reserve(wanted: Reserve): Promise<boolean> {
@@ -103,7 +103,7 @@ export class Metering {
     return true;
   }
 
-  /** Raises what is set aside, where a request turns out larger than was thought. @throws `fair_use_limit_reached` */
+  /** Raises the reserved units of a request that turns out larger. @throws `fair_use_limit_reached` */
   async extend(fairUse: FairUseUnits): Promise<void> {
     if (this.#units !== undefined && fairUse.units <= this.#units) return;
     const month = monthOf(this.#start.startedAtMs);
@@ -111,30 +111,30 @@ export class Metering {
     this.#units = fairUse.units;
   }
 
-  /** Ties the claim on an Idempotency-Key to the request: they end in the same write. */
+  /** Attaches the claim on an Idempotency-Key. It ends in the same write as the request. */
   holdClaim(claim: IdempotencyClaim): void {
     this.#claim = claim;
   }
 
-  /** Keeps the answer under the claim once the request is settled. Without one the key is freed. */
+  /** Stores the answer under the claim when the request is settled. Without an answer the key is freed. */
   keepAnswer(answer: Uint8Array): void {
     this.#answer = answer;
   }
 
-  /** Notes that a part of the answer is about to leave. */
+  /** Notes that the first output is about to leave. */
   markOutput(): void {
     this.#firstOutputAtMs ??= this.#deps.clock.now();
   }
 
-  /** Ends the request well: what it used is spent. Durable when it resolves; where it rejects, nothing was spent. */
+  /** Ends a successful request and spends what it used. Durable when it resolves; if it rejects, nothing was spent. */
   async settle(): Promise<void> {
     const end = this.#recordEnd({ state: 'ok', httpStatus: 200, code: undefined }, true);
     await this.#end(end, this.#claim && { claim: this.#claim, answer: this.#answer });
   }
 
   /**
-   * Ends the request with an error, or because the client left: nothing is spent, but for a client that left after a
-   * part of the answer had gone out. Does nothing where the request has ended already.
+   * Ends the request with an error and returns its reservation. Nothing is spent, unless the client left after some output: then it
+   * pays for what was produced. Does nothing if the request has ended.
    */
   async void(thrown: unknown): Promise<void> {
     if (this.#state === 'ended') return;
@@ -152,13 +152,13 @@ export class Metering {
     } catch (reason) {
       this.#state = 'ended';
       this.#deps.observer.ended(this.#start, end, this.#hold);
-      // A request that has set something aside, or has taken a key, must give it back.
+      // A reservation or a claim must be returned: the write is tried again.
       if (start === undefined || claim) this.#deps.unsettled.add({ id: this.id, start, end, claim }, reason);
       else this.#deps.log.error({ requestId: this.id, err: reason }, 'a request could not be recorded');
     }
   }
 
-  /** Ends the request as the repetition of an earlier one, whose answer it gets again free of charge. */
+  /** Ends the request as a free replay of an earlier answer. */
   async replay(): Promise<void> {
     await this.#end(this.#recordEnd({ state: 'replayed', httpStatus: 200, code: undefined }, false));
   }
@@ -180,7 +180,7 @@ export class Metering {
   #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
     const { startedAtMs } = this.#start;
     const nowMs = this.#deps.clock.now();
-    // A plain answer leaves whole, right after this.
+    // An answer that is not streamed leaves right after this.
     const firstOutputAtMs = this.#firstOutputAtMs ?? (outcome.code === undefined ? nowMs : undefined);
     return {
       ...outcome,
@@ -194,7 +194,7 @@ export class Metering {
     };
   }
 
-  /** The debit is never more than the hold: what a model reports beyond it is recorded, and the operator's to bear. */
+  /** The debit never exceeds the hold. Cost beyond it is recorded as overrun, at the operator's expense. */
   #charge(): Pick<RecordEnd, 'cost' | 'overrun'> {
     const { cost } = this.used;
     const hold = this.#hold;

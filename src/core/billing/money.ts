@@ -1,20 +1,20 @@
-/** Money: whole nano-credits in `bigint`, from the text that a person writes to what a request costs. Never a float. */
+/** Money: whole nano-credits in `bigint`, never a float. Parsing, formatting and the cost of a request. */
 import { ParleyError } from '../errors.ts';
 
 declare const nanoCreditsBrand: unique symbol;
 
-/** An amount of credits in units of 10^-9 credit. May be negative: an adjustment can take credits away. */
+/** An amount in units of 10^-9 credit. Negative amounts are adjustments that take credits away. */
 export type NanoCredits = bigint & { readonly [nanoCreditsBrand]: never };
 
-/** Decimals that an amount can have. */
+/** Decimals of an amount. */
 export const creditDecimals = 9;
 export const nanoCreditsPerCredit = 1_000_000_000n;
-/** How many tokens a price is for. */
+/** Tokens that a price is for. */
 export const tokensPerPrice = 1_000_000n;
-/** The largest amount, either side of zero: what a signed 64-bit column holds, some 9.2 thousand million credits. */
+/** The largest absolute amount: what a signed 64-bit column holds, some 9.2 billion credits. */
 export const nanoCreditsMax = 2n ** 63n - 1n;
 
-/** What a model's tokens cost, in nano-credits per million tokens. */
+/** Prices in nano-credits per million tokens. */
 export interface Price {
   readonly inputPerMillion: NanoCredits;
   readonly outputPerMillion: NanoCredits;
@@ -26,19 +26,19 @@ export interface TokenCounts {
   readonly completionTokens: number;
 }
 
-/** Takes a number of nano-credits for an amount. Throws `internal_error` outside +-`nanoCreditsMax`. */
+/** Brands a number of nano-credits as an amount. @throws `internal_error` outside +-`nanoCreditsMax` */
 export function nanoCredits(value: bigint): NanoCredits {
   if (!isAmount(value)) throw broken(`${value} nano-credits are outside the range of an amount`);
   return value;
 }
 
 const creditsPattern = /^(-?)(\d+)(?:\.(\d+))?$/;
-/** Digits before the point, leading zeros left out: more are over the largest amount whatever they say. */
+/** Digits before the point, without leading zeros; more always exceed the largest amount. */
 const wholeDigitsMax = 10;
 
 /**
  * Reads an amount of credits such as `12`, `0.15` or `-3.000000001`, exactly. Takes plain ASCII digits only: no
- * exponent, sign `+`, spaces or separators, and at most nine decimals. Throws `invalid_parameter`, saying what is allowed.
+ * exponent, sign `+`, spaces or separators, and at most nine decimals. @throws `invalid_parameter`
  */
 export function parseCredits(text: string): NanoCredits {
   const [, sign, whole, decimals = ''] = creditsPattern.exec(text) ?? [];
@@ -74,8 +74,8 @@ export function formatCredits(amount: NanoCredits): string {
 }
 
 /**
- * What these tokens cost: the exact sum for input and output, rounded up to a whole nano-credit once, at the end.
- * Throws `internal_error` for counts that are negative or not whole: reports of upstreams are checked before.
+ * The cost of tokens: the exact sum of input and output, rounded up to a whole nano-credit once, at the end.
+ * @throws `internal_error` for negative or fractional counts: an upstream's report is checked before
  */
 export function cost(price: Price, tokens: TokenCounts): NanoCredits {
   const exact =
@@ -100,13 +100,13 @@ function tooLarge(text: string): ParleyError {
   );
 }
 
-/** The text is shown cut short: it may be anything. */
+/** Shortens the text, which may be anything. */
 function refused(text: string, why: string): ParleyError {
   const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
   return new ParleyError('invalid_parameter', { message: `${JSON.stringify(shown)} ${why}.` });
 }
 
-/** A mistake of the program, not of a caller. */
+/** A bug of this program, not a mistake of the caller. */
 function broken(what: string): ParleyError {
   return new ParleyError('internal_error', { cause: new RangeError(what) });
 }

@@ -7,9 +7,9 @@ import type { Store } from '../ports/store.ts';
 import { keptMs } from './idempotency.ts';
 
 const dayMs = 86_400_000;
-/** A start has better things to do first. */
+/** Leaves the time after a start to requests. */
 const firstAfterMs = 60_000;
-/** After so many it looks whether it is to end. */
+/** Records a step; between steps it checks whether it has been closed. */
 const recordsAtOnce = 5_000;
 
 export interface RetentionDeps {
@@ -32,7 +32,7 @@ export class Retention {
     this.#timer = this.#schedule(firstAfterMs);
   }
 
-  /** Resolves when it does nothing any more. */
+  /** Resolves when a running step has ended. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);

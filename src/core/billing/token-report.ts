@@ -1,12 +1,12 @@
 import type { Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { TokenUsage } from '../ports/usage.ts';
 
-/** Where a lenient reader leaves a count that is not a whole number. */
+/** Members under which the lenient decoder keeps a count that is not a whole number. */
 const countMembers = ['prompt_tokens', 'completion_tokens', 'total_tokens'];
 
 /**
- * The tokens that a model reports. Undefined where it reports none, and where the report cannot be true: a count that is
- * negative or not whole, no prompt, or nothing produced where there is a text.
+ * The token counts that a model reports. Undefined without a report, and for a report that cannot be true: a negative or fractional
+ * count, no prompt tokens, or no output tokens although there is text.
  *
  * @param answer all text that the model produced, reasoning included
  */
@@ -15,7 +15,7 @@ export function readReport(usage: Usage | undefined, answer: string): TokenUsage
   const { promptTokens, totalTokens } = usage;
   const counts = [promptTokens, usage.completionTokens, totalTokens];
   if (!counts.every((count) => Number.isSafeInteger(count) && count >= 0)) return undefined;
-  // Reasoning that is reported apart is in the total only.
+  // Some models count reasoning only in the total.
   const completionTokens = Math.max(usage.completionTokens, totalTokens - promptTokens);
   if (promptTokens === 0 || (completionTokens === 0 && answer !== '')) return undefined;
   return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens, source: 'reported' };

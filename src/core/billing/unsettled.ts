@@ -8,15 +8,15 @@ const retryMs = 1_000;
 
 interface UnsettledEnd {
   readonly id: RequestId;
-  /** Set where the request was never admitted: its record is still to be written, not only its end. */
+  /** Set if nothing was reserved: then the whole record has to be written, not only its end. */
   readonly start: RecordStart | undefined;
   readonly end: RecordEnd;
   readonly claim: ClaimEnd | undefined;
 }
 
 /**
- * Ends of requests that could not be written, as on a full disk. They are tried again until they are, so that what the
- * requests had set aside comes back without a restart.
+ * Ends of requests whose write failed, for example on a full disk. They are tried again until they succeed, so that reservations
+ * return without a restart.
  */
 export class Unsettled {
   readonly #store: Store;
@@ -30,7 +30,7 @@ export class Unsettled {
     this.#log = log;
   }
 
-  /** Whether something waits that could not be written. */
+  /** Whether an end still waits to be written. */
   get hasAny(): boolean {
     return this.#ends.size > 0;
   }
@@ -38,13 +38,13 @@ export class Unsettled {
   add(unsettled: UnsettledEnd, reason: unknown): void {
     this.#log.error(
       { requestId: unsettled.id, err: reason },
-      'the end of a request could not be written; trying again',
+      'could not write the end of a request; trying again',
     );
     this.#ends.add(unsettled);
     this.#schedule();
   }
 
-  /** What is still unwritten is released at the next start, with all that a process leaves open. */
+  /** Stops trying. The next start releases whatever is still open. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -59,9 +59,9 @@ export class Unsettled {
       try {
         await this.#write(unsettled);
         this.#ends.delete(unsettled);
-        this.#log.info({ requestId: unsettled.id }, 'the end of a request is written now');
+        this.#log.info({ requestId: unsettled.id }, 'wrote the end of a request');
       } catch {
-        // Said once, when it was added. The next round begins with another, in case this one can never be written.
+        // Logged when it was added. The next round starts with another one, in case this one can never be written.
         this.#ends.delete(unsettled);
         this.#ends.add(unsettled);
         break;

@@ -1,4 +1,4 @@
-/** The models that an operator offers, and which of them a caller may call now. */
+/** The configured models, and the ones that a caller can call now. */
 
 import { isEntitled } from '../access/entitlement.ts';
 import type { Price } from '../billing/money.ts';
@@ -15,7 +15,7 @@ interface ModelFacts {
 export interface SpeechModel extends ModelFacts {
   readonly type: 'speech';
   readonly engine: SpeechEngine;
-  /** From the names that callers send to the engine's own. Undefined: the engine's names are the callers'. */
+  /** Maps the voice names that callers send to the engine's. Undefined: callers use the engine's names. */
   readonly voiceNames: ReadonlyMap<string, string> | undefined;
   readonly defaultVoice: string | undefined;
 }
@@ -48,7 +48,7 @@ export class Catalog {
     this.replace(models);
   }
 
-  /** Puts others in the place of all models. Requests that run go on with theirs. */
+  /** Replaces all models. Running requests keep theirs. */
   replace(models: readonly CatalogModel[]): void {
     this.#models = new Map(models.map((model) => [model.id, model]));
   }
@@ -73,7 +73,7 @@ export class Catalog {
     return undefined;
   }
 
-  /** Models that cannot be called just now, with the reason, but for those that are still finding out. */
+  /** Models that cannot be called now, with the reason. Engines that are still connecting are left out. */
   unavailable(): { readonly model: string; readonly reason: string }[] {
     return [...this.#models.values()].flatMap(({ id, engine }) => {
       const availability = engine.availability();

@@ -8,18 +8,18 @@ import type { VoiceList } from '../ports/engines.ts';
 import type { CatalogModel } from './catalog.ts';
 import { describeModel } from './views.ts';
 
-/** Which models are listed depends on a key's scopes, its plan, the filter and what can be called just now. */
+/** Lists differ by a key's scopes, its plan, the filter and the models that can be called now. */
 const listsMax = 64;
 
 interface Description {
-  /** What the engine offered when it was made. */
+  /** The engine's voices when the description was made. */
   readonly offered: VoiceList | undefined;
   readonly model: Model;
 }
 
 /**
- * The answers of ListModels. The same models, saying the same, are the same object again, so that an edge can keep its
- * bytes too: nobody may change it.
+ * Caches the answers of ListModels. While nothing has changed, the same object is returned, so that a transport can cache its bytes.
+ * Nobody may modify it.
  */
 export class ModelLists {
   readonly #descriptions = new WeakMap<CatalogModel, Description>();

@@ -1,4 +1,4 @@
-/** What callers are shown of a model. */
+/** Models as callers see them. */
 import { create } from '@bufbuild/protobuf';
 import { type Model, ModelSchema } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { formatCredits } from '../billing/money.ts';
@@ -39,7 +39,7 @@ function describeChat({ contextTokens, outputTokensMax, price }: ChatModel) {
   };
 }
 
-/** The voices that callers may send, with their languages, and the one used where none is sent. */
+/** The voices that callers may send, with their languages, and the default voice. */
 export function voicesOf(model: SpeechModel): VoiceList {
   const offered = model.engine.voices();
   if (model.voiceNames === undefined) {

@@ -1,27 +1,27 @@
-/** Answers of a chat model, and pieces of them, in the form in which they came: who needs another form makes it. */
+/** Chat answers and chunks, in the form in which the engine received them. They are converted only if a transport needs to. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletion, ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { chunkText, completionText } from './text.ts';
 
-/** What core reads of an answer and writes into it. All else it leaves as it came. */
+/** The parts of an answer that core reads and writes. Everything else stays as it came. */
 export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> {
-  /** All text of it, tool calls and reasoning included; empty where a chunk has only a role, a finish reason or usage. */
+  /** All text, including tool calls and reasoning. Empty for a chunk with only a role, a finish reason or usage. */
   readonly text: string;
   readonly choices: readonly ChoiceState[];
-  /** The members that the schema does not name. */
+  /** Members that the schema does not name. */
   readonly other: JsonObject | undefined;
-  /** It as a message of the schema, made anew where it came in another form. */
+  /** The answer as a message of the schema; converted on each read if it came in another form. */
   readonly message: Message;
   setModel(model: string): void;
   setUsage(usage: Usage): void;
-  /** The usage that it reports; it is without it then. */
+  /** Returns the reported usage and removes it from the answer. */
   takeUsage(): Usage | undefined;
   addOther(members: JsonObject): void;
 }
 
 export interface ChoiceState {
   readonly index: number;
-  /** Undefined or empty while more of the choice is to come. */
+  /** Undefined or empty while the choice goes on. */
   readonly finishReason?: string | undefined;
 }
 

@@ -4,11 +4,11 @@ import { ParleyError } from '../errors.ts';
 import { quote } from '../quote.ts';
 import type { ChatAnswer } from './answer.ts';
 
-/** Answers to one request: the API's own bound. */
+/** The largest `n`: the API's own limit. */
 const choicesMax = 128;
 
 /**
- * Checks what Parley itself relies on and returns the model; everything else is the model's to judge.
+ * Checks the parameters that Parley relies on, and returns the model. All others are for the model to judge.
  * @throws `missing_model`, `missing_messages`, `invalid_messages`, `unknown_model`, `invalid_parameter`
  */
 export function checkChatParams(params: ChatCompletionParams, catalog: Catalog): ChatModel {
@@ -29,7 +29,7 @@ export function checkChatParams(params: ChatCompletionParams, catalog: Catalog):
   return model;
 }
 
-/** @throws `upstream_error` where there is no answer, or one without a finish reason: a truncation, not a success */
+/** @throws `upstream_error` if there is no choice, or one without a finish reason: the answer was cut short */
 export function checkWhole({ choices }: ChatAnswer): void {
   if (choices.length > 0 && choices.every(({ finishReason }) => finishReason)) return;
   throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });

@@ -24,10 +24,10 @@ import { checkChatParams, checkWhole } from './checks.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
 import { promptText } from './text.ts';
 
-/** How often a hold is planned anew while other requests of the account take its credits. */
+/** Attempts to reserve while other requests of the account compete for its credits. */
 const holdAttemptsMax = 5;
 
-/** Answers are kept as messages, whatever form they had. */
+/** Idempotency records keep answers as messages, whatever form the engine sent. */
 const responseForm = messageForm(CreateChatCompletionResponseSchema);
 const keptForm: AnswerForm<ChatAnswer> = {
   toBytes: ({ message: completion }) =>
@@ -94,7 +94,7 @@ export class ChatOperations {
       await call.metering.settle();
       yield withUsage(last, usage, job.params.streamOptions?.includeUsage === true);
     } finally {
-      // A report from before the end is of a part only: what was produced until now is counted here.
+      // The stream was cut short: a usage report from before the end covers only a part, so count the tokens here.
       if (call.metering.used.tokens === undefined && answer.text !== '') {
         await this.#meter(job, undefined, answer.text);
       }
@@ -105,8 +105,8 @@ export class ChatOperations {
     const model = checkChatParams(params, this.#deps.catalog);
     const countPrompt = () => this.#deps.tokens.count(toJsonString(ChatCompletionParamsSchema, params));
     const facts = { model, params, requestBytes: call.requestBytes, countPrompt };
-    // Nearly always the credits cover all that the answer can cost, and the hold itself tells: only then are they looked at. Others may
-    // take credits between that look and the next hold.
+    // Try the largest hold first: mostly the credits cover it, and they need not be read. Between that read and the next attempt,
+    // other requests may take credits.
     let available = nanoCredits(nanoCreditsMax);
     for (let attempt = 0; attempt < holdAttemptsMax; attempt++) {
       const plan = await planHold(facts, available);
@@ -120,14 +120,14 @@ export class ChatOperations {
     throw new ParleyError('insufficient_credits');
   }
 
-  /** Notes what the answer used, as the model reports it or else as it is counted here, for its record and its usage block. */
+  /** Notes the tokens and the cost: from the model's report, or counted here if it gave none. */
   async #meter({ model, params, call }: ChatJob, usage: Usage | undefined, text: string): Promise<Usage> {
     const reported = readReport(usage, text);
     const tokens = reported ?? (await this.#count(params, text));
     call.metering.used.tokens = tokens;
     call.metering.used.cost = cost(model.price, tokens);
     const { promptTokens, completionTokens, totalTokens } = tokens;
-    // Details of a report that cannot be true are not passed on either.
+    // Drop the details of a report that was rejected.
     const details = reported && usage;
     return create(UsageSchema, { ...details, promptTokens, completionTokens, totalTokens });
   }
@@ -146,12 +146,12 @@ export class ChatOperations {
   }
 }
 
-/** What was asked for is recorded whatever becomes of it. */
+/** The record names the requested model, whatever becomes of the request. */
 function noteModel(params: ChatCompletionParams | undefined, { metering }: Call): void {
   if (params?.model) metering.note({ model: params.model });
 }
 
-/** Tells the model the limit under the name that the client used. */
+/** Sends the limit to the model under the name that the client used. */
 function limitOutput(params: ChatCompletionParams, limit: number | undefined): void {
   if (limit === undefined) return;
   if (params.maxCompletionTokens !== undefined) params.maxCompletionTokens = limit;

@@ -4,15 +4,15 @@ import { ParleyError } from '../errors.ts';
 import { type ChatChunk, messageChunk } from './answer.ts';
 
 /**
- * An answer as its chunks come in. Chunks leave as they arrive, but for the last, with which every choice has its finish
- * reason: it waits until the answer's usage is known and settled.
+ * Collects a streamed answer. Chunks pass through as they arrive, except the one that completes the last choice: it is held until the
+ * usage is known and settled.
  */
 export class StreamedAnswer {
-  /** What clients call the model. */
+  /** The model's id in the catalog. */
   readonly #model: string;
   #pieces: string[] = [];
   #held: ChatChunk | undefined;
-  /** Of each choice that has begun, whether it has its finish reason. */
+  /** Choices that have begun, by index, and whether each has its finish reason. */
   readonly #finished = new Map<number, boolean>();
   usage: Usage | undefined;
 
@@ -31,7 +31,7 @@ export class StreamedAnswer {
     return ready;
   }
 
-  /** The last chunk. @throws `upstream_error` where a choice never got its finish reason: a truncation, not a success. */
+  /** The last chunk. @throws `upstream_error` if a choice has no finish reason: the answer was cut short */
   finish(): ChatChunk {
     if (this.#held !== undefined) return this.#held;
     throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
@@ -41,7 +41,7 @@ export class StreamedAnswer {
     chunk.setModel(this.#model);
     this.usage = chunk.takeUsage() ?? this.usage;
     const { text, choices } = chunk;
-    // Some models send their usage with an empty choice that has ended before.
+    // Some models send their usage with an empty choice that has already ended.
     if (text === '' && choices.every(({ index }) => this.#finished.get(index))) {
       this.#takeAside(chunk, ready);
       return;
@@ -55,7 +55,7 @@ export class StreamedAnswer {
     if (this.#held === undefined) ready.push(chunk);
   }
 
-  /** A chunk that adds nothing to a choice may tell more, such as how long the model took, or first of all what was filtered. */
+  /** Keeps the other members of a chunk without choices, such as timings or the results of a content filter. */
   #takeAside(chunk: ChatChunk, ready: ChatChunk[]): void {
     const { other } = chunk;
     if (other === undefined) return;
@@ -69,12 +69,12 @@ export class StreamedAnswer {
   }
 }
 
-/** A `null` tells nothing, and must not stand in the place of what was told before. */
+/** Drops nulls, which must not replace a value that came earlier. */
 function withoutNulls(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }
 
-/** The last chunk with the usage on it, or followed by a chunk of its own, as the client asked. */
+/** The last chunk with the usage on it, or with the usage in a chunk of its own where the client asked for that. */
 export function withUsage(last: ChatChunk, usage: Usage, apart: boolean): ChatChunk[] {
   if (!apart) {
     last.setUsage(usage);

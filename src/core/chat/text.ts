@@ -10,10 +10,10 @@ import type {
   ToolCall,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 
-/** Where models put their reasoning; its tokens are output tokens. */
+/** Members in which models put their reasoning. Its tokens are output tokens. */
 export const reasoningMembers: readonly string[] = ['reasoning_content', 'reasoning'];
 
-/** All text of a conversation, a line a message, and of the tools that are offered with it. */
+/** All text of a conversation and its tools, one line a message. */
 export function promptText({ messages, tools }: ChatCompletionParams): string {
   const spoken = messages.map((message) => `${message.role ?? ''}\n${messageText(message)}`);
   return [...spoken, ...tools.map(definitionText)].join('\n');
@@ -23,7 +23,7 @@ export function completionText({ choices }: ChatCompletion): string {
   return choices.map(({ message }) => (message ? messageText(message) : '')).join('');
 }
 
-/** The text that a chunk adds to the answer; empty where it only has a role, a finish reason or usage. */
+/** The text that a chunk adds to the answer. Empty for a chunk with only a role, a finish reason or usage. */
 export function chunkText({ choices }: ChatCompletionChunk): string {
   return choices.map(({ delta }) => (delta ? deltaText(delta) : '')).join('');
 }

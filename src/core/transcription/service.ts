@@ -158,7 +158,7 @@ export class TranscriptionOperations {
   }
 }
 
-/** @throws `missing_file`, `invalid_file` where it is empty, `payload_too_large` */
+/** @throws `missing_file`, `invalid_file` if it is empty, `payload_too_large` */
 export function checkFile({ file }: CreateTranscriptionRequest): Uint8Array {
   if (file === undefined) throw new ParleyError('missing_file', { param: 'file' });
   if (file.length === 0) {

@@ -6,7 +6,7 @@ import {
   circuitBreaker,
   handleWhen,
 } from 'cockatiel';
-import { briefError } from '../../core/brief-error.ts';
+import { briefError } from '../../core/failure-log.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Attempt, RawAnswer } from './attempt.ts';
 import { Lost } from './failures.ts';

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { BrokenCircuitError, type RetryPolicy } from 'cockatiel';
 import { Pool } from 'undici';
-import { briefError } from '../../core/brief-error.ts';
 import { ParleyError } from '../../core/errors.ts';
+import { briefError } from '../../core/failure-log.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { AnswerBody } from './answer-body.ts';
 import { Attempt, type RawAnswer, type WireRequest } from './attempt.ts';

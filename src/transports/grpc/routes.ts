@@ -13,7 +13,7 @@ import {
   type sendUnaryData,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import { answerEncoder } from '../../core/encode-once.ts';
+import { answerEncoder } from '../encode-once.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { type AnyRpc, answerRpc, rpcPath, type Sent, streamRpc } from '../rpc/rpcs.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';

@@ -11,8 +11,8 @@ import {
 import { jsonCodec } from '../../codec/codec.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
-import { answerEncoder } from '../../core/encode-once.ts';
 import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
+import { answerEncoder } from '../encode-once.ts';
 import type { Exchange } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
 import type { PathParameters, RestHandler } from './routes.ts';

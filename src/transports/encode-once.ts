@@ -1,10 +1,10 @@
-import type { Operation } from './ports/usage.ts';
+import type { Operation } from '../core/ports/usage.ts';
 
-/** Operations that answer with the same object again as long as the answer is the same. */
+/** Operations that return the same object until their answer changes. */
 const repeated: ReadonlySet<Operation> = new Set<Operation>(['catalog']);
 
 /**
- * The encoder of an operation's answers, which encodes an object that it has met before only once.
+ * Encodes an operation's answers. An object that was encoded before is not encoded again.
  * @param operation undefined for administration
  */
 export function answerEncoder<M extends object, T extends object | string>(
