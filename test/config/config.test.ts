@@ -164,10 +164,10 @@ describe('which file is read', () => {
 
   it('must be there when it was named', () => {
     expect(() => loadConfig({ env: {}, file: '/nowhere/a.yaml' })).toThrow(
-      '--config: The configuration is to be in `/nowhere/a.yaml`. There is no such file.',
+      '--config: Config file `/nowhere/a.yaml` not found.',
     );
     expect(() => port({ env: { PARLEY_CONFIG: './b.yaml' } })).toThrow(
-      'PARLEY_CONFIG: The configuration is to be in `./b.yaml`. There is no such file.',
+      'PARLEY_CONFIG: Config file `./b.yaml` not found.',
     );
     expect(() => port({ env: { PARLEY_CONFIG: '' } })).toThrow(
       /^The configuration has 1 problem:\n {2}PARLEY_CONFIG: /,
@@ -175,7 +175,7 @@ describe('which file is read', () => {
   });
 
   it('must be readable', () => {
-    expect(() => loadConfig({ env: {}, file: folder })).toThrow(/It cannot be read \(it is a folder\)/);
+    expect(() => loadConfig({ env: {}, file: folder })).toThrow(/cannot be read \(it is a folder\)/);
   });
 });
 
@@ -515,7 +515,7 @@ describe('models', () => {
       finding(
         'models:\n  - {id: a, type: speech, engine: builtin}\n  - {id: a, type: transcription, engine: builtin}\n',
       ),
-    ).toBe('3:10: The id `a` is taken by the model at 2:10. Give one of them another id.');
+    ).toBe('3:10: The model at 2:10 has the id `a` already. Give one of them another id.');
   });
 
   it('for transcription are one at most', () => {
@@ -524,7 +524,7 @@ describe('models', () => {
         'models:\n  - {id: a, type: transcription, engine: builtin}\n  - {id: b, type: transcription, engine: builtin}\n',
       ),
     ).toBe(
-      '3:19: `b` is a second transcription model. Exactly one is active and serves every transcription; `a` at 2:19 is it already. Keep one of them.',
+      '3:19: `b` is a second transcription model. Exactly one is active and serves every transcription: `a` at 2:19. Keep one of them.',
     );
   });
 
@@ -533,7 +533,7 @@ describe('models', () => {
       '2:35: There is no engine `bulitin` for the model `a`. `engines` has: builtin. Did you mean `builtin`?',
     );
     expect(finding('log: {level: info}\nengines: {main: {kind: builtin}}\n')).toBe(
-      '2:1: The models that are there by default need an engine `builtin`. `engines` has: main. Add it, or write `models`.',
+      '2:1: The default models need an engine `builtin`. `engines` has: main. Add it, or write `models`.',
     );
   });
 
@@ -563,7 +563,7 @@ describe('models', () => {
   it('have the default voice among their voices', () => {
     expect(
       finding('models: [{id: a, type: speech, engine: builtin, defaultVoice: aloy, voices: {alloy: slt}}]'),
-    ).toBe('1:63: `aloy` is none of the voices of the model `a`: alloy. Did you mean `alloy`?');
+    ).toBe('1:63: The model `a` has no voice `aloy`. `voices` has: alloy. Did you mean `alloy`?');
   });
 
   it('have one voice at least where they name any, none of them `__proto__`', () => {
@@ -633,6 +633,16 @@ describe('the files beside the program', () => {
     const missing = names(schema).filter((name) => !new RegExp(`^[ #-]*${name}:`, 'm').test(example));
     expect(names(schema).length).toBeGreaterThan(30);
     expect(missing).toEqual([]);
+  });
+
+  it('parley.example.yaml says of every setting what the schema says', () => {
+    const descriptions = (node: unknown): string[] => {
+      if (typeof node !== 'object' || node === null) return [];
+      const own = 'description' in node && typeof node.description === 'string' ? [node.description] : [];
+      return [...own, ...Object.values(node).flatMap(descriptions)];
+    };
+    const comments = example.replaceAll(/[\s#]+/g, ' ');
+    expect(descriptions(schema).filter((description) => !comments.includes(description))).toEqual([]);
   });
 
   it('parley.example.yaml writes out every default of the sections', () => {
