@@ -11,9 +11,9 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { appliedMigrations, checkKnown } from '../migrations/applied.ts';
+import { appliedMigrations, checkKnown } from '../migrations/migrations.ts';
+import { sync } from '../sqlite/data-folder.ts';
 import { databaseName } from '../sqlite/database.ts';
-import { sync } from '../sqlite/durable-file.ts';
 import { databaseFaults } from './verify.ts';
 
 /** What cannot be backed up or restored, in words for the person who wanted it. */

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
-import { appliedMigrations } from '../migrations/applied.ts';
-import { migrations } from '../migrations/index.ts';
+import { appliedMigrations, migrations } from '../migrations/migrations.ts';
 import { databaseName } from '../sqlite/database.ts';
 
 export interface StoreDiagnostics {

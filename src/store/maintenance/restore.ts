@@ -1,9 +1,8 @@
 import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { lockDataDir } from '../sqlite/data-lock.ts';
+import { lockDataDir, sync } from '../sqlite/data-folder.ts';
 import { databaseName } from '../sqlite/database.ts';
-import { sync } from '../sqlite/durable-file.ts';
 import { BackupError, type BackupFacts, verified } from './backup.ts';
 
 export interface Restored extends BackupFacts {

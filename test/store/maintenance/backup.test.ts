@@ -17,7 +17,7 @@ import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BackupError, type BackupFacts, backUp } from '../../../src/store/maintenance/backup.ts';
 import { restore } from '../../../src/store/maintenance/restore.ts';
-import { DataInUseError, lockDataDir } from '../../../src/store/sqlite/data-lock.ts';
+import { DataInUseError, lockDataDir } from '../../../src/store/sqlite/data-folder.ts';
 import { openDatabase } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { fileFaults, readBooks } from '../../support/books.ts';

@@ -23,7 +23,7 @@ import type { Key } from '../../../../src/core/ports/keys.ts';
 import type { LedgerEntry } from '../../../../src/core/ports/ledger.ts';
 import type { Store } from '../../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart } from '../../../../src/core/ports/usage.ts';
-import { migrations } from '../../../../src/store/migrations/index.ts';
+import { migrations } from '../../../../src/store/migrations/migrations.ts';
 import { openStore } from '../../../../src/store/sqlite/sqlite-store.ts';
 
 const day = 86_400_000;
