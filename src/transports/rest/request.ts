@@ -1,5 +1,5 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import { isObject } from '../../codec/members.ts';
+import { isObject } from '../../codec/shape.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { Exchange } from './exchange.ts';
