@@ -1,23 +1,23 @@
 import type { RecordEnd, RecordStart } from './usage.ts';
 
-/** The headers of W3C Trace Context, by their names in lower case. */
+/** Headers of a request, by their lower-case names. */
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A part of the work for a request, followed from server to server. It ends with what runs in it. */
+/** The part of a trace for one request. It ends with the work that runs in it. */
 export interface TraceSpan {
   run<T>(work: () => Promise<T>): Promise<T>;
   parts<T>(source: () => AsyncIterable<T>): AsyncIterable<T>;
 }
 
-/** Follows requests from server to server. */
+/** Traces requests across servers. */
 export interface Tracer {
-  /** A span that goes on with the trace that a request's headers tell of. To be used once. */
+  /** A span that continues the trace in the headers of a request (W3C Trace Context). For one use. */
   span(name: string, headers: TraceHeaders): TraceSpan;
-  /** Notes on the span that runs what became of its request. */
+  /** Adds the outcome of the request to the running span. */
   note(start: RecordStart, end: RecordEnd): void;
-  /** The headers that carry the trace of the running request on to another server. */
+  /** The headers that continue the running trace on another server. */
   outgoing(): Record<string, string>;
-  /** Sends what is still to be sent. */
+  /** Sends the spans that are left. */
   close(): Promise<void>;
 }
 
