@@ -235,7 +235,7 @@ class SqliteStore implements Store {
   #audited<T>(audit: AuditEntry, change: () => T): Promise<T> {
     return this.#writes.run(() => {
       const changed = change();
-      this.#keyCache.forgetAll();
+      this.#keyCache.clear();
       if (changed !== false) this.#audit.insert(audit);
       return changed;
     });

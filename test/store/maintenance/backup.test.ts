@@ -105,7 +105,7 @@ describe('a backup', () => {
     await expect(backUp(dataDir, file)).rejects.toThrow('There is no database');
     await withAccount('a');
     await expect(backUp(dataDir, join(dataDir, 'parley.db'), true)).rejects.toThrow('another folder');
-    await expect(backUp(dataDir, join(folder, 'none', 'x.db'))).rejects.toThrow('Make it first');
+    await expect(backUp(dataDir, join(folder, 'none', 'x.db'))).rejects.toThrow('Create it first');
     await expect(backUp(dataDir, join(folder, 'backups'))).rejects.toThrow('is not a file');
     expect(accounts()).toEqual(['a']);
   });
@@ -118,7 +118,7 @@ describe('a backup', () => {
     const database = await openDatabase(dataDir);
     database.exec(`update accounts set ${change}`);
     database.close();
-    await expect(backUp(dataDir, file)).rejects.toThrow('It does not hold that');
+    await expect(backUp(dataDir, file)).rejects.toThrow('The books are wrong');
     expect(readdirSync(join(folder, 'backups'))).toEqual([]);
   });
 
@@ -206,7 +206,7 @@ describe('a restore', () => {
     reader.exec('select * from accounts');
     await withAccount('b');
     await expect(restore(dataDir, file, { keep: false, nowMs })).rejects.toThrow(
-      /is in use by another program, .* Let it end, and try again\.$/,
+      /is in use by another program, .* Wait until it ends, then try again\.$/,
     );
     reader.close();
     expect(accounts()).toEqual(['a', 'b']);
