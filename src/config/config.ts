@@ -15,8 +15,7 @@ import { configSchema } from './schema/config-schema.ts';
 import { defaultEngines } from './schema/engines.ts';
 import { defaultModels } from './schema/models.ts';
 
-export { Secret } from './reader/engine-keys.ts';
-export { ConfigError, type Finding, type Source, sourceText } from './reader/finding.ts';
+export { ConfigError, type Finding, sourceText } from './reader/finding.ts';
 export type { ConfigOverrides } from './reader/overrides.ts';
 export { configJsonSchema } from './schema/config-schema.ts';
 
