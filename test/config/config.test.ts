@@ -597,55 +597,36 @@ describe('the files beside the program', () => {
   const example = readFileSync(project('parley.example.yaml'), 'utf8');
   const schema: unknown = JSON.parse(configJsonSchema());
 
-  /** Every name of a setting in the schema. */
-  const names = (node: unknown): string[] => {
+  /** Every name of a setting in the schema, with its description. */
+  const described = (node: unknown): (readonly [name: string, description: unknown])[] => {
     if (typeof node !== 'object' || node === null) return [];
-    const own =
-      'properties' in node && typeof node.properties === 'object' ? Object.keys(node.properties ?? {}) : [];
-    return [
-      ...own,
-      ...Object.entries(node).flatMap(([key, inner]) => (key === 'default' ? [] : names(inner))),
-    ];
+    const { properties = {}, ...inner } = node as { properties?: Record<string, { description?: string }> };
+    const own = Object.entries(properties).map(([name, { description }]) => [name, description] as const);
+    return [...own, ...[...Object.values(properties), ...Object.values(inner)].flatMap(described)];
   };
+  const settings = described(schema);
 
   it('parley.schema.json is current (node scripts/write-config-schema.ts writes it)', () => {
     expect(readFileSync(project('parley.schema.json'), 'utf8')).toBe(configJsonSchema());
   });
 
   it('parley.schema.json describes every setting, and is the same on every machine', () => {
-    const undescribed = (node: unknown, path: string): string[] => {
-      if (typeof node !== 'object' || node === null) return [];
-      const own =
-        'properties' in node && typeof node.properties === 'object'
-          ? Object.entries(node.properties ?? {})
-          : [];
-      return [
-        ...own
-          .filter(([, setting]) => typeof setting?.description !== 'string')
-          .map(([name]) => `${path}.${name}`),
-        ...Object.entries(node).flatMap(([key, inner]) => undescribed(inner, `${path}.${key}`)),
-      ];
-    };
-    expect(undescribed(schema, '')).toEqual([]);
+    expect(settings.filter(([, description]) => typeof description !== 'string')).toEqual([]);
     expect(schema).not.toHaveProperty(
       'properties.engines.additionalProperties.oneOf[0].properties.speechThreads.default',
     );
   });
 
   it('parley.example.yaml names every setting', () => {
-    const missing = names(schema).filter((name) => !new RegExp(`^[ #-]*${name}:`, 'm').test(example));
-    expect(names(schema).length).toBeGreaterThan(30);
+    const names = settings.map(([name]) => name);
+    const missing = names.filter((name) => !new RegExp(`^[ #-]*${name}:`, 'm').test(example));
+    expect(names.length).toBeGreaterThan(30);
     expect(missing).toEqual([]);
   });
 
   it('parley.example.yaml describes every setting in the words of the schema', () => {
-    const descriptions = (node: unknown): string[] => {
-      if (typeof node !== 'object' || node === null) return [];
-      const own = 'description' in node && typeof node.description === 'string' ? [node.description] : [];
-      return [...own, ...Object.values(node).flatMap(descriptions)];
-    };
     const comments = example.replaceAll(/[\s#]+/g, ' ');
-    expect(descriptions(schema).filter((description) => !comments.includes(description))).toEqual([]);
+    expect(settings.filter(([, description]) => !comments.includes(String(description)))).toEqual([]);
   });
 
   it('parley.example.yaml shows every default of the sections', () => {
