@@ -12,7 +12,7 @@ export interface ScalarSetting {
 
 /** Every setting with a single value, by path. Lists are left out, and an engine has the settings of its kind. */
 export function scalarSettings({ root }: SettingsTree): ReadonlyMap<string, ScalarSetting> {
-  const scalars = scalarsIn(settingsJsonSchema(), root, []);
+  const scalars = scalarsIn(settingsJsonSchema, root, []);
   return new Map([...scalars].map((setting) => [pathText(setting.path), setting]));
 }
 

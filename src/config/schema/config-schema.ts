@@ -79,12 +79,10 @@ export const configSchema = group({
 );
 
 /** The JSON Schema of the settings. Draft 7 is the version that YAML language servers read. */
-export function settingsJsonSchema() {
-  return z.toJSONSchema(configSchema, { io: 'input', target: 'draft-7' });
-}
+export const settingsJsonSchema = z.toJSONSchema(configSchema, { io: 'input', target: 'draft-7' });
 
 /** The text of parley.schema.json, with which editors complete and check parley.yaml. */
 export function configJsonSchema(): string {
-  const schema = { title: 'The configuration of Parley (parley.yaml)', ...settingsJsonSchema() };
+  const schema = { title: 'The configuration of Parley (parley.yaml)', ...settingsJsonSchema };
   return `${JSON.stringify(schema, null, 2)}\n`;
 }

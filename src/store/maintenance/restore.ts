@@ -28,7 +28,7 @@ export async function restore(dataDir: string, file: string, options: RestoreOpt
     const incoming = `${path}.incoming`;
     try {
       const facts = await bringIn(file, incoming);
-      const keptAs = removeReplaced(path, options);
+      const keptAs = keepReplaced(path, options);
       renameSync(incoming, path);
       sync(dataDir);
       return { ...facts, keptAs };
@@ -52,8 +52,8 @@ async function bringIn(file: string, incoming: string): Promise<BackupFacts> {
   return facts;
 }
 
-/** Removes the log of the replaced database: SQLite would take it for the log of the new one. Keeps the database if asked. */
-function removeReplaced(path: string, { keep, nowMs }: RestoreOptions): string | undefined {
+/** Keeps the replaced database if asked, and removes its log: SQLite would take it for the log of the new one. */
+function keepReplaced(path: string, { keep, nowMs }: RestoreOptions): string | undefined {
   if (!existsSync(path)) {
     removeDatabase(path);
     return undefined;

@@ -95,12 +95,12 @@ export class GroupCommit {
     try {
       return this.#transaction(() => {
         isWorking = true;
-        const tells = group.map(({ work, resolve }) => {
+        const notifications = group.map(({ work, resolve }) => {
           const value = work();
           return () => resolve(value);
         });
         isWorking = false;
-        return tells;
+        return notifications;
       });
     } catch (error) {
       if (!isWorking || group.length === 1) throw error;
