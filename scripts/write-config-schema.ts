@@ -1,4 +1,4 @@
-/** Writes parley.schema.json, with which editors complete and check parley.yaml. Run it after a change of the settings. */
+/** Writes parley.schema.json, with which editors complete and check parley.yaml. Run it after a change of settings. */
 import { writeFileSync } from 'node:fs';
 import { configJsonSchema } from '../src/config/config.ts';
 

@@ -3,10 +3,10 @@ import type { Config } from '../config/config.ts';
 import { AdminOperations } from '../core/admin/service.ts';
 import { systemClock } from '../core/ports/clock.ts';
 import type { AdminFunctions } from '../core/services.ts';
-import { lockDataDir } from '../store/sqlite/data-lock.ts';
+import { lockDataDir } from '../store/sqlite/data-folder.ts';
 import { openStore } from '../store/sqlite/sqlite-store.ts';
 
-export { DataInUseError } from '../store/sqlite/data-lock.ts';
+export { DataInUseError } from '../store/sqlite/data-folder.ts';
 
 export interface AdminApp {
   readonly admin: AdminFunctions;

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Config, NeedsRestartError, sectionsToRestart } from '../config/config.ts';
+import { type Config, checkReload } from '../config/config.ts';
 import { FailedKeys } from '../core/access/failed-keys.ts';
 import { Gate } from '../core/access/gate.ts';
 import { AccountOperations } from '../core/account/service.ts';
@@ -53,7 +53,7 @@ export interface App {
   unavailable(): readonly { readonly model: string; readonly reason: string }[];
   /**
    * Takes over engines, models, prices and fair-use rules of another configuration, all of it or nothing. Requests that run go on with
-   * what they began with. Throws NeedsRestartError where anything else differs.
+   * what they began with. Throws where anything else differs.
    */
   reload(config: Config): void;
   /** Lets requests in flight finish, then releases everything. */
@@ -175,8 +175,7 @@ interface Reloadable {
 function reloader(started: Config, { engines, catalog, fairUse }: Reloadable): App['reload'] {
   let running = started;
   return (next) => {
-    const bound = sectionsToRestart(running, next);
-    if (bound.length > 0) throw new NeedsRestartError(bound);
+    checkReload(running, next);
     catalog.replace(engines.use(next));
     Object.assign(fairUse, next.fairUse);
     running = next;

@@ -4,7 +4,7 @@ import { Retention } from '../core/billing/retention.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Store } from '../core/ports/store.ts';
-import { lockDataDir } from '../store/sqlite/data-lock.ts';
+import { lockDataDir } from '../store/sqlite/data-folder.ts';
 import { openStore as openSqliteStore } from '../store/sqlite/sqlite-store.ts';
 
 export interface DataDeps {

@@ -6,7 +6,7 @@ import { create } from '@bufbuild/protobuf';
 import { z } from 'zod';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { cliCall } from '../core/call.ts';
-import { sync } from '../store/sqlite/durable-file.ts';
+import { sync } from '../store/sqlite/data-folder.ts';
 import type { App } from './create-app.ts';
 
 const firstRunFile = z.object({ baseUrl: z.url(), apiKey: z.string(), adminKey: z.string() });

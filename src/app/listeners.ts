@@ -1,6 +1,7 @@
 /** The ports of a server. REST, gRPC, Connect and gRPC-Web share each of them. */
-import { basePath, type Config } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { Gate } from '../core/access/gate.ts';
+import { basePath } from '../core/base-path.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Tracer } from '../core/ports/tracer.ts';

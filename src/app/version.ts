@@ -6,7 +6,7 @@ export const version = '0.1.0';
 /** What runs, in three lines for people and scripts: the version, the commit, and the schema of the database. */
 export async function versionText(): Promise<string> {
   // The migrations bring the query builder along, which nothing else needs at this moment.
-  const { migrations } = await import('../store/migrations/index.ts');
+  const { migrations } = await import('../store/migrations/migrations.ts');
   const names = Object.keys(migrations).sort();
   return [
     version,

@@ -1,4 +1,4 @@
-/** Chat answers that stay JSON on their way from a server that speaks it to a client that does. */
+/** Chat answers that stay JSON on their way from an upstream to a REST client. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import {
   type ChatCompletion,
@@ -11,21 +11,21 @@ import {
 import type { ChatForm, ChoiceState } from '../core/chat/answer.ts';
 import { reasoningMembers } from '../core/chat/text.ts';
 import { type JsonCodec, jsonCodec } from './codec.ts';
-import { isObject, setMember } from './members.ts';
+import { isObject, setMember } from './shape.ts';
 
 type Message = ChatCompletion | ChatCompletionChunk;
-/** The member of a choice that has what is said. */
+/** The member of a choice that holds its text. */
 type Said = 'message' | 'delta';
 
 export interface ChatCodec<M extends Message> {
-  /** Takes over the JSON of another server's answer: all that it has, of whatever kind, stays in its place. */
+  /** Takes ownership of the JSON of an upstream. Keeps all members as they are. */
   decode(json: JsonObject): ChatForm<M>;
   encode(form: ChatForm<M>): JsonValue;
 }
 
 type Defaults = readonly (readonly [member: string, value: JsonValue])[];
 
-/** What a message has also where nobody says it, so that the same answer is the same over every wire. */
+/** Defaults that a protobuf message has, so that an answer is the same on every wire. */
 const implied: Defaults = [
   ['id', ''],
   ['object', ''],
@@ -45,7 +45,7 @@ function chatCodec<M extends Message>(codec: JsonCodec<M>, said: Said): ChatCode
   };
 }
 
-/** Reads its members with care: they are what another server makes of them. */
+/** Members may have any type: another server wrote them. */
 class JsonForm<M extends Message> implements ChatForm<M> {
   json: JsonObject;
   readonly #codec: JsonCodec<M>;
@@ -94,9 +94,9 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   takeUsage(): Usage | undefined {
     const { usage, ...others } = this.json;
     if (usage === undefined) return undefined;
-    // A copy costs a fifth of `delete`, after which the object is slow in all that follows.
+    // A copy costs a fifth of `delete`, which makes the object slow from then on.
     this.json = others;
-    // Of another kind it is no report, and must not stand where the client looks for the meter's.
+    // Usage that is not an object is dropped: clients look here for the metered usage.
     return isObject(usage) ? usageCodec.decodeLeniently(usage).message : undefined;
   }
 
@@ -109,7 +109,7 @@ function giveDefaults(json: JsonObject, defaults: Defaults): void {
   for (const [name, value] of defaults) if (json[name] === undefined) json[name] = value;
 }
 
-/** The same text as core/chat-text finds in a message. */
+/** The same text as core/chat/text finds in a message. */
 function saidText(said: JsonValue | undefined): string {
   if (!isObject(said)) return '';
   const reasoning = reasoningMembers.map((member) => said[member]).find((text) => typeof text === 'string');

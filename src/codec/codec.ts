@@ -1,26 +1,25 @@
 /**
- * Between the JSON of the REST paths, and of servers that speak the same, and the messages of the schema. What the
- * schema does not name keeps its place, at every depth, where the message says so (`other_members`); `null` and absent
- * stay apart there. Codecs are built once from the descriptors, so a request pays for its own members only.
+ * Converts between the JSON of the REST API and the messages of the schema. A message with an `other_members` field keeps
+ * members that the schema does not name, and their `null` values, at every depth. Codecs are built once from the
+ * descriptors, so that the cost of a request depends on its own members only.
  */
 import type { DescMessage, JsonValue, MessageShape } from '@bufbuild/protobuf';
-import { decoderOf } from './decode.ts';
+import { decoderOf, type FieldError } from './decode.ts';
 import { encoderOf } from './encode.ts';
-import type { FieldError } from './field-errors.ts';
 
 export interface Decoded<T> {
   readonly message: T;
-  /** Members of the wrong kind, in the order of the document; the message is without them. */
+  /** Members of the wrong type, in the order of the document. The message lacks them. */
   readonly errors: readonly FieldError[];
 }
 
 export interface JsonCodec<T> {
   /**
-   * Takes a request: a member that the schema names must be of its kind. A document that is not of the message's form
-   * at all is an error with an empty path.
+   * Decodes a request: a member that the schema names must have its type. A document that is not an object (or an array,
+   * for a message that is a list) is an error with an empty path.
    */
   decode(json: JsonValue): Decoded<T>;
-  /** Takes an answer of another server: a member of an unexpected kind is kept as it is, beside the unknown ones. */
+  /** Decodes the response of another server: keeps members of an unexpected type as they are, with the unknown ones. */
   decodeLeniently(json: JsonValue): Decoded<T>;
   encode(message: T): JsonValue;
 }

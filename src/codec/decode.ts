@@ -8,9 +8,15 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
-import { type FieldError, memberPath } from './field-errors.ts';
-import { isObject, setMember } from './members.ts';
-import { formOf, isAlwaysPresent, objectShape, onlyField } from './shape.ts';
+import { formOf, isAlwaysPresent, isObject, objectShape, onlyField, setMember } from './shape.ts';
+
+/** A member of a JSON document with a value of the wrong type. */
+export interface FieldError {
+  /** Such as `messages[0].role`. Empty for the document itself. */
+  readonly path: string;
+  /** Such as `a string`. */
+  readonly expected: string;
+}
 
 interface Place {
   readonly path: string;
@@ -18,7 +24,7 @@ interface Place {
   readonly errors: FieldError[];
 }
 
-/** A value of the schema, or undefined, the error noted, where the JSON is of another kind. */
+/** Returns a value of the schema. For JSON of another type, adds an error to the place and returns undefined. */
 type Decoder<T = unknown> = (json: JsonValue, place: Place) => T | undefined;
 type Decodable = Record<string, unknown>;
 
@@ -28,7 +34,7 @@ export function decoderOf(message: DescMessage): Decoder {
   const known = decoders.get(message);
   if (known) return known;
   let built: Decoder | undefined;
-  // Messages may contain themselves: the entry is there before it is built.
+  // A message may contain itself: the map gets its entry before the decoder is built.
   const decoder: Decoder = (json, place) => {
     built ??= buildDecoder(message);
     return built(json, place);
@@ -77,7 +83,7 @@ function objectDecoder(message: DescMessage): Decoder {
   };
 }
 
-/** Whether a value that its field did not take stays beside the unknown ones: what says nothing, or a foreign answer's. */
+/** Whether a value that its field did not take is kept with the unknown members: an empty one, or any in lenient mode. */
 function isKept(value: JsonValue, { lenient }: Place): boolean {
   return value === null || lenient || isEmpty(value);
 }
@@ -114,7 +120,7 @@ function listDecoder(field: ListField): Decoder {
   const takesEmpty = isAlwaysPresent(field);
   return (json, place) => {
     if (!Array.isArray(json)) return wrong(place, 'an array');
-    // A list that is empty and one that is absent are the same to the schema; to JSON they are not.
+    // The schema does not tell an empty list from an absent one; JSON does.
     if (json.length === 0 && !takesEmpty) return undefined;
     const items = json.map((item, index) => decode(item, { ...place, path: `${place.path}[${index}]` }));
     return items.includes(undefined) ? undefined : items;
@@ -145,7 +151,7 @@ function mapDecoder(field: MapField): Decoder {
   };
 }
 
-/** The first member that takes the JSON; the errors of the others do not matter. */
+/** Decodes with the first field that takes this type of JSON. */
 function unionDecoder(message: DescMessage): Decoder {
   const members = message.fields.map((field) => ({
     field,
@@ -207,7 +213,7 @@ function isInt32(json: JsonValue): json is number {
   return typeof json === 'number' && (json | 0) === json;
 }
 
-/** RFC 3339, as the protobuf JSON mapping has it. */
+/** RFC 3339, as in the JSON mapping of protobuf. */
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
 
 function decodeTimestamp(json: JsonValue, place: Place): Timestamp | undefined {
@@ -221,5 +227,6 @@ function wrong(place: Place, expected: string): undefined {
 }
 
 function inMember(place: Place, name: string): Place {
-  return { path: memberPath(place.path, name), lenient: place.lenient, errors: place.errors };
+  const path = place.path === '' ? name : `${place.path}.${name}`;
+  return { path, lenient: place.lenient, errors: place.errors };
 }

@@ -8,8 +8,7 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { TimestampSchema, ValueSchema } from '@bufbuild/protobuf/wkt';
-import { setMember } from './members.ts';
-import { formOf, isAlwaysPresent, objectShape, onlyField } from './shape.ts';
+import { formOf, isAlwaysPresent, objectShape, onlyField, setMember } from './shape.ts';
 
 type Encoder = (value: unknown) => JsonValue;
 
@@ -19,7 +18,7 @@ export function encoderOf(message: DescMessage): Encoder {
   const known = encoders.get(message);
   if (known) return known;
   let built: Encoder | undefined;
-  // Messages may contain themselves: the entry is there before it is built.
+  // A message may contain itself: the map gets its entry before the encoder is built.
   const encoder: Encoder = (value) => {
     built ??= buildEncoder(message);
     return built(value);
@@ -67,7 +66,6 @@ function objectEncoder(message: DescMessage): Encoder {
   };
 }
 
-/** Reads a field off a message. */
 function readerOf(field: DescField): (message: unknown) => unknown {
   const { oneof, localName } = field;
   if (oneof === undefined) return (message) => Reflect.get(message as object, localName);
@@ -107,7 +105,7 @@ function elementEncoder(field: DescField & { readonly fieldKind: 'list' }): Enco
   throw new Error(`${field} is a list of enums, which the JSON of this schema does not use`);
 }
 
-/** Whole numbers are JSON numbers as long as those are exact, and text beyond. */
+/** 64-bit integers are JSON numbers if those are exact, else strings. */
 function scalarEncoder(scalar: ScalarType): Encoder {
   if (scalar !== ScalarType.INT64) return (value) => value as JsonValue;
   return (value) => {

@@ -1,16 +1,16 @@
-/** The REST path of an RPC, as its schema states it with `google.api.http`. */
+/** The REST path of an RPC, from its `google.api.http` option. */
 import { type DescMethod, getOption, hasOption } from '@bufbuild/protobuf';
 import { http } from '../../gen/google/api/annotations_pb.ts';
 
 export interface HttpRule {
   readonly verb: 'GET' | 'POST';
-  /** In the router's words: `/api/v1/models/*`, `/api/v1/admin/accounts/:account_id`. */
+  /** In the syntax of the router: `/api/v1/models/*`, `/api/v1/admin/accounts/:account_id`. */
   readonly path: string;
-  /** From the router's name of a path parameter to the field's. */
+  /** The field for each path parameter, by the router's name of the parameter. */
   readonly pathFields: ReadonlyMap<string, string>;
-  /** The request's field that is the body, `*` for the whole message, or empty. */
+  /** The field of the request that is the body, `*` for the whole message, or empty for no body. */
   readonly body: string;
-  /** The response's field that is the body, or empty for the whole message. */
+  /** The field of the response that is the body, or empty for the whole message. */
   readonly responseBody: string;
 }
 

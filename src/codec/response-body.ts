@@ -1,4 +1,4 @@
-/** What stands in an HTTP body for an RPC's response: the whole message, or the field that its rule names. */
+/** The HTTP body of an RPC's response: the whole message, or the field that its HTTP rule names. */
 import {
   create,
   type DescField,
@@ -12,9 +12,9 @@ import { jsonCodec } from './codec.ts';
 import { httpRule } from './http-rule.ts';
 
 export interface ResponseBodyCodec<T> {
-  /** @throws `internal_error` where the field that is the body is not set */
+  /** @throws `internal_error` if the field that is the body is not set */
   encode(response: T): JsonValue;
-  /** Takes the body of a server that may be newer: what it adds is passed over. */
+  /** Decodes the body of a server that may be newer: ignores members that it adds. */
   decode(body: JsonValue): T;
 }
 

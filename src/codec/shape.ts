@@ -1,5 +1,5 @@
-/** What the schema says of a message's JSON: its members and their names, and the form that stands for it. */
-import { type DescField, type DescMessage, hasOption } from '@bufbuild/protobuf';
+/** How a message looks in JSON, as its schema says, and how to handle the members of JSON objects. */
+import { type DescField, type DescMessage, hasOption, type JsonObject } from '@bufbuild/protobuf';
 import {
   always_present as alwaysPresent,
   json_list as jsonList,
@@ -9,11 +9,11 @@ import {
 
 export interface ObjectShape {
   readonly fields: readonly DescField[];
-  /** Where the members go that no field takes; undefined where they are dropped. */
+  /** The field for members that no other field takes; undefined if they are dropped. */
   readonly other: DescField | undefined;
 }
 
-/** What stands in JSON for a message: an object, an array, or whichever member is set. */
+/** The JSON of a message: an object, an array, or the JSON of the one field that is set. */
 export type JsonForm = 'object' | 'list' | 'union';
 
 export function formOf(message: DescMessage): JsonForm {
@@ -30,9 +30,22 @@ export function isAlwaysPresent(field: DescField): boolean {
   return hasOption(field, alwaysPresent);
 }
 
-/** The only field of a message whose JSON is an array. */
+/** The only field of a `list` message. */
 export function onlyField(message: DescMessage): DescField {
   const [field] = message.fields;
   if (field === undefined) throw new Error(`${message.typeName} has no field`);
   return field;
+}
+
+export function isObject(json: unknown): json is JsonObject {
+  return typeof json === 'object' && json !== null && !Array.isArray(json);
+}
+
+/** Sets a member of any name: a plain assignment of `__proto__` would change the prototype. */
+export function setMember(target: Record<string, unknown>, name: string, value: unknown): void {
+  if (name === '__proto__') {
+    Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    target[name] = value;
+  }
 }

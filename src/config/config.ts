@@ -1,47 +1,39 @@
 /**
- * The configuration: the only reader of the environment and of parley.yaml. Flags stand above variables, those above
- * the file, and that above the defaults. Whatever is wrong is found at once, and nothing unknown is passed over.
+ * The configuration: the only reader of the environment and of parley.yaml. Flags win over variables, variables over the
+ * file, the file over the defaults. All problems are reported at once, and unknown names are refused.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import { readConfigFile } from './reader/config-file.ts';
-import { readEngineKeys } from './reader/engine-keys.ts';
-import { explain } from './reader/explain.ts';
-import { ConfigError } from './reader/finding.ts';
+import { findConfigFile, readSettings } from './reader/config-file.ts';
+import { readEngineKeys, type Secret } from './reader/engine-keys.ts';
+import { ConfigError, type Source } from './reader/finding.ts';
 import { checkModels } from './reader/model-checks.ts';
-import { applyOverrides, applyVariables, type ConfigOverrides } from './reader/overlay.ts';
+import { applyOverrides, applyVariables, type ConfigOverrides } from './reader/overrides.ts';
+import { addSchemaFindings } from './reader/schema-findings.ts';
 import { SettingsTree } from './reader/settings-tree.ts';
-import type { Source } from './reader/source.ts';
-import { readYaml } from './reader/yaml.ts';
 import { configSchema } from './schema/config-schema.ts';
 import { defaultEngines } from './schema/engines.ts';
 import { defaultModels } from './schema/models.ts';
-import type { Secret } from './schema/secret.ts';
 
-export { ConfigError, type Finding, findingText } from './reader/finding.ts';
-export { type ConfigOverrides, variableNames } from './reader/overlay.ts';
-export { type Source, sourceText } from './reader/source.ts';
-export { NeedsRestartError, sectionsToRestart } from './reload.ts';
-export { configJsonSchema } from './schema/json-schema.ts';
-export { Secret } from './schema/secret.ts';
-export { configSchema };
+export { ConfigError, type Finding, sourceText } from './reader/finding.ts';
+export type { ConfigOverrides } from './reader/overrides.ts';
+export { configJsonSchema } from './schema/config-schema.ts';
 
 type DeepReadonly<T> = T extends bigint | boolean | number | string | undefined
   ? T
   : { readonly [K in keyof T]: DeepReadonly<T[K]> };
 
-/** Validated, with every default filled in, and frozen all the way down. */
+/** Valid, with every default filled in, and deeply frozen. */
 export interface Config extends DeepReadonly<z.infer<typeof configSchema>> {
-  /** The API keys of engines, by the names of those that have one. */
+  /** The API keys of engines, by the name of the engine. */
   readonly engineKeys: Readonly<Record<string, Secret>>;
 }
 export type ModelConfig = Config['models'][number];
 export type EngineConfig = Config['engines'][string];
 
-export { basePath } from '../core/base-path.ts';
-
 export interface ConfigOptions {
   readonly env: NodeJS.ProcessEnv;
-  /** The file that `--config` names. Default: that of PARLEY_CONFIG, else ./parley.yaml where there is one. */
+  /** The file that `--config` names. Default: the one that PARLEY_CONFIG names, else ./parley.yaml if it exists. */
   readonly file?: string | undefined;
   /** Settings from the command line. Default: none. */
   readonly overrides?: ConfigOverrides | undefined;
@@ -49,37 +41,34 @@ export interface ConfigOptions {
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** The file that was read, by its name as given. */
+  /** The path of the file as given; undefined without a file. */
   readonly file: string | undefined;
-  /** Where a setting such as `server.port` or `models[0].price.input` got its value. */
+  /** The source of the value of a setting such as `server.port` or `models[0].price.input`. */
   sourceOf(setting: string): Source;
 }
 
-/** Throws ConfigError with every finding. */
+/** @throws ConfigError with every finding */
 export function loadConfig(options: ConfigOptions): Config {
   return loadConfigWithSources(options).config;
 }
 
-/** As loadConfig, for who shows settings to people. */
+/** @throws ConfigError with every finding */
 export function loadConfigWithSources({ env, file, overrides = {} }: ConfigOptions): LoadedConfig {
-  const found = readConfigFile(file, env);
-  const { tree, findings, complete } =
-    found === undefined
-      ? { tree: new SettingsTree(), findings: [], complete: true }
-      : readYaml(found.file, found.text);
-  if (!complete) throw new ConfigError(findings);
-  // With these in the tree, variables can reach into the default engine, and checks see what will be used.
-  tree.fill('engines', structuredClone(defaultEngines));
-  tree.fill('models', structuredClone(defaultModels));
-  const all = [...findings, ...applyVariables(tree, env)];
+  const found = findConfigFile(file, env);
+  const tree = new SettingsTree();
+  if (found !== undefined) readSettings(found, tree);
+  // Defaults come before the variables, which can then set the default engine, and before the checks.
+  tree.root['engines'] ??= structuredClone(defaultEngines);
+  tree.root['models'] ??= structuredClone(defaultModels);
+  applyVariables(tree, env);
   applyOverrides(tree, overrides);
-  const result = configSchema.safeParse(tree.root);
-  if (!result.success) all.push(...result.error.issues.flatMap((issue) => explain(issue, tree)));
-  const { keys: engineKeys, findings: unread } = readEngineKeys(tree, env);
-  all.push(...checkModels(tree), ...unread);
-  if (!result.success || all.length > 0) throw new ConfigError(all);
+  const { success, data, error } = configSchema.safeParse(tree.root);
+  for (const issue of error?.issues ?? []) addSchemaFindings(issue, tree);
+  checkModels(tree);
+  const engineKeys = readEngineKeys(tree, env);
+  if (!success || tree.findings.length > 0) throw new ConfigError(tree.findings);
   return {
-    config: Object.freeze({ ...deepFreeze(result.data), engineKeys: Object.freeze(engineKeys) }),
+    config: Object.freeze({ ...deepFreeze(data), engineKeys: Object.freeze(engineKeys) }),
     file: found?.file,
     sourceOf: (setting) => tree.sourceOf(setting),
   };
@@ -90,4 +79,21 @@ function deepFreeze(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   for (const inner of Object.values(value)) deepFreeze(inner);
   return Object.freeze(value);
+}
+
+/** Sections that a running server can replace. The others are bound to its port, its store or its start. */
+const reloadable: ReadonlySet<string> = new Set(['engines', 'engineKeys', 'models', 'fairUse', 'log']);
+
+/** @throws Error, naming the sections, if `next` differs from `running` in sections that only a restart can replace */
+export function checkReload(running: Config, next: Config): void {
+  const names = new Set([...Object.keys(running), ...Object.keys(next)]);
+  const changed = [...names].filter(
+    (name) =>
+      !reloadable.has(name) && !isDeepStrictEqual(Reflect.get(running, name), Reflect.get(next, name)),
+  );
+  if (changed.length === 0) return;
+  const sections = changed.map((name) => `\`${name}\``).join(', ');
+  throw new Error(
+    `${sections} cannot change while the server runs. Restart it, or undo that change; the running configuration stays.`,
+  );
 }

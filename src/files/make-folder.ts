@@ -3,9 +3,9 @@ import { dirname } from 'node:path';
 import { systemCode } from './reason.ts';
 
 /**
- * Makes a folder, and those above it that are missing, each with this mode. Does nothing where it is there. Node's own
- * recursive form does not return where nothing can be made below a folder that there is, as in /proc or in a working
- * folder that was deleted. @throws the error of the system
+ * Creates a folder and its missing parents, each with this mode. Does nothing if it exists. The recursive mkdir of Node
+ * never returns if an existing parent refuses new folders, as /proc or a deleted working directory does.
+ * @throws the system error
  */
 export function makeFolder(path: string, mode = 0o777): void {
   const error = errorOfMaking(path, mode);
@@ -17,7 +17,7 @@ export function makeFolder(path: string, mode = 0o777): void {
   if (again !== undefined) throw again;
 }
 
-/** Undefined where the folder is there afterwards, whoever made it. */
+/** Undefined if the folder exists afterwards, whoever created it. */
 function errorOfMaking(path: string, mode: number): unknown {
   try {
     mkdirSync(path, { mode });
@@ -31,7 +31,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    // What is in the way is told by the error of making it.
+    // The error of mkdir says what is in the way.
     return false;
   }
 }

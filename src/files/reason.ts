@@ -1,4 +1,4 @@
-/** The code of an error of the system, such as `ENOENT`; undefined for any other error. */
+/** The code of a system error, such as `ENOENT`; undefined for any other error. */
 export function systemCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
@@ -15,7 +15,7 @@ const reasons = new Map([
   ['EROFS', 'the disk is read-only'],
 ]);
 
-/** What went wrong with a file, to stand in brackets. */
+/** The reason of a file error in words, to put in brackets. */
 export function fileReason(error: unknown): string {
   const code = systemCode(error);
   return (code && reasons.get(code)) ?? code ?? String(error);

@@ -2,11 +2,11 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RequestObserver } from '../core/ports/observer.ts';
 import { observeRequests } from './request-metrics.ts';
 
-/** What is read when the metrics are: how engines are doing at that moment. */
+/** The state of an engine at the moment the metrics are read. */
 export interface EngineReading {
   readonly engine: string;
-  /** Whether it can be reached. */
   readonly isUp: boolean;
+  /** Calls that wait for the engine. */
   readonly waiting: number;
 }
 
@@ -24,7 +24,7 @@ export interface MetricsSources {
   readonly engines: () => readonly EngineReading[];
 }
 
-/** Metrics of this process, with those of its memory, CPU and event loop. A registry of their own each: tests run many. */
+/** Metrics of requests and engines, and of the memory, CPU and event loop of this process. Each call has its own registry. */
 export function createMetrics({ version, isModel, engines }: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -38,7 +38,7 @@ export function createMetrics({ version, isModel, engines }: MetricsSources): Me
   const labelNames = ['engine'];
   const up = new Gauge({
     name: 'parley_engine_up',
-    help: '1 where an engine can be reached, 0 where it cannot.',
+    help: '1 if an engine can be reached, else 0.',
     labelNames,
     registers,
   });

@@ -6,11 +6,11 @@ import type { RecordEnd, RecordStart } from '../core/ports/usage.ts';
 const durationBuckets = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10, 30, 120, 600];
 const firstOutputBuckets = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 const nanoPerCredit = Number(nanoCreditsPerCredit);
-/** Stands for every name of a model that the catalog does not have: clients must not make time series. */
+/** Stands for every model outside the catalog, so that clients cannot create time series. */
 const otherModel = 'other';
 
 /**
- * Counts requests as they end. Every label has few values: operation, wire, state and code are words of ours, a model is one
+ * Counts requests as they end. Every label has few values: operation, wire, state and code are fixed words, a model is one
  * of the catalog.
  *
  * @param isModel whether the catalog has a model of that id now
@@ -19,7 +19,7 @@ export function observeRequests(registry: Registry, isModel: (id: string) => boo
   const registers = [registry];
   const requests = new Counter({
     name: 'parley_requests_total',
-    help: 'Requests with a valid key that have ended, as their usage records tell.',
+    help: 'Ended requests with a valid key, as in their usage records.',
     labelNames: ['operation', 'wire', 'model', 'state', 'code'],
     registers,
   });
@@ -32,7 +32,7 @@ export function observeRequests(registry: Registry, isModel: (id: string) => boo
   });
   const firstOutputs = new Histogram({
     name: 'parley_first_output_seconds',
-    help: 'Time from the arrival of a request to the first part of its answer.',
+    help: 'Time from the arrival of a request to the first part of its response.',
     labelNames: ['operation', 'wire'],
     buckets: firstOutputBuckets,
     registers,
@@ -82,24 +82,24 @@ export function observeRequests(registry: Registry, isModel: (id: string) => boo
   };
 }
 
-/** What requests have used: tokens, audio, characters and credits. */
+/** Counts the tokens, audio, characters, credits and units that requests use. */
 function observeAmounts(registry: Registry) {
   const registers = [registry];
   const tokens = new Counter({
     name: 'parley_tokens_total',
-    help: 'Tokens of chats that were charged.',
+    help: 'Tokens of charged chat requests.',
     labelNames: ['model', 'kind', 'source'],
     registers,
   });
   const credits = new Counter({
     name: 'parley_credits_spent_total',
-    help: 'Credits that chats have cost.',
+    help: 'Credits debited for chat requests.',
     labelNames: ['model'],
     registers,
   });
   const audio = new Counter({
     name: 'parley_audio_seconds_total',
-    help: 'Seconds of audio that came in to be transcribed, and that went out as speech.',
+    help: 'Seconds of audio: in for transcription, out as speech.',
     labelNames: ['model', 'direction'],
     registers,
   });
@@ -111,7 +111,7 @@ function observeAmounts(registry: Registry) {
   });
   const units = new Counter({
     name: 'parley_fair_use_units_total',
-    help: 'Units of fair use that were spent.',
+    help: 'Fair-use units that requests used.',
     labelNames: ['operation'],
     registers,
   });

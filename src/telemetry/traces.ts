@@ -25,12 +25,12 @@ import type { RecordEnd, RecordStart } from '../core/ports/usage.ts';
 export interface TracesOptions {
   /** Where spans are sent by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */
   readonly endpoint: string;
-  /** Of the traces that begin here, how many are kept: 0 to 1. Who calls decides for those that they begin. */
+  /** The share of traces to keep, from 0 to 1. For a trace that a client began, the client decides. */
   readonly sampleRatio: number;
   readonly version: string;
 }
 
-/** A span a request, with what its usage record tells. Neither keys nor prompts nor audio are ever part of one. */
+/** One span a request, with facts of its usage record. Never contains keys, prompts or audio. */
 export function createTraces({ endpoint, sampleRatio, version }: TracesOptions): Tracer {
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'parley', 'service.version': version }),
@@ -39,7 +39,7 @@ export function createTraces({ endpoint, sampleRatio, version }: TracesOptions):
   });
   const tracer = provider.getTracer('parley', version);
   const propagator = new W3CTraceContextPropagator();
-  // A storage of its own rather than the global one of OpenTelemetry: a process may run several servers.
+  // Not the global context of OpenTelemetry: a process may run several servers.
   const running = new AsyncLocalStorage<Context>();
   const spanOf = (): Span | undefined => {
     const context = running.getStore();
@@ -72,7 +72,7 @@ export function createTraces({ endpoint, sampleRatio, version }: TracesOptions):
   };
 }
 
-/** A request that was refused, or whose client has left, is no failure of this server. */
+/** Only errors of this server fail the span, not refused requests or clients that left. */
 function noteFailure(span: Span, thrown: unknown): void {
   if (toParleyError(thrown).httpStatus >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
 }

@@ -282,7 +282,7 @@ describe('the data folder', () => {
     const report = await doctor(config);
     expect(about(report, 'admin keys')).toMatchObject({
       state: 'warning',
-      advice: 'Make one while the server is stopped: `parley key create --admin`.',
+      advice: 'Create one while the server is stopped: `parley key create --admin`.',
     });
     expect(report.code).toBe(0);
   });

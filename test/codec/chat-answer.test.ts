@@ -1,4 +1,4 @@
-/** An answer is the same to core whether it is JSON or a message, and a client gets the same of both. */
+/** Core and clients see the same answer, whether it is JSON or a message. */
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import {
@@ -48,7 +48,7 @@ const asMessage = (json: JsonObject): ChatChunk =>
   messageChunk(messageCodec.decodeLeniently(structuredClone(json)).message);
 const asJson = (json: JsonObject): ChatChunk => chunkCodec.decode(structuredClone(json));
 
-/** What core learns of a chunk and does to it, and what a client gets then. */
+/** What core reads of a chunk and writes to it, and what a client then gets. */
 function passed(chunk: ChatChunk) {
   const { text, other } = chunk;
   const choices = chunk.choices.map(({ index, finishReason }) => ({
@@ -70,14 +70,14 @@ describe('a chunk', () => {
     });
   }
 
-  it.each([null, 'much', 5, []])('reports nothing where its usage is %j, and is without it', (usage) => {
+  it.each([null, 'much', 5, []])('drops usage that is %j', (usage) => {
     const chunk = asJson({ ...head, choices: [], usage });
     expect(chunk.takeUsage()).toBeUndefined();
     expect(chunkCodec.encode(chunk)).toEqual({ ...head, choices: [] });
     expect(chunk.other).toBeUndefined();
   });
 
-  it('that is JSON stays as it is but for what core writes', () => {
+  it('that is JSON changes only where core writes', () => {
     const chunk = asJson({ ...chunks['a text'], big: 1e300, deep: { list: [null, { a: null }] } });
     chunk.setModel('ours');
     expect(chunkCodec.encode(chunk)).toEqual({
@@ -88,7 +88,7 @@ describe('a chunk', () => {
     });
   });
 
-  it('tells of text in parts, which no message has in a delta', () => {
+  it('has text in parts, which a delta of the schema cannot have', () => {
     const content = [
       { type: 'text', text: 'one' },
       { type: 'text', text: 'two' },

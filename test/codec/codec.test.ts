@@ -16,11 +16,11 @@ const params = jsonCodec(ChatCompletionParamsSchema);
 const chunk = jsonCodec(ChatCompletionChunkSchema);
 const parse = (text: string): JsonValue => JSON.parse(text);
 
-/** There and back. */
+/** Decodes and encodes. */
 const roundTrip = (json: JsonValue) => params.encode(params.decode(json).message);
 
 describe('the JSON codec', () => {
-  it('gives back a request of every known field as it came', () => {
+  it('encodes a request with every field as it was decoded', () => {
     const request = parse(`{
       "model": "m", "temperature": 0.1, "top_p": 1e-7, "n": 2, "stop": "a", "seed": 7, "logit_bias": {"50256": -100},
       "messages": [
@@ -39,7 +39,7 @@ describe('the JSON codec', () => {
     expect(params.encode(message)).toEqual(request);
   });
 
-  it('keeps what the schema does not name in its place, at every depth', () => {
+  it('keeps unknown members in their place, at every depth', () => {
     const request = parse(
       '{"model": "m", "messages": [{"role": "user", "content": [{"type": "x", "y": {"z": [null, 1.5]}}], "w": 1}], "v": {"u": {}}}',
     );
@@ -63,7 +63,7 @@ describe('the JSON codec', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  it('gives back random unknown members exactly', () => {
+  it('keeps random unknown members exactly', () => {
     const schemas = [ChatCompletionParamsSchema, ChatMessageSchema];
     const known = new Set(schemas.flatMap(({ fields }) => fields.map(({ jsonName }) => jsonName)));
     const name = fc.string().filter((text) => !known.has(text) && text !== '__proto__');
@@ -79,7 +79,7 @@ describe('the JSON codec', () => {
     );
   });
 
-  it('says where a member is of the wrong kind, and what was expected', () => {
+  it('names members of the wrong type, and the expected type', () => {
     const { errors } = params.decode(
       parse(
         '{"model": 5, "messages": [{"role": "user", "content": {"a": 1}}, 7], "temperature": "hot", "logprobs": 1, "tools": {}}',
@@ -96,21 +96,21 @@ describe('the JSON codec', () => {
     expect(params.decode([]).errors).toEqual([{ path: '', expected: 'an object' }]);
   });
 
-  it('keeps what a foreign answer has of an unexpected kind', () => {
+  it('keeps members of an unexpected type in the response of another server', () => {
     const answer = parse(
       '{"id": 7, "created": 1.5, "choices": [{"index": 0, "delta": {"content": "x", "reasoning": "y"}, "finish_reason": null, "logprobs": null}], "usage": null}',
     );
     expect(chunk.encode(chunk.decodeLeniently(answer).message)).toMatchObject(answer as object);
   });
 
-  it('drops unknown members where the message has no place for them', () => {
+  it('drops unknown members of messages that cannot keep them', () => {
     const speech = jsonCodec(SynthesizeSpeechRequestSchema);
     const { message, errors } = speech.decode({ model: 'm', input: 'x', speed: 2, voice: null });
     expect(errors).toEqual([]);
     expect(speech.encode(message)).toEqual({ model: 'm', input: 'x' });
   });
 
-  it('writes a list that must be there also where it is empty', () => {
+  it('writes an always-present list even if it is empty', () => {
     const list = jsonCodec(ListModelsResponseSchema);
     expect(list.encode(create(ListModelsResponseSchema, { object: 'list' }))).toEqual({
       object: 'list',
@@ -119,7 +119,7 @@ describe('the JSON codec', () => {
     expect(chunk.encode(create(ChatCompletionChunkSchema, { id: 'a' }))).toMatchObject({ choices: [] });
   });
 
-  it('writes whole numbers as numbers while they are exact, and as text beyond', () => {
+  it('writes 64-bit integers as numbers while these are exact, else as strings', () => {
     const account = jsonCodec(AccountSchema);
     const encode = (balanceNanoCredits: bigint) =>
       (account.encode(create(AccountSchema, { balanceNanoCredits })) as JsonObject)['balance_nano_credits'];

@@ -17,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const file = join(folder, 'test.yaml');
 
-/** Loads a file of this text, with nothing in the environment unless given. */
+/** Loads a file of this text. Default: an empty environment. */
 function load(text: string, more: Partial<ConfigOptions> = {}) {
   writeFileSync(file, text);
   return loadConfigWithSources({ env: {}, file, ...more });
@@ -56,7 +56,7 @@ function inFolder<T>(path: string, run: () => T): T {
 describe('the defaults', () => {
   const config = loadConfig({ env: {}, file: project('parley.example.yaml') });
 
-  it('are what a start without file, variables and flags has', () => {
+  it('apply without file, variables and flags', () => {
     const empty = mkdtempSync(join(folder, 'empty-'));
     expect(inFolder(empty, () => loadConfig({ env: {} }))).toEqual(config);
   });
@@ -96,7 +96,7 @@ describe('the defaults', () => {
     });
   });
 
-  it('run the builtin engine on the cores there are', () => {
+  it('run the builtin engine on all cores', () => {
     const cores = availableParallelism();
     expect(config.engines).toEqual({
       builtin: {
@@ -127,11 +127,11 @@ describe('the defaults', () => {
   });
 
   it.each(['', '# nothing but a comment\n', '---\n', 'server:\nmodels:\nlog:\n  level:\n'])(
-    'stand for what a file leaves without a value: %j',
+    'apply to settings without a value: %j',
     (text) => expect(load(text).config).toEqual(config),
   );
 
-  it('are frozen all the way down', () => {
+  it('are deeply frozen', () => {
     const frozen = (value: unknown): boolean =>
       typeof value !== 'object' ||
       value === null ||
@@ -141,7 +141,7 @@ describe('the defaults', () => {
   });
 });
 
-describe('which file is read', () => {
+describe('the file that is read', () => {
   const named = join(folder, 'named.yaml');
   const byVariable = join(folder, 'by-variable.yaml');
   const usual = mkdtempSync(join(folder, 'usual-'));
@@ -151,23 +151,23 @@ describe('which file is read', () => {
 
   const port = (options: ConfigOptions) => inFolder(usual, () => loadConfig(options).server.port);
 
-  it('is that of --config, else that of PARLEY_CONFIG, else ./parley.yaml', () => {
+  it('is the one of --config, else of PARLEY_CONFIG, else ./parley.yaml', () => {
     expect(port({ env: { PARLEY_CONFIG: byVariable }, file: named })).toBe(1);
     expect(port({ env: { PARLEY_CONFIG: byVariable } })).toBe(2);
     expect(port({ env: {} })).toBe(3);
   });
 
-  it('is told with the configuration', () => {
+  it('is returned with the configuration', () => {
     expect(inFolder(usual, () => loadConfigWithSources({ env: {} }).file)).toBe('parley.yaml');
     expect(inFolder(folder, () => loadConfigWithSources({ env: {} }).file)).toBeUndefined();
   });
 
-  it('must be there when it was named', () => {
+  it('must exist if it was named', () => {
     expect(() => loadConfig({ env: {}, file: '/nowhere/a.yaml' })).toThrow(
-      '--config: The configuration is to be in `/nowhere/a.yaml`. There is no such file.',
+      '--config: Config file `/nowhere/a.yaml` not found.',
     );
     expect(() => port({ env: { PARLEY_CONFIG: './b.yaml' } })).toThrow(
-      'PARLEY_CONFIG: The configuration is to be in `./b.yaml`. There is no such file.',
+      'PARLEY_CONFIG: Config file `./b.yaml` not found.',
     );
     expect(() => port({ env: { PARLEY_CONFIG: '' } })).toThrow(
       /^The configuration has 1 problem:\n {2}PARLEY_CONFIG: /,
@@ -175,12 +175,12 @@ describe('which file is read', () => {
   });
 
   it('must be readable', () => {
-    expect(() => loadConfig({ env: {}, file: folder })).toThrow(/It cannot be read \(it is a folder\)/);
+    expect(() => loadConfig({ env: {}, file: folder })).toThrow(/cannot be read \(it is a folder\)/);
   });
 });
 
 describe('a name that is not a setting', () => {
-  it('is refused with its place, what is allowed there, and what was meant', () => {
+  it('is refused with its place, the allowed names and the likely correction', () => {
     expect(finding('server:\n  host: 0.0.0.0\n  prot: 80\n')).toBe(
       '3:3: `server.prot` is not a setting. Allowed here: host, port, unreadyMs, drainMs, requestMsMax, connectionsMax, ' +
         'headersMsMax, keepAliveMs, bodyMsMax, headerBytesMax, headerCountMax, stallMsMax, streamsPerConnectionMax, idleMs, pingEveryMs, pingTimeoutMs. Did you mean `port`?',
@@ -200,7 +200,7 @@ describe('a name that is not a setting', () => {
     expect(finding(text)).toContain(`Did you mean \`${meant}\`?`);
   });
 
-  it('has no suggestion where nothing is near', () => {
+  it('gets no suggestion if no name is near', () => {
     expect(finding('colour: red')).not.toContain('Did you mean');
   });
 
@@ -208,11 +208,11 @@ describe('a name that is not a setting', () => {
     'server: {basePath: /v2}',
     'limits: {transcriptionBodyBytesMax: 1}',
     'limits: {speechCharactersMax: 1}',
-  ])('is refused as fixed where the interface fixes it: %s', (text) =>
+  ])('is refused as fixed by the interface: %s', (text) =>
     expect(finding(text)).toContain('is fixed by the interface and cannot be set.'),
   );
 
-  it.each(['__proto__', 'constructor', 'toString'])('is refused also where it is %s', (name) => {
+  it.each(['__proto__', 'constructor', 'toString'])('is refused also if it is %s', (name) => {
     expect(finding(`server:\n  ${name}: 1\n`)).toMatch(/^2:3: /);
     expect(finding(`${name}: {host: x}\n`)).toMatch(/^1:1: /);
   });
@@ -236,7 +236,7 @@ describe('a value that is not allowed', () => {
     expect(findings(text)[0]).toBe(message),
   );
 
-  it('of a few words comes with the word that was meant', () => {
+  it('of a few words gets the likely correction', () => {
     expect(finding('log:\n  level: wran')).toBe(
       '2:10: `log.level` is "wran", but must be one of trace, debug, info, warn, error, fatal, silent. Did you mean `warn`?',
     );
@@ -250,9 +250,12 @@ describe('a value that is not allowed', () => {
     );
   });
 
-  it.each(['0.0.0.0', '::', '::1', 'localhost', 'speech.example.org'])('is taken as a host: %s', (host) => {
-    expect(load(`server: {host: "${host}"}`).config.server.host).toBe(host);
-  });
+  it.each(['0.0.0.0', '::', '::1', 'localhost', 'speech.example.org'])(
+    'is accepted as a host: %s',
+    (host) => {
+      expect(load(`server: {host: "${host}"}`).config.server.host).toBe(host);
+    },
+  );
 });
 
 describe('all findings', () => {
@@ -262,7 +265,7 @@ describe('all findings', () => {
     expect(all.map((line) => line.split(': ')[0])).toEqual(['2:3', '3:14', '5:35', 'PARLEY_PORTS', '--port']);
   });
 
-  it('are also there as data', () => {
+  it('are also available as data', () => {
     writeFileSync(file, 'server:\n  prot: 1\n');
     expect(() => loadConfig({ env: {}, file })).toThrow(
       expect.objectContaining({
@@ -291,17 +294,17 @@ describe('the file', () => {
     ['server: *base\n', /^1:9: No anchor `&base` stands before it\.$/],
     ['server: &a {host: *a}\n', /^1:\d+: This is nested over 20 deep\.$/],
     [`${'[ '.repeat(40)}${'] '.repeat(40)}`, /This is nested over 20 deep\.$/],
-  ])('is refused with the place where it is not what it must be: %j', (text, message) => {
+  ])('is refused with its place if it is not a map in YAML: %j', (text, message) => {
     expect(finding(text)).toMatch(message);
   });
 
-  it('is refused where aliases make it huge', () => {
+  it('is refused if aliases make it huge', () => {
     const level = (name: string, of: string) => `${name}: &${name} [${Array(10).fill(of).join(', ')}]\n`;
     const bomb = level('a', 'x') + level('b', '*a') + level('c', '*b') + level('d', '*c') + level('e', '*d');
     expect(findings(bomb).join()).toContain('Aliases included, this is over 50000 values.');
   });
 
-  it('tells both places of a name that is written twice', () => {
+  it('is refused with both places of a repeated name', () => {
     expect(finding('server:\n  port: 1\n  host: a\n  port: 2\n')).toContain(
       '4:3: `server.port` is written twice, first at 2:3',
     );
@@ -318,7 +321,7 @@ describe('the file', () => {
     });
   });
 
-  it('may begin with a byte order mark and end its lines as Windows does', () => {
+  it('may have a byte order mark and Windows line ends', () => {
     expect(load('\uFEFFserver:\r\n  port: 90\r\n').config.server.port).toBe(90);
   });
 });
@@ -349,7 +352,7 @@ describe('a variable', () => {
   it.each([
     ['true', true],
     ['false', false],
-  ])('turns what is on or off to %s', (text, expected) => {
+  ])('sets a boolean to %s', (text, expected) => {
     const file = "engines: {far: {kind: remote, address: 'far:443', tls: true}}\nmodels: []\n";
     const { engines } = load(file, { env: { PARLEY_ENGINES_FAR_TLS: text } }).config;
     expect(engines).toMatchObject({ far: { tls: expected } });
@@ -361,13 +364,13 @@ describe('a variable', () => {
     (text) => expect(finding('', { env: { PARLEY_PORT: text } })).toMatch(/^PARLEY_PORT: /),
   );
 
-  it('that is empty is refused, and not taken for one that is not set', () => {
+  it('that is empty is refused, not ignored', () => {
     expect(finding('', { env: { PARLEY_DATA_DIR: '' } })).toBe(
       'PARLEY_DATA_DIR: The variable for `dataDir` is empty. Give it a value, or do not set it.',
     );
   });
 
-  it('that is to hold a key must be set, and a file that is to hold one must be there', () => {
+  it('of an API key must be set, and the file of an API key must exist', () => {
     const engine = (source: string) =>
       `engines: {far: {kind: remote, address: 'far:443', ${source}}}\nmodels: []\n`;
     expect(finding(engine('apiKeyEnv: FAR_KEY'))).toMatch(
@@ -378,7 +381,7 @@ describe('a variable', () => {
     );
   });
 
-  it('that is wrong is refused with the range', () => {
+  it('with an invalid value is refused with the range', () => {
     expect(finding('', { env: { PARLEY_PORT: '80x80' } })).toBe(
       'PARLEY_PORT: `server.port` is "80x80", but must be a whole number from 0 to 65535.',
     );
@@ -390,23 +393,23 @@ describe('a variable', () => {
     ['PARLEY_DATADIR', 'PARLEY_DATA_DIR'],
     ['PARLEY_FAIR_USE_PLAN_UNITS', 'PARLEY_FAIR_USE_PLAN_UNITS_PER_MONTH'],
     ['PARLEY_APIKEY', 'PARLEY_API_KEY'],
-  ])('that no setting has is refused: %s, did you mean %s?', (name, meant) => {
+  ])('without a setting is refused: %s, did you mean %s?', (name, meant) => {
     expect(finding('', { env: { [name]: 'x' } })).toBe(
       `${name}: No setting has the variable ${name}. Did you mean \`${meant}\`?`,
     );
   });
 
-  it('is not shown with its value where it is unknown: it may be a secret', () => {
+  it('without a setting is reported without its value, which may be a secret', () => {
     expect(finding('', { env: { PARLEY_ADMINKEY: 'pk_secret' } })).not.toContain('pk_secret');
   });
 
-  it('may not set what its other name sets as well', () => {
+  it('is refused beside its other name', () => {
     expect(finding('', { env: { PARLEY_PORT: '1', PARLEY_SERVER_PORT: '2' } })).toContain(
       '`server.port` is set by PARLEY_PORT as well. Keep one of them.',
     );
   });
 
-  it('of the commands, or of other programs, is left alone', () => {
+  it('of client commands or other programs is ignored', () => {
     const env = { PARLEY_API_KEY: 'a', PARLEY_ADMIN_KEY: 'b', PARLEY_BASE_URL: 'c', PORT: 'd', PATH: 'e' };
     expect(findings('', { env })).toEqual([]);
   });
@@ -418,12 +421,12 @@ describe('a value set in more than one place', () => {
   const overrides = { server: { port: '3', host: undefined }, dataDir: '/srv', log: {} };
   const { config, sourceOf } = load(text, { env, overrides });
 
-  it('is that of the command line, then of the environment, then of the file, then the default', () => {
+  it('comes from the command line, else the environment, else the file, else the default', () => {
     expect(config.server).toMatchObject({ port: 3, host: 'b', drainMs: 4, keepAliveMs: 5000 });
     expect(config.dataDir).toBe('/srv');
   });
 
-  it('keeps where it came from', () => {
+  it('keeps its source', () => {
     expect(sourceOf('server.port')).toEqual({ kind: 'flag', name: '--port' });
     expect(sourceOf('dataDir')).toEqual({ kind: 'flag', name: '--data-dir' });
     expect(sourceOf('server.host')).toEqual({ kind: 'variable', name: 'PARLEY_HOST' });
@@ -432,7 +435,7 @@ describe('a value set in more than one place', () => {
     expect(sourceText(sourceOf('server.drainMs'))).toBe(`${file}:4:12`);
   });
 
-  it('keeps it for engines and models too', () => {
+  it('keeps its source in engines and models too', () => {
     const loaded = load(
       'server:\n  port:\nmodels:\n  - {id: e, type: chat, engine: builtin, price: {input: 1, output: 2}}\n',
       { env: { PARLEY_ENGINES_BUILTIN_RECOGNIZERS: '2' } },
@@ -444,7 +447,7 @@ describe('a value set in more than one place', () => {
     expect(loaded.sourceOf('server.port')).toEqual({ kind: 'default' });
   });
 
-  it('is taken from the command line as a number or as text, and refused there by the name of the flag', () => {
+  it('may be a number or a text on the command line; a finding names the flag', () => {
     expect(load('', { overrides: { server: { port: 5 } } }).config.server.port).toBe(5);
     expect(finding('', { overrides: { server: { port: 70_000 } } })).toMatch(
       /^--port: `server\.port` is 70000, but/,
@@ -498,7 +501,7 @@ describe('models', () => {
     ),
   );
 
-  it('for chat may answer as much as their context has, unless told otherwise', () => {
+  it('for chat may fill their context with a completion by default', () => {
     const free = 'price: {input: 0, output: 0}\n    ';
     expect(load(chat(`${free}contextTokens: 100`)).config.models[0]).toMatchObject({ outputTokensMax: 100 });
     expect(load(chat(`${free}outputTokensMax: 9`)).config.models[0]).toMatchObject({
@@ -510,30 +513,30 @@ describe('models', () => {
     );
   });
 
-  it('have ids of their own: both lines are told', () => {
+  it('have unique ids: a finding names both places', () => {
     expect(
       finding(
         'models:\n  - {id: a, type: speech, engine: builtin}\n  - {id: a, type: transcription, engine: builtin}\n',
       ),
-    ).toBe('3:10: The id `a` is taken by the model at 2:10. Give one of them another id.');
+    ).toBe('3:10: The model at 2:10 has the id `a` already. Give one of them another id.');
   });
 
-  it('for transcription are one at most', () => {
+  it('for transcription: one at most', () => {
     expect(
       finding(
         'models:\n  - {id: a, type: transcription, engine: builtin}\n  - {id: b, type: transcription, engine: builtin}\n',
       ),
     ).toBe(
-      '3:19: `b` is a second transcription model. Exactly one is active and serves every transcription; `a` at 2:19 is it already. Keep one of them.',
+      '3:19: `b` is a second transcription model. Exactly one is active and serves every transcription: `a` at 2:19. Keep one of them.',
     );
   });
 
-  it('name an engine that is there', () => {
+  it('name an existing engine', () => {
     expect(finding('models:\n  - {id: a, type: speech, engine: bulitin}\n')).toBe(
       '2:35: There is no engine `bulitin` for the model `a`. `engines` has: builtin. Did you mean `builtin`?',
     );
     expect(finding('log: {level: info}\nengines: {main: {kind: builtin}}\n')).toBe(
-      '2:1: The models that are there by default need an engine `builtin`. `engines` has: main. Add it, or write `models`.',
+      '2:1: The default models need an engine `builtin`. `engines` has: main. Add it, or write `models`.',
     );
   });
 
@@ -553,7 +556,7 @@ describe('models', () => {
     ]);
   });
 
-  it('speak with the first of their voices where none is the default', () => {
+  it('speak with their first voice by default', () => {
     const { config } = load(
       'models: [{id: a, type: speech, engine: builtin, voices: {nova: slt, echo: rms}}]',
     );
@@ -563,26 +566,26 @@ describe('models', () => {
   it('have the default voice among their voices', () => {
     expect(
       finding('models: [{id: a, type: speech, engine: builtin, defaultVoice: aloy, voices: {alloy: slt}}]'),
-    ).toBe('1:63: `aloy` is none of the voices of the model `a`: alloy. Did you mean `alloy`?');
+    ).toBe('1:63: The model `a` has no voice `aloy`. `voices` has: alloy. Did you mean `alloy`?');
   });
 
-  it('have one voice at least where they name any, none of them `__proto__`', () => {
+  it('have at least one voice in `voices`, and none named `__proto__`', () => {
     const voices = (map: string) => `models: [{id: a, type: speech, engine: builtin, voices: ${map}}]`;
     expect(finding(voices('{}'))).toContain('must be a map of at least one public voice name');
     expect(finding(voices('{a: slt, __proto__: kal}'))).toMatch(/^1:66: `__proto__` cannot be a name\./);
   });
 
-  it('have a date that exists', () => {
+  it('have a valid date', () => {
     const dated = (date: string) => `models: [{id: a, type: speech, engine: builtin, created: ${date}}]`;
     expect(load(dated('2024-02-29')).config.models[0]).toMatchObject({ created: '2024-02-29' });
     expect(finding(dated('2025-02-29'))).toContain('must be a date such as 2026-01-31');
   });
 
-  it('may be none at all', () => {
+  it('may be an empty list', () => {
     expect(load('models: []').config.models).toEqual([]);
   });
 
-  it('are checked against each other whatever else is wrong', () => {
+  it('are checked against each other even if other settings are invalid', () => {
     const all = findings(
       'server: {port: x}\nmodels:\n  - {id: a, type: speech, engine: b}\n  - {id: a, type: chat, engine: builtin}\n',
     );
@@ -594,48 +597,39 @@ describe('the files beside the program', () => {
   const example = readFileSync(project('parley.example.yaml'), 'utf8');
   const schema: unknown = JSON.parse(configJsonSchema());
 
-  /** Every name of a setting in the schema, and those with a default that is the same on every machine. */
-  const names = (node: unknown): string[] => {
+  /** Every name of a setting in the schema, with its description. */
+  const described = (node: unknown): (readonly [name: string, description: unknown])[] => {
     if (typeof node !== 'object' || node === null) return [];
-    const own =
-      'properties' in node && typeof node.properties === 'object' ? Object.keys(node.properties ?? {}) : [];
-    return [
-      ...own,
-      ...Object.entries(node).flatMap(([key, inner]) => (key === 'default' ? [] : names(inner))),
-    ];
+    const { properties = {}, ...inner } = node as { properties?: Record<string, { description?: string }> };
+    const own = Object.entries(properties).map(([name, { description }]) => [name, description] as const);
+    return [...own, ...[...Object.values(properties), ...Object.values(inner)].flatMap(described)];
   };
+  const settings = described(schema);
 
   it('parley.schema.json is current (node scripts/write-config-schema.ts writes it)', () => {
     expect(readFileSync(project('parley.schema.json'), 'utf8')).toBe(configJsonSchema());
   });
 
   it('parley.schema.json describes every setting, and is the same on every machine', () => {
-    const undescribed = (node: unknown, path: string): string[] => {
-      if (typeof node !== 'object' || node === null) return [];
-      const own =
-        'properties' in node && typeof node.properties === 'object'
-          ? Object.entries(node.properties ?? {})
-          : [];
-      return [
-        ...own
-          .filter(([, setting]) => typeof setting?.description !== 'string')
-          .map(([name]) => `${path}.${name}`),
-        ...Object.entries(node).flatMap(([key, inner]) => undescribed(inner, `${path}.${key}`)),
-      ];
-    };
-    expect(undescribed(schema, '')).toEqual([]);
+    expect(settings.filter(([, description]) => typeof description !== 'string')).toEqual([]);
     expect(schema).not.toHaveProperty(
       'properties.engines.additionalProperties.oneOf[0].properties.speechThreads.default',
     );
   });
 
   it('parley.example.yaml names every setting', () => {
-    const missing = names(schema).filter((name) => !new RegExp(`^[ #-]*${name}:`, 'm').test(example));
-    expect(names(schema).length).toBeGreaterThan(30);
+    const names = settings.map(([name]) => name);
+    const missing = names.filter((name) => !new RegExp(`^[ #-]*${name}:`, 'm').test(example));
+    expect(names.length).toBeGreaterThan(30);
     expect(missing).toEqual([]);
   });
 
-  it('parley.example.yaml writes out every default of the sections', () => {
+  it('parley.example.yaml describes every setting in the words of the schema', () => {
+    const comments = example.replaceAll(/[\s#]+/g, ' ');
+    expect(settings.filter(([, description]) => !comments.includes(String(description)))).toEqual([]);
+  });
+
+  it('parley.example.yaml shows every default of the sections', () => {
     const { config, sourceOf } = loadConfigWithSources({ env: {}, file: project('parley.example.yaml') });
     const { server, limits, fairUse, log } = config;
     const paths = Object.entries({ server, limits, fairUse, log }).flatMap(([section, settings]) =>
@@ -644,11 +638,11 @@ describe('the files beside the program', () => {
     expect([...paths, 'dataDir'].filter((path) => sourceOf(path).kind !== 'file')).toEqual([]);
   });
 
-  it('parley.example.yaml leads editors to the schema', () => {
+  it('parley.example.yaml names the schema for editors', () => {
     expect(example.split('\n')[0]).toBe('# yaml-language-server: $schema=./parley.schema.json');
   });
 
-  it('parley.example.yaml has names for clients with fixed ones, which are valid once uncommented', () => {
+  it('parley.example.yaml has valid entries for clients with built-in names, commented out', () => {
     const lines = example.split('\n');
     const fixed = lines.slice(lines.findIndex((line) => line.includes('id: tts-1')));
     const { config } = load(`models:\n${fixed.map((line) => line.replace('# ', '')).join('\n')}`);
@@ -658,7 +652,7 @@ describe('the files beside the program', () => {
     ]);
   });
 
-  it('parley.example.yaml stays valid with each single comment of a setting taken off', () => {
+  it('parley.example.yaml stays valid with any commented setting enabled', () => {
     const settings = [
       'speechThreads',
       'encoderThreads',

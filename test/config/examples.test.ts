@@ -1,4 +1,4 @@
-/** The files under examples: valid, able to start without their servers, and right for the shapes that those speak. */
+/** The files under examples are valid, start without their servers, and fit the responses of those servers. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const keyFile = join(folder, 'llama.key');
 writeFileSync(keyFile, 'sk-of-the-upstream\n');
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The variables that hold keys, by the names in the text. */
+/** The variables of API keys in the text. */
 function keysIn(text: string): Record<string, string> {
   return Object.fromEntries([...text.matchAll(/apiKeyEnv: (\w+)/g)].map(([, name = '']) => [name, 'sk-x']));
 }
@@ -36,7 +36,7 @@ function load(name: string): Config {
   }
 }
 
-/** An example whose upstreams are all at one place, with a key in a file. */
+/** An example with all upstreams at one URL, and a key in a file. */
 function moved(name: string, baseUrl: string): string {
   const file = join(folder, `${name}.yaml`);
   const { host } = new URL(baseUrl);
@@ -78,14 +78,14 @@ const calls = {
 };
 
 describe.each(names)('examples/%s.yaml', (name) => {
-  it('is valid, complete, and leads editors to the schema', () => {
+  it('is valid, complete, and names the schema for editors', () => {
     const text = readFileSync(join(examples, `${name}.yaml`), 'utf8');
     expect(load(name).models.length).toBeGreaterThan(0);
     expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=../parley.schema.json');
     expect(text).toMatch(/^# Checked against /m);
   });
 
-  it('starts without its servers, and says of what they do that it cannot be had', async () => {
+  it('starts without its servers, and answers that their models are unavailable', async () => {
     const config = load(name);
     const parley = await startParley({ file: moved(name, 'http://127.0.0.1:1/v1') });
     try {
@@ -107,7 +107,7 @@ describe.each(names)('examples/%s.yaml', (name) => {
 type ServerName = keyof typeof servers;
 const serverNames = Object.keys(servers) as ServerName[];
 
-/** The servers that do an operation for their example, with the model that they do it for. */
+/** The servers that serve an operation in their example, with the model. */
 function serving(type: Config['models'][number]['type']): (readonly [ServerName, string])[] {
   return serverNames.flatMap((name) => {
     const config = load(name);
@@ -116,7 +116,7 @@ function serving(type: Config['models'][number]['type']): (readonly [ServerName,
   });
 }
 
-describe('behind the servers, each in its own shapes', () => {
+describe('before the servers, each with its own responses', () => {
   const running = new Map<ServerName, { upstream: ScriptedUpstream; parley: Parley }>();
   const behind = (name: ServerName) => {
     const found = running.get(name);
@@ -138,7 +138,7 @@ describe('behind the servers, each in its own shapes', () => {
     }
   });
 
-  it.each(serving('chat'))('chat of %s streams, with the usage that is reported', async (name, model) => {
+  it.each(serving('chat'))('chat of %s streams, with the reported usage', async (name, model) => {
     const { parley } = behind(name);
     const response = await parley.postJson('/chat/completions', { model, messages, stream: true });
     const { events, isDone, text } = await readEvents(response);
@@ -147,7 +147,7 @@ describe('behind the servers, each in its own shapes', () => {
     expect(events.at(-1)).toMatchObject({ model, usage });
     const record = await parley.recordOf(response);
     expect(record).toMatchObject({ state: 'ok', tokens: { source: 'reported', totalTokens: 13 } });
-    // What is beside the usage in its chunk is as much a part of the answer as what is beside the text.
+    // Other members of the usage chunk are part of the answer too.
     if (name === 'llama-cpp') expect(events.at(-1)).toHaveProperty('timings.predicted_per_second');
     if (name === 'vllm') expect(JSON.stringify(events)).toContain('"reasoning":"Hm."');
   });
@@ -166,17 +166,20 @@ describe('behind the servers, each in its own shapes', () => {
     expect(Object.keys(asked?.json).sort()).toEqual(['input', 'model', 'response_format', 'voice']);
   });
 
-  it.each(serving('transcription'))('transcription of %s gives what there is', async (name) => {
-    const { parley } = behind(name);
-    const response = await transcribe(parley, 'verbose_json');
-    expect(response.status).toBe(200);
-    expect(await response.json()).toMatchObject({ text: 'Good morning.', duration: 1 });
-    // llama.cpp knows no times.
-    expect((await transcribe(parley, 'srt')).status).toBe(name === 'llama-cpp' ? 400 : 200);
-  });
+  it.each(serving('transcription'))(
+    'transcription of %s has the formats that the server supports',
+    async (name) => {
+      const { parley } = behind(name);
+      const response = await transcribe(parley, 'verbose_json');
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject({ text: 'Good morning.', duration: 1 });
+      // llama.cpp has no timestamps.
+      expect((await transcribe(parley, 'srt')).status).toBe(name === 'llama-cpp' ? 400 : 200);
+    },
+  );
 });
 
-/** The catalog's speech model, once its voices have been read. */
+/** The speech model in the catalog, once its voices are known. */
 async function speechEntry(parley: Parley) {
   const deadline = Date.now() + 10_000;
   for (;;) {
@@ -188,12 +191,12 @@ async function speechEntry(parley: Parley) {
 }
 
 describe('vllm.yaml', () => {
-  it('goes on with one machine where the other is gone', async () => {
+  it('continues with one machine if the other is gone', async () => {
     const upstream = await startScriptedUpstream();
     servers.vllm(upstream);
     upstream.answer('/chat/completions', json(completion('Good morning.')));
     const file = moved('vllm', upstream.baseUrl);
-    // Only the first of the two machines.
+    // Stops only the first of the two machines.
     writeFileSync(file, readFileSync(file, 'utf8').replace(/baseUrl: .*/, 'baseUrl: http://127.0.0.1:1/v1'));
     const parley = await startParley({ file });
     try {
@@ -230,7 +233,7 @@ describe('fixed-names.yaml', () => {
 describe('edge.yaml', () => {
   const missing = missingPrograms('ffmpeg', 'pocketsphinx_batch');
 
-  it('speaks by itself, and has the gateway chat and transcribe', async () => {
+  it('speaks by itself; the gateway chats and transcribes', async () => {
     const file = join(folder, 'gateway.yaml');
     writeFileSync(
       file,

@@ -1,4 +1,4 @@
-/** Traces: a span a request, which goes on with the trace of the client and is told to upstreams. */
+/** Traces: one span a request. It continues the trace of the client and is sent to upstreams. */
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient } from '@connectrpc/connect';
@@ -23,7 +23,7 @@ interface Span {
   readonly status: { readonly code?: number };
 }
 
-/** Takes what the exporter sends, as a collector does. */
+/** A collector of traces. */
 async function startCollector(status = 200) {
   const bodies: string[] = [];
   const server = createServer(async (request, response) => {
@@ -53,7 +53,7 @@ const traceId = '0af7651916cd43dd8448eb211c80319c';
 const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
 const secretPrompt = 'the prompt that nobody else may read';
 
-/** What is noted of a span, by its name. */
+/** The attributes of a span, by name. */
 const attribute = ({ attributes }: Span, name: string) =>
   Object.values(attributes.find(({ key }) => key === name)?.value ?? {})[0];
 
@@ -94,7 +94,7 @@ describe('traces', () => {
     collector.close();
   });
 
-  it('have a span a request, over every wire, with what its record tells', () => {
+  it('have one span a request, on every wire, with the facts of its usage record', () => {
     const spans = collector.spans();
     expect(spans.map(({ name }) => name)).toEqual([
       'POST /api/v1/chat/completions',
@@ -119,19 +119,19 @@ describe('traces', () => {
     expect(spans[2]?.status.code).toBe(2);
   });
 
-  it('go on with the trace of the client, and begin one where there is none', () => {
+  it('continue the trace of the client, else begin one', () => {
     const spans = collector.spans();
     expect(spans.map((span) => span.traceId === traceId)).toEqual([true, true, false, true, true]);
     expect(spans[0]?.parentSpanId).toBe('b7ad6b7169203331');
   });
 
-  it('are told to the upstream, whose parent is the span of the request', () => {
+  it('are sent to the upstream, with the span of the request as parent', () => {
     const told = upstream.requests.map(({ headers }) => headers['traceparent']);
     const spans = collector.spans();
     expect(told).toEqual(spans.map((span) => `00-${span.traceId}-${span.spanId}-01`));
   });
 
-  it('hold no key and nothing of what was said', () => {
+  it('contain no key, prompt or answer', () => {
     const sent = collector.bodies.join('');
     for (const secret of [secretPrompt, parley.apiKey, 'hello there', 'sk-of-the-upstream']) {
       expect(sent).not.toContain(secret);
@@ -139,8 +139,8 @@ describe('traces', () => {
   });
 });
 
-describe('a collector that does not take the traces', () => {
-  it('does not keep the server from ending well, and the operator hears of it', async () => {
+describe('a collector that refuses the traces', () => {
+  it('does not fail the stop of the server, and is logged', async () => {
     const collector = await startCollector(400);
     const warned: string[] = [];
     const log = { info() {}, error() {}, warn: (_: object, message: string) => void warned.push(message) };
@@ -153,7 +153,7 @@ describe('a collector that does not take the traces', () => {
   });
 });
 
-/** Leaves once the server has asked for the body. */
+/** Disconnects once the server asks for the body. */
 function leaveInUpload({ baseUrl, apiKey }: Parley): Promise<void> {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-length': 1_000, expect: '100-continue' };
   const upload = request(baseUrl + path, { method: 'POST', headers });
@@ -163,7 +163,7 @@ function leaveInUpload({ baseUrl, apiKey }: Parley): Promise<void> {
   return new Promise((resolve) => upload.on('close', resolve));
 }
 
-it('a span is an error where the server failed: not where it refused a request, nor where the client left', async () => {
+it('a span is an error only if the server failed, not if it refused a request or the client left', async () => {
   const collector = await startCollector();
   const upstream = await startScriptedUpstream();
   const parley = await startBehind(upstream.baseUrl, {

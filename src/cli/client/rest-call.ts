@@ -3,7 +3,7 @@ import type { DescMessage, DescMethodUnary, JsonObject, JsonValue, MessageShape 
 import { jsonCodec } from '../../codec/codec.ts';
 import { httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
-import { basePath } from '../../config/config.ts';
+import { basePath } from '../../core/base-path.ts';
 import { type Server, type ServerCall, sendForJson } from './http-client.ts';
 
 /** @throws ServerError, CliError */

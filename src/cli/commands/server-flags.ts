@@ -1,7 +1,7 @@
 /** Which server a command calls, and with which key: flags and variables first, then what the data folder knows. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type FirstRun, readFirstRun } from '../../app/demo.ts';
-import { basePath } from '../../config/config.ts';
+import { basePath } from '../../core/base-path.ts';
 import type { Server } from '../client/http-client.ts';
 import { readServerFile } from '../client/server-file.ts';
 import { CliError } from '../terminal/cli-error.ts';

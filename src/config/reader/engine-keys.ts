@@ -1,75 +1,85 @@
-/** Reads the API keys of engines, which stand in the environment or in files of their own. */
+/** Reads the API keys of engines from the environment or from files. */
 import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
 import { fileReason } from '../../files/reason.ts';
-import { Secret } from '../schema/secret.ts';
-import type { Finding } from './finding.ts';
-import { pathText, type SettingPath } from './setting-path.ts';
-import { isMap, type SettingsTree } from './settings-tree.ts';
+import { isMap, type SettingPath, type SettingsTree } from './settings-tree.ts';
 
-/** What a header can carry. */
+const placeholder = '(secret)';
+
+/** A value that logs, JSON and messages do not show. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return placeholder;
+  }
+
+  toJSON(): string {
+    return placeholder;
+  }
+
+  [inspect.custom](): string {
+    return placeholder;
+  }
+}
+
+/** Printable ASCII without spaces: a header can carry it. */
 const keyPattern = /^[\x21-\x7e]+$/;
 
-export interface EngineKeys {
-  /** By the name of the engine. */
-  readonly keys: Readonly<Record<string, Secret>>;
-  readonly findings: readonly Finding[];
-}
-
-export function readEngineKeys(tree: SettingsTree, env: NodeJS.ProcessEnv): EngineKeys {
+/** The keys by the name of the engine. Adds a finding to the tree for each that cannot be read. */
+export function readEngineKeys(tree: SettingsTree, env: NodeJS.ProcessEnv): Readonly<Record<string, Secret>> {
   const engines = tree.get(['engines']);
   const keys: Record<string, Secret> = {};
-  const findings: Finding[] = [];
-  for (const [name, engine] of Object.entries(isMap(engines) ? engines : {})) {
-    if (!isMap(engine)) continue;
-    const path = ['engines', name];
-    const found = readKey(engine, env);
-    if (found instanceof Secret) keys[name] = found;
-    else if (found !== undefined) findings.push(toFinding(tree, path, found));
+  for (const name of isMap(engines) ? Object.keys(engines) : []) {
+    const variablePath = ['engines', name, 'apiKeyEnv'];
+    const filePath = ['engines', name, 'apiKeyFile'];
+    const [variable, file] = [tree.get(variablePath), tree.get(filePath)];
+    let key: string | undefined;
+    if (typeof variable === 'string' && typeof file === 'string') {
+      tree.refuse(filePath, '`apiKeyEnv` is set as well. Keep one of them.');
+    } else if (typeof variable === 'string') key = readVariable(variable, env, variablePath, tree);
+    else if (typeof file === 'string') key = readFile(file, filePath, tree);
+    if (key !== undefined) keys[name] = new Secret(key);
   }
-  return { keys, findings };
+  return keys;
 }
 
-interface Problem {
-  readonly setting: string;
-  readonly message: string;
-  readonly advice?: string;
-}
-
-function readKey(
-  engine: Readonly<Record<string, unknown>>,
+function readVariable(
+  name: string,
   env: NodeJS.ProcessEnv,
-): Secret | Problem | undefined {
-  const { apiKeyEnv, apiKeyFile } = engine;
-  if (typeof apiKeyEnv === 'string' && typeof apiKeyFile === 'string') {
-    return { setting: 'apiKeyFile', message: 'There is `apiKeyEnv` as well. Keep one of them.' };
-  }
-  if (typeof apiKeyEnv === 'string') return fromVariable(apiKeyEnv, env);
-  return typeof apiKeyFile === 'string' ? fromFile(apiKeyFile) : undefined;
-}
-
-function fromVariable(name: string, env: NodeJS.ProcessEnv): Secret | Problem {
+  path: SettingPath,
+  tree: SettingsTree,
+): string | undefined {
   const value = env[name]?.trim();
-  if (value && keyPattern.test(value)) return new Secret(value);
-  const message = value
-    ? `The variable ${name} holds no key that a header can carry.`
-    : `The variable ${name} is not set.`;
-  const advice =
-    'Set it in the environment of the server, or write the key into a file and name that with `apiKeyFile`.';
-  return { setting: 'apiKeyEnv', message, advice };
+  if (value && keyPattern.test(value)) return value;
+  tree.refuse(
+    path,
+    value
+      ? `The value of the variable ${name} is not a key: an HTTP header cannot carry it.`
+      : `The variable ${name} is not set.`,
+    {
+      advice:
+        'Set it in the environment of the server, or write the key into a file and name that with `apiKeyFile`.',
+    },
+  );
+  return undefined;
 }
 
-function fromFile(file: string): Secret | Problem {
-  const setting = 'apiKeyFile';
+function readFile(file: string, path: SettingPath, tree: SettingsTree): string | undefined {
   try {
     const value = readFileSync(file, 'utf8').trim();
-    if (keyPattern.test(value)) return new Secret(value);
-    return { setting, message: `The file ${file} must hold one key and nothing else.` };
+    if (keyPattern.test(value)) return value;
+    tree.refuse(path, `The file ${file} must hold one key and nothing else.`);
   } catch (cause) {
-    return { setting, message: `The file ${file} cannot be read (${fileReason(cause)}).` };
+    tree.refuse(path, `The file ${file} cannot be read (${fileReason(cause)}).`);
   }
-}
-
-function toFinding(tree: SettingsTree, engine: SettingPath, { setting, message, advice }: Problem): Finding {
-  const path = [...engine, setting];
-  return { source: tree.valueSource(path), setting: pathText(path), message, advice };
+  return undefined;
 }

@@ -1,46 +1,60 @@
-import { type Source, sourceText } from './source.ts';
+/** Where a value was set. Lines and columns count from 1. */
+export type Source =
+  | { readonly kind: 'default' }
+  | { readonly kind: 'file'; readonly file: string; readonly line: number; readonly column: number }
+  | { readonly kind: 'variable'; readonly name: string }
+  | { readonly kind: 'flag'; readonly name: string };
 
-/** One thing that is wrong with the configuration. */
+/** A source in words: `parley.yaml:3:9`, `PARLEY_PORT`, `--port` or `default`. */
+export function sourceText(source: Source): string {
+  switch (source.kind) {
+    case 'default':
+      return 'default';
+    case 'file':
+      return `${source.file}:${source.line}:${source.column}`;
+    case 'variable':
+    case 'flag':
+      return source.name;
+  }
+}
+
+/** One problem in the configuration. */
 export interface Finding {
   readonly source: Source;
-  /** The path of the setting, such as `server.port`. Empty where it is not about one. */
+  /** The path of the setting, such as `server.port`. Empty if the finding concerns no single setting. */
   readonly setting: string;
-  /** What is wrong and what is allowed, in whole sentences. */
+  /** Names the problem and the allowed values, in whole sentences. */
   readonly message: string;
-  /** What was probably meant. It stands in the text of the finding as "Did you mean …?". */
+  /** The likely correction. `findingText` shows it as "Did you mean …?". */
   readonly suggestion?: string | undefined;
-  /** What to do, in a whole sentence, where the place of the finding does not tell it. */
+  /** The next step, in a whole sentence, if the message does not imply it. */
   readonly advice?: string | undefined;
 }
 
-/** The configuration cannot be used. The message lists every finding, a line each. */
+/** The configuration is invalid. The message lists every finding, one a line. */
 export class ConfigError extends Error {
+  /** The file from top to bottom, then variables, then flags. */
   readonly findings: readonly Finding[];
 
   constructor(findings: readonly Finding[]) {
-    const ordered = [...new Map(findings.map((finding) => [findingText(finding), finding])).values()].sort(
-      inOrder,
-    );
+    const byText = new Map(findings.map((finding) => [findingText(finding), finding]));
+    const ordered = [...byText].sort(([, one], [, other]) => compareSources(one.source, other.source));
     const count = ordered.length === 1 ? '1 problem' : `${ordered.length} problems`;
-    super(
-      `The configuration has ${count}:\n${ordered.map((finding) => `  ${findingText(finding)}`).join('\n')}`,
-    );
+    super(`The configuration has ${count}:\n${ordered.map(([text]) => `  ${text}`).join('\n')}`);
     this.name = 'ConfigError';
-    this.findings = ordered;
+    this.findings = ordered.map(([, finding]) => finding);
   }
 }
 
 /** A finding in one line: `parley.yaml:3:3: … Did you mean `port`?` */
-export function findingText(finding: Finding): string {
-  const suggestion = finding.suggestion === undefined ? '' : ` Did you mean \`${finding.suggestion}\`?`;
-  const advice = finding.advice === undefined ? '' : ` ${finding.advice}`;
-  return `${sourceText(finding.source)}: ${finding.message}${suggestion}${advice}`;
+function findingText({ source, message, suggestion, advice }: Finding): string {
+  const question = suggestion && `Did you mean \`${suggestion}\`?`;
+  return [`${sourceText(source)}:`, message, question, advice].filter(Boolean).join(' ');
 }
 
 const kindOrder = { file: 0, variable: 1, flag: 2, default: 3 } as const;
 
-/** The file from top to bottom first, then the rest as they were found. */
-function inOrder({ source: a }: Finding, { source: b }: Finding): number {
-  if (a.kind === 'file' && b.kind === 'file') return a.line - b.line || a.column - b.column;
-  return kindOrder[a.kind] - kindOrder[b.kind];
+function compareSources(one: Source, other: Source): number {
+  if (one.kind === 'file' && other.kind === 'file') return one.line - other.line || one.column - other.column;
+  return kindOrder[one.kind] - kindOrder[other.kind];
 }

@@ -1,15 +1,14 @@
-/** The rules of the catalog that look at more than one setting. They run whatever else is wrong with the file. */
+/** Rules of the catalog that involve more than one setting. They run even if the schema refuses other settings. */
 
 import { contextTokensDefault } from '../schema/models.ts';
-import type { Finding } from './finding.ts';
-import { pathText, type SettingPath } from './setting-path.ts';
-import { isMap, type SettingsTree } from './settings-tree.ts';
-import { type Source, sourceText } from './source.ts';
+import { sourceText } from './finding.ts';
+import { isMap, type SettingPath, type SettingsTree } from './settings-tree.ts';
 import { didYouMean } from './suggestion.ts';
 
-/** A model as it was written. What is not of the right kind is left to the schema. */
+/** A model before validation. The schema refuses values of the wrong type; these rules ignore them. */
 interface WrittenModel {
-  readonly id?: unknown;
+  readonly id: string;
+  readonly path: SettingPath;
   readonly type?: unknown;
   readonly engine?: unknown;
   readonly balance?: unknown;
@@ -19,77 +18,77 @@ interface WrittenModel {
   readonly outputTokensMax?: unknown;
 }
 
-interface Entry {
-  readonly id: string;
-  readonly written: WrittenModel;
-  readonly path: SettingPath;
+/** Adds a finding to the tree for each broken rule. */
+export function checkModels(tree: SettingsTree): void {
+  const written = tree.get(['models']);
+  if (!Array.isArray(written)) return;
+  const models = written.flatMap((model: unknown, index): WrittenModel[] =>
+    isMap(model) && typeof model['id'] === 'string'
+      ? [{ ...model, id: model['id'], path: ['models', index] }]
+      : [],
+  );
+  refuseRepeatedIds(models, tree);
+  refuseSecondTranscription(models, tree);
+  refuseUnknownEngines(models, tree);
+  for (const model of models) {
+    refuseRepeatedEngines(model, tree);
+    refuseBalanceOfOne(model, tree);
+    refuseUnknownVoice(model, tree);
+    refuseOutputOverContext(model, tree);
+  }
 }
 
-export function checkModels(tree: SettingsTree): Finding[] {
-  const models = tree.get(['models']);
-  if (!Array.isArray(models)) return [];
-  const entries = models.flatMap((model: unknown, index) => entryOf(model, ['models', index]));
-  return [
-    ...repeatedIds(entries, tree),
-    ...furtherTranscription(entries, tree),
-    ...(tree.isSet(['models']) ? unknownEngines(entries, tree) : engineOfDefaults(entries, tree)),
-    ...entries.flatMap((entry) => [
-      ...repeatedEngines(entry, tree),
-      ...balanceOfOne(entry, tree),
-      ...unknownVoice(entry, tree),
-      ...answerOverContext(entry, tree),
-    ]),
-  ];
-}
-
-function entryOf(model: unknown, path: SettingPath): Entry[] {
-  if (!isMap(model)) return [];
-  const written: WrittenModel = model;
-  return typeof written.id === 'string' ? [{ id: written.id, written, path }] : [];
-}
-
-function repeatedIds(entries: readonly Entry[], tree: SettingsTree): Finding[] {
-  const taken = new Map<string, Source>();
-  const findings: Finding[] = [];
-  for (const { id, path } of entries) {
+function refuseRepeatedIds(models: readonly WrittenModel[], tree: SettingsTree): void {
+  const firsts = new Map<string, SettingPath>();
+  for (const { id, path } of models) {
     const setting = [...path, 'id'];
-    const source = tree.valueSource(setting);
-    const first = taken.get(id);
-    if (first === undefined) taken.set(id, source);
+    const first = firsts.get(id);
+    if (first === undefined) firsts.set(id, setting);
     else {
-      const message = `The id \`${id}\` is taken by the model at ${sourceText(first)}. Give one of them another id.`;
-      findings.push({ source, setting: pathText(setting), message });
+      const place = sourceText(tree.valueSource(first));
+      tree.refuse(
+        setting,
+        `The model at ${place} has the id \`${id}\` already. Give one of them another id.`,
+      );
     }
   }
-  return findings;
 }
 
-function furtherTranscription(entries: readonly Entry[], tree: SettingsTree): Finding[] {
-  const [active, ...others] = entries.filter(({ written }) => written.type === 'transcription');
-  if (active === undefined) return [];
-  const at = sourceText(tree.valueSource([...active.path, 'type']));
-  return others.map(({ id, path }) => ({
-    source: tree.valueSource([...path, 'type']),
-    setting: pathText([...path, 'type']),
-    message:
-      `\`${id}\` is a second transcription model. Exactly one is active and serves every transcription; ` +
-      `\`${active.id}\` at ${at} is it already. Keep one of them.`,
-  }));
+function refuseSecondTranscription(models: readonly WrittenModel[], tree: SettingsTree): void {
+  const [active, ...others] = models.filter(({ type }) => type === 'transcription');
+  if (active === undefined) return;
+  const place = sourceText(tree.valueSource([...active.path, 'type']));
+  for (const { id, path } of others) {
+    const message =
+      `\`${id}\` is a second transcription model. Exactly one is active and serves every transcription: ` +
+      `\`${active.id}\` at ${place}. Keep one of them.`;
+    tree.refuse([...path, 'type'], message);
+  }
 }
 
-function unknownEngines(entries: readonly Entry[], tree: SettingsTree): Finding[] {
-  const engines = engineNames(tree);
-  if (engines === undefined) return [];
-  return entries.flatMap((entry) =>
-    namedEngines(entry)
-      .filter(({ name }) => !engines.includes(name))
-      .map(({ name, path }) => ({
-        source: tree.valueSource(path),
-        setting: pathText(path),
-        message: `There is no engine \`${name}\` for the model \`${entry.id}\`. ${listed(engines)}`,
-        suggestion: didYouMean(name, engines),
-      })),
+function refuseUnknownEngines(models: readonly WrittenModel[], tree: SettingsTree): void {
+  const engines = tree.get(['engines']);
+  if (!isMap(engines)) return;
+  const names = Object.keys(engines);
+  const listed = names.length === 0 ? '`engines` is empty.' : `\`engines\` has: ${names.join(', ')}.`;
+  const unknown = models.flatMap((model) =>
+    namedEngines(model)
+      .filter(({ name }) => !names.includes(name))
+      .map((engine) => ({ model, ...engine })),
   );
+  if (!tree.isSet(['models'])) {
+    // The file names its engines but no models: the finding belongs to the engines.
+    const [first] = unknown;
+    if (first === undefined) return;
+    const message = `The default models need an engine \`${first.name}\`. ${listed} Add it, or write \`models\`.`;
+    tree.refuseName(['engines'], message);
+    return;
+  }
+  for (const { model, name, path } of unknown) {
+    tree.refuse(path, `There is no engine \`${name}\` for the model \`${model.id}\`. ${listed}`, {
+      suggestion: didYouMean(name, names),
+    });
+  }
 }
 
 interface NamedEngine {
@@ -97,7 +96,7 @@ interface NamedEngine {
   readonly path: SettingPath;
 }
 
-function namedEngines({ written: { engine }, path }: Entry): NamedEngine[] {
+function namedEngines({ engine, path }: WrittenModel): NamedEngine[] {
   const setting = [...path, 'engine'];
   if (typeof engine === 'string') return [{ name: engine, path: setting }];
   if (!Array.isArray(engine)) return [];
@@ -106,65 +105,34 @@ function namedEngines({ written: { engine }, path }: Entry): NamedEngine[] {
   );
 }
 
-/** Twice in one list would only ask the same engine again. */
-function repeatedEngines(entry: Entry, tree: SettingsTree): Finding[] {
-  const named = namedEngines(entry);
-  return named
-    .filter(({ name }, index) => named.findIndex((other) => other.name === name) < index)
-    .map(({ name, path }) => ({
-      source: tree.valueSource(path),
-      setting: pathText(path),
-      message: `The engine \`${name}\` is in the list of the model \`${entry.id}\` already. Keep it once.`,
-    }));
+function refuseRepeatedEngines(model: WrittenModel, tree: SettingsTree): void {
+  const seen = new Set<string>();
+  for (const { name, path } of namedEngines(model)) {
+    if (seen.has(name)) {
+      const message = `The engine \`${name}\` is in the list of the model \`${model.id}\` already. Keep it once.`;
+      tree.refuse(path, message);
+    }
+    seen.add(name);
+  }
 }
 
-function balanceOfOne({ id, written, path }: Entry, tree: SettingsTree): Finding[] {
-  if (written.balance === undefined || Array.isArray(written.engine)) return [];
-  const setting = [...path, 'balance'];
-  const message = `\`balance\` is about several engines, but the model \`${id}\` has one. Write \`engine\` as a list, or leave \`balance\` out.`;
-  return [{ source: tree.nameSource(setting), setting: pathText(setting), message }];
+function refuseBalanceOfOne({ id, balance, engine, path }: WrittenModel, tree: SettingsTree): void {
+  if (balance === undefined || Array.isArray(engine)) return;
+  const message = `\`balance\` needs several engines, but the model \`${id}\` has one. Write \`engine\` as a list, or leave \`balance\` out.`;
+  tree.refuseName([...path, 'balance'], message);
 }
 
-/** Where the file names its own engines but no models, the finding belongs to the engines. */
-function engineOfDefaults(entries: readonly Entry[], tree: SettingsTree): Finding[] {
-  const engines = engineNames(tree);
-  const missing = entries
-    .map(({ written }) => String(written.engine))
-    .find((engine) => !engines?.includes(engine));
-  if (missing === undefined || engines === undefined) return [];
-  const message = `The models that are there by default need an engine \`${missing}\`. ${listed(engines)} Add it, or write \`models\`.`;
-  return [{ source: tree.nameSource(['engines']), setting: 'engines', message }];
-}
-
-function engineNames(tree: SettingsTree): string[] | undefined {
-  const engines = tree.get(['engines']);
-  return isMap(engines) ? Object.keys(engines) : undefined;
-}
-
-function listed(engines: readonly string[]): string {
-  return engines.length === 0 ? '`engines` is empty.' : `\`engines\` has: ${engines.join(', ')}.`;
-}
-
-function unknownVoice({ id, written, path }: Entry, tree: SettingsTree): Finding[] {
-  const { defaultVoice, voices } = written;
-  if (typeof defaultVoice !== 'string' || !isMap(voices) || defaultVoice in voices) return [];
+function refuseUnknownVoice({ id, defaultVoice, voices, path }: WrittenModel, tree: SettingsTree): void {
+  if (typeof defaultVoice !== 'string' || !isMap(voices) || defaultVoice in voices) return;
   const names = Object.keys(voices);
-  const setting = [...path, 'defaultVoice'];
-  return [
-    {
-      source: tree.valueSource(setting),
-      setting: pathText(setting),
-      message: `\`${defaultVoice}\` is none of the voices of the model \`${id}\`: ${names.join(', ')}.`,
-      suggestion: didYouMean(defaultVoice, names),
-    },
-  ];
+  const message = `The model \`${id}\` has no voice \`${defaultVoice}\`. \`voices\` has: ${names.join(', ')}.`;
+  tree.refuse([...path, 'defaultVoice'], message, { suggestion: didYouMean(defaultVoice, names) });
 }
 
-function answerOverContext({ id, written, path }: Entry, tree: SettingsTree): Finding[] {
-  const { outputTokensMax, contextTokens = contextTokensDefault } = written;
-  if (typeof outputTokensMax !== 'number' || typeof contextTokens !== 'number') return [];
-  if (outputTokensMax <= contextTokens) return [];
-  const setting = [...path, 'outputTokensMax'];
+function refuseOutputOverContext(model: WrittenModel, tree: SettingsTree): void {
+  const { id, outputTokensMax, contextTokens = contextTokensDefault, path } = model;
+  if (typeof outputTokensMax !== 'number' || typeof contextTokens !== 'number') return;
+  if (outputTokensMax <= contextTokens) return;
   const message = `An answer of \`${id}\` may have ${outputTokensMax} tokens, more than the ${contextTokens} of its \`contextTokens\`.`;
-  return [{ source: tree.valueSource(setting), setting: pathText(setting), message }];
+  tree.refuse([...path, 'outputTokensMax'], message);
 }

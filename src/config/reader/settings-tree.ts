@@ -1,16 +1,22 @@
-import { pathText, type SettingPath } from './setting-path.ts';
-import { defaultSource, type Source } from './source.ts';
+import type { Finding, Source } from './finding.ts';
+
+/** The names and list positions that lead to a setting from the top of the configuration. */
+export type SettingPath = readonly (string | number)[];
+
+const plainName = /^[\w-]+$/;
+
+/** A path as people write it: `server.port`, `models[0].id`, `models[0].voices["a b"]`. The top is empty. */
+export function pathText(path: SettingPath): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    if (!plainName.test(part)) return `${text}[${JSON.stringify(part)}]`;
+    return text === '' ? part : `${text}.${part}`;
+  }, '');
+}
 
 export type SettingsMap = Record<string, unknown>;
 
-/** Where a setting's name and its value stand. For variables and flags both are the same. */
-interface Origin {
-  readonly name: Source;
-  /** Undefined for a name that stands there without a value, which sets nothing. */
-  readonly value: Source | undefined;
-}
-
-/** Maps have no prototype, so that no name that a file can hold means anything to JavaScript. */
+/** Maps have no prototype, so that names such as `constructor` are plain names. */
 export function emptyMap(): SettingsMap {
   return Object.create(null);
 }
@@ -19,21 +25,26 @@ export function isMap(value: unknown): value is SettingsMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What was set, before it is validated, with the place where each value was set. Later sources replace earlier ones. */
+interface Origin {
+  readonly name: Source;
+  /** Undefined for a name without a value: it sets nothing. */
+  readonly value: Source | undefined;
+}
+
+const defaultSource: Source = { kind: 'default' };
+
+/** Settings before validation, with the source of each and the findings so far. Later sources replace earlier ones. */
 export class SettingsTree {
-  readonly root: SettingsMap;
+  readonly root: SettingsMap = emptyMap();
+  readonly findings: Finding[] = [];
   readonly #origins = new Map<string, Origin>();
 
-  constructor(root: SettingsMap = emptyMap()) {
-    this.root = root;
-  }
-
-  /** Notes where the setting at `path` stands. */
+  /** Records the source of a setting. */
   mark(path: SettingPath, origin: Origin): void {
     this.#origins.set(pathText(path), origin);
   }
 
-  /** Sets a value below maps only. Where the file has something else in a map's place, its finding is enough. */
+  /** Sets a value, and the maps above it. Does nothing if something else stands in place of a map: validation reports that. */
   set(path: SettingPath, value: unknown, source: Source): void {
     let map = this.root;
     for (const part of path.slice(0, -1)) {
@@ -48,16 +59,6 @@ export class SettingsTree {
     this.mark(path, { name: source, value: source });
   }
 
-  /** Gives a setting at the top its default, where nothing has set it. It is not noted as set. */
-  fill(name: string, value: unknown): void {
-    this.root[name] ??= value;
-  }
-
-  /** Whether anything set the value at `path`, rather than a default. */
-  isSet(path: SettingPath): boolean {
-    return this.#origins.get(pathText(path))?.value !== undefined;
-  }
-
   get(path: SettingPath): unknown {
     return path.reduce<unknown>((value, part) => {
       if (Array.isArray(value)) return typeof part === 'number' ? value[part] : undefined;
@@ -65,20 +66,35 @@ export class SettingsTree {
     }, this.root);
   }
 
-  /** Where the value at `path` stands; for what is missing, where the nearest thing around it does. */
+  /** Whether anything but a default set the value. */
+  isSet(path: SettingPath): boolean {
+    return this.#origins.get(pathText(path))?.value !== undefined;
+  }
+
+  /** Where the value stands; for a missing one, where the nearest enclosing setting stands. */
   valueSource(path: SettingPath): Source {
     const origin = this.#origins.get(pathText(path));
     if (origin !== undefined) return origin.value ?? origin.name;
     return path.length === 0 ? defaultSource : this.valueSource(path.slice(0, -1));
   }
 
-  /** Where the name of the setting at `path` stands. */
+  /** Where the name of the setting stands. */
   nameSource(path: SettingPath): Source {
     return this.#origins.get(pathText(path))?.name ?? this.valueSource(path);
   }
 
-  /** Where the setting of this path got its value. */
+  /** The source of the value of a setting such as `server.port`. */
   sourceOf(setting: string): Source {
     return this.#origins.get(setting)?.value ?? defaultSource;
+  }
+
+  /** Adds a finding about the value of a setting. */
+  refuse(path: SettingPath, message: string, more: Pick<Finding, 'suggestion' | 'advice'> = {}): void {
+    this.findings.push({ source: this.valueSource(path), setting: pathText(path), message, ...more });
+  }
+
+  /** Adds a finding about the name of a setting. */
+  refuseName(path: SettingPath, message: string, more: Pick<Finding, 'suggestion'> = {}): void {
+    this.findings.push({ source: this.nameSource(path), setting: pathText(path), message, ...more });
   }
 }

@@ -1,91 +1,88 @@
 import { z } from 'zod';
 import { engines } from './engines.ts';
 import { models } from './models.ts';
-import { cors, metrics, retention, tracing } from './operations.ts';
-import { admin, server, tls } from './server.ts';
-import { group, oneOf, text, wholeNumber } from './setting.ts';
+import { log, metrics, tracing } from './observability.ts';
+import { admin, cors, server, tls } from './server.ts';
+import { group, path, wholeNumber } from './setting-types.ts';
 
 const mebibyte = 1_048_576;
+
+const retention = group({
+  usageDays: wholeNumber(1, 36_500)
+    .optional()
+    .describe(
+      'Days to keep usage records. Older ones are removed daily; their totals stay. Default: forever.',
+    ),
+})
+  .prefault({})
+  .describe('How long records are kept.');
 
 const limits = group({
   // 4,000 characters, each written as an escaped surrogate pair of 12 bytes, must still fit.
   speechBodyBytesMax: wholeNumber(65_536, 64 * mebibyte)
     .default(mebibyte)
-    .describe('Bytes that the body of a speech request may have. A larger one is answered with 413.'),
+    .describe('The largest speech request, in bytes.'),
   chatBodyBytesMax: wholeNumber(1024, 512 * mebibyte)
     .default(20 * mebibyte)
-    .describe(
-      'Bytes that the body of a chat request may have, images included. A larger one is answered with 413.',
-    ),
+    .describe('The largest chat request, images included, in bytes.'),
   rpcMessageBytesMax: wholeNumber(4_200_000, 512 * mebibyte)
     .default(20 * mebibyte)
-    .describe('Bytes that a message of gRPC, Connect or gRPC-Web may have after it is unpacked.'),
+    .describe('The largest gRPC, Connect or gRPC-Web message after decompression, in bytes.'),
   failedKeysPerMinuteMax: wholeNumber(0, 1_000_000)
     .default(20)
     .describe(
-      'Requests without a valid key that an address may send in a minute. Further ones are answered with 429; valid keys are served all the same. 0 is no limit.',
+      'Requests without a valid key from one address in a minute. Further ones get 429; requests with a valid key are not affected. 0 sets no limit.',
     ),
 })
   .prefault({})
   .describe(
-    'Sizes of request bodies, and failed keys. The sizes of the contract are fixed: 4 MiB for transcription, 4,000 characters for speech.',
+    'Limits of requests. A request that is too large gets 413, in gRPC RESOURCE_EXHAUSTED. The interface fixes two limits: 4 MiB for transcription, and 4,000 characters of input for speech.',
   );
 
-/** Far beyond use, and small enough that sums of units stay exact. */
+/** Far above use, and small enough that sums of units stay exact. */
 const unitsMax = 1_000_000_000_000;
 const fairUse = group({
   planUnitsPerMonth: wholeNumber(0, unitsMax)
     .default(1_500_000)
-    .describe('Units that an account on the paid plan may use in a month (UTC).'),
-  trialUnitsPerMonth: wholeNumber(0, unitsMax)
-    .default(300_000)
-    .describe('Units that an account on trial may use in a month (UTC).'),
+    .describe('Units for an account on the paid plan.'),
+  trialUnitsPerMonth: wholeNumber(0, unitsMax).default(300_000).describe('Units for an account on trial.'),
   speechUnitsPerCharacter: wholeNumber(1, 1_000_000)
     .default(1)
     .describe('Units for each character (Unicode code point) of speech input.'),
   transcriptionUnitsPerSecond: wholeNumber(1, 1_000_000)
     .default(15)
-    .describe('Units for each second of audio that is transcribed.'),
+    .describe('Units for each second of transcribed audio.'),
 })
   .prefault({})
-  .describe('How much speech and transcription is included a month, counted in units over both.');
+  .describe('The speech and transcription that is included each month (UTC), counted together in units.');
 
-const log = group({
-  level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
-    .default('info')
-    .describe('How much is logged: this level and those after it. `silent` logs nothing.'),
-})
-  .prefault({})
-  .describe('The log, in JSON lines on standard error.');
+/** All settings. Unknown names are refused. */
+export const configSchema = group({
+  server,
+  tls,
+  admin,
+  metrics,
+  tracing,
+  retention,
+  cors,
+  limits,
+  dataDir: path('the path of a folder (in quotes if it is all digits)')
+    .default('./data')
+    .describe('The folder of the database. A relative path starts in the working directory of Parley.'),
+  fairUse,
+  log,
+  engines,
+  models,
+}).refine(
+  ({ server: { host, port }, admin: other }) => other?.host !== host || other.port !== port || port === 0,
+  { path: ['admin', 'port'], error: 'another port than `server.port`' },
+);
 
-/** Everything that can be configured. Unknown names are refused. */
-export const configSchema = z
-  .strictObject(
-    {
-      server,
-      tls,
-      admin,
-      metrics,
-      tracing,
-      retention,
-      cors,
-      limits,
-      dataDir: text(/^[^\0]*\S[^\0]*$/, 'the path of a folder (in quotes where it is all digits)')
-        .default('./data')
-        .describe(
-          'The folder of the database. A relative path starts in the folder that Parley is started in.',
-        ),
-      fairUse,
-      log,
-      engines,
-      models,
-    },
-    { error: 'a map of settings' },
-  )
-  .refine(
-    ({ server: { host, port }, admin: other }) => other?.host !== host || other.port !== port || port === 0,
-    {
-      path: ['admin', 'port'],
-      error: 'another port than `server.port`',
-    },
-  );
+/** The JSON Schema of the settings. Draft 7 is the version that YAML language servers read. */
+export const settingsJsonSchema = z.toJSONSchema(configSchema, { io: 'input', target: 'draft-7' });
+
+/** The text of parley.schema.json, with which editors complete and check parley.yaml. */
+export function configJsonSchema(): string {
+  const schema = { title: 'The configuration of Parley (parley.yaml)', ...settingsJsonSchema };
+  return `${JSON.stringify(schema, null, 2)}\n`;
+}

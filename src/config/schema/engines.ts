@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { builtinEngine } from './builtin.ts';
-import { openaiEngine } from './openai.ts';
-import { remoteEngine } from './remote.ts';
-import { text } from './setting.ts';
+import { builtinEngine } from './builtin-engine.ts';
+import { openaiEngine } from './openai-engine.ts';
+import { remoteEngine } from './remote-engine.ts';
+import { text } from './setting-types.ts';
 
-/** A further kind of engine is one more entry here, told apart by its `kind`. */
+/** Another kind of engine is one more entry here. */
 const engineKinds = [builtinEngine, openaiEngine, remoteEngine] as const;
 const kindAllowed = `one of ${engineKinds.map(({ shape }) => shape.kind.value).join(', ')}`;
 
@@ -15,7 +15,7 @@ const engine = z.discriminatedUnion('kind', engineKinds, {
 
 const engineName = text(
   /^[a-z][a-z0-9-]{0,63}$/,
-  'lower-case letters, digits and hyphens, a letter first, at most 64',
+  'at most 64 lower-case letters, digits and hyphens, starting with a letter',
 );
 
 export const defaultEngines: Record<string, z.input<typeof engine>> = { builtin: { kind: 'builtin' } };
@@ -23,6 +23,4 @@ export const defaultEngines: Record<string, z.input<typeof engine>> = { builtin:
 export const engines = z
   .record(engineName, engine, { error: 'a map of engine names to engines' })
   .prefault(defaultEngines)
-  .describe(
-    'What does the work. Each engine has a name of your choice, by which models refer to it, and a `kind`.',
-  );
+  .describe('The engines that serve the models. You choose the name of each; models refer to it.');

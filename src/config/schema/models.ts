@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { formatCredits, type Price, parseCredits } from '../../core/billing/money.ts';
-import type { SettingPath } from '../reader/setting-path.ts';
-import { group, oneOf, text, wholeNumber } from './setting.ts';
+import { group, oneOf, text, wholeNumber } from './setting-types.ts';
 
-/** One credit a token. It keeps every cost far inside the range of an amount. */
+/** One credit a token: keeps every cost far inside the range of an amount. */
 const priceMax = parseCredits('1000000');
 const amountAllowed = `credits per million tokens, from 0 to ${formatCredits(priceMax)} in plain digits with at most 9 decimals, such as 0.15`;
-/** What a chat model takes where nothing is written. */
 export const contextTokensDefault = 4096;
 
 const amountDigits = /^\d{1,7}(\.\d{1,9})?$/;
@@ -24,91 +22,89 @@ const amount = z
     return z.NEVER;
   });
 
-/** Whether a path is that of an amount of credits, which is read from its digits and never as a float. */
-export function isAmount(path: SettingPath): boolean {
+/** Whether the setting is an amount of credits: read from its digits, never as a float. */
+export function isAmount(path: readonly (string | number)[]): boolean {
   return path.length === 4 && path[0] === 'models' && path[2] === 'price';
 }
 
 const price = group({
-  input: amount.describe('Credits per million tokens of the prompt.'),
-  output: amount.describe('Credits per million tokens of the answer.'),
+  input: amount.describe('Credits per million tokens of the prompt, with at most 9 decimals.'),
+  output: amount.describe('Credits per million tokens of the completion, with at most 9 decimals.'),
 })
   .transform(({ input, output }): Price => ({ inputPerMillion: input, outputPerMillion: output }))
-  .describe('What the tokens cost. It must be written; for a free model write 0 for both.');
+  .describe('The price of tokens. Every chat model must have one; a free model has {input: 0, output: 0}.');
 
 const name = text(
   /^\S{1,256}$/u,
-  'a name without spaces, at most 256 characters (in quotes where it is all digits)',
+  'a name without spaces, at most 256 characters (in quotes if it is all digits)',
 );
-const words = text(/\S/, 'a text that is not blank (in quotes where it is all digits)');
+const words = text(/\S/, 'a text that is not blank (in quotes if it is all digits)');
 
 const engineAllowed = 'the name of an engine, or a list of at least one';
 const voicesAllowed = 'a map of at least one public voice name to a voice of the engine';
 
 const common = {
-  id: name.describe(
-    'The id that clients send as `model`. Any name will do, also one that clients have built in, such as `tts-1`.',
-  ),
+  id: name.describe('The id that clients send as `model`. You choose it.'),
   engine: z
     .union([name, z.array(name).min(1, { error: engineAllowed })], { error: engineAllowed })
     .describe(
-      'The name of an engine under `engines`, or a list of those that serve the same model: the next is asked where one cannot be had.',
+      'The name of an engine, or a list of engines that serve the same model, such as [gpu-a, gpu-b]. If one is unavailable and cannot have begun the request, the next one is tried.',
     ),
   balance: oneOf(['in-order', 'round-robin'])
     .optional()
     .describe(
-      'Which of several engines is asked first: always the first one listed, or the next one each time. Default: in-order.',
+      'Which of several engines is tried first: always the first one (in-order), or the next one each time (round-robin). Default: in-order.',
     ),
   created: z.iso
     .date({ error: 'a date such as 2026-01-31' })
     .optional()
-    .describe('The date (UTC) that the catalog shows for the model. Default: none.'),
-  ownedBy: words.default('parley').describe('Who the catalog says the model belongs to.'),
-  description: words.optional().describe('A sentence about the model for the catalog. Default: none.'),
+    .describe('The creation date (UTC) in the catalog. Default: none.'),
+  ownedBy: words.default('parley').describe('The owner in the catalog.'),
+  description: words.optional().describe('A description for the catalog. Default: none.'),
 };
 
 const speechModel = group({
-  type: z.literal('speech').describe('A model that speaks.'),
+  type: z.literal('speech').describe('The type of model: speech, transcription or chat.'),
   ...common,
   defaultVoice: name
     .optional()
     .describe(
-      'The voice where a request names none. Default: the first of `voices`; without them, that of the engine.',
+      'The voice for requests that name none. Default: the first of `voices`, else the default of the engine.',
     ),
   voices: z
     .record(name, name, { error: voicesAllowed })
     .refine((voices) => Object.keys(voices).length > 0, { error: voicesAllowed })
     .optional()
     .describe(
-      "The voices that clients may name, each with the engine's voice that speaks. Default: the engine's voices by their own names.",
+      "The voices that clients may name, each with a voice of the engine. Default: the engine's voices under their own names.",
     ),
 })
   .transform((model) => ({
     ...model,
     defaultVoice: model.defaultVoice ?? Object.keys(model.voices ?? {})[0],
   }))
-  .describe('A model for speech. It costs fair-use units, never credits.');
+  .describe('A speech model. It costs fair-use units, never credits.');
 
 const transcriptionModel = group({
-  type: z.literal('transcription').describe('The model that transcribes. There is at most one.'),
+  type: z.literal('transcription').describe('The type of model: speech, transcription or chat.'),
   ...common,
-}).describe('The model for transcription. It costs fair-use units, never credits.');
+}).describe(
+  'The transcription model. It serves every transcription, whatever `model` a client sends. It costs fair-use units, never credits.',
+);
 
 const chatModel = group({
-  type: z.literal('chat').describe('A model that chats.'),
+  type: z.literal('chat').describe('The type of model: speech, transcription or chat.'),
   ...common,
   price,
   contextTokens: wholeNumber(1, 10_000_000)
     .default(contextTokensDefault)
-    .describe('Tokens that prompt and answer may have together.'),
+    .describe('Tokens of prompt and completion together.'),
   outputTokensMax: wholeNumber(1, 10_000_000)
     .optional()
-    .describe(
-      'Tokens that one answer may have, at most `contextTokens`. Default: the same as `contextTokens`.',
-    ),
+    .describe('Tokens of one completion, at most `contextTokens`. Default: `contextTokens`.'),
 })
   .transform((model) => ({ ...model, outputTokensMax: model.outputTokensMax ?? model.contextTokens }))
-  .describe('A model for chat, paid from prepaid credits.');
+  .describe('A chat model. It costs prepaid credits.');
 
 const modelTypes = ['speech', 'transcription', 'chat'] as const;
 const model = z.discriminatedUnion('type', [speechModel, transcriptionModel, chatModel], {
@@ -116,7 +112,7 @@ const model = z.discriminatedUnion('type', [speechModel, transcriptionModel, cha
     issue.code === 'invalid_union' ? `one of ${modelTypes.join(', ')}` : 'a map of settings',
 });
 
-/** A modest price for the small chat: whoever tries it sees the metering at work. */
+/** The chat has a small price, so that people who try it see the metering. */
 export const defaultModels: z.input<typeof model>[] = [
   { id: 'flite', type: 'speech', engine: 'builtin' },
   { id: 'pocketsphinx', type: 'transcription', engine: 'builtin' },
@@ -126,4 +122,4 @@ export const defaultModels: z.input<typeof model>[] = [
 export const models = z
   .array(model, { error: 'a list of models' })
   .prefault(defaultModels)
-  .describe('The catalog: every model that clients can call. At most one is for transcription.');
+  .describe('The catalog: the models that clients can call. At most one is for transcription.');

@@ -1,7 +1,7 @@
-/** The port: where it is, what protects it, and what clients may take of it. */
+/** The port: its address, its protection, and its limits for clients. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { group, text, wholeNumber } from './setting.ts';
+import { group, path, text, wholeNumber } from './setting-types.ts';
 
 const hour = 3_600_000;
 const mebibyte = 1_048_576;
@@ -16,79 +16,73 @@ const host = z
 export const server = group({
   host: host
     .default('127.0.0.1')
-    .describe(
-      'The address to listen on. 127.0.0.1 takes calls from this machine only, 0.0.0.0 from everywhere.',
-    ),
+    .describe('The address to listen on. 127.0.0.1 accepts calls from this machine only, 0.0.0.0 from any.'),
   port: wholeNumber(0, 65_535)
     .default(8080)
-    .describe('The TCP port for everything: REST, Connect, gRPC and gRPC-Web. 0 takes any free port.'),
+    .describe('The TCP port for REST, Connect, gRPC and gRPC-Web. 0 chooses a free port.'),
   unreadyMs: wholeNumber(0, hour)
     .default(0)
     .describe(
-      'Milliseconds that the server goes on to take requests after it is told to stop, while GET /readyz says that it is not ready: time for load balancers to hear of it.',
+      'How long a stopping server still accepts requests while GET /readyz answers 503, so that load balancers notice.',
     ),
   drainMs: wholeNumber(0, hour)
     .default(10_000)
-    .describe('Milliseconds that running requests get to end when the server is told to stop.'),
+    .describe('How long a stopping server waits for running requests to end.'),
   requestMsMax: wholeNumber(100, 24 * hour)
     .default(600_000)
-    .describe('Milliseconds that one request may take in all. Then it ends with 503 overloaded.'),
+    .describe('How long a request may take in total. Then it ends with 503 overloaded.'),
   connectionsMax: wholeNumber(1, 1_000_000)
     .default(1024)
     .describe(
-      'Connections that may be open at once on a port, whatever they speak. Further ones are closed at once. Keep it under half of the open files that the system allows.',
+      'Open connections on a port, of all protocols together. Further ones are closed at once. Keep this below half of the limit of open files.',
     ),
   headersMsMax: wholeNumber(100, hour)
     .default(10_000)
     .describe(
-      'Milliseconds that a client may take for each step before a request is there: the TLS handshake, the first byte, the headers.',
+      'How long a client may take for each of the TLS handshake, the first byte and the headers of a request.',
     ),
   keepAliveMs: wholeNumber(1, hour)
     .default(5_000)
-    .describe('Milliseconds that an HTTP/1 connection stays open between two requests.'),
+    .describe('How long an HTTP/1 connection stays open between requests.'),
   bodyMsMax: wholeNumber(100, hour)
     .default(124_000)
     .describe(
-      'Milliseconds that a client may take to send a whole request. The default is a minute, and the 64 seconds that the largest upload for transcription, 4 MiB, takes at 64 KiB a second.',
+      'How long a client may take to send a whole request. The default is one minute plus the 64 seconds that the largest upload for transcription (4 MiB) takes at 64 KiB a second.',
     ),
   headerBytesMax: wholeNumber(1024, mebibyte)
     .default(16_384)
-    .describe('Bytes that the headers of a request may have together.'),
-  headerCountMax: wholeNumber(16, 2000).default(100).describe('Headers that a request may have.'),
+    .describe('The largest size of the headers of a request together, in bytes.'),
+  headerCountMax: wholeNumber(16, 2000).default(100).describe('The largest number of headers of a request.'),
   stallMsMax: wholeNumber(1000, hour)
     .default(30_000)
-    .describe(
-      'Milliseconds that a client may take nothing of an answer that waits for it. Then it is cut off.',
-    ),
+    .describe('How long a client may stop reading a response. Then its connection is closed.'),
   streamsPerConnectionMax: wholeNumber(1, 10_000)
     .default(100)
-    .describe('Requests that may run at once on one HTTP/2 connection.'),
+    .describe('Concurrent requests on an HTTP/2 connection. gRPC always uses HTTP/2.'),
   idleMs: wholeNumber(1000, 24 * hour)
     .default(60_000)
-    .describe('Milliseconds that an HTTP/2 connection stays open without a request.'),
+    .describe('How long an HTTP/2 connection stays open without requests.'),
   pingEveryMs: wholeNumber(1000, 24 * hour)
     .default(10_000)
     .describe(
-      'Milliseconds between the pings that find out whether an HTTP/2 client is still there, and does not send headers without an end.',
+      'The time between HTTP/2 pings. They detect clients that are gone, and clients that never finish their headers.',
     ),
   pingTimeoutMs: wholeNumber(100, hour)
     .default(20_000)
-    .describe('Milliseconds that an HTTP/2 client may take to answer a ping. Then it is cut off.'),
+    .describe('How long a client may take to answer a ping. Then its connection is closed.'),
 })
   .prefault({})
-  .describe('The one port, and how long clients may take.');
-
-const path = text(/^[^\0]*\S[^\0]*$/, 'the path of a file (in quotes where it is all digits)');
+  .describe('The port, and its limits for clients. Times (…Ms) are in milliseconds.');
 
 export const tls = group({
-  cert: path
+  cert: path()
     .optional()
     .describe(
-      'The file of the certificate in PEM, followed by those above it that clients need. It is read again when it changes.',
+      'The PEM file of the certificate, followed by the intermediate certificates. Parley reads it again when it changes.',
     ),
-  key: path
+  key: path()
     .optional()
-    .describe('The file of its private key in PEM, unencrypted. It is read again when it changes.'),
+    .describe('The PEM file of the unencrypted private key. Parley reads it again when it changes.'),
 })
   .refine(({ cert, key }) => cert === undefined || key !== undefined, {
     path: ['key'],
@@ -100,13 +94,13 @@ export const tls = group({
   })
   .transform(({ cert, key }) => (cert === undefined || key === undefined ? undefined : { cert, key }))
   .prefault({})
-  .describe('TLS 1.2 and 1.3 on every port, for all protocols. Without it they are in the clear.');
+  .describe('TLS 1.2 and 1.3 for all protocols on every port. Default: no encryption.');
 
 export const admin = group({
   host: host.optional().describe('The address for administration. Default: 127.0.0.1.'),
   port: wholeNumber(0, 65_535)
     .optional()
-    .describe('The TCP port for administration. 0 takes any free port. Default: that of everything else.'),
+    .describe('The TCP port for administration. 0 chooses a free port. Default: `server.port`.'),
 })
   .refine(({ host, port }) => host === undefined || port !== undefined, {
     path: ['port'],
@@ -114,6 +108,17 @@ export const admin = group({
   })
   .transform(({ host = '127.0.0.1', port }) => (port === undefined ? undefined : { host, port }))
   .prefault({})
-  .describe(
-    'A port of its own for administration: /api/v1/admin and parley.admin.v1 are served there and nowhere else.',
-  );
+  .describe('A separate port for administration: only it serves /api/v1/admin and parley.admin.v1.');
+
+export const cors = group({
+  origins: z
+    .array(text(/^(\*|https?:\/\/[^\s/?#]+)$/, 'an origin such as https://app.example.com, or "*"'), {
+      error: 'a list of origins such as https://app.example.com',
+    })
+    .default([])
+    .describe(
+      'Origins whose pages may call this server, such as https://app.example.com, or "*" for all. Default: none.',
+    ),
+})
+  .prefault({})
+  .describe('Calls from pages in browsers.');

@@ -2,7 +2,6 @@
  * A request's usage record from start to end: reserve, run, then settle or void. A request ends exactly once, and the same write
  * spends or returns its reservation. A failed request debits nothing.
  */
-import type { Call } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -215,11 +214,17 @@ export class Metering {
   }
 }
 
+/** The part of a call that the end of its record depends on. */
+interface MeteredCall {
+  readonly metering: Metering;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Runs an operation with one answer and ends its record: success settles it, an error voids it. A client that left before the answer
  * was ready pays nothing. When the promise resolves, the settlement is durable.
  */
-export async function metered<T>({ metering, signal }: Call, run: () => Promise<T>): Promise<T> {
+export async function metered<T>({ metering, signal }: MeteredCall, run: () => Promise<T>): Promise<T> {
   return orVoid({ metering, signal }, async () => {
     const answer = await run();
     signal.throwIfAborted();
@@ -229,7 +234,7 @@ export async function metered<T>({ metering, signal }: Call, run: () => Promise<
 }
 
 /** Runs a part of an operation; an error voids its record. */
-export async function orVoid<T>(call: Pick<Call, 'metering' | 'signal'>, run: () => Promise<T>): Promise<T> {
+export async function orVoid<T>(call: MeteredCall, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (thrown) {
@@ -245,7 +250,7 @@ export async function orVoid<T>(call: Pick<Call, 'metering' | 'signal'>, run: ()
  * @param isOutput whether the client has received output once it has this part
  */
 export async function* meteredParts<T>(
-  { metering, signal }: Call,
+  { metering, signal }: MeteredCall,
   source: AsyncIterable<T>,
   isOutput: (part: T) => boolean,
 ): AsyncGenerator<T, void, undefined> {
@@ -267,10 +272,7 @@ export async function* meteredParts<T>(
 }
 
 /** Voids the record with the error that the client is told: the reason of the abort where the request was aborted. */
-async function voided(
-  { metering, signal }: Pick<Call, 'metering' | 'signal'>,
-  thrown: unknown,
-): Promise<ParleyError> {
+async function voided({ metering, signal }: MeteredCall, thrown: unknown): Promise<ParleyError> {
   const error = toParleyError(signal.aborted ? signal.reason : thrown);
   await metering.void(error);
   return error;

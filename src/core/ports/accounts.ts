@@ -4,7 +4,7 @@ import type { AccountId } from '../ids.ts';
 import type { AuditEntry } from './audit.ts';
 import type { Page, PageRequest } from './page.ts';
 
-/** What of an account nobody but an administrator changes. */
+/** The part of an account that only administrators change. */
 export interface AccountFacts {
   readonly id: AccountId;
   readonly name: string;
@@ -21,14 +21,14 @@ export interface Account extends AccountFacts {
 
 /** Accounts and their subscriptions. */
 export interface AccountStore {
-  /** False where the name is taken. */
+  /** False if the name is taken. */
   createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
   findAccount(idOrName: string): Promise<Account | undefined>;
   listAccounts(page: PageRequest): Promise<Page<Account, AccountId>>;
-  /** False where the account has had a trial. */
+  /** False if the account had a trial before. */
   startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
-  /** Sets the account's plan; one that was set before is replaced. */
+  /** Sets the plan of an account, in place of an earlier one. */
   setPlan(accountId: AccountId, period: Period, audit: AuditEntry): Promise<void>;
-  /** Ends plan and trial at a time, where they would last longer. */
+  /** Ends plan and trial at `atMs`, unless they end earlier. */
   endSubscription(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
 }

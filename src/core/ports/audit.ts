@@ -1,7 +1,7 @@
 import type { AuditId } from '../ids.ts';
 import type { Page, PageRequest } from './page.ts';
 
-/** What an administrator does, written together with the change itself. */
+/** A change by an administrator, written in the transaction of the change. */
 export interface AuditEntry {
   readonly id: AuditId;
   readonly createdAtMs: number;
@@ -12,7 +12,7 @@ export interface AuditEntry {
   readonly details: Readonly<Record<string, string | number | readonly string[]>>;
 }
 
-/** What administrators did. */
+/** Changes by administrators. */
 export interface AuditStore {
   /** Newest first. */
   listAudit(page: PageRequest): Promise<Page<AuditEntry, AuditId>>;

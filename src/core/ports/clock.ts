@@ -1,6 +1,6 @@
-/** The time, handed in so that tests can move it over the end of a trial or a month. */
+/** The time. Tests pass a clock of their own to cross the end of a trial or a month. */
 export interface Clock {
-  /** Milliseconds since 1970, UTC. */
+  /** Milliseconds since 1970-01-01 UTC. */
   now(): number;
 }
 

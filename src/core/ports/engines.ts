@@ -1,15 +1,15 @@
-/** What core asks of an engine. An engine speaks, transcribes or chats; it knows nothing of keys, money or HTTP. */
+/** The engines that core calls. An engine speaks, transcribes or chats; it knows nothing of keys, money or HTTP. */
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Batches } from '../batches.ts';
 import type { ChatAnswer, ChatChunk } from '../chat/answer.ts';
 
-/** Whether an engine can work on this machine now; where not, `reason` says what to install or mend. */
+/** Whether an engine can work on this machine now. If not, `reason` says what to install or repair. */
 export type Availability =
   | { readonly available: true }
   | {
       readonly available: false;
       readonly reason: string;
-      /** Nothing is wrong so far: it is still finding out, and will be available or know why not. */
+      /** The engine does not know yet. Default: false. */
       readonly isPending?: boolean;
     };
 
@@ -39,29 +39,29 @@ export interface SpeechRequest {
 }
 
 export interface SpeechOutput {
-  /** Encoded audio in the requested format, as it is produced. Pulling slowly slows the engine. */
+  /** Encoded audio in the requested format, as it is produced. A slow reader slows the engine. */
   readonly audio: AsyncIterable<Uint8Array>;
-  /** Milliseconds of audio that `audio` has carried so far; undefined where the engine cannot tell. */
+  /** Milliseconds of audio sent so far; undefined if the engine does not know. */
   durationMs(): number | undefined;
 }
 
 export interface SpeechEngine extends Engine {
-  /** Throws `engine_unavailable` where it knows none, for the reason that `availability` gives. */
+  /** @throws `engine_unavailable` with the reason of `availability`, if it knows no voices */
   voices(): VoiceList;
-  /** Throws `invalid_input` where nothing of the text can be said. Cheap: it runs before anything is reserved. */
+  /** Cheap: runs before the reservation. @throws `invalid_input` if nothing of the text can be spoken */
   check(request: SpeechRequest): void;
-  /** Rejects its iteration with `overloaded` or `upstream_error`. Abort stops the work at once. */
+  /** The audio rejects with `overloaded` or `upstream_error`. Abort stops the work at once. */
   synthesize(request: SpeechRequest, signal: AbortSignal): SpeechOutput;
 }
 
 export interface TranscriptionRequest {
   /** The whole file as it was uploaded, in any of the ten formats. */
   readonly audio: Uint8Array;
-  /** The name the client gave; a hint at most. */
+  /** The file name from the client, only a hint. */
   readonly fileName: string | undefined;
-  /** A language hint as the client gave it. */
+  /** The language hint from the client. */
   readonly language: string | undefined;
-  /** Whether the client wants the times of words as well as of segments. Default: false. */
+  /** Whether the client wants times of words besides those of segments. Default: false. */
   readonly words?: boolean;
   readonly signal: AbortSignal;
 }
@@ -77,17 +77,17 @@ export interface TranscriptSegment {
   readonly endMs: number;
   readonly text: string;
   readonly words: readonly TranscriptWord[];
-  /** Mean natural-log probability of the words, where the engine knows it. */
+  /** The mean natural-log probability of the words; undefined if the engine does not know it. */
   readonly avgLogprob: number | undefined;
 }
 
 export type TranscriptionEvent =
-  /** How much audio there is, as far as is known: told before it is recognised, and again as more is decoded. */
+  /** The audio known so far: sent before recognition, and again as more is decoded. */
   | { readonly kind: 'audio'; readonly durationMs: number }
   | { readonly kind: 'segment'; readonly segment: TranscriptSegment }
   /**
-   * Last event. `durationMs` is the length of the audio, as exactly as it is known by then; `language` an English name such
-   * as `english`, empty where nobody can tell; `text` all that was said, where that is not its segments joined by spaces.
+   * The last event. `durationMs` is the best known length of the audio; `language` an English name such as `english`, empty
+   * if unknown; `text` the whole transcript. Default: the segments, joined by spaces.
    */
   | {
       readonly kind: 'done';
@@ -97,23 +97,23 @@ export type TranscriptionEvent =
     };
 
 export interface TranscriptionEngine extends Engine {
-  /** Whether its transcripts carry times of segments and words. Where not, they are text alone. Default: true. */
+  /** Whether its transcripts have times of segments and words, not only text. Default: true. */
   readonly tellsTimes?: boolean;
   /** Rejects with `invalid_file`, `unsupported_file_format`, `overloaded` or `upstream_error`. */
   transcribe(request: TranscriptionRequest): AsyncIterable<TranscriptionEvent>;
 }
 
 export interface ChatEngine extends Engine {
-  /** One answer, whole, with its usage where the engine reports it. */
+  /** The whole answer, with usage if the engine reports it. */
   complete(params: ChatCompletionParams, signal: AbortSignal): Promise<ChatAnswer>;
   /**
-   * The same in chunks, each as soon as it is there, with those that came with it. Usage, where the engine reports it, is on
-   * the chunk with the finish reason or on one after it. Chunks become their reader's, who may write into them.
+   * The answer in chunks, as soon as they arrive; chunks that arrive together form a batch. Usage, if the engine reports it,
+   * is on the chunk with the finish reason or on a later one. The reader owns the chunks and may change them.
    */
   stream(params: ChatCompletionParams, signal: AbortSignal): Batches<ChatChunk>;
 }
 
-/** Counts tokens as the o200k vocabulary does, off the main thread, in time bounded for any input. */
+/** Counts tokens of the o200k vocabulary, off the main thread, in bounded time for any input. */
 export interface TokenCounter {
   count(text: string): Promise<number>;
   close(): Promise<void>;

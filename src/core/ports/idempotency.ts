@@ -1,7 +1,7 @@
 import type { AccountId, RequestId } from '../ids.ts';
 import type { Operation } from './usage.ts';
 
-/** The first request under an Idempotency-Key, and what makes another the same. */
+/** The claim of a request on its Idempotency-Key. A repeated request has the same fingerprint. */
 export interface IdempotencyClaim {
   readonly accountId: AccountId;
   readonly operation: Operation;
@@ -9,13 +9,14 @@ export interface IdempotencyClaim {
   readonly fingerprint: string;
   readonly requestId: RequestId;
   readonly nowMs: number;
-  /** Claims from before this are forgotten. */
+  /** Earlier claims have expired. */
   readonly forgetBeforeMs: number;
 }
 
-/** What becomes of a claim when its request ends: its answer is kept, or the key is free again. */
+/** The end of a claim: keeps the answer of its request, or frees the key. */
 export interface ClaimEnd {
   readonly claim: IdempotencyClaim;
+  /** Undefined: frees the key. */
   readonly answer: Uint8Array | undefined;
 }
 
@@ -25,8 +26,8 @@ export type ClaimOutcome =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'kept'; readonly answer: Uint8Array };
 
-/** Claims on Idempotency-Keys, and the answers kept under them. */
+/** Idempotency records: claims on Idempotency-Keys, and the answers kept for them. */
 export interface IdempotencyStore {
-  /** Takes an Idempotency-Key for a request, or tells what became of the first one under it. */
+  /** Claims an Idempotency-Key for a request, or returns the state of the first request with it. */
   claimAnswer(claim: IdempotencyClaim): Promise<ClaimOutcome>;
 }

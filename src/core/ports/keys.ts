@@ -29,13 +29,13 @@ export interface KeyHolder {
 
 /** API keys of accounts, and admin keys. */
 export interface KeyStore {
-  /** Revoked and expired keys too. It may be answered from memory, but never with what has changed since. */
+  /** Also finds revoked and expired keys. An implementation may cache keys, but never returns an outdated one. */
   findKey(hash: string): Promise<KeyHolder | undefined>;
   createKey(key: Key, audit: AuditEntry): Promise<void>;
   findKeyById(id: string): Promise<Key | undefined>;
-  /** Those of an account, or the admin keys. */
+  /** The keys of an account, or the admin keys. */
   listKeys(accountId: AccountId | undefined): Promise<readonly Key[]>;
-  /** Writes the new key and ends the old one at `oldExpiresAtMs`, both or neither. */
+  /** Writes the new key and lets the old one expire at `oldExpiresAtMs`, both or neither. */
   rotateKey(old: KeyId, oldExpiresAtMs: number, replacement: Key, audit: AuditEntry): Promise<void>;
   revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
 }

@@ -7,10 +7,10 @@ export interface LedgerEntry {
   readonly id: LedgerEntryId;
   readonly accountId: AccountId;
   readonly kind: 'load' | 'debit' | 'adjustment';
-  /** Below zero for what is taken. */
+  /** Negative for a debit. */
   readonly amount: NanoCredits;
   readonly reason: string;
-  /** Of a debit the request's id; of the others the key under which they happen once. */
+  /** Request id for debits, else the idempotency key. */
   readonly reference: string;
   readonly createdAtMs: number;
 }
@@ -19,11 +19,11 @@ export type EntryOutcome = 'entered' | 'conflict' | 'insufficient_credits' | 'ba
 
 /** Credits that an administrator loads or adjusts. */
 export interface LedgerStore {
-  /** An account's balance less what is held, at this moment. */
+  /** The balance of an account less its holds. */
   availableCredits(accountId: AccountId): Promise<NanoCredits>;
   /**
-   * Enters a load or an adjustment. The same reference with the same facts enters nothing and is well; with others it is a
-   * `conflict`. An adjustment cannot take the balance below what is held, and no entry can take it over the largest amount.
+   * Enters a load or an adjustment. A repeated reference enters nothing: the outcome is `entered` for an equal entry, else
+   * `conflict`. An adjustment cannot take the balance below the holds, and no entry can take it over the largest amount.
    */
   enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome>;
   /** Newest first. */

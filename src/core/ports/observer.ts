@@ -1,15 +1,15 @@
 import type { NanoCredits } from '../billing/money.ts';
 import type { RecordEnd, RecordStart, Wire } from './usage.ts';
 
-/** What core tells of requests as they go, for metrics and traces. It must not throw, and costs each request its time. */
+/** Follows requests for metrics. Runs in the path of each request, so it must be fast and must not throw. */
 export interface RequestObserver {
-  /** A request with a valid key has come. */
+  /** A request with a valid key has arrived. */
   began(start: RecordStart): void;
-  /** It has set aside what it may cost. */
+  /** The request holds credits. */
   held(amount: NanoCredits): void;
-  /** It has ended and its record is written. `held` is what it had set aside, and has no more. */
+  /** The request has ended and its record is written. `held` is the hold that was released. */
   ended(start: RecordStart, end: RecordEnd, held: NanoCredits | undefined): void;
-  /** A request without a valid key was turned away. */
+  /** A request without a valid key was refused. */
   refusedKey(wire: Wire): void;
 }
 

@@ -1,6 +1,6 @@
 export interface Page<T, Id extends string> {
   readonly items: readonly T[];
-  /** The id after which the next page begins; undefined on the last. */
+  /** The `after` of the next page; undefined on the last page. */
   readonly nextAfter: Id | undefined;
 }
 

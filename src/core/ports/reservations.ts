@@ -4,15 +4,15 @@ import type { AccountId, RequestId } from '../ids.ts';
 import type { ClaimEnd } from './idempotency.ts';
 import type { RecordEnd, RecordStart } from './usage.ts';
 
-/** Units of a month's allowance that a request sets aside while it runs. */
+/** Fair-use units of a month that a request reserves while it runs. */
 export interface FairUseReservation {
   readonly month: Month;
   readonly units: number;
-  /** All units of the month, settled and reserved, stay at or below this. */
+  /** The limit of the month's units, settled and reserved together. */
   readonly limitUnits: number;
 }
 
-/** Credits that a chat request sets aside while it runs, with the prices of that moment. */
+/** Credits that a chat request holds while it runs, and the prices at its start. */
 export interface Hold {
   readonly amount: NanoCredits;
   readonly price: Price;
@@ -28,22 +28,22 @@ export type ReserveOutcome = 'reserved' | 'fair_use_limit_reached' | 'insufficie
 /** The life of a request: reserve, then settle or void. */
 export interface ReservationStore {
   /**
-   * Writes a request's record as `started` and sets aside its units and its hold: all or nothing. The guards are part of
-   * the write: the month's units stay at or below the limit, and what is held at or below the balance.
+   * Writes the `started` record of a request and reserves its units and its hold, all or nothing. The guards are part of the
+   * write: the month's units stay within the limit, and the holds of an account within its balance.
    */
   reserve(record: RecordStart, reservation: Reservation): Promise<ReserveOutcome>;
-  /** Raises what a started request has set aside to `fairUse.units`. False, and no change, where that passes the limit. */
+  /** Raises the reservation of a started request to `fairUse.units`. False, and no change, if that exceeds the limit. */
   extend(id: RequestId, fairUse: FairUseReservation): Promise<boolean>;
   /**
-   * Ends a started record in one write: gives back what it had set aside, spends `end.fairUseUnits`, and debits
-   * `end.cost` with an entry of the ledger. The claim of the request, where it has one, ends with it.
+   * Ends a started record in one write: releases its reservation, counts `end.fairUseUnits`, debits `end.cost` with a ledger
+   * entry, and ends the claim of the request if there is one. Without units and cost, this voids the reservation.
    */
   settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<void>;
-  /** Writes the record of a request that ended without being admitted. */
+  /** Writes the record of a request that ended without a reservation. */
   record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void>;
   /**
-   * Ends every request that is still started as `interrupted`, free of charge, and frees every unfinished claim. Called once, at
-   * the start of a server. Returns the number of requests.
+   * Ends the requests and claims left open by a dead process: records become `interrupted`, at no cost, and keys are free.
+   * Called once, when a server starts. Returns the number of requests.
    */
   recover(nowMs: number): Promise<number>;
   /** Units of a month, settled and reserved. */

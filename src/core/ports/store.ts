@@ -1,6 +1,6 @@
 /**
- * Persistence as core sees it: whole operations, each atomic and durable once its promise resolves. An implementation may group
- * the operations of many requests into one transaction.
+ * Persistence: whole operations, each atomic, and durable once its promise resolves. An implementation may group operations
+ * of many requests into one transaction.
  */
 import type { AccountStore } from './accounts.ts';
 import type { AuditStore } from './audit.ts';
@@ -18,7 +18,7 @@ export interface Store
     UsageStore,
     IdempotencyStore,
     AuditStore {
-  /** Whether there is no account and no key yet. */
+  /** Whether the store has neither accounts nor keys. */
   isEmpty(): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { RecordEnd, RecordStart } from './usage.ts';
 
-/** The headers of W3C Trace Context, by their names in lower case. */
+/** Headers of a request, by their lower-case names. */
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** The part of a trace that one request makes up. */
@@ -11,15 +11,15 @@ export interface TraceSpan {
   end(error?: unknown): void;
 }
 
-/** Follows requests from server to server. */
+/** Traces requests across servers. */
 export interface Tracer {
-  /** Starts the span of a request, within the trace that its headers name. Undefined where nothing is traced. */
+  /** Starts the span of a request within the trace that its headers name (W3C Trace Context). Undefined if nothing is traced. */
   span(name: string, headers: TraceHeaders): TraceSpan | undefined;
-  /** Notes on the span that runs what became of its request. */
+  /** Adds the outcome of the request to the running span. */
   note(start: RecordStart, end: RecordEnd): void;
-  /** The headers that carry the trace of the running request on to another server. */
+  /** The headers that continue the running trace on another server. */
   outgoing(): Record<string, string>;
-  /** Sends what is still to be sent. */
+  /** Sends the spans that are left. */
   close(): Promise<void>;
 }
 

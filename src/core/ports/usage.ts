@@ -22,7 +22,7 @@ export const recordStates = [
 
 export type RecordState = (typeof recordStates)[number];
 
-/** What is known of a request when it is admitted or turned away. */
+/** The facts of a request when it starts. */
 export interface RecordStart {
   readonly id: RequestId;
   readonly accountId: AccountId;
@@ -31,11 +31,11 @@ export interface RecordStart {
   readonly model: string | undefined;
   readonly wire: Wire;
   readonly startedAtMs: number;
-  /** Speech: code points of input. */
+  /** Code points of speech input. */
   readonly characters: number | undefined;
 }
 
-/** What is known when it has ended. */
+/** The facts of a request when it has ended. */
 export interface RecordEnd {
   readonly state: Exclude<RecordState, 'started'>;
   readonly httpStatus: number;
@@ -46,30 +46,30 @@ export interface RecordEnd {
   readonly audioMsOut: number | undefined;
   readonly tokens: TokenUsage | undefined;
   readonly fairUseUnits: number | undefined;
-  /** What is debited; never more than the hold. */
+  /** The debit, at most the hold. */
   readonly cost: NanoCredits | undefined;
-  /** What the tokens would have cost beyond the hold. */
+  /** The cost of the tokens beyond the hold; not debited. */
   readonly overrun: NanoCredits | undefined;
 }
 
 export interface TokenUsage {
   readonly promptTokens: number;
-  /** Reasoning included. */
+  /** Includes reasoning tokens. */
   readonly completionTokens: number;
   readonly totalTokens: number;
   readonly source: 'reported' | 'estimated';
 }
 
-/** A request as it is stored: what has not been learnt yet, or never applies, is undefined. */
+/** A stored request. Facts that are not known yet or do not apply are undefined. */
 export type UsageRecord = RecordStart & {
   readonly [K in keyof RecordEnd]: K extends 'state' ? RecordState : RecordEnd[K] | undefined;
 };
 
 export interface RecordFilter {
   readonly accountId?: AccountId | undefined;
-  /** Started at or after. */
+  /** The earliest start. */
   readonly fromMs?: number | undefined;
-  /** Started before. */
+  /** The first start that is too late. */
   readonly untilMs?: number | undefined;
   readonly operation?: string | undefined;
   readonly model?: string | undefined;
@@ -83,16 +83,15 @@ export type TotalDimension = (typeof totalDimensions)[number];
 export interface TotalsQuery {
   /** Undefined: all accounts. */
   readonly accountId: AccountId | undefined;
-  /** The first moment of a day of UTC, as is `untilMs`. Undefined: from the beginning. */
+  /** The start of a day (UTC), as is `untilMs`. Undefined: no bound. */
   readonly fromMs: number | undefined;
   readonly untilMs: number | undefined;
   readonly groupBy: readonly TotalDimension[];
-  /** How many totals there may be at most. */
   readonly totalsMax: number;
 }
 
 export interface UsageTotal {
-  /** What the sums are of, by the dimensions that were asked for. An empty model is none. */
+  /** The value of each dimension in `groupBy`. The model is empty for requests without one. */
   readonly of: Readonly<Partial<Record<TotalDimension, string>>>;
   readonly requests: bigint;
   readonly characters: bigint;
@@ -105,9 +104,9 @@ export interface UsageTotal {
 }
 
 export interface PruneCut {
-  /** Records of requests that started before this go. */
+  /** Removes records of requests that started earlier. */
   readonly recordsBeforeMs: number;
-  /** Answers that were kept before this go. */
+  /** Removes kept answers that are older. */
   readonly answersBeforeMs: number;
 }
 
@@ -121,20 +120,20 @@ export interface Pruned extends Prunable {
   readonly isComplete: boolean;
 }
 
-/** Usage records, their totals, and how they are removed. */
+/** Usage records, their totals and their removal. */
 export interface UsageStore {
   /** Newest first. */
   listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
   /**
-   * Sums over the records there are and those that were pruned, as of one moment, in the order of what they are grouped by. The
-   * model of what was refused counts as none. `too_many` where there would be more than `totalsMax`.
+   * Sums over all records, pruned ones included, as of one moment, in the order of the grouped values. Refused requests count
+   * as requests without a model. `too_many` if there are more totals than `totalsMax`.
    */
   usageTotals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'>;
-  /** What `prune` would remove. */
+  /** Counts what `prune` would remove. */
   countPrunable(cut: PruneCut): Promise<Prunable>;
   /**
-   * Removes records that have ended and keeps what they came to, a few at a time between the writes of requests. It stops
-   * at `recordsMax`, rounded up to its next step; what it has done by then is done. Nothing removed leaves no audit entry.
+   * Removes ended records and keeps their sums, in small transactions between the writes of requests. Stops after
+   * `recordsMax` records, rounded up to its step. Writes the audit entry if it removes anything.
    */
   prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned>;
 }

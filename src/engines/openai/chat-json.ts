@@ -6,7 +6,7 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import { isObject } from '../../codec/members.ts';
+import { isObject } from '../../codec/shape.ts';
 import type { ChatAnswer, ChatChunk } from '../../core/chat/answer.ts';
 import { malformedResponse, upstreamSaid } from './failures.ts';
 

@@ -1,4 +1,4 @@
-/** Copies of the database, taken while a server writes it or not, and put in its place again. */
+/** Backups of the database, also while a server runs. */
 import {
   closeSync,
   existsSync,
@@ -11,12 +11,12 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { appliedMigrations, checkKnown } from '../migrations/applied.ts';
+import { appliedMigrations, checkKnown } from '../migrations/migrations.ts';
+import { sync } from '../sqlite/data-folder.ts';
 import { databaseName } from '../sqlite/database.ts';
-import { sync } from '../sqlite/durable-file.ts';
 import { databaseFaults } from './verify.ts';
 
-/** What cannot be backed up or restored, in words for the person who wanted it. */
+/** A backup or restore failed. The message is for the person who runs it. */
 export class BackupError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
@@ -26,36 +26,36 @@ export class BackupError extends Error {
 
 export interface BackupFacts {
   readonly bytes: number;
-  /** The last migration that the database has had. */
+  /** The last migration of the database. */
   readonly schema: string;
   readonly accounts: number;
-  /** When the newest request of which there is a record began; undefined where there is none. */
+  /** The start of the newest recorded request; undefined if there is none. */
   readonly newestRecordMs: number | undefined;
 }
 
 const busyMs = 5_000;
 
 /**
- * Writes the database of a data folder to a file, as of one moment: what is committed by then is in it, and nothing else. A
- * server that runs is neither asked nor stopped: readers and writers of a database in WAL mode do not wait for each other. The file
- * is compact, in one piece, private, on the disk and verified before it has its name.
+ * Writes the database of a data folder to a file, as of one moment. A running server goes on: in WAL mode, readers and
+ * writers do not wait for each other. The file gets its name once it is complete, verified and on the disk; it is compact,
+ * and only its owner can read it.
  *
- * @param mayReplace whether a file of that name is replaced. Default: false
+ * @param mayReplace whether to replace an existing file. Default: false
  * @throws BackupError; NewerSchemaError
  */
 export async function backUp(dataDir: string, file: string, mayReplace = false): Promise<BackupFacts> {
   checkTarget(dataDir, file, mayReplace);
   const partial = `${file}.partial`;
-  // One that an earlier run has left behind when it was ended.
+  // A killed run may have left one.
   rmSync(partial, { force: true });
-  // Open until the end, so that no other file can have its number.
+  // Stays open until the end, so that no other file can get its inode number.
   const own = openSync(partial, 'wx', 0o600);
   const isOwn = () => statSync(partial, { throwIfNoEntry: false })?.ino === fstatSync(own).ino;
   try {
     copyDatabase(join(dataDir, databaseName), partial);
     sync(partial);
     const facts = await verified(partial);
-    if (!isOwn()) throw new BackupError(`Another backup to ${file} has begun meanwhile, and goes on.`);
+    if (!isOwn()) throw new BackupError(`Another backup to ${file} has started and continues.`);
     renameSync(partial, file);
     sync(dirname(file));
     return facts;
@@ -67,21 +67,21 @@ export async function backUp(dataDir: string, file: string, mayReplace = false):
   }
 }
 
-/** The file must be another than those that a server uses: one of these would be replaced under its hands. */
+/** Refuses files in the data folder: a running server may use them. */
 function checkTarget(dataDir: string, file: string, mayReplace: boolean): void {
   if (!existsSync(join(dataDir, databaseName))) {
-    throw new BackupError(`There is no database in ${dataDir}. Name the right folder with --data-dir.`);
+    throw new BackupError(`There is no database in ${dataDir}. Choose the folder with --data-dir.`);
   }
   const folder = dirname(resolve(file));
-  if (!existsSync(folder)) throw new BackupError(`There is no folder ${folder}. Make it first.`);
+  if (!existsSync(folder)) throw new BackupError(`There is no folder ${folder}. Create it first.`);
   if (realpathSync(folder) === realpathSync(dataDir)) {
     throw new BackupError(
-      'The backup would be among the files of the server. Name a file in another folder.',
+      'A backup cannot be in the data folder of the server. Name a file in another folder.',
     );
   }
   if (!existsSync(file)) return;
-  if (!statSync(file).isFile()) throw new BackupError(`${file} is not a file. Name one in it.`);
-  if (!mayReplace) throw new BackupError(`There is a file ${file} already. Replace it with --force.`);
+  if (!statSync(file).isFile()) throw new BackupError(`${file} is not a file. Name a file in it.`);
+  if (!mayReplace) throw new BackupError(`The file ${file} exists. Replace it with --force.`);
 }
 
 function copyDatabase(path: string, target: string): void {
@@ -89,7 +89,7 @@ function copyDatabase(path: string, target: string): void {
     const source = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
     try {
       checkKnown(source);
-      // One statement reads one moment. SQLite's backup in steps is no faster, and copies what is free, too.
+      // One statement reads one moment. SQLite's backup API is not faster, and also copies free pages.
       source.prepare('vacuum into ?').run(target);
     } finally {
       source.close();
@@ -100,7 +100,7 @@ function copyDatabase(path: string, target: string): void {
   }
 }
 
-/** @throws BackupError where the file is no database of Parley, or a damaged one; NewerSchemaError */
+/** @throws BackupError if the file is not a database of Parley, or is damaged; NewerSchemaError */
 export async function verified(file: string, name = file): Promise<BackupFacts> {
   try {
     const connection = new Sqlite(file, { fileMustExist: true });

@@ -1,28 +1,27 @@
-/** Looks at a database without ever writing to it, also while a server runs on it. */
+/** Checks a database without writing to it, also while a server runs. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
-import { appliedMigrations } from '../migrations/applied.ts';
-import { migrations } from '../migrations/index.ts';
+import { appliedMigrations, migrations } from '../migrations/migrations.ts';
 import { databaseName } from '../sqlite/database.ts';
 
 export interface StoreDiagnostics {
   readonly diagnostics: readonly Diagnostic[];
-  /** When the newest of what is recorded happened, by the clock of that time; undefined where nothing is. */
+  /** The time of the newest request or audit entry; undefined if there is none. */
   readonly newestRecordMs: number | undefined;
 }
 
-/** Reading cannot be interrupted within a table, so that a database beyond this would hold up whoever waits. */
+/** Checking a table cannot be interrupted, so larger databases are not checked. */
 const checkedBytesMax = 1024 ** 3;
 const busyMs = 1_000;
 
-/** @param signal ends the check of the pages between two tables */
+/** @param signal stops the check of the pages between two tables */
 export async function diagnoseStore(dataDir: string, signal: AbortSignal): Promise<StoreDiagnostics> {
   const path = join(dataDir, databaseName);
   if (!existsSync(path)) {
-    const found = `There is no ${path} yet. The first start makes it.`;
+    const found = `There is no ${path} yet. The first start creates it.`;
     return { diagnostics: [ok('database', found)], newestRecordMs: undefined };
   }
   try {
@@ -53,7 +52,7 @@ async function diagnose(
 function unreadable(path: string, error: InstanceType<typeof Sqlite.SqliteError>): Diagnostic {
   const isBroken = /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
   const advice = isBroken
-    ? 'Stop the server and put a backup in its place.'
+    ? 'Stop the server and restore a backup.'
     : 'Run this command as the user that runs the server, and try again.';
   return problem('database', `${path} cannot be read (${error.code}: ${error.message}).`, advice);
 }
@@ -82,26 +81,28 @@ function adminKeys(connection: Sqlite.Database): Diagnostic {
   if (live > 0) return ok('admin keys', `There ${live === 1 ? 'is one' : `are ${live}`}.`);
   return warning(
     'admin keys',
-    'There is none that is valid now: a running server cannot be managed.',
-    'Make one while the server is stopped: `parley key create --admin`.',
+    'There is no valid one, so nobody can manage a running server.',
+    'Create one while the server is stopped: `parley key create --admin`.',
   );
 }
 
-/** Checks the pages of one table after the other, so that time can be called in between. */
+/** Checks the pages table by table, so that the check can stop in between. */
 async function pages(connection: Sqlite.Database, path: string, signal: AbortSignal): Promise<Diagnostic> {
   const subject = 'integrity';
-  const byHand = `Check a copy of it: sqlite3 ${path} ".backup copy.db"; sqlite3 copy.db "pragma quick_check"`;
+  const advice = `Check a copy of it: sqlite3 ${path} ".backup copy.db"; sqlite3 copy.db "pragma quick_check"`;
   if (statSync(path).size > checkedBytesMax) {
-    return warning(subject, 'The database is too large to be checked in passing (over 1 GiB).', byHand);
+    return warning(subject, 'The database is too large for this check (over 1 GiB).', advice);
   }
   const tables = connection
     .prepare<[], { name: string }>("select name from sqlite_schema where type = 'table'")
     .all();
   for (const { name } of tables) {
-    if (signal.aborted) return warning(subject, 'There was no time to check all tables.', byHand);
-    const said: unknown = connection.pragma(`quick_check("${name.replaceAll('"', '""')}")`, { simple: true });
-    if (said !== 'ok') {
-      const found = `The table ${name} is damaged: ${said}.`;
+    if (signal.aborted) return warning(subject, 'There was no time to check all tables.', advice);
+    const result: unknown = connection.pragma(`quick_check("${name.replaceAll('"', '""')}")`, {
+      simple: true,
+    });
+    if (result !== 'ok') {
+      const found = `The table ${name} is damaged: ${result}.`;
       return problem(
         subject,
         found,
@@ -110,10 +111,10 @@ async function pages(connection: Sqlite.Database, path: string, signal: AbortSig
     }
     await nextTurn();
   }
-  return ok(subject, `All ${tables.length} tables are whole.`);
+  return ok(subject, `All ${tables.length} tables are intact.`);
 }
 
-/** Ids begin with their time, so the last one by id is the newest. */
+/** Ids begin with their time: the last id is the newest. */
 function newestRecordMs(connection: Sqlite.Database): number | undefined {
   const times = [
     connection.prepare<[], { at: number }>(

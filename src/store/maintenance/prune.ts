@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { firstRequestId } from '../../core/ids.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
@@ -7,37 +7,55 @@ import { type Connection, prepare, query } from '../sqlite/database.ts';
 import type { GroupCommit } from '../sqlite/group-commit.ts';
 import type { AuditTrail } from '../tables/audit.ts';
 import { answersAtOnce, removeOldAnswers } from '../tables/idempotency-records.ts';
-import { recordDimensions, recordSums, sumColumns } from '../usage/sums.ts';
+import { recordsAsRollups, rollupKey, sumColumns, sums } from '../usage/rollup-rows.ts';
+import { readSnapshot, steps } from '../usage/snapshot.ts';
 
-/** Records that go in one transaction, which requests that come meanwhile wait for. */
+/** Records that one transaction removes; concurrent requests wait for it. */
 const recordsAtOnce = 250;
-/** A report of an upstream may say anything. A record with more tokens than this stays, so that no sum can overflow. */
+/** An upstream may report any number. A record with more tokens stays, so that no sum can overflow. */
 const tokensMax = 2n ** 40n;
 
-const rollupKey = ['day', 'account', 'operation', 'model', 'state'] as const;
-const keyColumns = ['day', 'account_id', 'operation', 'model', 'state'] as const;
-
-/** The records of an id above `after`, up to `last`. */
+/** The records with an id above `after`, up to `last`. */
 interface Stretch {
   readonly after: string;
   readonly last: string;
   readonly beforeMs: bigint;
 }
 
-/** What is next to be removed: records of an id above `after`, then answers, then nothing. */
+/** The next to remove: records with an id above `after`, then answers. */
 type Place = { readonly after: string } | 'answers' | 'end';
 
 interface Step extends Prunable {
   readonly next: Place;
 }
 
-/** Whether a record of the stretch goes. Ids begin with their time, so that they lead to the oldest records. */
-export function isPrunable({ after, last, beforeMs }: Stretch) {
+/** Ids begin with their time, so a range of ids finds the oldest records. */
+function isPrunable({ after, last, beforeMs }: Stretch) {
   return sql<boolean>`id > ${after} and id <= ${last} and started_at_ms < ${beforeMs} and state <> 'started'
     and coalesce(prompt_tokens, 0) < ${tokensMax} and coalesce(completion_tokens, 0) < ${tokensMax}`;
 }
 
-/** Removes usage records, and keeps what they came to, while requests go on. */
+/** Counts what a cut would remove. @param path of the database */
+export async function countPrunable(path: string, cut: PruneCut): Promise<Prunable> {
+  return readSnapshot(path, async (snapshot) => {
+    const beforeMs = BigInt(cut.recordsBeforeMs);
+    const count = sql<bigint>`count(*)`.as('count');
+    const recordCount = prepare(snapshot, (p: Stretch) =>
+      query.selectFrom('usage_records').select(count).where(isPrunable(p)),
+    );
+    let records = 0;
+    for (const step of steps(snapshot, { after: '', until: firstRequestId(cut.recordsBeforeMs) })) {
+      records += Number(recordCount.get({ ...step, beforeMs })?.count ?? 0n);
+      await nextTurn();
+    }
+    const answers = prepare(snapshot, (p: { beforeMs: bigint }) =>
+      query.selectFrom('kept_answers').select(count).where('created_at_ms', '<', p.beforeMs),
+    ).get({ beforeMs: BigInt(cut.answersBeforeMs) });
+    return { records, answers: Number(answers?.count ?? 0n) };
+  });
+}
+
+/** Removes usage records and keeps their sums, while requests go on. */
 export class Pruning {
   readonly #writes: GroupCommit;
   readonly #audit: AuditTrail;
@@ -74,7 +92,7 @@ export class Pruning {
       records += step.records;
       answers += step.answers;
       place = step.next;
-      // As long again belongs to requests alone.
+      // Requests get as much time as the step took.
       if (place !== 'end') await sleep(performance.now() - startedAtMs);
     }
     return { records, answers, isComplete: place === 'end' };
@@ -104,19 +122,19 @@ export class Pruning {
 }
 
 function rollUp(stretch: Stretch) {
-  const dimensions = rollupKey.map((name, at) => recordDimensions[name].as(keyColumns[at] ?? name));
-  const records = query
-    .selectFrom('usage_records')
-    .select([...dimensions, ...recordSums])
-    .where(isPrunable(stretch))
-    .groupBy(rollupKey.map((name) => recordDimensions[name]));
+  const records = recordsAsRollups().where(isPrunable(stretch)).as('records');
   const added = sumColumns.map((column) => [
     column,
     sql`usage_rollups.${sql.ref(column)} + excluded.${sql.ref(column)}`,
   ]);
   return query
     .insertInto('usage_rollups')
-    .columns([...keyColumns, ...sumColumns])
-    .expression(records)
-    .onConflict((conflict) => conflict.columns(keyColumns).doUpdateSet(Object.fromEntries(added)));
+    .columns([...rollupKey, ...sumColumns])
+    .expression(
+      query
+        .selectFrom(records)
+        .select([...rollupKey, ...sums])
+        .groupBy(rollupKey),
+    )
+    .onConflict((conflict) => conflict.columns(rollupKey).doUpdateSet(Object.fromEntries(added)));
 }

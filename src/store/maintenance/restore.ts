@@ -1,26 +1,25 @@
 import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { lockDataDir } from '../sqlite/data-lock.ts';
+import { lockDataDir, sync } from '../sqlite/data-folder.ts';
 import { databaseName } from '../sqlite/database.ts';
-import { sync } from '../sqlite/durable-file.ts';
 import { BackupError, type BackupFacts, verified } from './backup.ts';
 
 export interface Restored extends BackupFacts {
-  /** Where the database that was replaced is kept; undefined where there was none, or it was not to be kept. */
+  /** The new path of the replaced database; undefined if there was none, or it was not kept. */
   readonly keptAs: string | undefined;
 }
 
 export interface RestoreOptions {
-  /** Whether the replaced database is kept beside the new one. */
+  /** Whether to keep the replaced database beside the new one. */
   readonly keep: boolean;
   readonly nowMs: number;
 }
 
 /**
- * Puts a backup in the place of the database of a data folder, which is made where it is missing. At every moment there is one or
- * the other, whole. What the backup had running is released at the next start, which brings an older schema up to date, too.
- * @throws DataInUseError where a server runs on the folder; BackupError; NewerSchemaError
+ * Replaces the database of a data folder by a backup, and creates the folder if it is missing. At every moment, one of the
+ * two is in place and complete. The next start releases open requests of the backup and upgrades an older schema.
+ * @throws DataInUseError if a server runs on the folder; BackupError; NewerSchemaError
  */
 export async function restore(dataDir: string, file: string, options: RestoreOptions): Promise<Restored> {
   const lock = lockDataDir(dataDir);
@@ -29,7 +28,7 @@ export async function restore(dataDir: string, file: string, options: RestoreOpt
     const incoming = `${path}.incoming`;
     try {
       const facts = await bringIn(file, incoming);
-      const keptAs = setAside(path, options);
+      const keptAs = keepReplaced(path, options);
       renameSync(incoming, path);
       sync(dataDir);
       return { ...facts, keptAs };
@@ -41,7 +40,7 @@ export async function restore(dataDir: string, file: string, options: RestoreOpt
   }
 }
 
-/** A private copy in the data folder, so that what is verified is what is put in place. */
+/** Copies the backup into the data folder and verifies the copy. */
 async function bringIn(file: string, incoming: string): Promise<BackupFacts> {
   if (!existsSync(file)) throw new BackupError(`There is no file ${file}.`);
   removeDatabase(incoming);
@@ -53,8 +52,8 @@ async function bringIn(file: string, incoming: string): Promise<BackupFacts> {
   return facts;
 }
 
-/** A log beside the database that is replaced would be taken for one of the new database: nothing may be left in it. */
-function setAside(path: string, { keep, nowMs }: RestoreOptions): string | undefined {
+/** Keeps the replaced database if asked, and removes its log: SQLite would take it for the log of the new one. */
+function keepReplaced(path: string, { keep, nowMs }: RestoreOptions): string | undefined {
   if (!existsSync(path)) {
     removeDatabase(path);
     return undefined;
@@ -63,12 +62,15 @@ function setAside(path: string, { keep, nowMs }: RestoreOptions): string | undef
     leaveWalMode(path);
   } catch (error) {
     if (!(error instanceof Sqlite.SqliteError)) throw error;
-    // Without its log it would not be whole any more, and the new one is not in its place yet.
+    // Its log is still needed.
     if (error.code.startsWith('SQLITE_BUSY')) {
       const who = 'another program, such as a backup';
-      throw new BackupError(`The database ${path} is in use by ${who}. Let it end, and try again.`, error);
+      throw new BackupError(
+        `The database ${path} is in use by ${who}. Wait until it ends, then try again.`,
+        error,
+      );
     }
-    // Being damaged may be why it is replaced. Then it is kept as it is, with its log.
+    // It may be damaged. Then it is kept unchanged, with its log.
   }
   const keptAs = keep ? `${path}.replaced-${new Date(nowMs).toISOString().replace(/[:.]/g, '-')}` : undefined;
   if (keptAs !== undefined) {
@@ -80,7 +82,7 @@ function setAside(path: string, { keep, nowMs }: RestoreOptions): string | undef
   return keptAs;
 }
 
-/** Brings what the log has into the database, so that it is one file. */
+/** Moves the log into the database, so that it is one file. */
 function leaveWalMode(path: string): void {
   const connection = new Sqlite(path, { fileMustExist: true });
   try {
@@ -94,7 +96,7 @@ function linkOrCopy(from: string, to: string): void {
   try {
     linkSync(from, to);
   } catch {
-    // Not every file system has links.
+    // Not every file system has hard links.
     copyFileSync(from, to);
     sync(to);
   }

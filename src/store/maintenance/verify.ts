@@ -1,22 +1,22 @@
-/** Whether a database is whole, and its books are true: checked before a backup is said to be one. */
+/** Verifies a backup: the file is intact, and its books are right. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Connection } from '../sqlite/database.ts';
 
-/** Each query finds what breaks its rule. They ask for nothing that a schema has not had from the first on. */
-const rules: Readonly<Record<string, string>> = {
-  'the balance is the sum of the entries': `
+/** Each query finds an account with the fault. The queries need only the first schema. */
+const faultQueries: Readonly<Record<string, string>> = {
+  'the balance is not the sum of the entries': `
     select a.id from accounts as a
     left join (select account_id, sum(amount_nano_credits) as entries from ledger_entries group by account_id) as l
       on l.account_id = a.id
     where a.balance_nano_credits <> coalesce(entries, 0)`,
-  'held is the sum of the open holds': `
+  'the held credits are not the sum of the open holds': `
     select a.id from accounts as a
     left join (select account_id, sum(hold_nano_credits) as holds from usage_records
       where state = 'started' group by account_id) as u on u.account_id = a.id
     where a.held_nano_credits <> coalesce(holds, 0)`,
-  'held is at least nothing and at most the balance': `
+  'the held credits are below zero or above the balance': `
     select id from accounts where held_nano_credits < 0 or held_nano_credits > balance_nano_credits`,
-  'reserved units are those of what runs': `
+  'the reserved units are not those of the started requests': `
     select f.account_id as id from fair_use as f
     left join (select account_id, reserved_month, sum(reserved_units) as units from usage_records
       where state = 'started' group by account_id, reserved_month) as u
@@ -24,7 +24,7 @@ const rules: Readonly<Record<string, string>> = {
     where f.reserved_units <> coalesce(units, 0)`,
 };
 
-/** What of the books of one month there is in records, and in what is kept of those that were pruned. */
+/** The used units of each month: those of records, and those of pruned records. */
 const spentUnits = `
   select account_id, strftime('%Y-%m', started_at_ms / 1000, 'unixepoch') as month, sum(fair_use_units) as units
   from usage_records where fair_use_units > 0 group by 1, 2`;
@@ -36,24 +36,24 @@ const usedUnits = (ended: string) => `
     on u.account_id = f.account_id and u.month = f.month
   where f.used_units <> coalesce(u.units, 0)`;
 
-/** What is wrong, in sentences; empty where all is well. */
+/** Whole sentences; empty if the database is intact. */
 export async function databaseFaults(connection: Connection): Promise<string[]> {
   const damage = connection.prepare<[], string>('pragma integrity_check(5)').pluck().all();
-  if (damage[0] !== 'ok') return damage.map((what) => `The file is damaged: ${what}.`);
+  if (damage[0] !== 'ok') return damage.map((fault) => `The file is damaged: ${fault}.`);
   const faults: string[] = [];
   if (connection.prepare('pragma foreign_key_check').get() !== undefined) {
-    faults.push('A row refers to another that is missing.');
+    faults.push('A row refers to a missing one.');
   }
-  for (const [rule, sql] of Object.entries(rulesOf(connection))) {
+  for (const [fault, sql] of Object.entries(faultQueriesFor(connection))) {
     await nextTurn();
     const broken = connection.prepare<[], { id: string }>(sql).get();
-    if (broken) faults.push(`It does not hold that ${rule} (account ${broken.id}).`);
+    if (broken) faults.push(`The books are wrong: ${fault} (account ${broken.id}).`);
   }
   return faults;
 }
 
-function rulesOf(connection: Connection): Record<string, string> {
+function faultQueriesFor(connection: Connection): Record<string, string> {
   const hasRollups = connection.prepare("select 1 from sqlite_schema where name = 'usage_rollups'").get();
   const ended = hasRollups === undefined ? spentUnits : spentUnits + prunedUnits;
-  return { ...rules, 'used units are those of what has ended': usedUnits(ended) };
+  return { ...faultQueries, 'the used units are not those of the ended requests': usedUnits(ended) };
 }

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 
-/** Accounts, subscriptions, keys, ledger, fair use, usage records, answers kept for retries, and the audit trail. */
+/** Accounts, subscriptions, keys, ledger, fair use, usage records, idempotency records, and the audit trail. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await createAccounts(db);
   await createKeys(db);
@@ -66,7 +66,7 @@ async function createLedger(db: Kysely<unknown>): Promise<void> {
     .addColumn('reason', 'text', (column) => column.notNull())
     .addColumn('reference', 'text', (column) => column.notNull())
     .addColumn('created_at_ms', 'integer', (column) => column.notNull())
-    // Nothing is loaded twice under one key, and no request is debited twice.
+    // Prevents a second load with the same key, and a second debit of a request.
     .addUniqueConstraint('ledger_entries_once', ['account_id', 'reference'])
     .modifyEnd(sql`strict, without rowid`)
     .execute();

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 
 /**
- * The id of a debit is that of its request, so the key of the table is enough to debit none twice. Debits, which are most of
- * the entries, are so spared a second and a third index. Earlier debits keep the ids that they have.
+ * The id of a debit is the id of its request, so the primary key prevents a second debit. Debits, which are most of the
+ * entries, then need no other index. Earlier debits keep their ids.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`alter table ledger_entries rename to ledger_entries_before`.execute(db);

@@ -11,14 +11,14 @@ const sums = [
   'cost_nano_credits',
 ];
 
-/** What usage records that were pruned came to, day by day of UTC. The day comes first, as it is what sums are read by. */
+/** Sums of pruned usage records by day (UTC). The key starts with the day, because totals are read by day. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   let table = db.schema
     .createTable('usage_rollups')
     .addColumn('day', 'text', (column) => column.notNull())
     .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
     .addColumn('operation', 'text', (column) => column.notNull())
-    // Empty where none was named, or where the request was refused.
+    // Empty if the request named none or was refused.
     .addColumn('model', 'text', (column) => column.notNull())
     .addColumn('state', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('usage_rollups_key', ['day', 'account_id', 'operation', 'model', 'state']);

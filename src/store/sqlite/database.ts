@@ -9,23 +9,22 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { Migrator } from 'kysely/migration';
-import { checkKnown } from '../migrations/applied.ts';
-import { migrations } from '../migrations/index.ts';
+import { checkKnown, migrations } from '../migrations/migrations.ts';
 import type { Database } from '../tables/schema.ts';
-import { privateFile } from './data-dir.ts';
+import { privateFile } from './data-folder.ts';
 
-/** How long opening waits while another process, such as a backup, holds the database. Later none does: see GroupCommit. */
+/** How long opening waits for another process, such as a backup. Later, GroupCommit waits without blocking. */
 const openingBusyMs = 5_000;
-/** Pages of 4 KB in the log before they are moved into the database. A page that changes often is so moved less often. */
+/** Pages of 4 KB in the log before SQLite moves them into the database. A page that changes often is then moved once. */
 const logPagesMax = 4_000;
-/** Memory for pages of the database in KB, taken as they are read: 10,000 busy accounts touch some 30 MB. */
+/** Memory for pages of the database, in KB: 10,000 busy accounts touch some 30 MB. */
 const cacheKbMax = 32_768;
-/** The database in a data folder. */
+/** The file name in the data folder. */
 export const databaseName = 'parley.db';
 
 export type Connection = Sqlite.Database;
 
-/** Builds queries; they are compiled to SQL here and run by `prepare`, not by Kysely's own connection. */
+/** Builds and compiles queries; `prepare` runs them. */
 export const query = new Kysely<Database>({
   dialect: {
     createAdapter: () => new SqliteAdapter(),
@@ -36,8 +35,8 @@ export const query = new Kysely<Database>({
 });
 
 /**
- * Opens the database in a data folder, made where it is missing, and brings it to the newest schema.
- * @throws NewerSchemaError where that is newer than this program; nothing of it is changed
+ * Opens the database of a data folder, creates it if it is missing, and brings it to the newest schema.
+ * @throws NewerSchemaError, and changes nothing, if the schema is newer than this program
  */
 export async function openDatabase(dataDir: string): Promise<Connection> {
   const path = privateFile(dataDir, databaseName);
@@ -60,18 +59,18 @@ export async function openDatabase(dataDir: string): Promise<Connection> {
   }
 }
 
-/** All of it or nothing: a process that is killed on the way leaves the schema that it found. */
+/** All or nothing: a process that is killed in between leaves the schema unchanged. */
 async function migrate(connection: Connection): Promise<void> {
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) });
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  // Kysely takes SQLite for a database whose schema cannot be changed within a transaction; it can.
+  // Kysely assumes that SQLite cannot change the schema in a transaction; it can.
   connection.exec('begin immediate');
   const { error } = await migrator.migrateToLatest();
   connection.exec(error === undefined ? 'commit' : 'rollback');
   if (error) throw error;
 }
 
-/** Stands for a parameter while a query is compiled. */
+/** A parameter while a query is compiled. */
 class Placeholder {
   readonly name: PropertyKey;
 
@@ -87,8 +86,8 @@ export interface Prepared<Parameters, Row> {
 }
 
 /**
- * Compiles a query once and keeps its prepared statement. The builder is given placeholders in the place of the
- * parameters; they find their values again by name at each run.
+ * Compiles a query once and keeps its prepared statement. The builder gets a placeholder for each parameter; each run
+ * replaces it by the value of that name, and a missing value by null.
  */
 export function prepare<Parameters extends object, Row>(
   connection: Connection,
@@ -104,4 +103,13 @@ export function prepare<Parameters extends object, Row>(
     get: (values) => statement.get(bind(values)),
     all: (values) => statement.all(bind(values)),
   };
+}
+
+/** The parameters that are named like these columns, to insert or set them. */
+export function columnsOf<Row extends object, Column extends keyof Row>(
+  parameters: Row,
+  columns: readonly Column[],
+): Pick<Row, Column> {
+  const pairs = columns.map((column) => [column, parameters[column]]);
+  return Object.fromEntries(pairs);
 }

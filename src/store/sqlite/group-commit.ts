@@ -1,9 +1,9 @@
 import { ParleyError } from '../../core/errors.ts';
 import type { Connection } from './database.ts';
 
-/** How long writes wait for another program that is writing to the database, such as a backup. */
+/** How long writes wait for another program that writes to the database. */
 const busyMsMax = 5_000;
-/** How long until they try again, with the process free for all else. */
+/** How long until they try again. The process is free meanwhile. */
 const busyRetryMs = 5;
 
 interface Pending {
@@ -12,35 +12,35 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** Tells who waits for a piece of work what became of it. */
-type Tell = () => void;
+/** Settles the promise of a piece of work. */
+type Notify = () => void;
 
 /**
- * Runs the writes of concurrent requests in one transaction, so that they share one sync to disk. Each is kept whole or not
- * at all, and its promise resolves only after the shared commit. The work must be synchronous, and may be run a second time:
- * where one of a group fails, the group is rolled back and run again with a savepoint for each.
+ * Runs the writes of concurrent requests in one transaction, so that they share one sync to disk. Each write is atomic, and
+ * its promise resolves after the shared commit. The work must be synchronous and may run twice: if one write fails, the group
+ * is rolled back and run again with a savepoint for each.
  */
 export class GroupCommit {
   readonly #connection: Connection;
-  readonly #transaction: (run: () => Tell[]) => Tell[];
+  readonly #transaction: (run: () => Notify[]) => Notify[];
   readonly #savepoint: (work: () => unknown) => unknown;
   readonly #onSyncFailed: (error: unknown) => void;
   #queue: Pending[] = [];
   #scheduled = false;
   #busySinceMs: number | undefined;
 
-  /** @param onSyncFailed told that the disk could not be synced: what SQLite holds to be written may be lost */
+  /** @param onSyncFailed called if the disk could not be synced: data that SQLite takes for written may be lost */
   constructor(connection: Connection, onSyncFailed: (error: unknown) => void) {
     this.#connection = connection;
     this.#onSyncFailed = onSyncFailed;
-    this.#transaction = connection.transaction((run: () => Tell[]) => run()).immediate;
+    this.#transaction = connection.transaction((run: () => Notify[]) => run()).immediate;
     // A transaction within a transaction is a savepoint.
     this.#savepoint = connection.transaction((work: () => unknown) => work());
   }
 
   /**
-   * Rejects with what the work throws, and then nothing of it is kept; with `overloaded` where another program holds the
-   * database for too long; or with the reason that the commit failed.
+   * Rejects with the error of the work, which is then rolled back; with `overloaded` if another program locks the database
+   * for too long; or with the error of the commit.
    */
   run<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -51,7 +51,7 @@ export class GroupCommit {
     });
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when no write is waiting. */
   async drain(): Promise<void> {
     if (this.#queue.length > 0) await this.run(() => undefined);
   }
@@ -60,25 +60,25 @@ export class GroupCommit {
     const group = this.#queue;
     this.#queue = [];
     this.#scheduled = false;
-    let tells: Tell[];
+    let notifications: Notify[];
     try {
-      tells = this.#commit(group);
+      notifications = this.#commit(group);
     } catch (error) {
-      if (isBusy(error) && this.#waits()) {
+      if (isBusy(error) && this.#mayWait()) {
         this.#tryAgain(group);
         return;
       }
       this.#busySinceMs = undefined;
       if (isSyncFailure(error)) this.#onSyncFailed(error);
-      const reason = isBusy(error) ? heldTooLong(error) : error;
+      const reason = isBusy(error) ? lockedTooLong(error) : error;
       for (const { reject } of group) reject(reason);
       return;
     }
     this.#busySinceMs = undefined;
-    for (const tell of tells) tell();
+    for (const notify of notifications) notify();
   }
 
-  #waits(): boolean {
+  #mayWait(): boolean {
     this.#busySinceMs ??= performance.now();
     return performance.now() - this.#busySinceMs < busyMsMax;
   }
@@ -89,38 +89,38 @@ export class GroupCommit {
     setTimeout(() => this.#flush(), busyRetryMs);
   }
 
-  /** Nearly always nothing fails. Savepoints would cost a fifth of the whole, as SQLite copies what each is to change. */
-  #commit(group: readonly Pending[]): Tell[] {
-    let isAtWork = false;
+  /** Tries without savepoints first: writes rarely fail, and savepoints cost a fifth of the time. */
+  #commit(group: readonly Pending[]): Notify[] {
+    let isWorking = false;
     try {
       return this.#transaction(() => {
-        isAtWork = true;
-        const tells = group.map(({ work, resolve }) => {
+        isWorking = true;
+        const notifications = group.map(({ work, resolve }) => {
           const value = work();
           return () => resolve(value);
         });
-        isAtWork = false;
-        return tells;
+        isWorking = false;
+        return notifications;
       });
     } catch (error) {
-      if (!isAtWork || group.length === 1) throw error;
+      if (!isWorking || group.length === 1) throw error;
       return this.#transaction(() => group.map((pending) => this.#attempt(pending)));
     }
   }
 
-  #attempt({ work, resolve, reject }: Pending): Tell {
+  #attempt({ work, resolve, reject }: Pending): Notify {
     try {
       const value = this.#savepoint(work);
       return () => resolve(value);
     } catch (error) {
-      // SQLite ends the whole transaction on errors such as a full disk: then none of the group is kept.
+      // Errors such as a full disk end the whole transaction.
       if (!this.#connection.inTransaction) throw error;
       return () => reject(error);
     }
   }
 }
 
-/** Only the begin of a transaction can meet this, so nothing of the group has been done. */
+/** Only the start of a transaction can fail so: nothing of the group has run. */
 function isBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY');
 }
@@ -133,9 +133,9 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-function heldTooLong(cause: unknown): ParleyError {
+function lockedTooLong(cause: unknown): ParleyError {
   return new ParleyError('overloaded', {
-    message: 'Another program holds the database of this server. Wait, then try again.',
+    message: 'Another program locks the database of this server. Wait, then try again.',
     retryAfterSeconds: 1,
     cause,
   });

@@ -3,13 +3,12 @@ import type { Accounts } from '../tables/accounts.ts';
 import type { Keys } from '../tables/keys.ts';
 import type { Connection } from './database.ts';
 
-/** So many keys take about 10 MB. */
+/** This many keys take about 10 MB. */
 const holdersMax = 10_000;
 
 /**
- * Who holds each key, kept in memory: every request asks for it, and next to nothing changes it. All is forgotten with each
- * change by an administrator, and when another program has written to the database. What depends on the time, such as the
- * end of a key or of a plan, is a fact here and judged by whoever asks.
+ * Keys with their accounts, in memory: every request reads one, and they rarely change. Each change by an administrator, and
+ * each write of another program, clears the cache. Callers check expiry themselves.
  */
 export class KeyCache {
   readonly #keys: Keys;
@@ -17,7 +16,7 @@ export class KeyCache {
   readonly #dataVersion;
   readonly #holders = new Map<string, KeyHolder>();
   #knownVersion: unknown;
-  #hasLooked = false;
+  #hasChecked = false;
 
   constructor(connection: Connection, keys: Keys, accounts: Accounts) {
     this.#keys = keys;
@@ -26,7 +25,7 @@ export class KeyCache {
   }
 
   find(hash: string): KeyHolder | undefined {
-    this.#lookForForeignWrites();
+    this.#checkForOtherWriters();
     const known = this.#holders.get(hash);
     if (known) return known;
     const key = this.#keys.byHash(hash);
@@ -37,17 +36,17 @@ export class KeyCache {
     return holder;
   }
 
-  /** To be called in the transaction of whatever changes a key, an account's name or a subscription. */
-  forgetAll(): void {
+  /** Call this in every transaction that changes a key, the name of an account or a subscription. */
+  clear(): void {
     this.#holders.clear();
   }
 
-  /** Nothing but Parley writes to its database, yet who does must be believed at once. The requests of a turn share a look. */
-  #lookForForeignWrites(): void {
-    if (this.#hasLooked) return;
-    this.#hasLooked = true;
+  /** Other programs may write to the database: their changes count at once. Checks once for all requests of a turn. */
+  #checkForOtherWriters(): void {
+    if (this.#hasChecked) return;
+    this.#hasChecked = true;
     setImmediate(() => {
-      this.#hasLooked = false;
+      this.#hasChecked = false;
     });
     const version = this.#dataVersion.get();
     if (version !== this.#knownVersion) this.#holders.clear();

@@ -1,6 +1,6 @@
 import type { Period } from '../../core/access/entitlement.ts';
 import type { Month } from '../../core/billing/fair-use.ts';
-import type { NanoCredits } from '../../core/billing/money.ts';
+import { type NanoCredits, nanoCredits } from '../../core/billing/money.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../../core/ids.ts';
 import type { Account } from '../../core/ports/accounts.ts';
@@ -22,31 +22,30 @@ import type {
   UsageRecord,
   UsageTotal,
 } from '../../core/ports/usage.ts';
-import { Pruning } from '../maintenance/prune.ts';
+import { countPrunable, Pruning } from '../maintenance/prune.ts';
 import { Accounts } from '../tables/accounts.ts';
 import { AuditTrail } from '../tables/audit.ts';
 import { FairUse } from '../tables/fair-use.ts';
 import { IdempotencyRecords } from '../tables/idempotency-records.ts';
 import { Keys } from '../tables/keys.ts';
 import { Ledger } from '../tables/ledger.ts';
-import { nothing, type SetAside } from '../usage/columns.ts';
-import { interrupted } from '../usage/interrupted.ts';
+import { interruptedEnd, type StartedRecord } from '../usage/record-row.ts';
 import { UsageRecords } from '../usage/records.ts';
-import { readPrunable, readTotals } from '../usage/totals.ts';
+import { readTotals } from '../usage/totals.ts';
 import { type Connection, openDatabase } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
 import { KeyCache } from './key-cache.ts';
 
-/** Opens the store of a data folder, which is made where it is missing. */
+/** Opens the store of a data folder, and creates it if it is missing. */
 export async function openStore(dataDir: string, onSyncFailed = endProcess): Promise<Store> {
   return new SqliteStore(await openDatabase(dataDir), onSyncFailed);
 }
 
-/** A sync that is tried again can report success for what is lost: only a new start knows what the disk holds. */
+/** A repeated sync can report success although data is lost: only a restart reads what the disk holds. */
 function endProcess(cause: unknown): void {
   setImmediate(() => {
     throw new Error(
-      'The disk could not be synced. The server ends, so that it starts from what is on the disk.',
+      'The disk could not be synced. The server ends: its next start reads what the disk holds.',
       {
         cause,
       },
@@ -63,7 +62,7 @@ class SqliteStore implements Store {
   readonly #usage: UsageRecords;
   readonly #fairUse: FairUse;
   readonly #ledger: Ledger;
-  readonly #answers: IdempotencyRecords;
+  readonly #idempotency: IdempotencyRecords;
   readonly #audit: AuditTrail;
   readonly #pruning: Pruning;
 
@@ -76,7 +75,7 @@ class SqliteStore implements Store {
     this.#usage = new UsageRecords(connection);
     this.#fairUse = new FairUse(connection);
     this.#ledger = new Ledger(connection);
-    this.#answers = new IdempotencyRecords(connection);
+    this.#idempotency = new IdempotencyRecords(connection);
     this.#audit = new AuditTrail(connection);
     this.#pruning = new Pruning(connection, this.#writes, this.#audit);
   }
@@ -91,7 +90,7 @@ class SqliteStore implements Store {
     return this.#writes.run(() => {
       if (fairUse && !this.#reserveUnits(accountId, fairUse, fairUse.units)) return 'fair_use_limit_reached';
       if (hold && !this.#ledger.hold(accountId, hold.amount)) {
-        if (fairUse) this.#fairUse.release({ accountId, month: fairUse.month }, fairUse.units, 0);
+        if (fairUse) this.#fairUse.settle({ accountId, month: fairUse.month }, fairUse.units, 0);
         return 'insufficient_credits';
       }
       this.#usage.insertStarted(record, reservation);
@@ -103,30 +102,30 @@ class SqliteStore implements Store {
     return this.#writes.run(() => {
       const { accountId, units } = this.#started(id);
       if (!this.#reserveUnits(accountId, reservation, reservation.units - units)) return false;
-      this.#usage.setAside(id, reservation);
+      this.#usage.extend(id, reservation);
       return true;
     });
   }
 
   settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
     return this.#writes.run(() => {
-      this.#settle(id, this.#started(id), end);
-      if (claim) this.#answers.end(claim);
+      this.#settle(this.#started(id), end);
+      if (claim) this.#idempotency.end(claim);
     });
   }
 
   record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
     return this.#writes.run(() => {
       this.#usage.insertEnded(start, end);
-      if (claim) this.#answers.end(claim);
+      if (claim) this.#idempotency.end(claim);
     });
   }
 
   recover(nowMs: number): Promise<number> {
     return this.#writes.run(() => {
-      const open = this.#usage.open();
-      for (const { id, ...setAside } of open) this.#settle(id, setAside, interrupted(setAside, nowMs));
-      this.#answers.dropUnfinished();
+      const open = this.#usage.allStarted();
+      for (const record of open) this.#settle(record, interruptedEnd(record, nowMs));
+      this.#idempotency.dropUnfinished();
       return open.length;
     });
   }
@@ -144,7 +143,7 @@ class SqliteStore implements Store {
   }
 
   countPrunable(cut: PruneCut): Promise<Prunable> {
-    return readPrunable(this.#connection.name, cut);
+    return countPrunable(this.#connection.name, cut);
   }
 
   prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {
@@ -152,7 +151,7 @@ class SqliteStore implements Store {
   }
 
   claimAnswer(claim: IdempotencyClaim): Promise<ClaimOutcome> {
-    return this.#writes.run(() => this.#answers.claim(claim));
+    return this.#writes.run(() => this.#idempotency.claim(claim));
   }
 
   createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean> {
@@ -232,41 +231,41 @@ class SqliteStore implements Store {
     this.#connection.close();
   }
 
-  /** Makes a change and its audit entry, both or neither. A change that returns false was none. */
+  /** Writes a change and its audit entry, both or neither. A change that returns false has changed nothing. */
   #audited<T>(audit: AuditEntry, change: () => T): Promise<T> {
     return this.#writes.run(() => {
       const changed = change();
-      this.#keyCache.forgetAll();
+      this.#keyCache.clear();
       if (changed !== false) this.#audit.insert(audit);
       return changed;
     });
   }
 
-  #settle(id: RequestId, setAside: SetAside, end: RecordEnd): void {
-    const { accountId, model = '', startedAtMs, month, units, hold } = setAside;
-    if (month) this.#fairUse.release({ accountId, month }, units, end.fairUseUnits ?? 0);
+  #settle(record: StartedRecord, end: RecordEnd): void {
+    const { id, accountId, model = '', startedAtMs, month, units, hold } = record;
+    if (month) this.#fairUse.settle({ accountId, month }, units, end.fairUseUnits ?? 0);
     const debit = {
       requestId: id,
-      amount: end.cost ?? nothing,
+      amount: end.cost ?? nanoCredits(0n),
       reason: model,
       atMs: startedAtMs + end.durationMs,
     };
     this.#ledger.settle(accountId, hold, debit);
-    this.#usage.end(id, end);
+    this.#usage.settle(id, end);
   }
 
   #reserveUnits(accountId: AccountId, { month, limitUnits }: FairUseReservation, units: number): boolean {
     return this.#fairUse.reserve({ accountId, month }, units, limitUnits);
   }
 
-  #started(id: RequestId): SetAside {
+  #started(id: RequestId): StartedRecord {
     const started = this.#usage.started(id);
     if (started) return started;
     throw new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
   }
 }
 
-/** Reads one more than the page holds, to know whether another follows. */
+/** Reads one row more than the page holds, to know whether another page follows. */
 function pageOf<T extends { readonly id: Id }, Id extends string>(
   page: PageRequest,
   read: (request: PageRequest) => T[],

@@ -87,13 +87,13 @@ export class Accounts {
     return toAccount(this.#byId.get({ id }));
   }
 
-  /** All but its money. */
+  /** The account without its money. */
   factsById(id: string): AccountFacts | undefined {
     const row = this.#byId.get({ id });
     return row && toFacts(row);
   }
 
-  /** Its balance less what is held; 0 where there is no such account. */
+  /** The balance less the holds; 0 if there is no such account. */
   available(id: string): NanoCredits {
     return nanoCredits(this.#available.get({ id })?.amount ?? 0n);
   }
@@ -127,23 +127,23 @@ export class Accounts {
   }
 }
 
-/** By subqueries: SQLite prepares a left join anew at each run, as its plan may depend on the parameters. */
+/** Uses subqueries: SQLite prepares a left join again for each run, as its plan may depend on the parameters. */
 function withPeriods() {
   return query
     .selectFrom('accounts')
     .selectAll('accounts')
     .select((accounts) => {
-      const ofPeriod = (kind: SubscriptionKind, column: 'starts_at_ms' | 'ends_at_ms') =>
+      const timeOf = (kind: SubscriptionKind, column: 'starts_at_ms' | 'ends_at_ms') =>
         accounts
           .selectFrom('subscriptions')
           .select(column)
           .whereRef('subscriptions.account_id', '=', 'accounts.id')
           .where('kind', '=', kind);
       return [
-        ofPeriod('trial', 'starts_at_ms').as('trial_starts'),
-        ofPeriod('trial', 'ends_at_ms').as('trial_ends'),
-        ofPeriod('plan', 'starts_at_ms').as('plan_starts'),
-        ofPeriod('plan', 'ends_at_ms').as('plan_ends'),
+        timeOf('trial', 'starts_at_ms').as('trial_starts'),
+        timeOf('trial', 'ends_at_ms').as('trial_ends'),
+        timeOf('plan', 'starts_at_ms').as('plan_starts'),
+        timeOf('plan', 'ends_at_ms').as('plan_ends'),
       ];
     });
 }

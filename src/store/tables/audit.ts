@@ -4,10 +4,10 @@ import type { PageRequest } from '../../core/ports/page.ts';
 import { type Connection, prepare, query } from '../sqlite/database.ts';
 import type { AuditRow } from './schema.ts';
 
-/** After every id there is: newest first begins here. */
+/** Sorts after every id. */
 const afterAll = '~';
 
-/** Who changed what. Written in the transaction of the change itself. */
+/** Changes by administrators. Each entry is written in the transaction of its change. */
 export class AuditTrail {
   readonly #insert;
   readonly #page;

@@ -8,29 +8,37 @@ interface Counter {
   readonly month: Month;
 }
 
-/** The monthly counters. The limit is kept by the write itself, never by a read before it. */
+/** The monthly counters. The write itself checks the limit, never a read before it. */
 export class FairUse {
-  readonly #open;
   readonly #reserve;
-  readonly #release;
-  readonly #sum;
+  readonly #settle;
+  readonly #units;
 
   constructor(connection: Connection) {
-    this.#open = prepare(connection, (p: Counter) =>
-      query
-        .insertInto('fair_use')
-        .values({ account_id: p.accountId, month: p.month, used_units: 0, reserved_units: 0 })
-        .onConflict((conflict) => conflict.doNothing()),
-    );
     this.#reserve = prepare(connection, (p: Counter & { units: number; limitUnits: number }) =>
       query
-        .updateTable('fair_use')
-        .set({ reserved_units: sql`reserved_units + ${p.units}` })
-        .where('account_id', '=', p.accountId)
-        .where('month', '=', p.month)
-        .where(sql<boolean>`used_units + reserved_units + ${p.units} <= ${p.limitUnits}`),
+        .insertInto('fair_use')
+        .columns(['account_id', 'month', 'used_units', 'reserved_units'])
+        .expression(
+          query
+            .selectNoFrom([
+              sql<string>`${p.accountId}`.as('account_id'),
+              sql<string>`${p.month}`.as('month'),
+              sql<number>`0`.as('used_units'),
+              sql<number>`${p.units}`.as('reserved_units'),
+            ])
+            .where(sql<boolean>`${p.units} <= ${p.limitUnits}`),
+        )
+        .onConflict((conflict) =>
+          conflict
+            .columns(['account_id', 'month'])
+            .doUpdateSet({ reserved_units: sql`fair_use.reserved_units + excluded.reserved_units` })
+            .where(
+              sql<boolean>`fair_use.used_units + fair_use.reserved_units + excluded.reserved_units <= ${p.limitUnits}`,
+            ),
+        ),
     );
-    this.#release = prepare(connection, (p: Counter & { reservedUnits: number; usedUnits: number }) =>
+    this.#settle = prepare(connection, (p: Counter & { reservedUnits: number; usedUnits: number }) =>
       query
         .updateTable('fair_use')
         .set({
@@ -40,7 +48,7 @@ export class FairUse {
         .where('account_id', '=', p.accountId)
         .where('month', '=', p.month),
     );
-    this.#sum = prepare(connection, (p: Counter) =>
+    this.#units = prepare(connection, (p: Counter) =>
       query
         .selectFrom('fair_use')
         .select(sql<bigint>`used_units + reserved_units`.as('units'))
@@ -49,19 +57,18 @@ export class FairUse {
     );
   }
 
-  /** False, and no change, where the units would pass the limit. */
+  /** False, and no change, if the month's units would exceed the limit. `units` are 0 or more. */
   reserve(counter: Counter, units: number, limitUnits: number): boolean {
-    if (this.#reserve.run({ ...counter, units, limitUnits }).changes > 0) return true;
-    if (this.#open.run(counter).changes === 0) return false;
     return this.#reserve.run({ ...counter, units, limitUnits }).changes > 0;
   }
 
-  /** Gives back what was reserved and spends what was used. */
-  release(counter: Counter, reservedUnits: number, usedUnits: number): void {
-    this.#release.run({ ...counter, reservedUnits, usedUnits });
+  /** Releases a reservation and counts the units that were used. */
+  settle(counter: Counter, reservedUnits: number, usedUnits: number): void {
+    this.#settle.run({ ...counter, reservedUnits, usedUnits });
   }
 
+  /** The units of the month, used and reserved. */
   units(counter: Counter): number {
-    return Number(this.#sum.get(counter)?.units ?? 0n);
+    return Number(this.#units.get(counter)?.units ?? 0n);
   }
 }

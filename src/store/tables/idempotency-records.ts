@@ -3,10 +3,10 @@ import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/
 import { type Connection, prepare, query } from '../sqlite/database.ts';
 import type { Database } from './schema.ts';
 
-/** Answers can have 8 MB each, and all requests wait while they are removed. */
+/** An answer can have 8 MB, and all requests wait while it is removed. */
 export const answersAtOnce = 20;
 
-/** Removes some of those that were made before then. */
+/** Removes up to `answersAtOnce` of the records that were created before `beforeMs`. */
 export function removeOldAnswers({ beforeMs }: { readonly beforeMs: bigint }) {
   return query.deleteFrom('kept_answers').where(
     sql<boolean>`rowid in (select rowid from kept_answers
@@ -14,16 +14,16 @@ export function removeOldAnswers({ beforeMs }: { readonly beforeMs: bigint }) {
   );
 }
 
-/** The answer under a key, whichever request it is of. */
-function isUnder({ accountId, operation, key }: Pick<IdempotencyClaim, 'accountId' | 'operation' | 'key'>) {
+/** The record of a key, of whichever request. */
+function isOfKey({ accountId, operation, key }: Pick<IdempotencyClaim, 'accountId' | 'operation' | 'key'>) {
   return ({ and }: ExpressionBuilder<Database, 'kept_answers'>) =>
     and({ account_id: accountId, operation, key });
 }
 
-/** Answers of requests with an Idempotency-Key. Synchronous: they run inside the store's transactions. */
+/** Statements on idempotency records. Synchronous: they run inside the store's transactions. */
 export class IdempotencyRecords {
-  readonly #forgetOwn;
-  readonly #forgetOthers;
+  readonly #dropExpiredOwn;
+  readonly #dropExpired;
   readonly #insert;
   readonly #find;
   readonly #keep;
@@ -31,10 +31,10 @@ export class IdempotencyRecords {
   readonly #dropUnfinished;
 
   constructor(connection: Connection) {
-    this.#forgetOwn = prepare(connection, (p: IdempotencyClaim & { beforeMs: bigint }) =>
-      query.deleteFrom('kept_answers').where(isUnder(p)).where('created_at_ms', '<', p.beforeMs),
+    this.#dropExpiredOwn = prepare(connection, (p: IdempotencyClaim & { beforeMs: bigint }) =>
+      query.deleteFrom('kept_answers').where(isOfKey(p)).where('created_at_ms', '<', p.beforeMs),
     );
-    this.#forgetOthers = prepare(connection, removeOldAnswers);
+    this.#dropExpired = prepare(connection, removeOldAnswers);
     this.#insert = prepare(connection, (p: IdempotencyClaim) =>
       query
         .insertInto('kept_answers')
@@ -50,17 +50,17 @@ export class IdempotencyRecords {
         .onConflict((conflict) => conflict.doNothing()),
     );
     this.#find = prepare(connection, (p: IdempotencyClaim) =>
-      query.selectFrom('kept_answers').select(['fingerprint', 'answer']).where(isUnder(p)),
+      query.selectFrom('kept_answers').select(['fingerprint', 'answer']).where(isOfKey(p)),
     );
     this.#keep = prepare(connection, (p: IdempotencyClaim & { answer: Buffer }) =>
       query
         .updateTable('kept_answers')
         .set({ answer: p.answer })
-        .where(isUnder(p))
+        .where(isOfKey(p))
         .where('request_id', '=', p.requestId),
     );
     this.#drop = prepare(connection, (p: IdempotencyClaim) =>
-      query.deleteFrom('kept_answers').where(isUnder(p)).where('request_id', '=', p.requestId),
+      query.deleteFrom('kept_answers').where(isOfKey(p)).where('request_id', '=', p.requestId),
     );
     this.#dropUnfinished = prepare(connection, (_: object) =>
       query.deleteFrom('kept_answers').where('answer', 'is', null),
@@ -69,8 +69,8 @@ export class IdempotencyRecords {
 
   claim(claim: IdempotencyClaim): ClaimOutcome {
     const beforeMs = BigInt(claim.forgetBeforeMs);
-    this.#forgetOwn.run({ ...claim, beforeMs });
-    this.#forgetOthers.run({ beforeMs });
+    this.#dropExpiredOwn.run({ ...claim, beforeMs });
+    this.#dropExpired.run({ beforeMs });
     if (this.#insert.run(claim).changes > 0) return { kind: 'claimed' };
     const first = this.#find.get(claim);
     if (first === undefined || first.fingerprint !== claim.fingerprint) return { kind: 'conflict' };
@@ -82,7 +82,7 @@ export class IdempotencyRecords {
     else this.#keep.run({ ...claim, answer: Buffer.from(answer) });
   }
 
-  /** Frees the keys of requests that a process did not live to answer. */
+  /** Frees the keys of requests that a dead process left open. */
   dropUnfinished(): void {
     this.#dropUnfinished.run({});
   }

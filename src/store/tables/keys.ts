@@ -1,8 +1,20 @@
 import type { AccountId, KeyId } from '../../core/ids.ts';
 import { type Key, type Scope, scopes } from '../../core/ports/keys.ts';
-import { type Connection, prepare, query } from '../sqlite/database.ts';
-import { optionalNumber } from './columns.ts';
-import type { KeyRow } from './schema.ts';
+import { type Connection, columnsOf, prepare, query } from '../sqlite/database.ts';
+import { type KeyRow, type NewKeyRow, optionalNumber } from './schema.ts';
+
+const keyColumns = [
+  'id',
+  'account_id',
+  'kind',
+  'name',
+  'hash',
+  'last_four',
+  'scopes',
+  'created_at_ms',
+  'expires_at_ms',
+  'revoked_at_ms',
+] as const;
 
 /** Statements on keys. Synchronous: they run inside the store's transactions. */
 export class Keys {
@@ -23,19 +35,8 @@ export class Keys {
       columns.where('account_id', '=', p.accountId).orderBy('id'),
     );
     this.#adminKeys = prepare(connection, (_: object) => columns.where('kind', '=', 'admin').orderBy('id'));
-    this.#insert = prepare(connection, (p: InsertedKey) =>
-      query.insertInto('api_keys').values({
-        id: p.id,
-        account_id: p.accountId,
-        kind: p.kind,
-        name: p.name,
-        hash: p.hash,
-        last_four: p.lastFour,
-        scopes: p.scopes,
-        created_at_ms: p.createdAtMs,
-        expires_at_ms: p.expiresAtMs,
-        revoked_at_ms: p.revokedAtMs,
-      }),
+    this.#insert = prepare(connection, (p: NewKeyRow) =>
+      query.insertInto('api_keys').values(columnsOf(p, keyColumns)),
     );
     this.#expire = prepare(connection, (p: { id: string; atMs: number }) =>
       query.updateTable('api_keys').set({ expires_at_ms: p.atMs }).where('id', '=', p.id),
@@ -58,7 +59,7 @@ export class Keys {
     return toKey(this.#byId.get({ id }));
   }
 
-  /** Those of an account, or the admin keys. */
+  /** The keys of an account, or the admin keys. */
   list(accountId: AccountId | undefined): Key[] {
     const rows = accountId === undefined ? this.#adminKeys.all({}) : this.#byAccount.all({ accountId });
     return rows.flatMap((row) => toKey(row) ?? []);
@@ -66,11 +67,16 @@ export class Keys {
 
   insert(key: Key): void {
     this.#insert.run({
-      ...key,
-      accountId: key.accountId ?? null,
+      id: key.id,
+      account_id: key.accountId ?? null,
+      kind: key.kind,
+      name: key.name,
+      hash: key.hash,
+      last_four: key.lastFour,
       scopes: key.scopes.join(' '),
-      expiresAtMs: key.expiresAtMs ?? null,
-      revokedAtMs: key.revokedAtMs ?? null,
+      created_at_ms: key.createdAtMs,
+      expires_at_ms: key.expiresAtMs ?? null,
+      revoked_at_ms: key.revokedAtMs ?? null,
     });
   }
 
@@ -78,7 +84,7 @@ export class Keys {
     this.#expire.run({ id, atMs });
   }
 
-  /** False where the key has been revoked before. */
+  /** False if the key was revoked before. */
   revoke(id: KeyId, atMs: number): boolean {
     return this.#revoke.run({ id, atMs }).changes > 0;
   }
@@ -86,19 +92,6 @@ export class Keys {
   hasAny(): boolean {
     return this.#any.get({}) !== undefined;
   }
-}
-
-interface InsertedKey {
-  readonly id: string;
-  readonly accountId: string | null;
-  readonly kind: Key['kind'];
-  readonly name: string;
-  readonly hash: string;
-  readonly lastFour: string;
-  readonly scopes: string;
-  readonly createdAtMs: number;
-  readonly expiresAtMs: number | null;
-  readonly revokedAtMs: number | null;
 }
 
 function toKey(row: KeyRow | undefined): Key | undefined {

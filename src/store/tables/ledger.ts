@@ -6,13 +6,13 @@ import type { PageRequest } from '../../core/ports/page.ts';
 import { type Connection, prepare, query } from '../sqlite/database.ts';
 import type { LedgerRow } from './schema.ts';
 
-/** After every id there is: newest first begins here. */
+/** Sorts after every id. */
 const afterAll = '~';
 
-/** Balances, holds and entries. Every guard is part of the write that it guards. */
+/** Balances, holds and ledger entries. Every guard is part of the write that it guards. */
 export class Ledger {
   readonly #hold;
-  readonly #release;
+  readonly #settle;
   readonly #add;
   readonly #insert;
   readonly #byReference;
@@ -26,7 +26,7 @@ export class Ledger {
         .where('id', '=', p.id)
         .where(sql<boolean>`balance_nano_credits - held_nano_credits >= ${p.amount}`),
     );
-    this.#release = prepare(connection, (p: { id: AccountId; hold: NanoCredits; debit: NanoCredits }) =>
+    this.#settle = prepare(connection, (p: { id: AccountId; hold: NanoCredits; debit: NanoCredits }) =>
       query
         .updateTable('accounts')
         .set({
@@ -60,7 +60,7 @@ export class Ledger {
         .selectAll()
         .where('account_id', '=', p.accountId)
         .where('reference', '=', p.reference)
-        // Written out, as the index is of these entries only.
+        // Written out, so that SQLite uses the index of these entries.
         .where(sql<boolean>`kind <> 'debit'`),
     );
     this.#page = prepare(connection, (p: { accountId: AccountId; after: string; size: number }) =>
@@ -74,15 +74,15 @@ export class Ledger {
     );
   }
 
-  /** False, and no change, where balance less what is held does not cover the amount. */
+  /** False, and no change, if the balance less the holds does not cover the amount. */
   hold(id: AccountId, amount: NanoCredits): boolean {
     return this.#hold.run({ id, amount }).changes > 0;
   }
 
-  /** Gives a hold back and debits what the request cost, with its entry. */
+  /** Releases a hold and debits the cost of the request, with a ledger entry. */
   settle(id: AccountId, hold: NanoCredits, debit: Debit): void {
     if (debit.amount > hold) throw new Error(`request ${debit.requestId} would debit more than it holds`);
-    this.#release.run({ id, hold, debit: debit.amount });
+    this.#settle.run({ id, hold, debit: debit.amount });
     if (debit.amount === 0n) return;
     this.#insert.run({
       id: debitEntryId(debit.requestId),
@@ -95,7 +95,7 @@ export class Ledger {
     });
   }
 
-  /** Enters a load or an adjustment, once for its reference: `repeated` tells that it had been entered before. */
+  /** Enters a load or an adjustment once for each reference; `repeated` if it was entered before. */
   enter(entry: LedgerEntry): EntryOutcome | 'repeated' {
     const earlier = this.#byReference.get(entry);
     if (earlier) return isSame(earlier, entry) ? 'repeated' : 'conflict';

@@ -1,5 +1,5 @@
-/** The tables as Kysely sees them. The driver gives every integer as a bigint, so that money never passes a float. */
-import type { ColumnType, Selectable } from 'kysely';
+/** The tables. The driver reads every integer as a bigint, so that money is never a float. */
+import type { ColumnType, Insertable, Selectable } from 'kysely';
 
 type Integer = ColumnType<bigint, number | bigint, number | bigint>;
 type OptionalInteger = ColumnType<bigint | null, number | bigint | null, number | bigint | null>;
@@ -20,15 +20,15 @@ interface AccountsTable {
   id: string;
   name: string;
   created_at_ms: Integer;
-  /** The sum of the account's ledger entries, kept in the same write as each of them. */
+  /** The sum of the account's ledger entries; each write of an entry updates it. */
   balance_nano_credits: Integer;
-  /** The sum of the holds of the account's started records, likewise. */
+  /** The sum of the holds of the account's started records; each write of a hold updates it. */
   held_nano_credits: Integer;
 }
 
 export type SubscriptionKind = 'trial' | 'plan';
 
-/** At most one trial and one plan an account. */
+/** At most one trial and one plan for each account. */
 interface SubscriptionsTable {
   account_id: string;
   kind: SubscriptionKind;
@@ -54,10 +54,10 @@ interface LedgerEntriesTable {
   id: string;
   account_id: string;
   kind: 'load' | 'debit' | 'adjustment';
-  /** Below zero for what is taken. */
+  /** Negative for a debit. */
   amount_nano_credits: Integer;
   reason: string;
-  /** Of a debit the request's id, of the others the idempotency key. */
+  /** Request id for debits, else the idempotency key. */
   reference: string;
   created_at_ms: Integer;
 }
@@ -69,7 +69,7 @@ interface FairUseTable {
   reserved_units: Integer;
 }
 
-interface UsageRecordsTable {
+export interface UsageRecordsTable {
   id: string;
   account_id: string;
   key_id: string;
@@ -89,10 +89,10 @@ interface UsageRecordsTable {
   completion_tokens: OptionalInteger;
   total_tokens: OptionalInteger;
   tokens_source: string | null;
-  /** What the request has set aside while it runs, and of which month. */
+  /** Units that the request reserves while it runs, and their month. */
   reserved_units: Integer;
   reserved_month: string | null;
-  /** Credits that it holds while it runs, and the prices of that moment. */
+  /** Credits that the request holds while it runs, and the prices at its start. */
   hold_nano_credits: Integer;
   price_input: OptionalInteger;
   price_output: OptionalInteger;
@@ -101,9 +101,9 @@ interface UsageRecordsTable {
   overrun_nano_credits: OptionalInteger;
 }
 
-/** What usage records that were pruned came to. */
+/** Sums of pruned usage records. */
 interface UsageRollupsTable {
-  /** Of UTC, such as `2026-11-21`: the day on which the requests started. */
+  /** The day (UTC) on which the requests started, such as `2026-11-21`. */
   day: string;
   account_id: string;
   operation: string;
@@ -119,7 +119,7 @@ interface UsageRollupsTable {
   cost_nano_credits: Integer;
 }
 
-/** Answers to requests with an Idempotency-Key. */
+/** Idempotency records. */
 interface KeptAnswersTable {
   account_id: string;
   operation: string;
@@ -127,6 +127,7 @@ interface KeptAnswersTable {
   fingerprint: string;
   request_id: string;
   created_at_ms: Integer;
+  /** Null while the first request runs. */
   answer: Buffer | null;
 }
 
@@ -139,8 +140,16 @@ interface AuditEntriesTable {
   details: string;
 }
 
-export type UsageRow = Selectable<UsageRecordsTable>;
 export type KeyRow = Selectable<ApiKeysTable>;
+export type NewKeyRow = Insertable<ApiKeysTable>;
 export type AccountRow = Selectable<AccountsTable>;
 export type LedgerRow = Selectable<LedgerEntriesTable>;
 export type AuditRow = Selectable<AuditEntriesTable>;
+
+export function optionalNumber(value: bigint | null): number | undefined {
+  return value === null ? undefined : Number(value);
+}
+
+export function optionalText(value: string | null): string | undefined {
+  return value ?? undefined;
+}

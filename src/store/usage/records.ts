@@ -1,101 +1,90 @@
+import { sql } from 'kysely';
 import type { RequestId } from '../../core/ids.ts';
 import type { PageRequest } from '../../core/ports/page.ts';
 import type { FairUseReservation, Reservation } from '../../core/ports/reservations.ts';
 import type { RecordEnd, RecordFilter, RecordStart, UsageRecord } from '../../core/ports/usage.ts';
-import { type Connection, prepare, query } from '../sqlite/database.ts';
+import { type Connection, columnsOf, prepare, query } from '../sqlite/database.ts';
 import {
-  type EndColumns,
+  type EndRow,
   endColumns,
-  endValues,
-  insertRecord,
-  noEnd,
-  nothing,
-  nothingSetAside,
-  type SetAside,
-  setAsideColumns,
-  startValues,
+  endedRow,
+  endRow,
+  type NewRow,
+  recordColumns,
+  type StartedRecord,
+  startedColumns,
+  startedRow,
   toRecord,
-  toSetAside,
-} from './columns.ts';
-
-type OpenRecord = SetAside & { readonly id: RequestId };
+  toStarted,
+} from './record-row.ts';
 
 /** Statements on usage records. Synchronous: they run inside the store's transactions. */
 export class UsageRecords {
   readonly #insert;
   readonly #started;
-  readonly #setAside;
-  readonly #finish;
-  readonly #open;
+  readonly #allStarted;
+  readonly #extend;
+  readonly #settle;
   readonly #connection;
 
   constructor(connection: Connection) {
-    this.#insert = prepare(connection, insertRecord);
-    this.#started = prepare(connection, (p: { id: RequestId }) =>
-      query
-        .selectFrom('usage_records')
-        .select(setAsideColumns)
-        .where('id', '=', p.id)
-        .where('state', '=', 'started'),
+    const started = query
+      .selectFrom('usage_records')
+      .select(startedColumns)
+      // Written out, so that SQLite uses the index of started records.
+      .where('state', '=', sql.lit('started'));
+    this.#insert = prepare(connection, (p: NewRow) =>
+      query.insertInto('usage_records').values(columnsOf(p, recordColumns)),
     );
-    this.#setAside = prepare(connection, (p: { id: RequestId; units: number; month: string }) =>
+    this.#started = prepare(connection, (p: { id: RequestId }) => started.where('id', '=', p.id));
+    this.#allStarted = prepare(connection, (_: object) => started);
+    this.#extend = prepare(connection, (p: { id: RequestId; units: number; month: string }) =>
       query
         .updateTable('usage_records')
         .set({ reserved_units: p.units, reserved_month: p.month })
         .where('id', '=', p.id),
     );
-    this.#finish = prepare(connection, (p: EndColumns & { id: RequestId }) =>
+    this.#settle = prepare(connection, (p: EndRow & { id: RequestId }) =>
       query
         .updateTable('usage_records')
-        .set({ ...endColumns(p), reserved_units: 0, reserved_month: null, hold_nano_credits: 0 })
+        .set({
+          ...columnsOf(p, endColumns),
+          reserved_units: 0,
+          reserved_month: null,
+          hold_nano_credits: 0,
+        })
         .where('id', '=', p.id),
-    );
-    this.#open = prepare(connection, (_: object) =>
-      query
-        .selectFrom('usage_records')
-        .select(['id', ...setAsideColumns])
-        .where('state', '=', 'started'),
     );
     this.#connection = connection;
   }
 
-  insertStarted(start: RecordStart, { fairUse, hold }: Reservation): void {
-    this.#insert.run({
-      ...startValues(start),
-      ...noEnd,
-      state: 'started',
-      reservedUnits: fairUse?.units ?? 0,
-      reservedMonth: fairUse?.month ?? null,
-      hold: hold?.amount ?? nothing,
-      priceInput: hold?.price.inputPerMillion ?? null,
-      priceOutput: hold?.price.outputPerMillion ?? null,
-    });
+  insertStarted(start: RecordStart, reservation: Reservation): void {
+    this.#insert.run(startedRow(start, reservation));
   }
 
   insertEnded(start: RecordStart, end: RecordEnd): void {
-    this.#insert.run({ ...startValues(start), ...endValues(end), ...nothingSetAside });
+    this.#insert.run(endedRow(start, end));
   }
 
-  /** Undefined where there is no such record, or it has ended. */
-  started(id: RequestId): SetAside | undefined {
+  /** Undefined if the record does not exist or has ended. */
+  started(id: RequestId): StartedRecord | undefined {
     const row = this.#started.get({ id });
-    return row && toSetAside(row);
+    return row && toStarted(row);
   }
 
-  /** Every record that is still started. */
-  open(): OpenRecord[] {
-    return this.#open.all({}).map((row) => ({ id: row.id as RequestId, ...toSetAside(row) }));
+  allStarted(): StartedRecord[] {
+    return this.#allStarted.all({}).map(toStarted);
   }
 
-  setAside(id: RequestId, { units, month }: FairUseReservation): void {
-    this.#setAside.run({ id, units, month });
+  extend(id: RequestId, { units, month }: FairUseReservation): void {
+    this.#extend.run({ id, units, month });
   }
 
-  end(id: RequestId, end: RecordEnd): void {
-    this.#finish.run({ id, ...endValues(end) });
+  settle(id: RequestId, end: RecordEnd): void {
+    this.#settle.run({ id, ...endRow(end) });
   }
 
-  /** Newest first. Each combination of filters is a query of its own, so that each can use its index. */
+  /** Newest first. Each combination of filters is its own query, so that each can use an index. */
   list(filter: RecordFilter, { size, after }: PageRequest): UsageRecord[] {
     let rows = query.selectFrom('usage_records').selectAll().orderBy('id', 'desc').limit(size);
     if (after !== undefined) rows = rows.where('id', '<', after);

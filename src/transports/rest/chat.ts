@@ -9,9 +9,10 @@ import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { type ErrorCode, ParleyError } from '../../core/errors.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
+import type { RestHandler } from './exchange.ts';
+import type { RestLimits } from './request.ts';
 import { accept, readJson, requireMembers } from './request.ts';
 import { replayHeaders, sendEvents, sseDone } from './response.ts';
-import type { RestHandler, RestLimits } from './routes.ts';
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
 

@@ -26,6 +26,11 @@ interface HttpResponse extends Writable {
   writeContinue(): void;
 }
 
+/** Path parameters by their names in the router: `account_id`, or `*` for the rest of a path. */
+export type PathParameters = Readonly<Record<string, string | undefined>>;
+/** Reads a request and answers it. */
+export type RestHandler = (exchange: Exchange, parameters: PathParameters) => Promise<void>;
+
 /** One HTTP request and its answer. */
 export class Exchange {
   readonly served: ServedCall;

@@ -1,11 +1,17 @@
 /** Reads the body of a request: its bytes within a limit, its JSON, and the fields of that. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Decoded } from '../../codec/codec.ts';
-import { isObject } from '../../codec/members.ts';
+import { isObject } from '../../codec/shape.ts';
 import type { Call } from '../../core/call.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
 import { type ErrorCode, ParleyError } from '../../core/errors.ts';
 import type { Exchange } from './exchange.ts';
+
+/** The largest bodies, in bytes. */
+export interface RestLimits {
+  readonly speechBodyBytesMax: number;
+  readonly chatBodyBytesMax: number;
+}
 
 /** Nested objects and arrays. Connect reads as many; far more would overflow the stack. */
 const levelsMax = 100;

@@ -4,18 +4,11 @@ import { http } from '../../../gen/google/api/annotations_pb.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { allRpcs, type Rpc, type RpcTable } from '../../core/rpcs.ts';
 import { chatHandler } from './chat.ts';
-import type { Exchange } from './exchange.ts';
+import type { RestHandler } from './exchange.ts';
+import type { RestLimits } from './request.ts';
 import { speechHandler } from './speech.ts';
 import { transcriptionHandler } from './transcription.ts';
 import { adminHandler, unaryHandler } from './unary.ts';
-
-export interface RestLimits {
-  readonly speechBodyBytesMax: number;
-  readonly chatBodyBytesMax: number;
-}
-
-export type PathParameters = Readonly<Record<string, string | undefined>>;
-export type RestHandler = (exchange: Exchange, parameters: PathParameters) => Promise<void>;
 
 export interface Route {
   readonly rule: Pick<HttpRule, 'verb' | 'path'>;

@@ -5,10 +5,10 @@ import {
 import { jsonCodec } from '../../codec/codec.ts';
 import type { Call } from '../../core/call.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, RestHandler } from './exchange.ts';
+import type { RestLimits } from './request.ts';
 import { accept, readJson, requireMembers } from './request.ts';
 import { replayHeaders } from './response.ts';
-import type { RestHandler, RestLimits } from './routes.ts';
 
 const codec = jsonCodec(SynthesizeSpeechRequestSchema);
 

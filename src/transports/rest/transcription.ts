@@ -10,10 +10,9 @@ import type { Call } from '../../core/call.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import { checkFile, tooLarge, transcriptionBytesMax } from '../../core/transcription/service.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, RestHandler } from './exchange.ts';
 import { type Form, readForm } from './multipart.ts';
 import { replayHeaders, sendEvents } from './response.ts';
-import type { RestHandler } from './routes.ts';
 import { readTranscriptFormat, renderTranscript, type TranscriptFormat } from './transcript-formats.ts';
 
 /** SDKs send lists under a name with brackets; some clients leave the brackets out. */

@@ -13,9 +13,8 @@ import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
 import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
-import type { PathParameters, RestHandler } from './routes.ts';
 
 /** The largest body of these requests, which hold names, ids and dates. */
 const bodyBytesMax = 64 * 1024;

@@ -385,7 +385,7 @@ describe('the engines of a model', () => {
     [
       'type: speech, engine: a, balance: in-order',
       [
-        '`balance` is about several engines, but the model `m` has one. Write `engine` as a list, or leave `balance` out.',
+        '`balance` needs several engines, but the model `m` has one. Write `engine` as a list, or leave `balance` out.',
       ],
     ],
     [

@@ -17,7 +17,7 @@ import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BackupError, type BackupFacts, backUp } from '../../../src/store/maintenance/backup.ts';
 import { restore } from '../../../src/store/maintenance/restore.ts';
-import { DataInUseError, lockDataDir } from '../../../src/store/sqlite/data-lock.ts';
+import { DataInUseError, lockDataDir } from '../../../src/store/sqlite/data-folder.ts';
 import { openDatabase } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { fileFaults, readBooks } from '../../support/books.ts';
@@ -37,7 +37,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const nowMs = Date.UTC(2026, 10, 21);
 const audit = { id: 'aud_1', createdAtMs: 1, actor: 'cli', action: 'a', target: 'b', details: {} };
 
-/** The account is the only fact of the database that these tests look at. */
+/** These tests tell databases apart by their accounts. */
 async function withAccount(name: string): Promise<void> {
   const store = await openStore(dataDir);
   const entry = { ...audit, id: `aud_${name}` } as Parameters<typeof store.createAccount>[1];
@@ -54,7 +54,7 @@ function accounts(path = join(dataDir, 'parley.db')): unknown[] {
 }
 
 describe('a backup', () => {
-  it('is one private file that holds the last commit, and leaves nothing else behind', async () => {
+  it('is one private file with the last commit, and leaves no other file', async () => {
     await withAccount('a');
     const facts = await backUp(dataDir, file);
     expect(facts).toMatchObject({ accounts: 1, newestRecordMs: undefined, bytes: statSync(file).size });
@@ -63,7 +63,7 @@ describe('a backup', () => {
     expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db']);
   });
 
-  it('has what is only in the log of a database that is open', async () => {
+  it('contains commits that are only in the log of an open database', async () => {
     await withAccount('a');
     const writer = await openDatabase(dataDir);
     writer.exec("insert into accounts values ('acc_b', 'b', 1, 0, 0)");
@@ -75,7 +75,7 @@ describe('a backup', () => {
     writer.close();
   });
 
-  it('replaces no file unless it may, and then only by a whole one', async () => {
+  it('replaces a file only with --force, and only by a complete one', async () => {
     await withAccount('a');
     await backUp(dataDir, file);
     await expect(backUp(dataDir, file)).rejects.toThrow('--force');
@@ -84,14 +84,14 @@ describe('a backup', () => {
     expect(accounts(file)).toEqual(['a', 'b']);
   });
 
-  it('replaces what an earlier run has left half done', async () => {
+  it('replaces the incomplete file of an earlier run', async () => {
     await withAccount('a');
     writeFileSync(`${file}.partial`, 'half of a backup');
     await backUp(dataDir, file);
     expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db']);
   });
 
-  it('is not confused with another that goes to the same file at the same time', async () => {
+  it('fails if another backup writes the same file at the same time', async () => {
     await withAccount('a');
     const both = await Promise.allSettled([backUp(dataDir, file), backUp(dataDir, file)]);
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
@@ -101,28 +101,28 @@ describe('a backup', () => {
     expect(readdirSync(join(folder, 'backups'))).toEqual(['parley.db']);
   });
 
-  it('goes nowhere where it could do harm', async () => {
+  it('refuses targets in the data folder, folders, and missing folders', async () => {
     await expect(backUp(dataDir, file)).rejects.toThrow('There is no database');
     await withAccount('a');
     await expect(backUp(dataDir, join(dataDir, 'parley.db'), true)).rejects.toThrow('another folder');
-    await expect(backUp(dataDir, join(folder, 'none', 'x.db'))).rejects.toThrow('Make it first');
+    await expect(backUp(dataDir, join(folder, 'none', 'x.db'))).rejects.toThrow('Create it first');
     await expect(backUp(dataDir, join(folder, 'backups'))).rejects.toThrow('is not a file');
     expect(accounts()).toEqual(['a']);
   });
 
   it.each([
     ['a balance that is not the sum of its entries', 'balance_nano_credits = 5'],
-    ['something held that nothing holds', 'balance_nano_credits = 5, held_nano_credits = 5'],
-  ])('is none where the books are false: %s', async (_, change) => {
+    ['a hold of no request', 'balance_nano_credits = 5, held_nano_credits = 5'],
+  ])('fails if the books are wrong: %s', async (_, change) => {
     await withAccount('a');
     const database = await openDatabase(dataDir);
     database.exec(`update accounts set ${change}`);
     database.close();
-    await expect(backUp(dataDir, file)).rejects.toThrow('It does not hold that');
+    await expect(backUp(dataDir, file)).rejects.toThrow('The books are wrong');
     expect(readdirSync(join(folder, 'backups'))).toEqual([]);
   });
 
-  it('is none where units were spent by nothing', async () => {
+  it('fails if used units have no request', async () => {
     await withAccount('a');
     const database = await openDatabase(dataDir);
     database.exec("insert into fair_use values ('acc_a', '2026-11', 7, 0)");
@@ -137,7 +137,7 @@ describe('a backup', () => {
 });
 
 describe('a restore', () => {
-  it('puts a backup in place, and keeps what it replaces', async () => {
+  it('replaces the database by a backup, and keeps the replaced one', async () => {
     await withAccount('a');
     await backUp(dataDir, file);
     await withAccount('b');
@@ -149,7 +149,7 @@ describe('a restore', () => {
     expect(readdirSync(dataDir).filter((name) => statSync(join(dataDir, name)).mode & 0o077)).toEqual([]);
   });
 
-  it('makes the folder where it is missing, and keeps nothing where it is told so', async () => {
+  it('creates a missing folder, and keeps nothing if asked to', async () => {
     await withAccount('a');
     await backUp(dataDir, file);
     rmSync(dataDir, { recursive: true });
@@ -160,12 +160,12 @@ describe('a restore', () => {
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
   });
 
-  it('takes nothing of the log that a killed server has left', async () => {
+  it('ignores the log of a killed server', async () => {
     await withAccount('a');
     await backUp(dataDir, file);
     const writer = await openDatabase(dataDir);
     writer.exec("insert into accounts values ('acc_b', 'b', 1, 0, 0)");
-    // As after a kill: the database and its log as they are now, and nobody who has them open.
+    // As after a kill: the database with its log, not open anywhere.
     const left = ['parley.db', 'parley.db-wal'].map(
       (name) => [name, readFileSync(join(dataDir, name))] as const,
     );
@@ -177,7 +177,7 @@ describe('a restore', () => {
     expect(fileFaults(dataDir)).toEqual([]);
   });
 
-  it('mends a data folder whose database is damaged', async () => {
+  it('replaces a damaged database', async () => {
     await withAccount('a');
     await backUp(dataDir, file);
     writeFileSync(
@@ -189,7 +189,7 @@ describe('a restore', () => {
     expect(readFileSync(keptAs, 'utf8')).toContain('not a database at all');
   });
 
-  it('is refused while a server has the folder', async () => {
+  it('is refused while a server uses the folder', async () => {
     await withAccount('a');
     await backUp(dataDir, file);
     const lock = lockDataDir(dataDir);
@@ -198,7 +198,7 @@ describe('a restore', () => {
     expect(accounts()).toEqual(['a']);
   });
 
-  it('is refused while another program reads what it would replace, and changes nothing', async () => {
+  it('is refused, and changes nothing, while another program reads the database', async () => {
     await withAccount('a');
     await backUp(dataDir, file);
     const reader = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
@@ -206,7 +206,7 @@ describe('a restore', () => {
     reader.exec('select * from accounts');
     await withAccount('b');
     await expect(restore(dataDir, file, { keep: false, nowMs })).rejects.toThrow(
-      /is in use by another program, .* Let it end, and try again\.$/,
+      /is in use by another program, .* Wait until it ends, then try again\.$/,
     );
     reader.close();
     expect(accounts()).toEqual(['a', 'b']);
@@ -226,7 +226,7 @@ describe('a restore', () => {
       'it is of a newer schema',
       () => inDatabase(file, "insert into kysely_migration values ('9999-new', '')"),
     ],
-  ])('changes nothing where %s', async (_, spoil) => {
+  ])('changes nothing if %s', async (_, spoil) => {
     await withAccount('a');
     await backUp(dataDir, file);
     await withAccount('b');
@@ -238,7 +238,7 @@ describe('a restore', () => {
     expect(accounts()).toEqual(['a', 'b']);
   });
 
-  it('takes a backup of an older schema, which the next start brings up to date', async () => {
+  it('accepts a backup of an older schema; the next start upgrades it', async () => {
     const dump = readFileSync(new URL('../migrations/schemas/0001-initial.sql', import.meta.url), 'utf8');
     inDatabase(file, dump);
     const facts = await restore(dataDir, file, { keep: true, nowMs });
@@ -253,12 +253,12 @@ describe('a restore', () => {
 });
 
 describe('parley backup and parley restore', () => {
-  it('work beside a server that serves, and bring back what there was', async () => {
+  it('work beside a running server, and restore its state', async () => {
     const options = { cwd: folder };
     const at = ['--data-dir', dataDir];
     const server = await serve(['--demo', ...at], options);
     const { apiKey, adminKey } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'));
-    // It runs while the backup is taken: what it has set aside is in it.
+    // It runs during the backup, which contains its reservation.
     const long = await fetch(`${server.baseUrl}/audio/speech`, {
       method: 'POST',
       headers: { authorization: `Bearer ${apiKey}` },
@@ -293,7 +293,7 @@ describe('parley backup and parley restore', () => {
     await restored.close();
   });
 
-  it('say what is wrong with a file in one line', async () => {
+  it('report a wrong file in one line', async () => {
     await withAccount('a');
     const missing = await parley(['restore', join(folder, 'none.db'), '--data-dir', dataDir]);
     expect([missing.code, missing.stderr]).toEqual([1, expect.stringMatching(/^There is no file .*\n$/)]);
@@ -316,7 +316,7 @@ function otherDatabase(path: string): void {
   inDatabase(path, 'create table recipes (name text)');
 }
 
-/** Writes over pages in the middle of a file. */
+/** Overwrites pages in the middle of a file. */
 function scribble(path: string): void {
   const to = openSync(path, 'r+');
   for (let page = 2; page < 20; page++) writeSync(to, Buffer.alloc(2_000, 'x'), 0, 2_000, page * 4_096);

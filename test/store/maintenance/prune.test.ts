@@ -27,11 +27,11 @@ import { storedKey } from '../../support/stored-key.ts';
 const day = 86_400_000;
 const firstDayMs = Date.UTC(2026, 9, 1);
 
-/** A record that has ended, or one that still runs. */
+/** An ended record, or a started one. */
 interface Request {
   readonly account: 0 | 1;
   readonly atMs: number;
-  /** How long before its start a request has got its id. */
+  /** How long before its start a request got its id. */
   readonly idLeadMs: number;
   readonly operation: RecordStart['operation'];
   readonly model: string | undefined;
@@ -43,7 +43,7 @@ interface Request {
 
 const request: fc.Arbitrary<Request> = fc.record({
   account: fc.constantFrom(0, 1),
-  // Over two months, and often at the very end or beginning of a day or month. Many share their day and all else.
+  // Over two months, often at the very end or start of a day or month. Many share the day and all other dimensions.
   atMs: fc
     .tuple(fc.constantFrom(0, 30, 31, 61), fc.constantFrom(0, 1, day / 2, day - 1))
     .map(([days, ms]) => firstDayMs + days * day + ms),
@@ -104,7 +104,7 @@ class Archive {
     return this.store.prune({ recordsBeforeMs: beforeMs, answersBeforeMs: 0 }, recordsMax, newAudit());
   }
 
-  /** Everything that totals can tell. */
+  /** All totals. */
   async totals() {
     const groupings: TotalDimension[][] = [[], ['month'], [...totalDimensions]];
     const ranges = [undefined, firstDayMs + 31 * day];
@@ -158,7 +158,7 @@ describe('pruning', () => {
 
   const opened = async (name = 'store') => new Archive(await openStore(join(dataDir, name))).open();
 
-  it('leaves every total as it was, whatever was used and however often it is pruned', async () => {
+  it('leaves every total unchanged, for any usage and however often it runs', async () => {
     let stores = 0;
     const history = fc.tuple(
       fc.array(request, { maxLength: 60 }),
@@ -185,7 +185,7 @@ describe('pruning', () => {
           );
           expect(left.length).toBe(left.filter(({ id }) => !old.some((gone) => gone.id === id)).length);
         }
-        // Requests of days that have been pruned come on top of what is kept of these days.
+        // New requests on pruned days add to the sums of these days.
         await archive.add(later);
         const more = await archive.totals();
         await archive.prune(firstDayMs + 62 * day);
@@ -196,7 +196,7 @@ describe('pruning', () => {
     );
   }, 120_000);
 
-  it('adds up to what the records say', async () => {
+  it('keeps the sums of the records', async () => {
     const archive = await opened();
     const one = { account: 0, idLeadMs: 0, atMs: firstDayMs, units: 7, tokens: 100, audioMs: 1_500 } as const;
     await archive.add([
@@ -229,7 +229,7 @@ describe('pruning', () => {
     await archive.store.close();
   });
 
-  it('goes on in small steps, stops where it is told to, and goes on from there', async () => {
+  it('works in small steps, stops at its maximum, and continues later', async () => {
     const archive = await opened();
     const many = Array.from({ length: 1_100 }, (_, at) => ({
       ...{ account: 0, idLeadMs: 0, atMs: firstDayMs + at, operation: 'speech', model: 'flite', state: 'ok' },
@@ -243,14 +243,14 @@ describe('pruning', () => {
     const rest = await archive.prune(firstDayMs + day);
     expect(rest).toEqual({ records: 1_100 - first.records, answers: 0, isComplete: true });
     const { items } = await archive.store.listAudit({ size: 100, after: undefined });
-    // Two accounts, keys and loads, and an entry for each of the two calls.
+    // Two accounts, keys and loads, and one entry for each of the two calls.
     expect(items.length).toBe(6 + 2);
     expect(await archive.prune(firstDayMs + day)).toMatchObject({ records: 0, isComplete: true });
     expect((await archive.store.listAudit({ size: 100, after: undefined })).items.length).toBe(8);
     await archive.store.close();
   });
 
-  it('leaves alone what no total could hold', async () => {
+  it('keeps records whose tokens could overflow a total', async () => {
     const archive = await opened();
     const absurd = {
       account: 0,
@@ -266,7 +266,7 @@ describe('pruning', () => {
     await archive.store.close();
   });
 
-  it('removes kept answers past their time', async () => {
+  it('removes expired idempotency records', async () => {
     const archive = await opened();
     const accountId = archive.accounts[0] ?? newAccountId(1);
     for (let at = 0; at < 45; at++) {
@@ -290,13 +290,13 @@ describe('retention', () => {
     vi.useRealTimers();
   });
 
-  it('prunes soon after the start, then once a day, until it is closed', async () => {
+  it('prunes soon after the start, then daily, until it is closed', async () => {
     vi.useFakeTimers();
     const clock = new TestClock();
     const cuts: number[] = [];
     const logged: string[] = [];
     const log = { info: (_: object, words: string) => logged.push(words), warn() {}, error() {} };
-    // Two calls for what there is, as with more records than go at once.
+    // Two calls, as if there were more records than one call removes.
     const prune: Store['prune'] = async ({ recordsBeforeMs }) => {
       cuts.push((clock.nowMs - recordsBeforeMs) / day);
       return { records: 1, answers: 0, isComplete: cuts.length % 2 === 0 };
@@ -313,7 +313,7 @@ describe('retention', () => {
     expect(cuts.length).toBe(4);
   });
 
-  it('says that it failed, and tries again the next day', async () => {
+  it('logs a failure, and tries again the next day', async () => {
     vi.useFakeTimers();
     const failures: string[] = [];
     const log = { info() {}, warn() {}, error: (_: object, words: string) => failures.push(words) };
@@ -326,7 +326,7 @@ describe('retention', () => {
 });
 
 describe('pruning and totals over REST', () => {
-  it('need an admin key, and say what is wrong', async () => {
+  it('need an admin key, and report invalid parameters', async () => {
     const parley = await startParley();
     const admin = (path: string, init: RequestInit = {}) =>
       parley.call(`/admin/usage${path}`, { ...init, ...bearer(parley.adminKey) });
@@ -341,7 +341,7 @@ describe('pruning and totals over REST', () => {
     await parley.close();
   });
 
-  it('tell the same before and after', async () => {
+  it('return the same totals before and after', async () => {
     const clock = new TestClock();
     const parley = await startParley({ clock });
     const chat = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] };
@@ -381,7 +381,7 @@ describe('parley prune and parley usage totals', () => {
   });
   afterEach(() => rmSync(dataDir, { recursive: true }));
 
-  it('work beside a running server and without one', async () => {
+  it('work with and without a running server', async () => {
     const folder = ['--data-dir', dataDir];
     const server = await serve(['--demo', ...folder], { cwd: dataDir });
     try {

@@ -1,4 +1,4 @@
-/** Databases that the code of each earlier schema has written (see test/schemas), opened by the code of today. */
+/** Opens databases that the code of each earlier schema wrote (see schemas/). */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,8 +8,7 @@ import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { newAuditId } from '../../../src/core/ids.ts';
 import { databaseFaults } from '../../../src/store/maintenance/verify.ts';
-import { NewerSchemaError } from '../../../src/store/migrations/applied.ts';
-import { migrations } from '../../../src/store/migrations/index.ts';
+import { migrations, NewerSchemaError } from '../../../src/store/migrations/migrations.ts';
 import { openDatabase } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { parley } from '../../support/command-line.ts';
@@ -25,7 +24,7 @@ afterEach(() => rmSync(dataDir, { recursive: true }));
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
-/** The database of a schema, put into the data folder. */
+/** Creates the database of a schema in the data folder. */
 function layDown(schema: string): void {
   mkdirSync(dataDir, { recursive: true });
   const database = new Sqlite(join(dataDir, 'parley.db'));
@@ -33,7 +32,7 @@ function layDown(schema: string): void {
   database.close();
 }
 
-/** Every row of every table, but for what Kysely keeps for itself. */
+/** Every row of every table, except those of Kysely. */
 function contents(): Record<string, Rows> {
   const database = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
   const tables = database
@@ -80,7 +79,7 @@ describe('an upgrade', () => {
       expect(kept).toEqual(before);
     });
 
-    it('gives the same tables, indexes and triggers as a new database', async () => {
+    it('creates the same tables, indexes and triggers as a new database', async () => {
       (await openDatabase(dataDir)).close();
       const fresh = definitions();
       for (const file of readdirSync(dataDir)) rmSync(join(dataDir, file));
@@ -89,7 +88,7 @@ describe('an upgrade', () => {
       expect(definitions()).toEqual(fresh);
     });
 
-    it('releases what ran, and goes on with true books', async () => {
+    it('releases open requests, and keeps the books right', async () => {
       layDown(name);
       const store = await openStore(dataDir);
       expect(await store.recover(Date.UTC(2026, 10, 2))).toBe(2);
@@ -121,10 +120,10 @@ describe('an upgrade', () => {
     });
   });
 
-  it('that fails leaves all as it was', async () => {
+  it('that fails changes nothing', async () => {
     layDown('0001-initial');
     const database = new Sqlite(join(dataDir, 'parley.db'));
-    // The second migration can be made, the third cannot.
+    // The second migration succeeds, the third fails.
     database.exec('create table usage_rollups (in_the_way text)');
     database.close();
     const [before, tables] = [contents(), definitions()];
@@ -142,7 +141,7 @@ describe('a database of a newer schema', () => {
     database.close();
   };
 
-  it('is refused, and nothing of it is touched', async () => {
+  it('is refused and stays unchanged', async () => {
     fromTheFuture();
     const path = join(dataDir, 'parley.db');
     const [bytes, changedMs] = [readFileSync(path), statSync(path).mtimeMs];
@@ -154,7 +153,7 @@ describe('a database of a newer schema', () => {
   it.each([
     ['serve', '--port', '0'],
     ['account', 'list'],
-  ])('ends `parley %s` with what to do', async (...args) => {
+  ])('ends `parley %s` with advice', async (...args) => {
     fromTheFuture();
     const { code, stderr } = await parley([...args, '--data-dir', dataDir], { cwd: dataDir });
     expect(code).toBe(1);

@@ -1,4 +1,4 @@
-/** Disks that are full, databases that cannot be written, and databases that another program holds. */
+/** Full disks, read-only databases, and databases that another program locks. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
@@ -16,17 +16,17 @@ import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 
-/** What happens in a moment, on a machine that may be busy. */
+/** Enough for anything that happens at once, even on a busy machine. */
 const soon = { timeout: 15_000 };
 
-/** The engines' only doing: whatever shall happen while they run, happens then. */
+/** Tests set `meanwhile` to act while an engine runs. */
 const engine = { runs: 0, meanwhile: () => undefined as unknown };
 const usage = { promptTokens: 7, completionTokens: 3, totalTokens: 10 };
 const work = () => {
   engine.runs++;
   engine.meanwhile();
 };
-/** Lets what was sent leave. */
+/** Lets the sent data leave. */
 const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
 const engines = withFakes({
   chat: fakeChat({
@@ -61,12 +61,12 @@ const engines = withFakes({
   }),
 });
 
-/** A way in which writing can become impossible, and possible again. */
+/** A way to make writes fail, and to let them succeed again. */
 interface Trouble {
   readonly what: string;
-  /** Why it cannot be made here. */
+  /** Why this machine cannot do it. */
   readonly missing: string | undefined;
-  /** Makes the place for data folders. Default: that for temporary files. */
+  /** Creates the place for data folders. Default: the folder for temporary files. */
   readonly prepare?: () => { readonly folder: string; readonly release: () => void };
   readonly openStore?: (dataDir: string) => Promise<Store>;
   readonly begin: () => void;
@@ -75,7 +75,7 @@ interface Trouble {
 
 const isRoot = process.getuid?.() === 0;
 
-/** A small file system of its own, filled to the last byte. */
+/** A small separate file system, full to the last byte. */
 function fullDisk(): Trouble {
   let folder = '';
   const filler = () => join(folder, 'filler');
@@ -121,7 +121,7 @@ function canMount(): boolean {
   }
 }
 
-/** The system refuses every write of this process to any file, as it does over a quota. */
+/** The system refuses every write of this process to a file, as with an exceeded quota. */
 function noFileSize(): Trouble {
   const prlimit = (...options: string[]) =>
     execFileSync('prlimit', ['--pid', String(process.pid), ...options])
@@ -129,7 +129,7 @@ function noFileSize(): Trouble {
       .trim();
   const before = hasProgram('prlimit') ? prlimit('--fsize', '--output', 'SOFT', '--noheadings', '--raw') : '';
   return {
-    what: 'a quota that is used up',
+    what: 'an exceeded quota',
     missing: before === '' ? 'prlimit is not installed' : undefined,
     begin: () => prlimit('--fsize=0:'),
     end: () => prlimit(`--fsize=${before}:`),
@@ -151,7 +151,7 @@ const storeWrites: (keyof Store)[] = [
   ...(['createKey', 'rotateKey', 'revokeKey'] as const),
 ];
 
-/** A store of which some operations are others for a while. */
+/** A store with some operations replaced for a while. */
 function replacing(store: Store, operations: () => Partial<Record<keyof Store, unknown>>): Store {
   return new Proxy(store, {
     get: (_, name) => {
@@ -161,11 +161,11 @@ function replacing(store: Store, operations: () => Partial<Record<keyof Store, u
   });
 }
 
-/** Every write is answered as SQLite does on a database that can only be read: its own error, of a real one. */
+/** Every write fails with the real error of SQLite for a read-only database. */
 function readOnly(): Trouble {
   let isOn = false;
   return {
-    what: 'a database that can only be read',
+    what: 'a read-only database',
     missing: undefined,
     openStore: async (dataDir) => {
       const store = await openStore(dataDir);
@@ -249,7 +249,7 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
   });
 
   it.skipIf(reason !== '').each([...operations, ...readings])(
-    `%s is a clear failure, and runs again once it can be recorded${reason}`,
+    `%s fails clearly, and works again as soon as it can be recorded${reason}`,
     async (_, path, init) => {
       const key = await parley.newKey({ trial: true, credits: '10' });
       trouble.begin();
@@ -269,7 +269,7 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
   );
 
   it.skipIf(reason !== '').each(operations)(
-    `%s that cannot be settled is no success, and what it set aside comes back without a restart${reason}`,
+    `%s that cannot be settled fails, and its reservation is released without a restart${reason}`,
     async (_, path, init) => {
       const key = await parley.newKey({ trial: true, credits: '10' });
       engine.meanwhile = trouble.begin;
@@ -280,7 +280,7 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
       if (response.status === 500) expect(body).toContain('"code":"internal_error"');
       else if (path === '/audio/speech') expect(body).toBe('cut');
       else expect(body).toMatch(/^data: .*"some".*\n\ndata: \{"error":\{.*"code":"internal_error"\}\}\n\n$/s);
-      // Nor has it been told that the answer is finished.
+      // Nor did it receive the end of the response.
       expect(body).not.toContain('"finish_reason":"stop"');
       engine.meanwhile = () => undefined;
       trouble.end();
@@ -298,7 +298,7 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
     },
   );
 
-  it.skipIf(reason !== '')(`says of a key only what is true of it${reason}`, async () => {
+  it.skipIf(reason !== '')(`refuses keys only for the usual reasons${reason}`, async () => {
     const revoked = await parley.newKey();
     const { keys } = (await (
       await parley.call('/admin/accounts/account-2/keys', bearer(parley.adminKey))
@@ -314,23 +314,27 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
     expect(await errorOf(wrong)).toMatchObject({ status: 400, code: 'unknown_model' });
   });
 
-  it.skipIf(reason !== '')(`changes nothing for an administrator, or tells of it${reason}`, async () => {
-    const change = { amount: '5', reason: 'test', idempotency_key: 'once' };
-    const load = () => parley.postJson('/admin/accounts/account-1/credits', change, bearer(parley.adminKey));
-    trouble.begin();
-    expect(await errorOf(await load())).toMatchObject({ status: 500, code: 'internal_error' });
-    trouble.end();
-    expect((await load()).status).toBe(200);
-    expect(await accountOf(parley.apiKey)).toMatchObject({ balance: '15' });
-  });
+  it.skipIf(reason !== '')(
+    `fails a change of an administrator, who can repeat it later${reason}`,
+    async () => {
+      const change = { amount: '5', reason: 'test', idempotency_key: 'once' };
+      const load = () =>
+        parley.postJson('/admin/accounts/account-1/credits', change, bearer(parley.adminKey));
+      trouble.begin();
+      expect(await errorOf(await load())).toMatchObject({ status: 500, code: 'internal_error' });
+      trouble.end();
+      expect((await load()).status).toBe(200);
+      expect(await accountOf(parley.apiKey)).toMatchObject({ balance: '15' });
+    },
+  );
 
-  it.skipIf(reason !== '')(`frees the Idempotency-Key of what failed${reason}`, async () => {
+  it.skipIf(reason !== '')(`frees the Idempotency-Key of a failed request${reason}`, async () => {
     const key = await parley.newKey({ trial: true, credits: '10' });
     engine.meanwhile = trouble.begin;
     const init = { ...json(hello), ...named(key, 'once') };
     expect((await parley.call('/chat/completions', init)).status).toBe(500);
     engine.meanwhile = () => undefined;
-    // Until the failure can be written the key still belongs to it, as far as can be told at all.
+    // Until the failure can be written, the key stays claimed.
     expect([409, 500]).toContain((await parley.call('/chat/completions', init)).status);
     trouble.end();
     const statusOf = async () => (await parley.call('/chat/completions', init)).status;
@@ -341,8 +345,8 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
   });
 });
 
-describe('with trouble that does not end for one request', () => {
-  it('gives back what the others had set aside', async () => {
+describe('with writes that keep failing for one request', () => {
+  it('releases the reservations of the others', async () => {
     let isBroken = true;
     const ids: string[] = [];
     const server = await startParley({
@@ -375,8 +379,8 @@ describe('with trouble that does not end for one request', () => {
   });
 });
 
-describe('with trouble that begins between the claim on an Idempotency-Key and the admission', () => {
-  it('frees the key once it can be written, and records the failure', async () => {
+describe('with writes that fail between the claim on an Idempotency-Key and the reservation', () => {
+  it('frees the key as soon as writes succeed, and records the failure', async () => {
     let isBroken = true;
     const broken = () => Promise.reject(new Error('the disk is gone'));
     const breaking = { reserve: broken, record: broken, settle: broken };
@@ -402,14 +406,14 @@ describe('with trouble that begins between the claim on an Idempotency-Key and t
   });
 });
 
-describe('a database that another program holds', () => {
+describe('a database that another program locks', () => {
   beforeAll(async () => {
     Object.assign(engine, { runs: 0, meanwhile: () => undefined });
     parley = await startParley({ engines, log });
   });
   afterAll(() => parley.close());
 
-  /** Another process, in the middle of a transaction. Resolves when it is. */
+  /** Resolves when another process is in the middle of a transaction. */
   async function holdDatabase(holdMs: number): Promise<{ readonly isFree: Promise<unknown> }> {
     const script = `
       const Sqlite = require('better-sqlite3');
@@ -423,14 +427,14 @@ describe('a database that another program holds', () => {
     return { isFree };
   }
 
-  it('is waited for, by every request, and is never a matter of the key', async () => {
+  it('delays every request, and is never reported as an invalid key', async () => {
     const { isFree } = await holdDatabase(1000);
     const startedAt = performance.now();
     const delays = monitorEventLoopDelay({ resolution: 5 });
     delays.enable();
     const responses = await Promise.all(operations.map(([, path, init]) => parley.call(path, init())));
     delays.disable();
-    // The process has all its time for others meanwhile.
+    // The process is free for other work meanwhile.
     expect(delays.max / 1e6).toBeLessThan(400);
     for (const response of responses) {
       expect(response.status).toBe(200);
@@ -441,7 +445,7 @@ describe('a database that another program holds', () => {
     await isFree;
   });
 
-  it('is a failure of ours where it stays so, and no more than that', async () => {
+  it('fails requests with overloaded if the lock stays, and changes nothing else', async () => {
     const { isFree } = await holdDatabase(8000);
     const response = await parley.postJson('/chat/completions', hello);
     expect(await errorOf(response)).toMatchObject({ status: 503, code: 'overloaded' });
@@ -452,7 +456,7 @@ describe('a database that another program holds', () => {
   });
 });
 
-describe('a data folder that can only be read', () => {
+describe('a read-only data folder', () => {
   const missing = canMount() ? '' : ' (skipped: only root can mount a file system)';
 
   it.skipIf(missing !== '')(`is a clear reason not to start${missing}`, async () => {

@@ -20,7 +20,7 @@ const audit = (): AuditEntry => {
   return { id: newAuditId(1), ...facts };
 };
 
-describe('who holds a key, once it has been asked for', () => {
+describe('the key cache', () => {
   let dataDir: string;
   let store: Store;
   const holder = () => store.findKey('hash');
@@ -38,22 +38,22 @@ describe('who holds a key, once it has been asked for', () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  it('is told from memory', async () => {
+  it('answers from memory', async () => {
     expect(await holder()).toBe(await holder());
   });
 
-  it('holds a revoked key from the moment that the revocation is done', async () => {
+  it('returns a revoked key as soon as it is revoked', async () => {
     await store.revokeKey(key.id, 50, audit());
     expect((await holder())?.key.revokedAtMs).toBe(50);
   });
 
-  it('holds two keys from the moment of a rotation, the old one with its end', async () => {
+  it('returns both keys as soon as one is rotated, the old one with its expiry', async () => {
     await store.rotateKey(key.id, 60, { ...key, id: newKeyId(2), hash: 'new' }, audit());
     expect((await holder())?.key.expiresAtMs).toBe(60);
     expect((await store.findKey('new'))?.account?.id).toBe(accountId);
   });
 
-  it('has a trial and a plan from the moment that they are given, and none from the moment of their end', async () => {
+  it('returns a trial and a plan as soon as they begin, and none as soon as they are ended', async () => {
     expect(await subscription()).toEqual({ trial: undefined, plan: undefined });
     await store.startTrial(accountId, period, audit());
     expect(await subscription()).toEqual({ trial: period, plan: undefined });
@@ -63,7 +63,7 @@ describe('who holds a key, once it has been asked for', () => {
     expect((await subscription())?.plan?.endsAtMs).toBe(70);
   });
 
-  it('is asked of the database again once another program has written to it', async () => {
+  it('reads the database again after another program has written to it', async () => {
     const other = new Sqlite(join(dataDir, 'parley.db'));
     other.prepare('update api_keys set revoked_at_ms = 80').run();
     other.close();
@@ -71,7 +71,7 @@ describe('who holds a key, once it has been asked for', () => {
     expect((await holder())?.key.revokedAtMs).toBe(80);
   });
 
-  it('carries no balance, which is read when it is needed', async () => {
+  it('holds no balances', async () => {
     const facts = { accountId, reason: 'r', reference: 'load', createdAtMs: 1 };
     const entry = { ...facts, id: newLedgerEntryId(1), kind: 'load', amount: nanoCredits(5n) } as const;
     await store.enter(entry, audit());
@@ -79,7 +79,7 @@ describe('who holds a key, once it has been asked for', () => {
     expect(await store.availableCredits(accountId)).toBe(5n);
   });
 
-  it('is not known for a key that there was not, when there is one', async () => {
+  it('finds a new key that it did not find before', async () => {
     expect(await store.findKey('later')).toBeUndefined();
     await store.createKey({ ...key, id: newKeyId(2), hash: 'later' }, audit());
     expect((await store.findKey('later'))?.account?.id).toBe(accountId);

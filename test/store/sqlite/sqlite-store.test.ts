@@ -21,8 +21,8 @@ import type { LedgerEntry } from '../../../src/core/ports/ledger.ts';
 import type { FairUseReservation } from '../../../src/core/ports/reservations.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
-import { migrations } from '../../../src/store/migrations/index.ts';
-import { DataInUseError, lockDataDir } from '../../../src/store/sqlite/data-lock.ts';
+import { migrations } from '../../../src/store/migrations/migrations.ts';
+import { DataInUseError, lockDataDir } from '../../../src/store/sqlite/data-folder.ts';
 import { openDatabase } from '../../../src/store/sqlite/database.ts';
 import { GroupCommit } from '../../../src/store/sqlite/group-commit.ts';
 import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
@@ -96,17 +96,17 @@ describe('the store', () => {
   });
   const used = () => store.fairUseUnits(accountId, '2026-11');
 
-  it('admits exactly as many of a thousand concurrent requests as the limit allows', async () => {
-    const admitted = await Promise.all(
+  it('reserves for exactly as many of a thousand concurrent requests as the limit allows', async () => {
+    const outcomes = await Promise.all(
       Array.from({ length: 1000 }, () => store.reserve(start(), { fairUse: reservation(10, 999) })),
     );
-    expect(admitted.filter((outcome) => outcome === 'reserved').length).toBe(99);
+    expect(outcomes.filter((outcome) => outcome === 'reserved').length).toBe(99);
     expect(await used()).toBe(990);
     const { items } = await store.listRecords({}, { size: 1000, after: undefined });
     expect(items.length).toBe(99);
   });
 
-  it('spends what was used and gives the rest back', async () => {
+  it('counts the used units and releases the rest', async () => {
     const record = start();
     await store.reserve(record, { fairUse: reservation(100, 100) });
     expect(await store.reserve(start(), { fairUse: reservation(1, 100) })).toBe('fair_use_limit_reached');
@@ -115,7 +115,7 @@ describe('the store', () => {
     expect(await store.reserve(start(), { fairUse: reservation(70, 100) })).toBe('reserved');
   });
 
-  it('raises what a request has set aside up to the limit, and not over it', async () => {
+  it('extends a reservation up to the limit, and not beyond', async () => {
     const record = start();
     await store.reserve(record, { fairUse: reservation(0, 100) });
     expect(await store.extend(record.id, reservation(100, 100))).toBe(true);
@@ -125,7 +125,7 @@ describe('the store', () => {
     expect(await used()).toBe(0);
   });
 
-  it('ends a request once', async () => {
+  it('settles a request once', async () => {
     const record = start();
     await store.reserve(record, {});
     await store.settle(record.id, end(undefined));
@@ -156,7 +156,7 @@ describe('the store', () => {
     other.close();
   });
 
-  it('debits a request once: the entry has its id, whatever its record has come to', async () => {
+  it('debits a request once: the entry has the id of the request', async () => {
     const record = start();
     const reserve = { hold: { amount: nanoCredits(2n), price } };
     await store.enter(load, newAudit());
@@ -174,7 +174,7 @@ describe('the store', () => {
     expect((await store.findAccount('a'))?.balance).toBe(3n);
   });
 
-  it('forgets old answers a few at a time, and that of the same key at once', async () => {
+  it('removes expired idempotency records a few at a time, and that of the same key at once', async () => {
     const claim = (key: string, nowMs: number, forgetBeforeMs: number) =>
       store.claimAnswer({
         ...{ accountId, operation: 'chat', key, fingerprint: `${nowMs}`, nowMs, forgetBeforeMs },
@@ -190,20 +190,20 @@ describe('the store', () => {
     other.close();
   });
 
-  it('is found again as it was after a restart', async () => {
+  it('is unchanged after a restart', async () => {
     await store.close();
     store = await openStore(dataDir);
     expect((await store.findKey('hash'))?.account?.id).toBe(accountId);
     expect(await store.isEmpty()).toBe(false);
   });
 
-  it('refuses a record of an account that there is not', async () => {
+  it('refuses a record of a missing account', async () => {
     await expect(store.reserve({ ...start(), accountId: newAccountId(2) }, {})).rejects.toThrow();
   });
 });
 
 describe('group commit', () => {
-  it('keeps the writes of a group apart: one that fails takes no other with it', async () => {
+  it('keeps the writes of a group apart: one that fails does not fail the others', async () => {
     const connection = await openDatabase(dataDir);
     connection.exec('create table t (a integer primary key)');
     const insert = connection.prepare('insert into t values (?)');
@@ -222,7 +222,7 @@ describe('group commit', () => {
     connection.close();
   });
 
-  it('tells of success only after the commit', async () => {
+  it('resolves only after the commit', async () => {
     const connection = await openDatabase(dataDir);
     connection.exec('create table t (a integer primary key)');
     const other = new Sqlite(join(dataDir, 'parley.db'));
@@ -233,7 +233,7 @@ describe('group commit', () => {
     connection.close();
   });
 
-  it('waits for another program that writes, and lets the process work meanwhile', async () => {
+  it('waits for another program that writes, without blocking the process', async () => {
     const connection = await openDatabase(dataDir);
     connection.exec('create table t (a integer primary key)');
     const other = new Sqlite(join(dataDir, 'parley.db'));
@@ -250,7 +250,7 @@ describe('group commit', () => {
     connection.close();
   });
 
-  it('rejects the whole group where the database stays locked, and works again once it can', async () => {
+  it('rejects the whole group if the database stays locked, and recovers later', async () => {
     const connection = await openDatabase(dataDir);
     connection.exec('create table t (a integer primary key)');
     const other = new Sqlite(join(dataDir, 'parley.db'));
@@ -268,7 +268,7 @@ describe('group commit', () => {
     connection.close();
   }, 15_000);
 
-  it('says that the disk could not be synced, and takes nothing of it for written', async () => {
+  it('reports a failed sync, and takes nothing of the group for written', async () => {
     const connection = await openDatabase(dataDir);
     const told: unknown[] = [];
     const failing = Object.create(connection, {
@@ -335,7 +335,7 @@ describe('a database of an earlier schema', () => {
 });
 
 describe('the lock of a data folder', () => {
-  it('is one process’s at a time, and free again after', () => {
+  it('belongs to one process at a time, and is free again afterwards', () => {
     const lock = lockDataDir(dataDir);
     expect(() => lockDataDir(dataDir)).toThrow(DataInUseError);
     lock.release();

@@ -1,6 +1,6 @@
 /**
- * Writes a database of the newest schema, with every kind of row in it, as SQL: `node test/schemas/write.ts`. Run it once, with
- * the code that brings a new migration; later code must be able to open what this code has written. Needs `sqlite3`.
+ * Writes a database of the newest schema, with every kind of row, as SQL: `node test/store/migrations/schemas/write.ts`. Run it
+ * once with the code of a new migration: later code must open the database. Needs `sqlite3`.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ import type { Key } from '../../../../src/core/ports/keys.ts';
 import type { LedgerEntry } from '../../../../src/core/ports/ledger.ts';
 import type { Store } from '../../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart } from '../../../../src/core/ports/usage.ts';
-import { migrations } from '../../../../src/store/migrations/index.ts';
+import { migrations } from '../../../../src/store/migrations/migrations.ts';
 import { openStore } from '../../../../src/store/sqlite/sqlite-store.ts';
 
 const day = 86_400_000;
@@ -99,7 +99,7 @@ function newClaim(accountId: AccountId, key: string, requestId: RequestId): Idem
   };
 }
 
-/** Requests that have ended in every way there is, and some that run when the process is killed. */
+/** Requests with every kind of end, and some that run when the process is killed. */
 async function addRequests(store: Store, caller: Caller): Promise<void> {
   const chat = newStart(caller, 'chat', 'eliza');
   const claim = newClaim(caller.accountId, 'first', chat.id);
@@ -172,7 +172,7 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-/** What came after the first schema. */
+/** Rows of later schemas. */
 async function addTo(store: Store): Promise<void> {
   const cut = { recordsBeforeMs: startMs + 26, answersBeforeMs: 0 };
   await store.prune(cut, 1_000, audit('usage.prune', 'usage'));

@@ -1,7 +1,17 @@
 import type Sqlite from 'better-sqlite3';
-import { migrations } from './index.ts';
+import type { Migration } from 'kysely/migration';
+import * as initial from './0001-initial.ts';
+import * as debitsByRequest from './0002-debits-by-request.ts';
+import * as usageRollups from './0003-usage-rollups.ts';
 
-/** A newer Parley has changed the database: this one does not know what its tables mean. */
+/** Applied in the order of their names, never edited. Imported by name, so that a bundle holds them. */
+export const migrations: Record<string, Migration> = {
+  '0001-initial': initial,
+  '0002-debits-by-request': debitsByRequest,
+  '0003-usage-rollups': usageRollups,
+};
+
+/** A newer Parley has changed the schema. */
 export class NewerSchemaError extends Error {
   constructor(path: string, migration: string) {
     super(
@@ -11,12 +21,12 @@ export class NewerSchemaError extends Error {
   }
 }
 
-/** The names of the migrations that a database has had, in their order; none where it was never opened by Parley. */
+/** The names of the applied migrations, in order; none if Parley never opened the database. */
 export function appliedMigrations(connection: Sqlite.Database): string[] {
-  const isMade = connection
+  const hasTable = connection
     .prepare<[], unknown>("select 1 from sqlite_schema where name = 'kysely_migration'")
     .get();
-  if (isMade === undefined) return [];
+  if (hasTable === undefined) return [];
   return connection
     .prepare<[], { name: string }>('select name from kysely_migration order by name')
     .all()

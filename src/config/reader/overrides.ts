@@ -1,0 +1,99 @@
+/** Settings from outside the file: variables of the environment, and above them flags of the command line. */
+import type { z } from 'zod';
+import type { configSchema } from '../schema/config-schema.ts';
+import type { Source } from './finding.ts';
+import { type ScalarSetting, scalarSettings } from './scalar-settings.ts';
+import { isMap, pathText, type SettingPath, type SettingsTree } from './settings-tree.ts';
+import { didYouMean, nameWords } from './suggestion.ts';
+
+const prefix = 'PARLEY_';
+/** Short names for the variables that people use most. The long ones work as well. */
+const shortNames = new Map([
+  ['server.host', `${prefix}HOST`],
+  ['server.port', `${prefix}PORT`],
+]);
+/** Variables with the prefix that are not settings: the path of the file, and those of client commands. */
+const otherVariables = ['PARLEY_CONFIG', 'PARLEY_API_KEY', 'PARLEY_ADMIN_KEY', 'PARLEY_BASE_URL'];
+
+type Override<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]?: Override<T[K]> }
+    : T | string | undefined;
+
+/** Settings from the command line. A text is read like that of a variable, so flags can be passed as they are. */
+export type ConfigOverrides = Override<z.input<typeof configSchema>>;
+
+/** The variables of a setting: `PARLEY_LOG_LEVEL`, or the short name and the long one. */
+function variableNames(path: SettingPath): readonly [string, ...string[]] {
+  const words = path.flatMap((part) => nameWords(String(part)));
+  const long = prefix + words.join('_').toUpperCase();
+  const short = shortNames.get(pathText(path));
+  return short === undefined ? [long] : [short, long];
+}
+
+/** Sets what the environment says. A PARLEY_ variable that is not a setting is a finding. */
+export function applyVariables(tree: SettingsTree, env: NodeJS.ProcessEnv): void {
+  const settings = new Map<string, ScalarSetting>();
+  for (const setting of scalarSettings(tree).values()) {
+    for (const name of variableNames(setting.path)) settings.set(name, setting);
+  }
+  for (const [name, text] of Object.entries(env).sort()) {
+    if (!name.startsWith(prefix) || otherVariables.includes(name) || text === undefined) continue;
+    const source: Source = { kind: 'variable', name };
+    const setting = settings.get(name);
+    if (setting === undefined) {
+      const message = `No setting has the variable ${name}.`;
+      tree.findings.push({ source, setting: '', message, suggestion: similarVariable(name, settings) });
+    } else applyVariable(tree, setting, source, text);
+  }
+}
+
+function applyVariable(
+  tree: SettingsTree,
+  { path, type }: ScalarSetting,
+  source: Source & { readonly kind: 'variable' },
+  text: string,
+): void {
+  const setting = pathText(path);
+  const refuse = (message: string) => tree.findings.push({ source, setting, message });
+  const earlier = tree.nameSource(path);
+  if (text === '') refuse(`The variable for \`${setting}\` is empty. Give it a value, or do not set it.`);
+  else if (earlier.kind === 'variable') {
+    refuse(`\`${setting}\` is set by ${earlier.name} as well. Keep one of them.`);
+  } else tree.set(path, fromText(type, text), source);
+}
+
+function similarVariable(name: string, known: ReadonlyMap<string, unknown>): string | undefined {
+  const bare = [...known.keys(), ...otherVariables].map((other) => other.slice(prefix.length));
+  const meant = didYouMean(name.slice(prefix.length), bare);
+  return meant && prefix + meant;
+}
+
+/** Sets what the command line says. */
+export function applyOverrides(tree: SettingsTree, overrides: ConfigOverrides): void {
+  const settings = scalarSettings(tree);
+  const apply = (value: unknown, path: SettingPath): void => {
+    if (isMap(value)) {
+      for (const [name, inner] of Object.entries(value)) apply(inner, [...path, name]);
+    } else if (value !== undefined) {
+      const type = settings.get(pathText(path))?.type;
+      const read = type && typeof value === 'string' ? fromText(type, value) : value;
+      tree.set(path, read, { kind: 'flag', name: flagName(path) });
+    }
+  };
+  apply(overrides, []);
+}
+
+/** The flag of a setting, named as its variable: `--port`, `--data-dir`. */
+function flagName(path: SettingPath): string {
+  return `--${variableNames(path)[0].slice(prefix.length).toLowerCase().replaceAll('_', '-')}`;
+}
+
+const plainNumber = /^(?!-0$)-?(0|[1-9]\d*)(\.\d*[1-9])?$/;
+
+/** Reads plain numbers, `true` and `false`. The schema refuses any other text in their place. */
+function fromText(type: ScalarSetting['type'], text: string): string | number | boolean {
+  if (type === 'number' && plainNumber.test(text)) return Number(text);
+  return type === 'boolean' && ['true', 'false'].includes(text) ? text === 'true' : text;
+}

@@ -1,0 +1,31 @@
+import { availableParallelism } from 'node:os';
+import { z } from 'zod';
+import { group, wholeNumber } from './setting-types.ts';
+
+/** More threads for one engine speed up no single request and take cores from the others. */
+const defaultThreadsMax = 4;
+
+// A transform fills in defaults that depend on the machine, to keep the JSON Schema the same everywhere.
+const threads = (description: string) =>
+  wholeNumber(1, 64)
+    .optional()
+    .transform((count) => count ?? Math.min(availableParallelism(), defaultThreadsMax))
+    .describe(`${description} Default: the number of cores, at most ${defaultThreadsMax}.`);
+
+export const builtinEngine = group({
+  kind: z.literal('builtin').describe('The kind of engine: builtin, openai or remote.'),
+  speechThreads: threads('Threads that synthesise speech.'),
+  encoderThreads: threads('Threads that encode speech to MP3, Opus and FLAC.'),
+  recognizers: wholeNumber(1, 256)
+    .optional()
+    .transform((count) => count ?? availableParallelism())
+    .describe('Concurrent transcriptions, each in its own process. Default: the number of cores.'),
+  speechQueueMax: wholeNumber(0, 100_000)
+    .default(64)
+    .describe('Speech requests that may wait for a thread. Further ones get 503 overloaded.'),
+  transcriptionQueueMax: wholeNumber(0, 100_000)
+    .default(32)
+    .describe('Transcriptions that may wait for a process. Further ones get 503 overloaded.'),
+}).describe(
+  'The engine inside Parley: flite speech, pocketsphinx transcription and an ELIZA chat. It needs no network and no download.',
+);

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { group, oneOf, text, wholeNumber } from './setting-types.ts';
+import { apiKeySettings, modelNames } from './upstream-engine.ts';
+
+const day = 86_400_000;
+
+/** Headers that belong to the connection or to the request itself. */
+const ownHeaders = new Set([
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+const headerName = text(/^[A-Za-z0-9_-]+$/, 'the name of a header').refine(
+  (name) => !ownHeaders.has(name.toLowerCase()),
+  { error: 'the name of a header other than those of the connection and the content' },
+);
+
+const retryStatus = z.union([z.literal(429), z.literal(503)], { error: '429 or 503' });
+
+const voiceLanguages = z
+  .record(text(/\S/, 'a name'), text(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a language tag such as en-US'), {
+    error: 'a map of voices to their languages',
+  })
+  .default({});
+
+export const openaiEngine = group({
+  kind: z.literal('openai').describe('The kind of engine: builtin, openai or remote.'),
+  baseUrl: text(
+    /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/,
+    'a URL such as http://127.0.0.1:8000/v1, without user, query and fragment',
+  ).describe('Its URL with the version, such as http://127.0.0.1:8000/v1.'),
+  ...apiKeySettings,
+  models: modelNames,
+  headers: z
+    .record(headerName, text(/^[\x20-\x7e]*$/, 'printable ASCII in quotes'), {
+      error: 'a map of header names to values',
+    })
+    .default({})
+    .describe(
+      'Headers to add to every request: {X-Team: edge}. Secrets belong in `apiKeyEnv` or `apiKeyFile`.',
+    ),
+  connectMs: wholeNumber(10, day).default(5_000).describe('How long connecting may take.'),
+  firstByteMs: wholeNumber(10, day)
+    .default(60_000)
+    .describe(
+      'How long the first byte of a response may take. A chat response that is not streamed has its first byte at its end.',
+    ),
+  idleMs: wholeNumber(10, day).default(60_000).describe('How long a response may pause once it has begun.'),
+  totalMs: wholeNumber(10, day).default(600_000).describe('How long a call may take in total.'),
+  callsMax: wholeNumber(1, 10_000)
+    .default(128)
+    .describe('Concurrent calls, each on its own connection. Connections are reused.'),
+  callQueueMax: wholeNumber(0, 100_000)
+    .default(256)
+    .describe('Requests that may wait for a call to end. Further ones get 503 overloaded.'),
+  keepAliveMs: wholeNumber(1, 3_600_000)
+    .default(4_000)
+    .describe(
+      'How long an idle connection is kept for the next call, unless the server names a time. It must be shorter than the idle timeout of the server.',
+    ),
+  retriesMax: wholeNumber(0, 10)
+    .default(2)
+    .describe('Retries of a call that cannot have run: the connection failed before the request was sent.'),
+  retryStatuses: z
+    .array(retryStatus, { error: 'a list of 429 and 503' })
+    .default([])
+    .describe(
+      'Statuses, of 429 and 503, after which the call is retried and the next engine of a model is tried. Default: none, the client gets them with their Retry-After.',
+    ),
+  breakerFailures: wholeNumber(1, 1_000)
+    .default(5)
+    .describe(
+      'After this many connection failures in a row, requests fail at once for `breakerOpenMs`. A response of any status is not a failure.',
+    ),
+  breakerOpenMs: wholeNumber(100, 3_600_000)
+    .default(10_000)
+    .describe('How long requests fail at once. Then one request tries the server again.'),
+  transcriptionFormat: oneOf(['verbose_json', 'json'])
+    .default('verbose_json')
+    .describe(
+      'The format to request for transcription. `json` is for servers without timestamps: clients then cannot have `srt` and `vtt`.',
+    ),
+  voices: voiceLanguages.describe(
+    'Its voices, each with its language: {af_heart: en-US}. Default: the voices that the server lists.',
+  ),
+  voicesEveryMs: wholeNumber(1_000, day)
+    .default(300_000)
+    .describe('How often its list of voices is read again.'),
+}).describe(
+  'Any server with the OpenAI API: hosted, vLLM, Ollama, llama.cpp, speaches, Kokoro-FastAPI, LocalAI and others. Times (…Ms) are in milliseconds.',
+);

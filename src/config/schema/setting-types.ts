@@ -1,0 +1,34 @@
+/**
+ * The types of settings. Each error text says what is allowed and completes the sentence "`x` must be …"; for an unknown
+ * name in a group, it lists the allowed names.
+ */
+import { z } from 'zod';
+
+/** A whole number from `min` to `max`. */
+export function wholeNumber(min: number, max: number) {
+  const error = `a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+}
+
+/** A text that matches a pattern. `allowed` describes the pattern in words. */
+export function text(pattern: RegExp, allowed: string) {
+  return z.string({ error: allowed }).regex(pattern, { error: allowed });
+}
+
+/** The path of a file or folder: not blank, and without the zero byte. */
+export function path(allowed = 'the path of a file (in quotes if it is all digits)') {
+  return text(/^[^\0]*\S[^\0]*$/, allowed);
+}
+
+/** One of a few words. */
+export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
+  return z.enum(words, { error: `one of ${words.join(', ')}` });
+}
+
+/** A map of settings with fixed names. Refuses any other name. */
+export function group<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  const names = Object.keys(shape).join(', ');
+  return z.strictObject(shape, {
+    error: ({ code }) => (code === 'unrecognized_keys' ? names : 'a map of settings'),
+  });
+}

@@ -1,0 +1,33 @@
+/** Totals and pruning sum the same rows, so that they cannot differ. */
+import { sql } from 'kysely';
+import { query } from '../sqlite/database.ts';
+
+export const rollupKey = ['day', 'account_id', 'operation', 'model', 'state'] as const;
+
+const summedColumns = [
+  'characters',
+  'audio_ms_in',
+  'audio_ms_out',
+  'prompt_tokens',
+  'completion_tokens',
+  'fair_use_units',
+  'cost_nano_credits',
+] as const;
+
+export const sumColumns = ['requests', ...summedColumns] as const;
+
+/** Each usage record as a row of `usage_rollups`. */
+export function recordsAsRollups() {
+  return query.selectFrom('usage_records').select([
+    sql<string>`strftime('%Y-%m-%d', started_at_ms / 1000, 'unixepoch')`.as('day'),
+    'account_id',
+    'operation',
+    // Clients may name any model in a refused request: each would make a total of its own.
+    sql<string>`case state when 'refused' then '' else coalesce(model, '') end`.as('model'),
+    'state',
+    sql<bigint>`1`.as('requests'),
+    ...summedColumns.map((column) => sql<bigint>`coalesce(${sql.ref(column)}, 0)`.as(column)),
+  ]);
+}
+
+export const sums = sumColumns.map((column) => sql<bigint>`sum(${sql.ref(column)})`.as(column));
