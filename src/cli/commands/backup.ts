@@ -55,7 +55,7 @@ async function restore(file: string, flags: RestoreFlags): Promise<void> {
     const { keptAs, ...facts } = await replace(dataDir, file, { keep: flags.keep, nowMs: Date.now() });
     if (flags.json)
       return await printJson({ data_dir: dataDir, ...factsJson(facts), replaced: keptAs ?? null });
-    await printData(`${dataDir} now has the database of ${file}: ${factsText(facts)}.\n`);
+    await printData(`${dataDir} has the database of ${file} now: ${factsText(facts)}.\n`);
     if (keptAs !== undefined) printStatus(`The replaced database is kept as ${keptAs}.`);
     printStatus(
       'Keys, plans and balances are those of the backup: revoke again the keys revoked since then.',

@@ -35,6 +35,6 @@ async function ask(url: URL): Promise<z.infer<typeof answer>> {
     return answer.parse(await probe(url, AbortSignal.timeout(answerMsMax)));
   } catch (error) {
     const reason = systemCode(error) ?? (error instanceof z.ZodError ? 'it is not a Parley' : String(error));
-    throw new CliError(`${url.origin} does not answer as expected (${reason}).`, error);
+    throw new CliError(`${url.origin} does not answer as it should (${reason}).`, error);
   }
 }
