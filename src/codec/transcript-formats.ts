@@ -52,7 +52,7 @@ function verbose({ language, duration, text, segments, words }: Transcript, with
   };
 }
 
-/** What an engine does not know is null rather than invented. */
+/** Values that no engine reports are null, not invented. */
 function verboseSegment({ id, start, end, text, avgLogprob }: TranscriptSegment) {
   return {
     id,

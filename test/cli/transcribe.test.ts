@@ -76,6 +76,16 @@ describe('parley transcribe', () => {
     expect(read(`out/put/b${extension}`)).toMatch(pattern);
   });
 
+  it('refuses to write subtitles without times', async () => {
+    recording('untimed.mp3', 'untimed');
+    expect((await run('untimed.mp3')).stdout).toBe('untimed\n');
+    const { code, stdout, stderr } = await run('untimed.mp3', '--format', 'srt');
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(
+      'untimed.mp3: The model gives no times, which srt needs. Choose --format text or json.\n',
+    );
+  });
+
   it('adds the times of each word with --words', async () => {
     recording('w.mp3', 'hello');
     expect(JSON.parse((await run('w.mp3', '--words')).stdout)).toMatchObject({

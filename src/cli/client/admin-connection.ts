@@ -45,7 +45,7 @@ export async function withAdmin(
   }
 }
 
-/** A starting server and other commands hold the folder without telling an address. */
+/** A starting server, or another command, holds the folder for a moment without an address to call. */
 const waitMsMax = 5_000;
 const retryMs = 50;
 

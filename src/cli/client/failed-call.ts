@@ -1,11 +1,11 @@
-/** A failed call to a server, in words for the person at the terminal. */
+/** Explains a failed call to a server. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { systemCode } from '../../files/reason.ts';
 import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
 
-/** An error that a Parley answered with. */
+/** An error response of a Parley. */
 export class ServerError extends CliError {
   readonly code: string;
   readonly requestId: string;

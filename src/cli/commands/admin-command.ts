@@ -1,4 +1,4 @@
-/** What the admin commands share: flags, output and paging. */
+/** Shared by the admin commands: flags, output and paging. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { responseBodyCodec } from '../../codec/response-body.ts';
 import { type AdminMethod, adminMethods } from '../../core/services.ts';

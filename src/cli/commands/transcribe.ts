@@ -59,7 +59,7 @@ export function transcribeCommand(): Command {
 
 async function transcribe(files: string[], flags: TranscribeFlags, command: Command): Promise<void> {
   const format = formatOf(flags, command);
-  const place = outputPlace(files, format, flags, command);
+  const write = transcriptWriter(files, format, flags, command);
   const server = clientServer(flags);
   await interruptible(async (signal) => {
     if (flags.outputDir !== undefined) makeOutputFolder(flags.outputDir);
@@ -78,7 +78,7 @@ async function transcribe(files: string[], flags: TranscribeFlags, command: Comm
     try {
       for await (const outcome of inOrder(files, filesAtOnce, work)) {
         signal.throwIfAborted();
-        outcomes.push(await placed(outcome, place, progress));
+        outcomes.push(await written(outcome, write, progress));
       }
     } finally {
       progress.close();
@@ -96,14 +96,14 @@ function formatOf({ format, words, json }: TranscribeFlags, command: Command): T
 }
 
 /** Writes or prints the transcript of a file. */
-type Place = (file: string, transcript: string) => Promise<void>;
+type Writer = (file: string, transcript: string) => Promise<void>;
 
-function outputPlace(
+function transcriptWriter(
   files: readonly string[],
   format: TranscriptFormat,
   { outputDir, json }: TranscribeFlags,
   command: Command,
-): Place {
+): Writer {
   if (json && outputDir !== undefined) usageError(command, 'give either --json or --output-dir');
   if (json) return async () => undefined;
   if (outputDir === undefined) {
@@ -163,11 +163,11 @@ async function outcomeOf(file: string, run: () => Promise<string>): Promise<Outc
 }
 
 /** Writes the transcript, which may fail as well. */
-async function placed(outcome: Outcome, place: Place, progress: Progress): Promise<Outcome> {
+async function written(outcome: Outcome, write: Writer, progress: Progress): Promise<Outcome> {
   if ('error' in outcome) return outcome;
   const { file, transcript } = outcome;
   return outcomeOf(file, async () => {
-    await progress.around(() => place(file, transcript));
+    await progress.around(() => write(file, transcript));
     return transcript;
   });
 }

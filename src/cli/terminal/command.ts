@@ -1,7 +1,7 @@
-/** What all commands share: help, exit codes, Ctrl-C. */
+/** Shared by all commands: help, exit codes and Ctrl-C. */
 import { Command, type CommanderError } from 'commander';
 
-/** A failure in one line for the person at the terminal, which says what to do. It ends the program with code 1. */
+/** A failure that ends the program with code 1. Its message is one line and says what to do. */
 export class CliError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });

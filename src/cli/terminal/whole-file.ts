@@ -1,4 +1,4 @@
-/** Files that appear whole or not at all. */
+/** Writes files that appear whole or not at all. */
 import { realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileReason, systemCode } from '../../files/reason.ts';
