@@ -34,7 +34,9 @@ describe('parley chat', () => {
     expect(asked.chats[0]?.messages[0]).toMatchObject({ role: 'system' });
     const unknown = await run('--model', 'nobody', 'Hello.');
     expect(unknown.code).toBe(1);
-    expect(unknown.stderr).toMatch(/ \(unknown_model, request req_[0-9a-f]+\)\n$/);
+    expect(unknown.stderr).toMatch(
+      /^[^`]*`nobody`\. `parley models --type chat` lists those that your key can call\. \(unknown_model, request req_[0-9a-f]+\)\n$/,
+    );
   });
 
   it('prints the whole completion with --json', async () => {

@@ -34,7 +34,9 @@ describe('parley models', () => {
     );
     const wrong = await run('models', '--api-key', 'pk_wrong');
     expect(wrong.code).toBe(1);
-    expect(wrong.stderr).toMatch(/^Send a valid API key .* \(invalid_api_key, request req_[0-9a-f]+\)\n$/);
+    expect(wrong.stderr).toMatch(
+      /^A valid API key is missing\. Give one with --api-key .* \(invalid_api_key, request req_[0-9a-f]+\)\n$/,
+    );
   });
 
   it('says that there is no data folder, if no server is named either', async () => {

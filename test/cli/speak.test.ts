@@ -35,7 +35,9 @@ describe('parley speak', () => {
     expect(asked.speech).toMatchObject([{ input: 'Good morning.' }]);
     const { code, stderr } = await run('speak', 'Hello.', '-o', 'no.opus', '--model', 'nobody');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/ \(unknown_model, /);
+    expect(stderr).toMatch(
+      /^[^`]*`nobody`\. `parley models --type speech` lists those that your key can call\. \(unknown_model, /,
+    );
   });
 
   it('takes the text from standard input, and format, model and voice from flags', async () => {

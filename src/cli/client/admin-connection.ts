@@ -11,6 +11,7 @@ import { cliCall } from '../../core/call.ts';
 import { ParleyError } from '../../core/errors.ts';
 import { type AdminInput, type AdminMethod, type AdminOutput, adminMethods } from '../../core/services.ts';
 import { type AdminFlags, configOf } from '../flags.ts';
+import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
 import { dataFolderError, folderIsMissing } from './data-folder.ts';
 import { adminServer } from './known-servers.ts';
@@ -84,7 +85,9 @@ function onFolder(app: AdminApp): AdminConnection {
       try {
         return await app.admin[method](create(adminMethods[method].input, init), cliCall);
       } catch (error) {
-        throw error instanceof ParleyError ? new CliError(`${error.message} (${error.code})`, error) : error;
+        if (!(error instanceof ParleyError)) throw error;
+        const { message, advice, code } = error;
+        throw new CliError(`${withAdvice(message, advice?.kind, advice?.type)} (${code})`, error);
       }
     },
     close: () => app.close(),
