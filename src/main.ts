@@ -1,12 +1,11 @@
 #!/usr/bin/env node
 import { version, versionText } from './app/version.ts';
-import { noticesCommand } from './cli/commands/notices.ts';
 import { createProgram } from './cli/program.ts';
 
 async function main(): Promise<void> {
   const [, , first = ''] = process.argv;
-  const told = ['--version', '-V'].includes(first) ? await versionText() : version;
-  await createProgram(told).addCommand(noticesCommand()).parseAsync();
+  const shown = ['--version', '-V'].includes(first) ? await versionText() : version;
+  await createProgram(shown).parseAsync();
 }
 
 main().catch((error: unknown) => {

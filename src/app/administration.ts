@@ -1,4 +1,4 @@
-/** The part of the app that manages accounts and keys, for a data folder on which no server runs. */
+/** The part of the app that commands use on a data folder without a server: accounts and keys, backup and restore. */
 import type { Config } from '../config/config.ts';
 import { AdminOperations } from '../core/admin/service.ts';
 import { systemClock } from '../core/ports/clock.ts';
@@ -6,6 +6,8 @@ import type { AdminFunctions } from '../core/services.ts';
 import { lockDataDir } from '../store/sqlite/data-folder.ts';
 import { openStore } from '../store/sqlite/sqlite-store.ts';
 
+export { type BackupFacts, backUp } from '../store/maintenance/backup.ts';
+export { restore } from '../store/maintenance/restore.ts';
 export { DataInUseError } from '../store/sqlite/data-folder.ts';
 
 export interface AdminApp {
@@ -14,8 +16,8 @@ export interface AdminApp {
 }
 
 /**
- * Takes the data folder, which is made where it is missing, until `close`.
- * @throws DataInUseError where another process has it
+ * Locks the data folder until `close`, and creates it if it is missing.
+ * @throws DataInUseError while another process uses the folder
  */
 export async function openAdmin({ dataDir, fairUse }: Config): Promise<AdminApp> {
   const lock = lockDataDir(dataDir);

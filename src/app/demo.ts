@@ -1,4 +1,4 @@
-/** What `serve --demo` makes in an empty store, so that a first visitor has something to call with. */
+/** The account and keys that `serve --demo` creates in an empty store. */
 
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,12 +16,12 @@ export function firstRunPath(dataDir: string): string {
   return join(dataDir, 'first-run.json');
 }
 
-/** What an earlier start has written; undefined where there is nothing of the kind. */
+/** The keys of an earlier start; undefined if the file is missing or malformed. */
 export function readFirstRun(dataDir: string): FirstRun | undefined {
   try {
     return firstRunFile.parse(JSON.parse(readFileSync(firstRunPath(dataDir), 'utf8')));
   } catch {
-    // The file is there for convenience: missing and unreadable are the same to who would use it.
+    // The file is a convenience, so a malformed one is no error.
     return undefined;
   }
 }
@@ -35,10 +35,10 @@ interface DemoApp {
 }
 
 /**
- * Undefined, and nothing made, where the store is not empty. Writes `<dataDir>/first-run.json`, for its owner only. What a start
- * that was cut short has begun is ended here, with new keys: nobody has seen the earlier ones.
+ * Writes `<dataDir>/first-run.json`, readable by its owner only. Completes an earlier start that was interrupted, with new keys,
+ * because nobody has seen the earlier ones. Returns undefined, and creates nothing, if the store is not empty.
  *
- * @param baseUrl where clients on this machine reach the app
+ * @param baseUrl the address for clients on this machine
  */
 export async function createDemo(
   app: DemoApp,
@@ -51,7 +51,7 @@ export async function createDemo(
     writeDurably(unfinished, '');
     sync(dataDir);
   }
-  const firstRun = { baseUrl, ...(await makeAccount(app)) };
+  const firstRun = { baseUrl, ...(await createAccount(app)) };
   writeDurably(unfinished, `${JSON.stringify(firstRun, null, 2)}\n`);
   renameSync(unfinished, path);
   sync(dataDir);
@@ -63,8 +63,8 @@ function writeDurably(path: string, text: string): void {
   sync(path);
 }
 
-/** Whatever of it there is already is left as it is, but for keys. */
-async function makeAccount({ store, services: { admin } }: DemoApp): Promise<Omit<FirstRun, 'baseUrl'>> {
+/** Creates what is missing of the account, and revokes the keys of an interrupted start. */
+async function createAccount({ store, services: { admin } }: DemoApp): Promise<Omit<FirstRun, 'baseUrl'>> {
   const accountId = accountName;
   if ((await store.findAccount(accountName)) === undefined) {
     await admin.createAccount(create(pb.CreateAccountRequestSchema, { name: accountName }), cliCall);

@@ -1,4 +1,4 @@
-/** What `parley doctor` looks at in the rooms that the command line does not know. */
+/** The parts of `parley doctor` in rooms that the command line must not import. */
 import type { Config, ModelConfig } from '../config/config.ts';
 import type { Diagnostic } from '../core/diagnostics.ts';
 import { warning } from '../core/diagnostics.ts';
@@ -10,7 +10,7 @@ import { diagnoseRemote } from '../engines/remote/diagnostics.ts';
 export { diagnoseStore } from '../store/maintenance/diagnostics.ts';
 export { TlsFilesError, TlsPair } from '../transports/http/tls-pair.ts';
 
-/** Whether the engine of this name can do what the models of the catalog want of it. It is not opened, and spends nothing. */
+/** Checks that an engine can serve its models. Does not open the engine and costs nothing. */
 export async function diagnoseEngine(
   config: Config,
   name: string,
@@ -20,8 +20,8 @@ export async function diagnoseEngine(
   if (settings === undefined) throw new Error(`there is no engine ${name}`);
   const models = config.models.filter(({ engine }) => [engine].flat().includes(name)).map(diagnosed);
   if (models.length === 0) {
-    const advice = `Name it in \`models\`, or take it out of \`engines\`.`;
-    return [warning('models', 'No model is served by it.', advice)];
+    const advice = 'Name it in `models`, or remove it from `engines`.';
+    return [warning('models', 'It serves no model.', advice)];
   }
   const apiKey = config.engineKeys[name]?.reveal();
   switch (settings.kind) {

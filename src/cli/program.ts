@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
+import { readNotices } from '../app/notices.ts';
 import { accountCommand } from './commands/account.ts';
 import { auditCommand } from './commands/audit.ts';
-import { backupCommand } from './commands/backup.ts';
+import { backupCommand, restoreCommand } from './commands/backup.ts';
 import { chatCommand } from './commands/chat.ts';
 import { configCommand } from './commands/config.ts';
 import { creditsCommand } from './commands/credits.ts';
@@ -11,15 +12,14 @@ import { keyCommand } from './commands/key.ts';
 import { modelsCommand } from './commands/models.ts';
 import { planCommand } from './commands/plan.ts';
 import { pruneCommand } from './commands/prune.ts';
-import { restoreCommand } from './commands/restore.ts';
 import { serveCommand } from './commands/serve.ts';
 import { speakCommand } from './commands/speak.ts';
 import { transcribeCommand } from './commands/transcribe.ts';
 import { usageCommand } from './commands/usage.ts';
 import { newCommand } from './terminal/command.ts';
-import { endWithReader } from './terminal/terminal.ts';
+import { endWithReader, printData } from './terminal/terminal.ts';
 
-/** Every command of `parley`. Parsing it runs one; what that throws has a message for the person at the terminal. */
+/** All commands of `parley`. `parseAsync` runs one, and rejects with a message for the person at the terminal. */
 export function createProgram(version: string): Command {
   endWithReader();
   return newCommand('parley', 'One self-hosted server for speech, transcription and chat.', [
@@ -45,5 +45,12 @@ export function createProgram(version: string): Command {
     .addCommand(chatCommand())
     .addCommand(configCommand())
     .addCommand(healthCommand())
-    .addCommand(doctorCommand());
+    .addCommand(doctorCommand())
+    .addCommand(noticesCommand());
+}
+
+function noticesCommand(): Command {
+  return newCommand('notices', 'Show the licences of the software in Parley.', [
+    'parley notices | less',
+  ]).action(() => printData(readNotices()));
 }

@@ -28,7 +28,7 @@ const recogniser = createBuiltinTranscription({
 const noRecogniser = recogniser.available ? undefined : recogniser.reason;
 const noCurl = spawnSync('curl', ['--version']).error === undefined ? undefined : 'curl is not installed';
 
-/** The commands of the banner, as a person copies them. */
+/** The commands of the banner. */
 function commandsOf(banner: string): string[] {
   return banner
     .split('\n')
@@ -45,7 +45,7 @@ function shell(command: string, folder: Folder, path = process.env['PATH']): str
   });
 }
 
-/** What a streamed answer says. */
+/** The text of a streamed answer. */
 function textOf(events: string): string {
   const data = events.split('\n\n').filter((event) => event.startsWith('data: {'));
   return data.map((event) => JSON.parse(event.slice(6)).choices[0]?.delta.content ?? '').join('');
@@ -74,20 +74,20 @@ describe('parley serve --demo on an empty data folder', () => {
     });
   });
 
-  it('shows the address, the keys, and where they are kept', () => {
+  it('shows the address, the keys, and the file that keeps them', () => {
     const { apiKey, adminKey } = JSON.parse(readFileSync(folder.file('data/first-run.json'), 'utf8'));
     for (const part of [server.baseUrl, apiKey, adminKey, 'data/first-run.json keeps them for you']) {
       expect(banner).toContain(part);
     }
   });
 
-  it('makes an account on trial with ten credits', async () => {
+  it('creates an account on trial with ten credits', async () => {
     const account = JSON.parse(await printed(['account', 'show', 'demo', '--json'], { cwd: folder.path }));
     expect(account).toMatchObject({ balance: '10', subscription: { state: 'trial' } });
   });
 
   describe.skipIf(noCurl !== undefined)(
-    `shows commands that work as they stand${noCurl ? ` (skipped: ${noCurl})` : ''}`,
+    `shows commands that work when copied${noCurl ? ` (skipped: ${noCurl})` : ''}`,
     () => {
       it('to speak to a file', () => {
         shell(commandsOf(banner)[0] ?? '', folder);
@@ -111,7 +111,7 @@ describe('parley serve --demo on an empty data folder', () => {
   );
 });
 
-/** Makes a folder that has what PATH leads to, except for curl. */
+/** Creates a folder with links to all programs of PATH but curl. */
 function linkAllButCurl(bin: string): void {
   mkdirSync(bin);
   for (const directory of (process.env['PATH'] ?? '').split(delimiter).filter((path) => existsSync(path))) {
@@ -122,7 +122,7 @@ function linkAllButCurl(bin: string): void {
   }
 }
 
-describe('parley serve --demo where there is no curl', () => {
+describe('parley serve --demo without curl', () => {
   const folder = scratchFolder();
   const dataDir = "it's here";
   let server: Serving;
@@ -142,7 +142,7 @@ describe('parley serve --demo where there is no curl', () => {
     folder.remove();
   });
 
-  it('shows commands of Parley itself that work as they stand', () => {
+  it('shows commands of Parley itself that work when copied', () => {
     expect(server.stdout()).toContain("it's here/first-run.json keeps them for you");
     const [speak = '', ...others] = commandsOf(server.stdout());
     expect(speak).toMatch(/^\.\/parley speak /);
@@ -154,11 +154,11 @@ describe('parley serve --demo where there is no curl', () => {
   });
 });
 
-describe('parley serve --demo on a data folder that is not empty', () => {
+describe('parley serve --demo on a used data folder', () => {
   const folder = scratchFolder();
   afterAll(() => folder.remove());
 
-  it('tells where the keys of the first start are, and shows none', async () => {
+  it('names the file with the keys of the first start, and shows none', async () => {
     const first = await serve(['--demo'], { cwd: folder.path });
     const keys = readFileSync(folder.file('data/first-run.json'), 'utf8');
     await first.close();
@@ -170,7 +170,7 @@ describe('parley serve --demo on a data folder that is not empty', () => {
     expect(readFileSync(folder.file('data/first-run.json'), 'utf8')).toBe(keys);
   });
 
-  it('adds no demo to accounts that were made otherwise', async () => {
+  it('adds no demo to other accounts', async () => {
     const flags = ['--data-dir', folder.file('own')];
     await printed(['account', 'create', 'mine', ...flags]);
     const server = await serve(['--demo', ...flags]);
@@ -181,7 +181,7 @@ describe('parley serve --demo on a data folder that is not empty', () => {
   });
 });
 
-describe('a first start that is cut short', () => {
+describe('an interrupted first start', () => {
   const folder = scratchFolder();
   let app: App;
   beforeAll(async () => {
@@ -201,7 +201,7 @@ describe('a first start that is cut short', () => {
     );
   };
 
-  it('is ended by the next one, and leaves no key that nobody has', async () => {
+  it('is completed by the next one, and leaves no unknown key', async () => {
     let steps = 0;
     const cutShort = () => start(steps).catch((error: unknown) => error);
     for (; (await cutShort()) === ended; steps++) expect(readFirstRun(folder.file('data'))).toBeUndefined();
@@ -226,7 +226,7 @@ describe('a first start that is cut short', () => {
 
 const ended = new Error('the process has ended');
 
-/** As a process does that ends after so many changes. */
+/** Fails after this many steps, as if the process had ended. */
 function endingAfter<T extends object>(stepsMax: number, admin: T): T {
   let steps = 0;
   return new Proxy(admin, {

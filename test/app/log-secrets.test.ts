@@ -93,7 +93,7 @@ describe('the log', () => {
       .map((line) => JSON.parse(line));
     expect(calls).toBeGreaterThan(25);
     expect(lines.filter(({ requestId }) => /^req_[0-9a-f]+$/.test(requestId)).length).toBeGreaterThan(10);
-    expect(lines.map(({ msg }) => msg)).toContain('took over the new configuration');
+    expect(lines.map(({ msg }) => msg)).toContain('configuration reloaded');
   });
 
   it.each([

@@ -22,7 +22,7 @@ interface Issued {
 
 const secretPattern = /^p[ka]_[0-9a-z]{57}\n$/;
 
-/** Where the commands of the operator can go: both ways must do the same. */
+/** Admin commands must do the same on a data folder and on a server. */
 interface Place {
   readonly flags: readonly string[];
   close(): Promise<void>;
@@ -48,9 +48,9 @@ async function besideServer(): Promise<Place> {
 }
 
 describe.each([
-  ['on a data folder that no server has', onFolder],
-  ['beside the server that has the data folder', besideServer],
-])('the commands of the operator, %s', (_, open) => {
+  ['on a data folder without a server', onFolder],
+  ['beside the server of the data folder', besideServer],
+])('the admin commands, %s', (_, open) => {
   let place: Place;
   beforeAll(async () => {
     place = await open();
@@ -61,7 +61,7 @@ describe.each([
   const text = (...args: string[]) => printed([...args, ...place.flags]);
   const json = <T>(...args: string[]) => printedJson<T>([...args, ...place.flags]);
 
-  it('make an account, show it by name and id, and list it', async () => {
+  it('create an account, show it by name and id, and list it', async () => {
     const made = await json<Account>('account', 'create', 'acme');
     expect(made).toMatchObject({ name: 'acme', balance: '0', subscription: { state: 'none' } });
     expect(await json('account', 'show', 'acme')).toEqual(made);
@@ -73,7 +73,7 @@ describe.each([
     expect(await text('account', 'show', 'acme')).toMatch(/^name +acme\nid +acc_/);
   });
 
-  it('refuse a name twice, in a line with the code, and end with 1', async () => {
+  it('refuse to use a name twice, in a line with the code, and exit with 1', async () => {
     const { code, stdout, stderr } = await run('account', 'create', 'acme');
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/^There is an account named `acme` already\. .*\(invalid_parameter.*\)\n$/);
@@ -120,7 +120,7 @@ describe.each([
     );
   });
 
-  it('say what there is where more is to be taken', async () => {
+  it('show the balance when an adjustment would take more', async () => {
     const { code, stderr } = await run('credits', 'adjust', 'acme', '-100', '--reason', 'Too much');
     expect([code, stderr]).toEqual([
       1,
@@ -130,15 +130,15 @@ describe.each([
     ]);
   });
 
-  it('say that there are no usage records yet', async () => {
+  it('say that there are no usage records', async () => {
     const none = await run('usage', '--account', 'acme');
     expect(none.code).toBe(0);
     expect(none.stdout).toMatch(/^TIME \(UTC\) .*\n$/);
-    expect(none.stderr).toBe('There are no such usage records yet.\n');
+    expect(none.stderr).toBe('There are no such usage records.\n');
     expect((await run('usage', '--account', 'acme', '--json')).stderr).toBe('');
   });
 
-  it('make a key, and print nothing but its secret on standard output', async () => {
+  it('create a key, and print only its secret on standard output', async () => {
     const { stdout, stderr } = await run('key', 'create', '--account', 'acme');
     expect(stdout).toMatch(secretPattern);
     expect(stderr).toMatch(/^key_\w+: keep the key, it is not shown again\.\n$/);
@@ -163,7 +163,7 @@ describe.each([
     });
   });
 
-  it('rotate a key with an overlap, revoke it, and list what became of each', async () => {
+  it('rotate a key with an overlap, revoke it, and list the state of each', async () => {
     const old = await json<Issued>('key', 'create', '--account', 'acme', '--name', 'old');
     const fresh = await json<Issued>('key', 'rotate', old.key.id, '--overlap', '24h');
     expect(fresh.secret).not.toBe(old.secret);
@@ -183,7 +183,7 @@ describe.each([
     expect(table).not.toContain(old.secret.slice(4, -4));
   });
 
-  it('make and list admin keys', async () => {
+  it('create and list admin keys', async () => {
     expect(await text('key', 'create', '--admin', '--name', 'ops')).toMatch(/^pa_/);
     expect(await text('key', 'list', '--admin')).toMatch(/^ops +key_\w+ +pa_…/m);
   });
@@ -199,14 +199,14 @@ describe.each([
     expect(await text('audit', '--limit', '2')).toMatch(/^TIME .*\n.*\n.*\n$/);
   });
 
-  it('say in one line what is not there', async () => {
+  it('say in one line what does not exist', async () => {
     const { code, stdout, stderr } = await run('credits', 'show', 'nobody');
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/^There is no such account: `nobody`\. List the accounts .*\(not_found.*\)\n$/);
   });
 });
 
-describe('the commands of the operator', () => {
+describe('the admin commands', () => {
   const folder = scratchFolder();
   const flags = ['--data-dir', folder.file('data')];
   let server: Serving;
@@ -218,11 +218,11 @@ describe('the commands of the operator', () => {
     folder.remove();
   });
 
-  it('take the admin key of the first start where none is given', async () => {
+  it('use the admin key of the first start if none is given', async () => {
     expect(await printed(['account', 'list', ...flags])).toContain('demo');
   });
 
-  it('show what was called, how it went and what it cost', async () => {
+  it('show each request, its outcome and its cost', async () => {
     const [here, audio] = [{ cwd: folder.path }, folder.file('hello.wav')];
     await printed(['speak', 'Hello there.', '-o', audio, ...flags], here);
     await printed(['chat', 'I am sad.', ...flags], here);
@@ -266,14 +266,14 @@ describe('the commands of the operator', () => {
     );
   });
 
-  it('tell the request id of what a server refuses', async () => {
+  it('show the request id of a refusal by a server', async () => {
     const { stderr } = await parley(['account', 'show', 'nobody', ...flags]);
     expect(stderr).toMatch(/\(not_found, request req_[0-9a-f]+\)\n$/);
     const wrongKey = await parley(['account', 'list', ...flags, '--admin-key', 'pa_wrong']);
     expect(wrongKey.stderr).toMatch(/\(invalid_api_key, request req_[0-9a-f]+\)\n$/);
   });
 
-  it('say what to do where no server answers', async () => {
+  it('say what to do if no server answers', async () => {
     const { code, stderr } = await parley([
       ...['account', 'list', '--base-url', 'http://127.0.0.1:9', '--admin-key', 'pa_any'],
     ]);
@@ -283,7 +283,7 @@ describe('the commands of the operator', () => {
     );
   });
 
-  it('do not make a data folder only to look into it', async () => {
+  it('do not create a data folder only to read it', async () => {
     const missing = folder.file('missing');
     const { code, stderr } = await parley(['account', 'list', '--data-dir', missing]);
     expect(code).toBe(1);
@@ -291,7 +291,7 @@ describe('the commands of the operator', () => {
     expect(statSync(missing, { throwIfNoEntry: false })).toBeUndefined();
   });
 
-  it('run at once on one data folder: each waits for its turn', async () => {
+  it('wait for their turn if several run on one data folder', async () => {
     const shared = ['--data-dir', folder.file('shared')];
     const names = ['a', 'b', 'c', 'd'];
     await Promise.all(names.map((name) => printed(['account', 'create', name, ...shared])));

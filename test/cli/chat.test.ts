@@ -1,9 +1,10 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ListModelsResponseSchema } from '../../gen/parley/catalog/v1/catalog_pb.ts';
+import { StreamChatCompletionResponseSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { asked, type CalledServer, forget, startCalledServer } from '../support/called-server.ts';
 import { ended, noTerminal, parley, parleyAtTerminal, startParley, until } from '../support/command-line.ts';
+import { startHttp } from '../support/http-server.ts';
 
 describe('parley chat', () => {
   let called: CalledServer;
@@ -23,18 +24,18 @@ describe('parley chat', () => {
     });
   });
 
-  it('takes several words for one message', async () => {
+  it('joins several words to one message', async () => {
     expect((await run('I', 'am', '--model', 'eliza', 'here.')).stdout).toBe('1: I am here.\n');
   });
 
-  it('sends a system message first, and to the model that is named', async () => {
+  it('sends a system message first, to the model that is named', async () => {
     const { stdout } = await run('--model', 'eliza', '--system', 'Be kind.', 'Hello.');
     expect(stdout).toBe('2: Hello.\n');
     expect(asked.chats[0]?.messages[0]).toMatchObject({ role: 'system' });
     const unknown = await run('--model', 'nobody', 'Hello.');
     expect(unknown.code).toBe(1);
     expect(unknown.stderr).toMatch(
-      / On the command line: `parley models`\. \(unknown_model, request req_[0-9a-f]+\)\n$/,
+      /^[^`]*`nobody`\. `parley models --type chat` lists those that your key can call\. \(unknown_model, request req_[0-9a-f]+\)\n$/,
     );
   });
 
@@ -47,7 +48,7 @@ describe('parley chat', () => {
     });
   });
 
-  it('says that an answer failed after it had begun, and ends with 1', async () => {
+  it('reports an answer that fails halfway, and exits with 1', async () => {
     const { code, stdout, stderr } = await run('This breaks.');
     expect([code, stdout]).toEqual([1, '1: This breaks.']);
     expect(stderr).toMatch(
@@ -55,19 +56,28 @@ describe('parley chat', () => {
     );
   });
 
-  it('does not take a stream without its end for an answer', async () => {
-    const other = createServer((request, response) => {
-      if (request.method === 'GET') response.end('{"object":"list","data":[{"id":"m","type":"chat"}]}');
-      else response.end('data: {"choices":[{"delta":{"content":"Half"}}]}\r\n\r\n');
-    }).listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const { code, stdout, stderr } = await run('Hello.', '--base-url', `http://127.0.0.1:${port}`);
-    other.close();
+  it('reports a stream without an end as cut short', async () => {
+    const half = create(StreamChatCompletionResponseSchema, {
+      chunk: { choices: [{ delta: { content: 'Half' } }] },
+    });
+    const message = toBinary(StreamChatCompletionResponseSchema, half);
+    const other = await startHttp((request, response) => {
+      request.resume();
+      if (request.url?.endsWith('/ListModels')) {
+        const models = create(ListModelsResponseSchema, { data: [{ id: 'm', type: 'chat' }] });
+        response.setHeader('content-type', 'application/proto');
+        response.end(toBinary(ListModelsResponseSchema, models));
+      } else {
+        response.setHeader('content-type', 'application/connect+proto');
+        response.end(Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]));
+      }
+    });
+    const { code, stdout, stderr } = await run('Hello.', '--base-url', other.origin);
+    await other.close();
     expect([code, stdout, stderr]).toEqual([1, 'Half', 'The answer was cut short. Try again.\n']);
   });
 
-  it('ends by Ctrl-C while an answer comes', async () => {
+  it('ends by Ctrl-C during an answer', async () => {
     const child = startParley(['chat', 'This stalls.'], called.options);
     const end = ended(child);
     await until(() => asked.chats.length > 0);
@@ -75,14 +85,14 @@ describe('parley chat', () => {
     expect(await end).toMatchObject({ code: null, signal: 'SIGINT', stderr: '' });
   });
 
-  it('is a conversation without a message: a line is one, and what was said before goes along', async () => {
+  it('is a conversation without a message, one message a line, each sent with all before', async () => {
     const input = 'First.\n\nSecond.\n/quit\nNever.\n';
     const { code, stdout, stderr } = await parley(['chat'], { ...called.options, input });
     expect([code, stdout, stderr]).toEqual([0, '1: First.\n3: Second.\n', '']);
     expect(asked.chats[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
   });
 
-  it('goes on after an answer that failed, without that message, and ends with 1', async () => {
+  it('goes on after a failed answer, without that message, and exits with 1', async () => {
     const input = 'I refuse.\nThen.\n';
     const { code, stdout, stderr } = await parley(['chat'], { ...called.options, input });
     expect([code, stdout]).toEqual([1, '1: Then.\n']);

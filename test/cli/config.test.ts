@@ -10,7 +10,7 @@ afterAll(() => folder.remove());
 const options = { cwd: folder.path };
 
 describe('parley config', () => {
-  it('shows each setting, its value and where it came from', async () => {
+  it('shows each setting, its value and its source', async () => {
     writeFileSync(
       folder.file('parley.yaml'),
       'server:\n  host: 127.0.0.2\nmodels:\n  - {id: chatty, type: chat, engine: builtin, price: {input: 0.15, output: 1}}\n',
@@ -79,6 +79,7 @@ const groups = {
     'config',
     'health',
     'doctor',
+    'notices',
   ],
   account: ['create', 'list', 'show'],
   plan: ['start-trial', 'activate', 'end'],
@@ -100,7 +101,7 @@ function helpOf(command: Command): string {
 }
 
 describe('every command', () => {
-  it('tells its version', async () => {
+  it('shows its version', async () => {
     const [first, commit, schema] = (await printed(['--version'])).split('\n');
     expect(first).toBe(version);
     expect(commit).toMatch(/^commit ([0-9a-f]{40}(-dirty)?|unknown)$/);
@@ -116,7 +117,7 @@ describe('every command', () => {
     }
   });
 
-  it('shows its help on standard output, and ends with 0', async () => {
+  it('shows its help on standard output, and exits with 0', async () => {
     expect(await printed(['key', 'create', '--help'])).toMatch(/^Usage: parley key create \[options\]\n/);
   });
 
@@ -158,7 +159,7 @@ describe('every command', () => {
     ],
     [
       ['speak', 'hi', '-o', 'hi.txt'],
-      /^error: the name of the file tells no format: end it in one of \.mp3, .* or add --format\. .*\n$/,
+      /^error: the file name has no known extension: use one of \.mp3, .* or add --format\. .*\n$/,
     ],
     [['speak', 'hi', '--json'], /^error: --json needs -o: .*\n$/],
     [['transcribe'], /^error: missing required argument 'file'\. .*\n$/],
@@ -175,7 +176,7 @@ describe('every command', () => {
       /^error: two files would be written to out\/a\.txt: .*\n$/,
     ],
     [['chat', '--json'], /^error: --json needs a message\. .*\n$/],
-  ])('says in one line what is wrong with %j, and ends with 2', async (args, line) => {
+  ])('says in one line what is wrong with %j, and exits with 2', async (args, line) => {
     const { code, stdout, stderr } = await parley(args, {
       cwd: folder.path,
       env: { PARLEY_CONFIG: 'good.yaml' },

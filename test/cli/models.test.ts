@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type CalledServer, forget, startCalledServer } from '../support/called-server.ts';
 import { parley } from '../support/command-line.ts';
+import { startHttp } from '../support/http-server.ts';
 
 describe('parley models', () => {
   let called: CalledServer;
@@ -15,7 +13,7 @@ describe('parley models', () => {
 
   const run = (...args: string[]) => parley(args, called.options);
 
-  it('lists what the key can call', async () => {
+  it('lists the models that the key can call', async () => {
     const { code, stdout } = await run('models');
     expect(code).toBe(0);
     expect(stdout).toMatch(
@@ -23,7 +21,7 @@ describe('parley models', () => {
     );
   });
 
-  it('prints what the REST API answers with --json', async () => {
+  it('prints the answer of the REST API with --json', async () => {
     const { stdout } = await run('models', '--type', 'speech', '--json');
     expect(JSON.parse(stdout)).toEqual(await (await called.server.call('/models?type=speech')).json());
   });
@@ -36,10 +34,12 @@ describe('parley models', () => {
     );
     const wrong = await run('models', '--api-key', 'pk_wrong');
     expect(wrong.code).toBe(1);
-    expect(wrong.stderr).toMatch(/^Send a valid API key .* \(invalid_api_key, request req_[0-9a-f]+\)\n$/);
+    expect(wrong.stderr).toMatch(
+      /^A valid API key is missing\. Give one with --api-key .* \(invalid_api_key, request req_[0-9a-f]+\)\n$/,
+    );
   });
 
-  it('says that there is no data folder where neither that nor a server is named', async () => {
+  it('says that there is no data folder, if no server is named either', async () => {
     const { code, stderr } = await parley(['models', '--data-dir', 'missing'], { cwd: called.folder.path });
     expect(code).toBe(1);
     expect(stderr).toMatch(
@@ -47,18 +47,25 @@ describe('parley models', () => {
     );
   });
 
-  it('takes a base URL without the version prefix, or with a slash behind it', async () => {
+  it('accepts a base URL without the version prefix, and with a slash at its end', async () => {
     const { origin } = new URL(called.server.baseUrl);
     expect((await run('models', '--base-url', origin)).code).toBe(0);
     expect((await run('models', '--base-url', `${called.server.baseUrl}/`)).code).toBe(0);
   });
 
-  it('says that something else than Parley answers', async () => {
-    const other = createServer((_, response) => response.writeHead(404).end('<html>')).listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}/api/v1`;
-    const { stderr } = await run('models', '--base-url', url);
-    other.close();
-    expect(stderr).toBe(`${url} answered with status 404, and not as a Parley does. Check --base-url.\n`);
+  it('says that the server is not a Parley', async () => {
+    for (const [status, found] of [
+      [404, 'HTTP 404'],
+      [200, 'unsupported content type text/html'],
+    ] as const) {
+      const other = await startHttp((_, response) => {
+        response.writeHead(status, { 'content-type': 'text/html' }).end('<html>');
+      });
+      const url = `${other.origin}/api/v1`;
+      const { code, stderr } = await run('models', '--base-url', url);
+      await other.close();
+      expect(code).toBe(1);
+      expect(stderr).toBe(`${url} does not answer as a Parley does (${found}). Check --base-url.\n`);
+    }
   });
 });

@@ -50,7 +50,7 @@ describe('parley serve', () => {
     ]);
   });
 
-  it('tells in the data folder where it listens, to its owner only, for as long as it does', async () => {
+  it('keeps its address in the data folder while it runs, readable by its owner only', async () => {
     const server = await start();
     const file = `${dataDir}/server.json`;
     const { baseUrl, pid } = server;
@@ -61,14 +61,14 @@ describe('parley serve', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('tells an address that this machine can call where it listens on all', async () => {
+  it('keeps an address that can be called, if it listens on all addresses', async () => {
     await start('--host', '0.0.0.0');
     const { baseUrl } = JSON.parse(readFileSync(`${dataDir}/server.json`, 'utf8'));
     expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'lets a stream in flight finish after %s, and ends with 0',
+    'lets a stream in flight finish after %s, and exits with 0',
     async (signal) => {
       const server = await start('--demo');
       const { apiKey } = JSON.parse(readFileSync(`${dataDir}/first-run.json`, 'utf8'));
@@ -93,7 +93,7 @@ describe('parley serve', () => {
     },
   );
 
-  it('passes over SIGHUP while it stops', async () => {
+  it('ignores SIGHUP while it stops', async () => {
     const env = { PARLEY_SERVER_UNREADY_MS: '1000' };
     const server = await serve(['--data-dir', dataDir], { env });
     servers.push(server);
@@ -104,7 +104,7 @@ describe('parley serve', () => {
     expect(server.stderr()).not.toContain('configuration');
   });
 
-  it('stops cleanly when it is told so while it still opens', async () => {
+  it('stops cleanly while it still opens', async () => {
     mkdirSync(dataDir);
     // Opening waits for whoever holds the database.
     const holder = new Sqlite(`${dataDir}/parley.db`);
@@ -119,7 +119,7 @@ describe('parley serve', () => {
     expect(await printedJson(['account', 'list', '--data-dir', dataDir])).toEqual({ accounts: [] });
   });
 
-  it('refuses a data folder that another server has, in one line, with 1', async () => {
+  it('refuses the data folder of another server, in one line, and exits with 1', async () => {
     await start();
     const { code, stdout, stderr } = await parley(['serve', '--port', '0', '--data-dir', dataDir]);
     expect([code, stdout]).toEqual([1, '']);
@@ -128,7 +128,7 @@ describe('parley serve', () => {
     );
   });
 
-  it('is found again by the commands after it was killed and started anew', async () => {
+  it('is found by the commands after it was killed and restarted', async () => {
     const first = await start('--demo');
     first.kill('SIGKILL');
     await first.ended;
@@ -138,7 +138,7 @@ describe('parley serve', () => {
     expect(await printed(['models', '--data-dir', dataDir])).toContain('flite');
   });
 
-  it('is managed by the commands where administration has a port of its own', async () => {
+  it('is managed by the commands if administration has a port of its own', async () => {
     writeFileSync(folder.file('parley.yaml'), 'admin: {port: 0}\n');
     const server = await start('--demo', '--config', folder.file('parley.yaml'));
     const { adminBaseUrl } = JSON.parse(readFileSync(`${dataDir}/server.json`, 'utf8'));
@@ -161,7 +161,7 @@ describe('parley serve', () => {
     );
   });
 
-  it('says so of the port for administration, and how to choose another for that', async () => {
+  it('says the same about the port for administration', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
@@ -172,7 +172,7 @@ describe('parley serve', () => {
     other.close();
   });
 
-  it('says that an address is not one of this machine', async () => {
+  it('says that the machine does not have the address', async () => {
     const { code, stderr } = await parley([
       'serve',
       '--data-dir',
@@ -198,7 +198,7 @@ describe('parley serve', () => {
   });
 
   it.runIf(existsSync('/proc/self'))(
-    'says that no folder can be made there, and does not try for ever',
+    'says that no folder can be created there, and does not try for ever',
     async () => {
       for (const command of [
         ['serve', '--port', '0'],
@@ -208,25 +208,25 @@ describe('parley serve', () => {
         expect(await ended(child)).toMatchObject({
           code: 1,
           stderr: expect.stringMatching(
-            /^The data folder \/proc\/parley\/data cannot be used \((no folder can be made there|permission denied)\)\. .*\n$/,
+            /^The data folder \/proc\/parley\/data cannot be used \((no folder can be created there|permission denied)\)\. .*\n$/,
           ),
         });
       }
     },
   );
 
-  it('says that the folder that it was started in is gone', async () => {
+  it('says that the working folder no longer exists', async () => {
     mkdirSync(folder.file('gone'));
     const script = 'rmdir "$PWD"; exec "$@" serve --port 0';
     expect(await inShell(script, { cwd: folder.file('gone') })).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /^The data folder \.\/data cannot be used: .* is gone\. Start it in another, .*\n$/,
+        /^The data folder \.\/data cannot be used: .* no longer exists\. Change to another, .*\n$/,
       ),
     });
   });
 
-  it('shows what is wrong with the configuration and nothing else', async () => {
+  it('shows only the problems of the configuration', async () => {
     const { code, stdout, stderr } = await parley(['serve', '--data-dir', dataDir, '--port', 'http']);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toBe(

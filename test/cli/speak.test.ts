@@ -23,19 +23,21 @@ describe('parley speak', () => {
   const read = (name: string) => readFileSync(called.folder.file(name), 'utf8');
   const files = () => readdirSync(called.folder.path);
 
-  it('writes a file in the format of its name, and tells size and times on standard error', async () => {
+  it('writes a file in the format of its name, with size and times on standard error', async () => {
     const { code, stdout, stderr } = await run('speak', 'Hello.', '-o', 'hello.opus');
     expect([code, stdout, read('hello.opus')]).toEqual([0, '', 'one two three']);
     expect(asked.speech).toMatchObject([{ input: 'Hello.', format: 'opus', voice: 'one' }]);
     expect(stderr).toMatch(/^hello\.opus: 13 bytes in \d+\.\d\d s, the first after \d+\.\d\d s\n$/);
   });
 
-  it('takes several words for one text, and says how models are listed', async () => {
+  it('joins several words to one text, and says how to list the models', async () => {
     await run('speak', 'Good', 'morning.', '-o', 'words.opus');
     expect(asked.speech).toMatchObject([{ input: 'Good morning.' }]);
     const { code, stderr } = await run('speak', 'Hello.', '-o', 'no.opus', '--model', 'nobody');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/ On the command line: `parley models --type speech`\. \(unknown_model, /);
+    expect(stderr).toMatch(
+      /^[^`]*`nobody`\. `parley models --type speech` lists those that your key can call\. \(unknown_model, /,
+    );
   });
 
   it('takes the text from standard input, and format, model and voice from flags', async () => {
@@ -53,7 +55,7 @@ describe('parley speak', () => {
     expect(asked.speech).toMatchObject([{ format: 'mp3' }]);
   });
 
-  it('tells what it has written as JSON', async () => {
+  it('prints file, size and times as JSON', async () => {
     const { stdout } = await run('speak', 'Hello.', '-o', 'json.flac', '--json');
     expect(JSON.parse(stdout)).toEqual({
       ...{ file: 'json.flac', model: 'flite', format: 'flac', bytes: 13 },
@@ -62,12 +64,14 @@ describe('parley speak', () => {
     });
   });
 
-  it('leaves neither half a file nor a changed one where the answer breaks off', async () => {
+  it('leaves neither half a file nor a changed one if the answer breaks off', async () => {
     writeFileSync(called.folder.file('kept.mp3'), 'before');
     for (const file of ['kept.mp3', 'new.mp3']) {
       const { code, stderr } = await run('speak', 'This breaks.', '-o', file);
       expect(code).toBe(1);
-      expect(stderr).toMatch(/^The connection to http:.* failed \(\w+\)\. .*\n$/);
+      expect(stderr).toMatch(
+        /^The engine behind this model failed\. .*\(upstream_error, request req_\w+\)\n$/,
+      );
     }
     expect(read('kept.mp3')).toBe('before');
     expect(files().filter((name) => /new|part/.test(name))).toEqual([]);
@@ -87,7 +91,7 @@ describe('parley speak', () => {
     expect(statSync('/dev/null').isCharacterDevice()).toBe(true);
   });
 
-  it('says in one line that the server refuses, or that there is no place for the file', async () => {
+  it('says in one line why the server refuses, or why the file cannot be written', async () => {
     const refused = await run('speak', 'Hello.', '-o', 'x.mp3', '--voice', 'nobody');
     expect([refused.code, refused.stdout]).toEqual([1, '']);
     expect(refused.stderr).toMatch(/^.*no such voice.* \(unknown_voice, request req_[0-9a-f]+\)\n$/);
@@ -114,7 +118,7 @@ describe('parley speak', () => {
         expect(terminal.shown()).toContain('audio is not for a terminal: name a file with -o');
       });
 
-      it('asks for a text instead of waiting for one', async () => {
+      it('asks for a text instead of waiting for input', async () => {
         const terminal = parleyAtTerminal(['speak', '-o', 'x.mp3'], called.options);
         expect(await terminal.ended).toBe(2);
         expect(terminal.shown()).toContain('give the text as an argument, or pipe it in');

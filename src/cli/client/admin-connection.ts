@@ -1,44 +1,60 @@
 /**
- * The way of the admin commands to the store. One process writes it: where a server has the data folder the command is
- * a client of that server, and where nobody has it the command takes the folder for itself.
+ * How admin commands reach the store. Only one process may write it, so a command calls the server that uses the data folder, or
+ * opens the folder itself if no server does.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
+import type { CallOptions } from '@connectrpc/connect';
+import { AdminService } from '../../../gen/parley/admin/v1/admin_service_pb.ts';
 import type { AdminApp } from '../../app/administration.ts';
 import { cliCall } from '../../core/call.ts';
 import { ParleyError } from '../../core/errors.ts';
 import { type AdminInput, type AdminMethod, type AdminOutput, adminMethods } from '../../core/services.ts';
-import { configOf } from '../commands/config-flags.ts';
-import { folderIsMissing, worded } from '../commands/data-folder.ts';
-import { type AdminFlags, adminServer } from '../commands/server-flags.ts';
-import { CliError } from '../terminal/cli-error.ts';
-import type { Server } from './http-client.ts';
-import { callRest } from './rest-call.ts';
+import { type AdminFlags, configOf } from '../flags.ts';
+import { withAdvice } from '../terminal/advice.ts';
+import { CliError } from '../terminal/command.ts';
+import { dataFolderError, folderIsMissing } from './data-folder.ts';
+import { adminServer } from './known-servers.ts';
+import type { ServerConnection } from './server-connection.ts';
 import { readServerFile } from './server-file.ts';
 
 export type AdminRequest<K extends AdminMethod> = MessageInitShape<AdminInput<K>>;
 export type AdminResponse<K extends AdminMethod> = MessageShape<AdminOutput<K>>;
 
 export interface AdminConnection {
-  /** @throws CliError with what the rules or the server refuse */
+  /** @throws CliError with the refusal of core or of the server */
   invoke<K extends AdminMethod>(method: K, request: AdminRequest<K>): Promise<AdminResponse<K>>;
   close(): Promise<void>;
 }
 
 export interface AdminConnectionOptions {
-  /** Whether a data folder that is missing is made; a command that only looks is in the wrong place then. */
+  /** Default: false. A command that only reads would otherwise create a folder in the wrong place. */
   readonly mayMakeFolder?: boolean;
 }
 
-/** How long a folder may be held by a process that does not say where it listens: a server that starts, another command. */
+/** Connects while `run` runs. */
+export async function withAdmin(
+  flags: AdminFlags,
+  run: (admin: AdminConnection) => Promise<void>,
+  options: AdminConnectionOptions = {},
+): Promise<void> {
+  const admin = await connectAdmin(flags, options);
+  try {
+    await run(admin);
+  } finally {
+    await admin.close();
+  }
+}
+
+/** A starting server, or another command, holds the folder for a moment without an address to call. */
 const waitMsMax = 5_000;
 const retryMs = 50;
 
-export async function connectAdmin(
+async function connectAdmin(
   flags: AdminFlags,
-  { mayMakeFolder = false }: AdminConnectionOptions = {},
+  { mayMakeFolder = false }: AdminConnectionOptions,
 ): Promise<AdminConnection> {
-  if (flags.baseUrl !== undefined) return overHttp(adminServer(flags.baseUrl, flags));
+  if (flags.baseUrl !== undefined) return onServer(adminServer(flags.baseUrl, flags));
   const config = configOf(flags);
   const { dataDir } = config;
   if (!mayMakeFolder && folderIsMissing(dataDir)) {
@@ -51,11 +67,11 @@ export async function connectAdmin(
     try {
       return onFolder(await openAdmin(config));
     } catch (error) {
-      if (!(error instanceof DataInUseError)) throw worded(error, dataDir);
+      if (!(error instanceof DataInUseError)) throw dataFolderError(error, dataDir);
       const server = readServerFile(dataDir);
-      if (server !== undefined) return overHttp(adminServer(server.adminBaseUrl, flags));
+      if (server !== undefined) return onServer(adminServer(server.adminBaseUrl, flags));
       if (waitedMs >= waitMsMax) {
-        const message = `Another process has the data folder ${dataDir} and does not say where it listens. Name the server with --base-url.`;
+        const message = `Another process uses the data folder ${dataDir}, and its address is unknown. Name the server with --base-url.`;
         throw new CliError(message, error);
       }
     }
@@ -65,24 +81,27 @@ export async function connectAdmin(
 
 function onFolder(app: AdminApp): AdminConnection {
   return {
-    invoke: <K extends AdminMethod>(method: K, init: AdminRequest<K>): Promise<AdminResponse<K>> =>
-      saidPlainly(() => app.admin[method](create(adminMethods[method].input, init), cliCall)),
+    async invoke<K extends AdminMethod>(method: K, init: AdminRequest<K>): Promise<AdminResponse<K>> {
+      try {
+        return await app.admin[method](create(adminMethods[method].input, init), cliCall);
+      } catch (error) {
+        if (!(error instanceof ParleyError)) throw error;
+        const { message, advice, code } = error;
+        throw new CliError(`${withAdvice(message, advice?.kind, advice?.type)} (${code})`, error);
+      }
+    },
     close: () => app.close(),
   };
 }
 
-async function saidPlainly<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    throw error instanceof ParleyError ? new CliError(`${error.message} (${error.code})`, error) : error;
-  }
-}
+type AdminCalls = {
+  readonly [K in AdminMethod]: (request: AdminRequest<K>, options: CallOptions) => Promise<AdminResponse<K>>;
+};
 
-function overHttp(server: Server): AdminConnection {
+function onServer(server: ServerConnection): AdminConnection {
   return {
-    invoke: <K extends AdminMethod>(method: K, init: AdminRequest<K>): Promise<AdminResponse<K>> =>
-      callRest(server, adminMethods[method], create(adminMethods[method].input, init)),
+    invoke: <K extends AdminMethod>(method: K, request: AdminRequest<K>): Promise<AdminResponse<K>> =>
+      server.call(AdminService, (client: AdminCalls, options) => client[method](request, options)),
     close: async () => undefined,
   };
 }

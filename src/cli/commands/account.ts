@@ -2,31 +2,30 @@ import { create } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import { ListAccountsResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import type { AdminConnection } from '../client/admin-connection.ts';
-import { collect } from '../client/paging.ts';
+import { type AdminConnection, withAdmin } from '../client/admin-connection.ts';
 import { newCommand } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { dateText, timeText } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+import { type AdminCommandFlags, adminCommand, collect, show } from './admin-command.ts';
 
 export const accountArgument = ['<account>', 'its id or name'] as const;
 
 export function accountCommand(): Command {
-  const make = adminCommand('create', 'Make an account. It has no plan and no credits yet.', [
+  const createOne = adminCommand('create', 'Create an account, without plan and credits.', [
     'parley account create acme',
   ]);
-  const list = adminCommand('list', 'List all accounts, in the order in which they were made.', [
+  const list = adminCommand('list', 'List all accounts, the oldest first.', [
     'parley account list',
     'parley account list --json',
   ]);
   const showOne = adminCommand('show', 'Show an account: its plan, balance and fair use.', [
     'parley account show acme',
   ]);
-  return newCommand('account', 'Make accounts and look at them.', [
+  return newCommand('account', 'Create and show accounts.', [
     'parley account create acme',
     'parley account list',
   ])
-    .addCommand(make.argument('<name>', '1 to 100 characters, unique').action(createAccount))
+    .addCommand(createOne.argument('<name>', '1 to 100 characters, unique').action(createAccount))
     .addCommand(list.action(listAccounts))
     .addCommand(showOne.argument(...accountArgument).action(showAccount));
 }
@@ -40,10 +39,10 @@ function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
 
 function listAccounts(flags: AdminCommandFlags): Promise<void> {
   return withAdmin(flags, async (admin) => {
-    const accounts = await collect(Number.POSITIVE_INFINITY, async (request) => {
-      const page = await admin.invoke('listAccounts', request);
-      return { items: page.accounts, next: page.nextPageToken };
-    });
+    const accounts = await collect(
+      (request) => admin.invoke('listAccounts', request),
+      (page) => page.accounts,
+    );
     await show(flags, 'listAccounts', create(ListAccountsResponseSchema, { accounts }), accountTable);
   });
 }
@@ -65,7 +64,7 @@ function accountTable({ accounts }: { readonly accounts: readonly Account[] }): 
   ]);
 }
 
-/** An account in words, whichever response it came in. */
+/** The account in a response, one line for each fact. */
 export function accountFacts({ account }: { readonly account?: Account | undefined }): string {
   return facts([
     ['name', account?.name],

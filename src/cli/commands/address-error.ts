@@ -1,22 +1,21 @@
-/** What keeps a server from listening, in words that name the setting to change. */
+/** Why a server cannot listen, with the setting to change. */
 import type { Config } from '../../config/config.ts';
 import { systemCode } from '../../files/reason.ts';
-import { CliError } from '../terminal/cli-error.ts';
+import { CliError } from '../terminal/command.ts';
 
 interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-interface Place extends Address {
-  /** How another one is chosen. */
+interface ConfiguredAddress extends Address {
   readonly hostSetting: string;
   readonly portSetting: string;
 }
 
-/** Undefined where the error is about no address. */
+/** Undefined if the error is not about an address. */
 export function addressError(error: unknown, config: Config): CliError | undefined {
-  const { host, port, hostSetting, portSetting } = placeOf(error, config);
+  const { host, port, hostSetting, portSetting } = configuredAddress(error, config);
   switch (systemCode(error)) {
     case 'EADDRINUSE':
       return new CliError(
@@ -31,17 +30,17 @@ export function addressError(error: unknown, config: Config): CliError | undefin
         error,
       );
     case 'EACCES': {
-      if (factOf(error, 'syscall') !== 'listen') return undefined;
-      const message = `Port ${port} is for the administrator only: choose one above 1023 with ${portSetting}.`;
+      if (memberOf(error, 'syscall') !== 'listen') return undefined;
+      const message = `Port ${port} is reserved for the administrator: choose one above 1023 with ${portSetting}.`;
       return new CliError(message, error);
     }
   }
   return undefined;
 }
 
-function placeOf(error: unknown, { server, admin }: Config): Place {
+function configuredAddress(error: unknown, { server, admin }: Config): ConfiguredAddress {
   const own = { hostSetting: '--host or PARLEY_HOST', portSetting: '--port or PARLEY_PORT' };
-  if (admin === undefined || !isOf(admin, server, error)) return { ...server, ...own };
+  if (admin === undefined || !isAbout(admin, server, error)) return { ...server, ...own };
   return {
     ...admin,
     hostSetting: 'admin.host or PARLEY_ADMIN_HOST',
@@ -49,14 +48,14 @@ function placeOf(error: unknown, { server, admin }: Config): Place {
   };
 }
 
-/** Which of two addresses an error is about. Of a host that is a name it may tell the address, and of port 0 nothing. */
-function isOf(one: Address, other: Address, error: unknown): boolean {
-  const port = factOf(error, 'port');
+/** Whether the error is about the first address. It may have the address for a host name, and no port for port 0. */
+function isAbout(one: Address, other: Address, error: unknown): boolean {
+  const port = memberOf(error, 'port');
   if (port !== undefined && one.port !== other.port) return port === one.port;
-  const host = factOf(error, 'hostname') ?? factOf(error, 'address');
+  const host = memberOf(error, 'hostname') ?? memberOf(error, 'address');
   return host === one.host && host !== other.host;
 }
 
-function factOf(error: unknown, name: string): unknown {
+function memberOf(error: unknown, name: string): unknown {
   return error instanceof Error ? Reflect.get(error, name) : undefined;
 }

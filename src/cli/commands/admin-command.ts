@@ -1,16 +1,11 @@
-/** What the commands of the operator have in common: where they go, and how they show what comes back. */
-import type { Command } from 'commander';
+/** Shared by the admin commands: flags, output and paging. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { responseBodyCodec } from '../../codec/response-body.ts';
 import { type AdminMethod, adminMethods } from '../../core/services.ts';
-import {
-  type AdminConnection,
-  type AdminConnectionOptions,
-  type AdminResponse,
-  connectAdmin,
-} from '../client/admin-connection.ts';
+import type { AdminConnection, AdminResponse } from '../client/admin-connection.ts';
+import { type AdminFlags, type JsonFlag, withAdminFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
-import { type JsonFlag, printData, printJson } from '../terminal/terminal.ts';
-import { type AdminFlags, withAdminFlags } from './server-flags.ts';
+import { printData, printJson } from '../terminal/terminal.ts';
 
 export type AdminCommandFlags = AdminFlags & JsonFlag;
 
@@ -19,28 +14,78 @@ export function adminCommand(name: string, description: string, examples: readon
   return withAdminFlags(command.option('--json', 'print one JSON document, as the REST API answers'));
 }
 
-/** Connects for as long as `run` takes. */
-export async function withAdmin(
-  flags: AdminFlags,
-  run: (admin: AdminConnection) => Promise<void>,
-  options?: AdminConnectionOptions,
-): Promise<void> {
-  const admin = await connectAdmin(flags, options);
-  try {
-    await run(admin);
-  } finally {
-    await admin.close();
-  }
-}
-
-/** Prints a response: as the JSON of its REST path, or in words. */
+/** Prints a response, as the JSON of the REST API or as text. */
 export function show<K extends AdminMethod>(
   { json }: JsonFlag,
   method: K,
   response: AdminResponse<K>,
-  words: (response: AdminResponse<K>) => string,
+  text: (response: AdminResponse<K>) => string,
 ): Promise<void> {
   return json
     ? printJson(responseBodyCodec(adminMethods[method]).encode(response))
-    : printData(words(response));
+    : printData(text(response));
+}
+
+export interface LimitFlag {
+  readonly limit: number;
+}
+
+/** @param items such as `entries` */
+export function limitOption(items: string): Option {
+  return new Option('--limit <number>', `how many ${items}`).argParser(parseLimit).default(20);
+}
+
+function parseLimit(text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write a whole number from 1 to 999999.');
+}
+
+/** The most items that the server puts on a page. */
+const pageSizeMax = 1_000;
+
+interface PageRequest {
+  readonly pageSize: number;
+  readonly pageToken?: string;
+}
+
+/** The pages of a list, up to `limit` items in all. */
+export async function* pages<Page extends { readonly nextPageToken?: string | undefined }, Item>(
+  read: (request: PageRequest) => Promise<Page>,
+  itemsOf: (page: Page) => readonly Item[],
+  limit = Number.POSITIVE_INFINITY,
+): AsyncGenerator<readonly Item[]> {
+  let left = limit;
+  let pageToken: string | undefined;
+  do {
+    const pageSize = Math.min(left, pageSizeMax);
+    const page = await read({ pageSize, ...(pageToken !== undefined && { pageToken }) });
+    const items = itemsOf(page);
+    yield items;
+    left -= items.length;
+    pageToken = page.nextPageToken;
+  } while (pageToken !== undefined && left > 0);
+}
+
+/** The items of all pages, up to `limit`. */
+export async function collect<Page extends { readonly nextPageToken?: string | undefined }, Item>(
+  read: (request: PageRequest) => Promise<Page>,
+  itemsOf: (page: Page) => readonly Item[],
+  limit?: number,
+): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const items of pages(read, itemsOf, limit)) all.push(...items);
+  return all;
+}
+
+/** The names of accounts by id. */
+export async function accountNames(
+  admin: AdminConnection,
+  ids: Iterable<string>,
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  for (const accountId of new Set(ids)) {
+    const { account } = await admin.invoke('getAccount', { accountId });
+    names.set(accountId, account?.name ?? accountId);
+  }
+  return names;
 }

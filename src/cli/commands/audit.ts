@@ -1,27 +1,31 @@
 import { create } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { type AuditEntry, ListAuditEntriesResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { collect, limitDefault, parseLimit } from '../client/paging.ts';
+import { withAdmin } from '../client/admin-connection.ts';
 import { table } from '../terminal/table.ts';
 import { timeText } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
-
-interface AuditFlags extends AdminCommandFlags {
-  readonly limit: number;
-}
+import {
+  type AdminCommandFlags,
+  adminCommand,
+  collect,
+  type LimitFlag,
+  limitOption,
+  show,
+} from './admin-command.ts';
 
 export function auditCommand(): Command {
   return adminCommand('audit', 'Show who changed what, the newest first.', ['parley audit --limit 100'])
-    .option('--limit <number>', 'how many entries', parseLimit, limitDefault)
+    .addOption(limitOption('entries'))
     .action(showAudit);
 }
 
-function showAudit(flags: AuditFlags): Promise<void> {
+function showAudit(flags: AdminCommandFlags & LimitFlag): Promise<void> {
   return withAdmin(flags, async (admin) => {
-    const entries = await collect(flags.limit, async (request) => {
-      const page = await admin.invoke('listAuditEntries', request);
-      return { items: page.entries, next: page.nextPageToken };
-    });
+    const entries = await collect(
+      (request) => admin.invoke('listAuditEntries', request),
+      (page) => page.entries,
+      flags.limit,
+    );
     await show(flags, 'listAuditEntries', create(ListAuditEntriesResponseSchema, { entries }), auditTable);
   });
 }

@@ -1,30 +1,29 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import type { BackupFacts } from '../../app/backup.ts';
+import type { BackupFacts } from '../../app/administration.ts';
 import { fileReason, systemCode } from '../../files/reason.ts';
-import { CliError } from '../terminal/cli-error.ts';
-import { newCommand } from '../terminal/command.ts';
-import { type JsonFlag, printData, printJson } from '../terminal/terminal.ts';
-import { type ConfigFlags, configOf, withConfigFlags } from './config-flags.ts';
+import { type ConfigFlags, configOf, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { CliError, newCommand } from '../terminal/command.ts';
+import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 interface BackupFlags extends ConfigFlags, JsonFlag {
   readonly force?: boolean;
 }
 
 export function backupCommand(): Command {
-  const command = newCommand('backup', 'Copy the database to a file, while the server runs or not.', [
+  const command = newCommand('backup', 'Copy the database to a file. The server may run.', [
     'parley backup /backups/parley.db',
     'parley backup "/backups/parley-$(date +%F).db" --data-dir /var/lib/parley',
   ])
     .argument('<file>', 'the file to write, outside of the data folder')
-    .option('--force', 'replace the file where there is one')
+    .option('--force', 'replace the file if it exists')
     .option('--json', 'print one JSON document');
   return withConfigFlags(command).action(backup);
 }
 
 async function backup(file: string, flags: BackupFlags): Promise<void> {
   const { dataDir } = configOf(flags);
-  const { backUp } = await import('../../app/backup.ts');
+  const { backUp } = await import('../../app/administration.ts');
   try {
     const facts = await backUp(dataDir, file, flags.force);
     if (flags.json) await printJson({ file, ...factsJson(facts) });
@@ -34,7 +33,39 @@ async function backup(file: string, flags: BackupFlags): Promise<void> {
   }
 }
 
-export function factsJson({ bytes, schema, accounts, newestRecordMs }: BackupFacts): JsonObject {
+interface RestoreFlags extends ConfigFlags, JsonFlag {
+  readonly keep: boolean;
+}
+
+export function restoreCommand(): Command {
+  const command = newCommand('restore', 'Replace the database by a backup. The server must be stopped.', [
+    'parley restore /backups/parley.db',
+    'parley restore /backups/parley.db --no-keep   # delete the replaced database',
+  ])
+    .argument('<file>', 'a file written by `parley backup`')
+    .option('--no-keep', 'do not keep the replaced database in the data folder')
+    .option('--json', 'print one JSON document');
+  return withConfigFlags(command).action(restore);
+}
+
+async function restore(file: string, flags: RestoreFlags): Promise<void> {
+  const { dataDir } = configOf(flags);
+  const { restore: replace } = await import('../../app/administration.ts');
+  try {
+    const { keptAs, ...facts } = await replace(dataDir, file, { keep: flags.keep, nowMs: Date.now() });
+    if (flags.json)
+      return await printJson({ data_dir: dataDir, ...factsJson(facts), replaced: keptAs ?? null });
+    await printData(`${dataDir} has the database of ${file} now: ${factsText(facts)}.\n`);
+    if (keptAs !== undefined) printStatus(`The replaced database is kept as ${keptAs}.`);
+    printStatus(
+      'Keys, plans and balances are those of the backup: revoke again the keys revoked since then.',
+    );
+  } catch (error) {
+    throw fileError(error, `${file} cannot be restored to ${dataDir}`);
+  }
+}
+
+function factsJson({ bytes, schema, accounts, newestRecordMs }: BackupFacts): JsonObject {
   return {
     bytes,
     schema,
@@ -43,7 +74,7 @@ export function factsJson({ bytes, schema, accounts, newestRecordMs }: BackupFac
   };
 }
 
-export function factsText({ bytes, accounts, newestRecordMs }: BackupFacts): string {
+function factsText({ bytes, accounts, newestRecordMs }: BackupFacts): string {
   const newest =
     newestRecordMs === undefined ? 'no request' : `the newest request of ${timeOf(newestRecordMs)}`;
   return `${(bytes / 1_000_000).toFixed(1)} MB, ${accounts} ${accounts === 1 ? 'account' : 'accounts'}, ${newest}`;
@@ -53,8 +84,8 @@ function timeOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Puts into words what the system says of a file; any other error stays what it is. */
-export function fileError(error: unknown, what: string): unknown {
-  const isOfSystem = systemCode(error) !== undefined && error instanceof Error && 'syscall' in error;
-  return isOfSystem ? new CliError(`${what} (${fileReason(error)}).`, error) : error;
+/** Turns a system error into a CliError; returns any other error unchanged. */
+function fileError(error: unknown, what: string): unknown {
+  const isSystemError = systemCode(error) !== undefined && error instanceof Error && 'syscall' in error;
+  return isSystemError ? new CliError(`${what} (${fileReason(error)}).`, error) : error;
 }

@@ -2,10 +2,10 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { ConfigError, type Finding, sourceText } from '../../config/config.ts';
 import { formatCredits, nanoCredits } from '../../core/billing/money.ts';
+import { type ConfigFlags, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
-import { type JsonFlag, printData, printJson, printStatus } from '../terminal/terminal.ts';
-import { type ConfigFlags, loadWithFlags, withConfigFlags } from './config-flags.ts';
+import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 type ConfigCommandFlags = ConfigFlags & JsonFlag;
 
@@ -16,23 +16,23 @@ interface Setting {
 }
 
 export function configCommand(): Command {
-  const showAll = newCommand('show', 'Show each setting, its value and where it came from.', [
+  const showAll = newCommand('show', 'Show each setting, its value and its source.', [
     'parley config show',
     'PARLEY_PORT=9000 parley config show --config parley.yaml',
   ]);
-  const check = newCommand('check', 'Check the configuration; every problem is shown at once.', [
+  const check = newCommand('check', 'Check the configuration and show all problems at once.', [
     'parley config check',
     'parley config check parley.example.yaml',
   ]);
   const json = ['--json', 'print one JSON document'] as const;
-  return newCommand('config', 'Look at the configuration and check it.', [
+  return newCommand('config', 'Show and check the configuration.', [
     'parley config show',
     'parley config check',
   ])
     .addCommand(withConfigFlags(showAll.option(...json)).action(showConfig))
     .addCommand(
       check
-        .argument('[file]', 'the configuration file (default: ./parley.yaml where there is one)')
+        .argument('[file]', 'the configuration file (default: ./parley.yaml, if it exists)')
         .option(...json)
         .action(checkConfig),
     );
@@ -57,7 +57,7 @@ async function checkConfig(file: string | undefined, { json }: JsonFlag): Promis
   try {
     const { file: read } = loadWithFlags(file === undefined ? {} : { config: file });
     if (json) await printJson({ valid: true, findings: [] });
-    else printStatus(`${read ?? 'The configuration (there is no parley.yaml)'} is valid.`);
+    else printStatus(`${read ?? 'The configuration (without a parley.yaml)'} is valid.`);
   } catch (error) {
     if (!json || !(error instanceof ConfigError)) throw error;
     await printJson({ valid: false, findings: error.findings.map(findingJson) });
@@ -76,14 +76,14 @@ function findingJson({ source, setting, message, suggestion, advice }: Finding):
 
 type Leaf = Pick<Setting, 'name' | 'value'>;
 
-/** Every single value under its name, such as `server.port` and `models[0].price.input`. */
+/** All values with their names, such as `server.port` and `models[0].price.input`. */
 function* leavesOf(value: unknown, name: string): Generator<Leaf> {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) yield* leavesOf(item, `${name}[${index}]`);
   } else if (typeof value === 'object' && value !== null) {
     for (const [part, inner] of Object.entries(value)) yield* leavesOf(inner, memberName(name, part));
   } else if (typeof value === 'bigint') {
-    // Prices are kept in nano-credits, under a name of their own.
+    // Prices are in nano-credits here, under a longer name than in the file.
     yield { name: name.replace(/PerMillion$/, ''), value: formatCredits(nanoCredits(value)) };
   } else if (value !== '' && isSecret(name)) {
     yield { name, value: '(not shown)' };
@@ -92,12 +92,12 @@ function* leavesOf(value: unknown, name: string): Generator<Leaf> {
   }
 }
 
-/** What must not be read off a screen. */
+/** Whether the value must not appear on a screen. */
 function isSecret(name: string): boolean {
   return /(key|secret|password|token)$/i.test(name);
 }
 
-/** As the configuration names it in its messages. */
+/** Such as `server.port` or `models["a b"]`, as in the messages about the configuration. */
 function memberName(name: string, part: string): string {
   if (!/^[\w-]+$/.test(part)) return `${name}[${JSON.stringify(part)}]`;
   return name === '' ? part : `${name}.${part}`;

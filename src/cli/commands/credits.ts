@@ -3,45 +3,48 @@ import { create } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { LedgerEntry } from '../../../gen/parley/account/v1/account_pb.ts';
 import { ListLedgerEntriesResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { collect, limitDefault, parseLimit } from '../client/paging.ts';
+import { withAdmin } from '../client/admin-connection.ts';
 import { newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
 import { timeText } from '../terminal/times.ts';
 import { accountArgument, accountFacts } from './account.ts';
-import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+import {
+  type AdminCommandFlags,
+  adminCommand,
+  collect,
+  type LimitFlag,
+  limitOption,
+  show,
+} from './admin-command.ts';
 
 interface EntryFlags extends AdminCommandFlags {
   readonly reason: string;
   readonly idempotencyKey?: string;
 }
 
-interface LedgerFlags extends AdminCommandFlags {
-  readonly limit: number;
-}
-
 export function creditsCommand(): Command {
-  const load = adminCommand('load', 'Add prepaid credits to an account. Chat is paid from them.', [
+  const load = adminCommand('load', 'Add prepaid credits to an account. They pay for chat.', [
     'parley credits load acme 25 --reason "Invoice 1042"',
-    'parley credits load acme 25 --reason "Invoice 1042" --idempotency-key invoice-1042   # once, however often it runs',
+    'parley credits load acme 25 --reason "Invoice 1042" --idempotency-key invoice-1042   # loads once, however often it runs',
   ]);
-  const adjust = adminCommand('adjust', 'Add or take credits to put something right.', [
+  const adjust = adminCommand('adjust', 'Correct a balance: add or take credits.', [
     'parley credits adjust acme -2.5 --reason "Loaded too much"',
   ]);
-  const balance = adminCommand('show', 'Show what an account has left.', ['parley credits show acme']);
-  const ledger = adminCommand('ledger', 'Show what made the balance what it is, the newest first.', [
+  const balance = adminCommand('show', 'Show the balance of an account.', ['parley credits show acme']);
+  const ledger = adminCommand('ledger', 'Show the entries of the ledger, the newest first.', [
     'parley credits ledger acme --limit 100',
   ]);
-  return newCommand('credits', 'Load credits and show what is left.', [
+  return newCommand('credits', 'Load and show credits.', [
     'parley credits load acme 25 --reason "Invoice 1042"',
     'parley credits show acme',
   ])
     .addCommand(withEntryOptions(load, 'credits above zero, such as 25 or 0.5').action(loadCredits))
-    .addCommand(withEntryOptions(adjust, 'credits, below zero to take them').action(adjustCredits))
+    .addCommand(withEntryOptions(adjust, 'credits, negative to take them').action(adjustCredits))
     .addCommand(balance.argument(...accountArgument).action(showCredits))
     .addCommand(
       ledger
         .argument(...accountArgument)
-        .option('--limit <number>', 'how many entries', parseLimit, limitDefault)
+        .addOption(limitOption('entries'))
         .action(showLedger),
     );
 }
@@ -50,8 +53,8 @@ function withEntryOptions(command: Command, amount: string): Command {
   return command
     .argument(...accountArgument)
     .argument('<amount>', amount)
-    .requiredOption('--reason <text>', 'why, for the ledger')
-    .option('--idempotency-key <key>', 'works once for each key (default: a new key for each run)');
+    .requiredOption('--reason <text>', 'the reason, for the ledger')
+    .option('--idempotency-key <key>', 'runs with the same key count once (default: a new key for each run)');
 }
 
 function loadCredits(accountId: string, amount: string, flags: EntryFlags): Promise<void> {
@@ -77,12 +80,13 @@ function showCredits(accountId: string, flags: AdminCommandFlags): Promise<void>
   });
 }
 
-function showLedger(accountId: string, flags: LedgerFlags): Promise<void> {
+function showLedger(accountId: string, flags: AdminCommandFlags & LimitFlag): Promise<void> {
   return withAdmin(flags, async (admin) => {
-    const entries = await collect(flags.limit, async (request) => {
-      const page = await admin.invoke('listLedgerEntries', { ...request, accountId });
-      return { items: page.entries, next: page.nextPageToken };
-    });
+    const entries = await collect(
+      (request) => admin.invoke('listLedgerEntries', { ...request, accountId }),
+      (page) => page.entries,
+      flags.limit,
+    );
     await show(flags, 'listLedgerEntries', create(ListLedgerEntriesResponseSchema, { entries }), ledgerTable);
   });
 }

@@ -8,10 +8,9 @@ import {
   sourceText,
 } from '../../config/config.ts';
 import { type Diagnostic, ok, problem } from '../../core/diagnostics.ts';
+import { type ConfigFlags, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
-import { type JsonFlag, printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
-import { type ConfigFlags, loadWithFlags, withConfigFlags } from './config-flags.ts';
-import { type Check, type DiagnosedArea, runChecks } from './doctor/check.ts';
+import { printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
 import { diagnoseClock } from './doctor/clock.ts';
 import { diagnoseDataFolder } from './doctor/data-folder.ts';
 import { diagnoseOpenFiles } from './doctor/open-files.ts';
@@ -19,11 +18,16 @@ import { diagnosePorts } from './doctor/ports.ts';
 
 type DoctorFlags = ConfigFlags & JsonFlag;
 
-/** Upstreams may be slow to answer; nobody waits for longer. */
+/** One area, such as the data folder or an engine. */
+interface DiagnosedArea {
+  readonly area: string;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
 const checkMsMax = 10_000;
 
 export function doctorCommand(): Command {
-  const command = newCommand('doctor', 'Check everything that the server needs, and say what to do.', [
+  const command = newCommand('doctor', 'Check all that the server needs, with advice for each problem.', [
     'parley doctor',
     'parley doctor --config /etc/parley.yaml --json',
   ]).option('--json', 'print one JSON document');
@@ -55,43 +59,56 @@ async function diagnoseAll(flags: DoctorFlags): Promise<DiagnosedArea[]> {
 }
 
 async function diagnose(config: Config): Promise<DiagnosedArea[]> {
-  // The rooms of the server take longest to load: not for a configuration that cannot be used, nor for other commands.
+  // These modules take longest to load, so no other command and no invalid configuration loads them.
   const { diagnoseEngine, diagnoseStore } = await import('../../app/diagnostics.ts');
   const { diagnoseTls } = await import('./doctor/tls.ts');
   const { dataDir } = config;
-  const engines = Object.keys(config.engines).map(
-    (name): Check => ({
-      area: `engine ${name}`,
-      run: (signal) => diagnoseEngine(config, name, signal),
-    }),
+  const engines = Object.keys(config.engines).map((name) =>
+    diagnoseArea(`engine ${name}`, (signal) => diagnoseEngine(config, name, signal)),
   );
-  const system: Check[] = [
-    { area: 'data folder', run: () => diagnoseDataFolder(dataDir) },
-    { area: 'ports', run: (signal) => diagnosePorts(config, signal) },
-    { area: 'TLS', run: () => diagnoseTls(config) },
-    { area: 'limits', run: async () => diagnoseOpenFiles(config) },
-  ];
-  const diagnosed = await runChecks([...engines, ...system], checkMsMax);
-  // Reading a large database holds up this process: nothing else may be waiting for an answer by then.
+  const diagnosed = await Promise.all([
+    ...engines,
+    diagnoseArea('data folder', () => diagnoseDataFolder(dataDir)),
+    diagnoseArea('ports', (signal) => diagnosePorts(config, signal)),
+    diagnoseArea('TLS', () => diagnoseTls(config)),
+    diagnoseArea('limits', async () => diagnoseOpenFiles(config)),
+  ]);
+  // Reading a large database blocks this process, so it starts when no other check is waiting.
   let newestRecordMs: number | undefined;
-  const store: Check = {
-    area: 'database',
-    run: async (signal) => {
-      const found = await diagnoseStore(dataDir, signal);
-      newestRecordMs = found.newestRecordMs;
-      return found.diagnostics;
-    },
-  };
-  const database = await runChecks([store], checkMsMax);
-  const clock: Check = { area: 'clock', run: async () => diagnoseClock(dataDir, newestRecordMs) };
-  return [...diagnosed, ...database, ...(await runChecks([clock], checkMsMax))];
+  const database = await diagnoseArea('database', async (signal) => {
+    const found = await diagnoseStore(dataDir, signal);
+    newestRecordMs = found.newestRecordMs;
+    return found.diagnostics;
+  });
+  const clock = { area: 'clock', diagnostics: diagnoseClock(dataDir, newestRecordMs) };
+  return [...diagnosed, database, clock];
+}
+
+/** A check that fails or takes too long becomes a problem like any other. */
+export async function diagnoseArea(
+  area: string,
+  check: (signal: AbortSignal) => Promise<readonly Diagnostic[]>,
+  timeMsMax = checkMsMax,
+): Promise<DiagnosedArea> {
+  const signal = AbortSignal.timeout(timeMsMax);
+  const late = new Promise<readonly Diagnostic[]>((resolve) => {
+    const found = `This took longer than ${timeMsMax / 1000} s.`;
+    const advice = 'Try again when the machine is less busy.';
+    signal.addEventListener('abort', () => resolve([problem('time', found, advice)]));
+  });
+  try {
+    return { area, diagnostics: await Promise.race([late, check(signal)]) };
+  } catch (error) {
+    const advice = 'Report this with the whole output.';
+    return { area, diagnostics: [problem('check', `The check itself failed (${String(error)}).`, advice)] };
+  }
 }
 
 function readFrom({ file }: LoadedConfig): Diagnostic {
-  return ok('settings', `${file ?? 'The configuration (there is no parley.yaml)'} is valid.`);
+  return ok('settings', `${file ?? 'The configuration (without a parley.yaml)'} is valid.`);
 }
 
-function toDiagnostic({ source, message, suggestion, advice = 'Mend it there.' }: Finding): Diagnostic {
+function toDiagnostic({ source, message, suggestion, advice = 'Correct it there.' }: Finding): Diagnostic {
   const next = suggestion === undefined ? advice : `Did you mean \`${suggestion}\`?`;
   return problem(sourceText(source), message, next);
 }

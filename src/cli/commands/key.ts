@@ -2,12 +2,12 @@ import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Key, RotateKeyResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { type Scope, scopes } from '../../core/ports/keys.ts';
-import type { AdminConnection, AdminResponse } from '../client/admin-connection.ts';
+import { type AdminConnection, type AdminResponse, withAdmin } from '../client/admin-connection.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { parseExpiry, parseSpan, timeText } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+import { type AdminCommandFlags, adminCommand, show } from './admin-command.ts';
 
 interface CreateFlags extends AdminCommandFlags {
   readonly account?: string;
@@ -27,7 +27,7 @@ interface RotateFlags extends AdminCommandFlags {
 }
 
 export function keyCommand(): Command {
-  const make = adminCommand('create', 'Make a key and print it, this once.', [
+  const createOne = adminCommand('create', 'Create a key and print it. It is shown only once.', [
     'parley key create --account acme',
     'parley key create --account acme --name phone --scopes speech,chat --expires 90d',
     'parley key create --admin --name ops   # a key for admin calls',
@@ -36,15 +36,17 @@ export function keyCommand(): Command {
     'parley key list --account acme',
     'parley key list --admin',
   ]);
-  const rotate = adminCommand('rotate', 'Make a new key in the place of an old one and print it.', [
-    'parley key rotate key_… --overlap 24h   # the old key works for another day',
+  const rotate = adminCommand('rotate', 'Replace a key by a new one and print that.', [
+    'parley key rotate key_… --overlap 24h   # the old key works for one more day',
   ]);
-  const revoke = adminCommand('revoke', 'End a key at once.', ['parley key revoke key_…']);
-  return newCommand('key', 'Make, list, rotate and revoke API keys.', [
+  const revoke = adminCommand('revoke', 'Revoke a key. It stops working at once.', [
+    'parley key revoke key_…',
+  ]);
+  return newCommand('key', 'Create, list, rotate and revoke API keys.', [
     'parley key create --account acme',
     'parley key list --account acme',
   ])
-    .addCommand(withCreateOptions(make).action(createKey))
+    .addCommand(withCreateOptions(createOne).action(createKey))
     .addCommand(
       list
         .option('--account <account>', "the account's id or name")
@@ -54,7 +56,7 @@ export function keyCommand(): Command {
     .addCommand(
       rotate
         .argument('<key-id>', 'as `parley key list` shows it')
-        .option('--overlap <span>', 'how long the old key still works, at most 30d (default: not)', parseSpan)
+        .option('--overlap <span>', 'how long the old key still works, at most 30d (default: 0s)', parseSpan)
         .action(rotateKey),
     )
     .addCommand(revoke.argument('<key-id>', 'as `parley key list` shows it').action(revokeKey));
@@ -69,7 +71,7 @@ function withCreateOptions(command: Command): Command {
         'scopes',
       ]),
     )
-    .option('--name <name>', 'what to call the key', 'cli')
+    .option('--name <name>', 'a name for the key', 'cli')
     .option('--scopes <list>', `some of ${scopes.join(',')} (default: all)`, parseScopes)
     .option(
       '--expires <when>',
@@ -82,9 +84,9 @@ function createKey(flags: CreateFlags, command: Command): Promise<void> {
   const { account, name, expires } = flags;
   const facts = { name, ...(expires && { expiresAt: timestampFromDate(expires) }) };
   if (flags.admin) {
-    const make = async (admin: AdminConnection) =>
+    const createOne = async (admin: AdminConnection) =>
       issue(flags, 'createAdminKey', await admin.invoke('createAdminKey', facts));
-    return withAdmin(flags, make, { mayMakeFolder: true });
+    return withAdmin(flags, createOne, { mayMakeFolder: true });
   }
   if (account === undefined) usageError(command, 'give --account <account>, or --admin');
   const request = { ...facts, accountId: account, scopes: flags.scopes ?? [] };
@@ -93,7 +95,7 @@ function createKey(flags: CreateFlags, command: Command): Promise<void> {
   );
 }
 
-/** Standard output has the secret alone, so that a script can take it from there. */
+/** Prints only the secret to standard output, for scripts. */
 async function issue<K extends 'createKey' | 'createAdminKey'>(
   flags: AdminCommandFlags,
   method: K,
@@ -119,7 +121,7 @@ function rotateKey(keyId: string, flags: RotateFlags): Promise<void> {
     const overlapSeconds = flags.overlap ?? 0;
     const rotated: RotateKeyResponse = await admin.invoke('rotateKey', { keyId, overlapSeconds });
     await show(flags, 'rotateKey', rotated, ({ secret }) => `${secret}\n`);
-    const until = overlapSeconds === 0 ? 'has ended' : `works for another ${overlapSeconds} seconds`;
+    const until = overlapSeconds === 0 ? 'no longer works' : `works for another ${overlapSeconds} seconds`;
     printStatus(`${rotated.key?.id}: keep the key, it is not shown again. ${keyId} ${until}.`);
   });
 }

@@ -1,31 +1,25 @@
-import { create } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
-import {
-  ListModelsRequestSchema,
-  type ListModelsResponse,
-  type Model,
-} from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import type { ListModelsResponse, Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
 import { scopes } from '../../core/ports/keys.ts';
-import type { Server } from '../client/http-client.ts';
-import { callRest } from '../client/rest-call.ts';
-import { CliError } from '../terminal/cli-error.ts';
-import { newCommand } from '../terminal/command.ts';
+import { clientServer } from '../client/known-servers.ts';
+import type { ServerConnection } from '../client/server-connection.ts';
+import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
+import { CliError, newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
-import { type JsonFlag, printData, printJson } from '../terminal/terminal.ts';
-import { type ClientFlags, clientServer, withClientFlags } from './server-flags.ts';
+import { printData, printJson } from '../terminal/terminal.ts';
 
 interface ModelsFlags extends ClientFlags, JsonFlag {
   readonly type?: string;
 }
 
 export function modelsCommand(): Command {
-  const command = newCommand('models', 'List the models that a key can call.', [
+  const command = newCommand('models', 'List the models that the key can call.', [
     'parley models',
     'parley models --type speech --json',
   ])
-    .addOption(new Option('--type <type>', 'only these').choices(scopes))
+    .addOption(new Option('--type <type>', 'only models of this type').choices(scopes))
     .option('--json', 'print one JSON document, as the REST API answers');
   return withClientFlags(command).action(showModels);
 }
@@ -36,26 +30,26 @@ async function showModels(flags: ModelsFlags): Promise<void> {
   else await printData(modelTable(response));
 }
 
-/** The first model of a type that the key can call. @throws CliError where there is none */
+/** The first model of a type that the key can call. @throws CliError for none */
 export async function firstModel(
-  server: Server,
+  server: ServerConnection,
   type: (typeof scopes)[number],
   signal?: AbortSignal,
 ): Promise<string> {
   const [model] = (await listModels(server, type, signal)).data;
   if (model !== undefined) return model.id;
   throw new CliError(
-    `This key can call no model for ${type}. \`parley models\` lists those it can; speech and transcription need a plan or trial.`,
+    `This key can call no model for ${type}. \`parley models\` lists its models; speech and transcription need a plan or trial.`,
   );
 }
 
 function listModels(
-  server: Server,
+  server: ServerConnection,
   type: string | undefined,
   signal?: AbortSignal,
 ): Promise<ListModelsResponse> {
-  const request = create(ListModelsRequestSchema, type === undefined ? {} : { type });
-  return callRest(server, CatalogService.method.listModels, request, signal);
+  const request = type === undefined ? {} : { type };
+  return server.call(CatalogService, (client, options) => client.listModels(request, options), signal);
 }
 
 function modelTable({ data }: ListModelsResponse): string {

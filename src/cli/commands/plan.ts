@@ -1,23 +1,26 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
+import { withAdmin } from '../client/admin-connection.ts';
 import { newCommand } from '../terminal/command.ts';
 import { parseExpiry } from '../terminal/times.ts';
 import { accountArgument, accountFacts } from './account.ts';
-import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+import { type AdminCommandFlags, adminCommand, show } from './admin-command.ts';
 
 interface ActivateFlags extends AdminCommandFlags {
   readonly until: Date;
 }
 
 export function planCommand(): Command {
-  const startTrial = adminCommand('start-trial', 'Start the 14-day trial of an account, which it has once.', [
-    'parley plan start-trial acme',
-  ]);
-  const activate = adminCommand('activate', 'Open the paid plan of an account until a time.', [
+  const startTrial = adminCommand(
+    'start-trial',
+    'Start the 14-day trial of an account. Each account has one trial.',
+    ['parley plan start-trial acme'],
+  );
+  const activate = adminCommand('activate', 'Open the paid plan of an account, with an end.', [
     'parley plan activate acme --until 30d',
   ]);
   const end = adminCommand('end', 'End the plan or trial of an account at once.', ['parley plan end acme']);
-  return newCommand('plan', 'Open and end the plan that speech and transcription need.', [
+  return newCommand('plan', 'Open and end plans, which speech and transcription need.', [
     'parley plan start-trial acme',
     'parley plan activate acme --until 2027-01-31',
   ])

@@ -5,10 +5,11 @@ import {
   type PruneUsageRecordsResponse,
   PruneUsageRecordsResponseSchema,
 } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { withAdmin } from '../client/admin-connection.ts';
 import { usageError } from '../terminal/command.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { dayMs, parseMoment } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+import { type AdminCommandFlags, adminCommand, show } from './admin-command.ts';
 
 interface PruneFlags extends AdminCommandFlags {
   readonly before?: Date;
@@ -17,13 +18,17 @@ interface PruneFlags extends AdminCommandFlags {
 }
 
 export function pruneCommand(): Command {
-  return adminCommand('prune', 'Remove old usage records. Their totals are kept, and the ledger whole.', [
+  return adminCommand('prune', 'Remove old usage records. Keeps their totals and the whole ledger.', [
     'parley prune --keep-days 90',
-    'parley prune --before 2027-01-01 --dry-run   # only tell what would be removed',
+    'parley prune --before 2027-01-01 --dry-run   # only show what it would remove',
   ])
-    .option('--before <when>', 'records from before then: a date (0:00 UTC), a time, or a span', parseMoment)
-    .option('--keep-days <number>', 'records that are older than so many days', parseDays)
-    .option('--dry-run', 'remove nothing, and tell what would be')
+    .option(
+      '--before <when>',
+      'records older than a date (0:00 UTC), a time, or a span such as 90d',
+      parseMoment,
+    )
+    .option('--keep-days <number>', 'records older than this number of days', parseDays)
+    .option('--dry-run', 'remove nothing, only show what it would remove')
     .action(prune);
 }
 
@@ -36,7 +41,7 @@ function prune(flags: PruneFlags, command: Command): Promise<void> {
   return withAdmin(flags, async (admin) => {
     const request = { before: timestampFromDate(end), dryRun: flags.dryRun ?? false };
     const all = create(PruneUsageRecordsResponseSchema, { complete: false });
-    // The server removes a limited number in each call, so that none lasts long.
+    // Each call removes a limited number of records, so that no call takes long.
     do {
       const part = await admin.invoke('pruneUsageRecords', request);
       all.recordsRemoved += part.recordsRemoved;
@@ -54,7 +59,7 @@ function pruneText(
   { dryRun }: PruneFlags,
 ): string {
   const done = dryRun ? 'Would remove' : 'Removed';
-  return `${done} ${recordsRemoved} usage records from before ${end.toISOString()}, and ${answersRemoved} kept answers.\n`;
+  return `${done} ${recordsRemoved} usage records from before ${end.toISOString()}, and ${answersRemoved} idempotency records.\n`;
 }
 
 function parseDays(text: string): number {

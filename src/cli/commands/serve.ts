@@ -5,13 +5,13 @@ import { createDemo, firstRunPath, readFirstRun } from '../../app/demo.ts';
 import { createLog } from '../../app/log.ts';
 import type { Config } from '../../config/config.ts';
 import type { Log } from '../../core/ports/log.ts';
+import { dataFolderError } from '../client/data-folder.ts';
 import { localUrl, removeServerFile, writeServerFile } from '../client/server-file.ts';
+import { loadWithFlags, type ServeConfigFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { type BannerFacts, demoBanner } from '../terminal/demo-banner.ts';
 import { printData } from '../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
-import { loadWithFlags, type ServeConfigFlags, withConfigFlags } from './config-flags.ts';
-import { worded } from './data-folder.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
 
 interface ServeFlags extends ServeConfigFlags {
@@ -21,14 +21,14 @@ interface ServeFlags extends ServeConfigFlags {
 export function serveCommand(): Command {
   return withConfigFlags(
     newCommand('serve', 'Start the server.', [
-      'parley serve --demo   # with an account and keys to try it',
+      'parley serve --demo   # with an account and keys to try',
       'parley serve --host 0.0.0.0 --port 80 --data-dir /var/lib/parley',
     ]),
   )
     .option('--host <address>', 'the address to listen on (default: 127.0.0.1)')
     .option('--port <number>', 'the port to listen on, 0 for any free one (default: 8080)')
     .option('--log-level <level>', 'trace, debug, info, warn, error, fatal or silent (default: info)')
-    .option('--demo', 'where the store is empty, make an account with a trial, credits and keys')
+    .option('--demo', 'on an empty database, create an account with a trial, credits and keys')
     .action(serve);
 }
 
@@ -38,13 +38,13 @@ async function serve(flags: ServeFlags): Promise<void> {
   const log = createLog(config.log.level);
   const opening = open(config, log);
   const opened = await Promise.race([opening, stopped.then(() => undefined)]);
-  // Told to stop before there is anything to serve: what is half open is closed as soon as it is open.
+  // Stopped while it opens: close it once it is open.
   if (opened === undefined) return (await opening).close();
   const baseUrl = localUrl(opened.baseUrl);
   const manager = serviceManager(process.env, log);
   let reloaded = Promise.resolve();
   const reload = () => {
-    reloaded = reloaded.then(() => takeConfiguration(flags, opened, log, manager));
+    reloaded = reloaded.then(() => reloadConfiguration(flags, opened, log, manager));
   };
   process.on('SIGHUP', reload);
   try {
@@ -58,7 +58,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     log.info({ signal: await stopped }, 'stopping: requests in flight finish first');
     manager.stopping();
   } finally {
-    // Without a listener the signal would end the process, and cut what is to finish.
+    // Without a listener SIGHUP would end the process, and the running requests with it.
     process.off('SIGHUP', reload).on('SIGHUP', () => undefined);
     removeServerFile(config.dataDir);
     await opened.close();
@@ -66,8 +66,8 @@ async function serve(flags: ServeFlags): Promise<void> {
   }
 }
 
-/** At SIGHUP the configuration is read again, with the same flags. What is wrong with it leaves all as it is. */
-async function takeConfiguration(
+/** Reads the configuration again, with the same flags. An invalid one changes nothing. */
+async function reloadConfiguration(
   flags: ServeFlags,
   app: App,
   log: ReturnType<typeof createLog>,
@@ -78,24 +78,21 @@ async function takeConfiguration(
     const { config } = loadWithFlags(flags);
     app.reload(config);
     log.level = config.log.level;
-    log.info({ models: config.models.map(({ id }) => id) }, 'took over the new configuration');
+    log.info({ models: config.models.map(({ id }) => id) }, 'configuration reloaded');
     for (const { model, reason } of app.unavailable()) log.warn({ model, reason }, 'model is not available');
   } catch (error) {
-    log.error(
-      { err: error },
-      'the new configuration was not taken over; the server goes on with the one it has',
-    );
+    log.error({ err: error }, 'configuration not reloaded; the server keeps the previous one');
   }
   manager.ready();
 }
 
-/** The app takes longest to load: it is not loaded for a configuration that cannot be used, nor for other commands. */
+/** Loads the app, which takes long, only for this command and a valid configuration. */
 async function open(config: Config, log: Log): Promise<App> {
   try {
     const { createApp } = await import('../../app/create-app.ts');
     return await createApp(config, { log });
   } catch (error) {
-    throw addressError(error, config) ?? worded(error, config.dataDir);
+    throw addressError(error, config) ?? dataFolderError(error, config.dataDir);
   }
 }
 
@@ -124,7 +121,7 @@ function hasCurl(): boolean {
   return spawnSync('curl', ['--version'], { stdio: 'ignore' }).error === undefined;
 }
 
-/** A signal that comes again so soon is the same one: under npm, Ctrl-C arrives from the terminal and from npm. */
+/** A repeated signal counts as the same one for this long: under npm, Ctrl-C arrives twice. */
 const sameSignalMs = 1_000;
 
 /** Resolves at the first SIGTERM or Ctrl-C. A second one ends the process at once. */

@@ -1,14 +1,16 @@
 import { extname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
+import type { SynthesizeSpeechResponse } from '../../../gen/parley/speech/v1/speech_pb.ts';
+import { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
 import { type AudioFormat, audioFormats } from '../../core/ports/engines.ts';
-import { send } from '../client/http-client.ts';
-import { writeWhole } from '../client/whole-file.ts';
+import { clientServer } from '../client/known-servers.ts';
+import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
 import { interruptible, joined, newCommand, usageError } from '../terminal/command.ts';
-import { type JsonFlag, printData, printJson, printStatus } from '../terminal/terminal.ts';
+import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 import { spanText } from '../terminal/times.ts';
+import { writeWhole } from '../terminal/whole-file.ts';
 import { firstModel } from './models.ts';
-import { type ClientFlags, clientServer, withClientFlags } from './server-flags.ts';
 
 interface SpeakFlags extends ClientFlags, JsonFlag {
   readonly output?: string;
@@ -30,16 +32,16 @@ export function speakCommand(): Command {
     'parley speak --voice slt -o chapter.opus < chapter.txt',
     'parley speak "Good morning." --format wav | aplay',
   ])
-    .argument('[text...]', 'what to say; `-`, or nothing, reads it from standard input')
+    .argument('[text...]', 'what to say (default, and for `-`: standard input)')
     .option('-o, --output <file>', 'where the audio goes (default: standard output)')
-    .option('--voice <voice>', "one of the model's voices (default: the model's own choice)")
-    .option('--model <model>', 'the model (default: the first for speech that the key can call)')
+    .option('--voice <voice>', "one of the model's voices (default: the model's default voice)")
+    .option('--model <model>', 'the model (default: the first speech model that the key can call)')
     .addOption(
       new Option('--format <format>', "the format (default: by the file's extension, else mp3)").choices(
         audioFormats,
       ),
     )
-    .option('--json', 'with -o: print what was written as one JSON document');
+    .option('--json', 'with -o: print file, size and times as one JSON document');
   return withClientFlags(command).action(speak);
 }
 
@@ -52,15 +54,13 @@ async function speak(words: readonly string[], flags: SpeakFlags, command: Comma
   const input = given === undefined || given === '-' ? await standardInput() : given;
   await interruptible(async (signal) => {
     const model = flags.model ?? (await firstModel(server, 'speech', signal));
-    const json = {
-      model,
-      input,
-      response_format: format,
-      ...(flags.voice !== undefined && { voice: flags.voice }),
-    };
+    const { voice } = flags;
+    const request = { model, input, responseFormat: format, ...(voice !== undefined && { voice }) };
     const received: Received = { bytes: 0, firstByteMs: undefined, ms: 0 };
-    const call = { verb: 'POST', path: '/audio/speech', json, signal } as const;
-    const audio = measured(async () => (await send(server, call)).body, received);
+    const audio = measured(
+      server.stream(SpeechService, (client, options) => client.synthesizeSpeech(request, options), signal),
+      received,
+    );
     if (output === undefined) for await (const part of audio) await printData(part);
     else await writeWhole(output, audio);
     report(received, output ?? 'standard output');
@@ -68,7 +68,7 @@ async function speak(words: readonly string[], flags: SpeakFlags, command: Comma
   });
 }
 
-/** Wrong uses that the parser cannot see, told before anything is read or sent. */
+/** Reports wrong uses that the parser cannot detect, before anything is read or sent. */
 function checkUse(
   given: string | undefined,
   output: string | undefined,
@@ -84,7 +84,7 @@ function checkUse(
   }
 }
 
-/** What is piped in, whole, without the line feed at its end. */
+/** All of standard input, without the line feed at its end. */
 async function standardInput(): Promise<string> {
   return (await text(process.stdin)).replace(/\r?\n$/, '');
 }
@@ -95,16 +95,16 @@ interface Received {
   ms: number;
 }
 
-/** Passes audio on as it comes and notes how much of it came when. */
+/** Passes the audio on and records its size and times. */
 async function* measured(
-  ask: () => Promise<AsyncIterable<Buffer>>,
+  parts: AsyncIterable<SynthesizeSpeechResponse>,
   received: Received,
-): AsyncGenerator<Buffer> {
+): AsyncGenerator<Uint8Array> {
   const startedAt = performance.now();
-  for await (const part of await ask()) {
+  for await (const { audio } of parts) {
     received.firstByteMs ??= performance.now() - startedAt;
-    received.bytes += part.length;
-    yield part;
+    received.bytes += audio.length;
+    yield audio;
   }
   received.ms = performance.now() - startedAt;
 }
@@ -122,14 +122,11 @@ function written(
   return { file, ...made, bytes, first_byte_ms: Math.round(firstByteMs ?? ms), duration_ms: Math.round(ms) };
 }
 
-/** The format that a file's name asks for. */
+/** The format by the file's extension. */
 function formatOf(output: string | undefined, command: Command): AudioFormat {
   if (output === undefined) return 'mp3';
   const format = formatsByExtension.get(extname(output).toLowerCase());
   if (format !== undefined) return format;
   const known = [...formatsByExtension.keys()].join(', ');
-  return usageError(
-    command,
-    `the name of the file tells no format: end it in one of ${known}, or add --format`,
-  );
+  return usageError(command, `the file name has no known extension: use one of ${known}, or add --format`);
 }

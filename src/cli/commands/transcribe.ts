@@ -1,18 +1,18 @@
 import { basename, extname, join } from 'node:path';
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
+import { type TranscriptFormat, transcriptFormats } from '../../codec/transcript-formats.ts';
 import { makeFolder } from '../../files/make-folder.ts';
 import { fileReason } from '../../files/reason.ts';
-import { ServerError } from '../client/http-client.ts';
-import { inOrder } from '../client/in-order.ts';
-import { requestTranscript, type TranscriptFormat, transcriptFormats } from '../client/transcript-request.ts';
-import { writeWhole } from '../client/whole-file.ts';
-import { CliError } from '../terminal/cli-error.ts';
-import { interruptible, newCommand, usageError } from '../terminal/command.ts';
+import { ServerError } from '../client/failed-call.ts';
+import { clientServer } from '../client/known-servers.ts';
+import { requestTranscript } from '../client/transcript-request.ts';
+import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
+import { CliError, interruptible, newCommand, usageError } from '../terminal/command.ts';
 import { createProgress, type Progress } from '../terminal/progress.ts';
-import { type JsonFlag, printData, printJson } from '../terminal/terminal.ts';
+import { printData, printJson } from '../terminal/terminal.ts';
 import { spanText } from '../terminal/times.ts';
-import { type ClientFlags, clientServer, withClientFlags } from './server-flags.ts';
+import { writeWhole } from '../terminal/whole-file.ts';
 
 interface TranscribeFlags extends ClientFlags, JsonFlag {
   readonly format?: TranscriptFormat;
@@ -38,25 +38,28 @@ export function transcribeCommand(): Command {
   const command = newCommand('transcribe', 'Turn recordings into text.', [
     'parley transcribe meeting.mp3',
     'parley transcribe --format srt --output-dir subtitles *.mp4',
-    'parley transcribe --words meeting.mp3   # with the time of each word',
+    'parley transcribe --words meeting.mp3   # with the times of each word',
   ])
     .argument('<file...>', 'recordings of at most 4 MB each')
     .addOption(
       new Option(
         '--format <format>',
-        'how the transcript is written (default: text, with --json: json)',
+        'the format of the transcript (default: text, with --json: json)',
       ).choices(transcriptFormats),
     )
-    .option('--words', 'with the time of each word, in verbose_json')
-    .option('--language <language>', 'a hint, such as en')
-    .option('--output-dir <folder>', 'a file for each transcript in this folder (default: standard output)')
+    .option('--words', 'with the times of each word, in verbose_json')
+    .option('--language <language>', 'the language spoken, such as en (a hint)')
+    .option(
+      '--output-dir <folder>',
+      'write each transcript to a file in this folder (default: standard output)',
+    )
     .option('--json', 'print one JSON document with all transcripts and failures');
   return withClientFlags(command).action(transcribe);
 }
 
 async function transcribe(files: string[], flags: TranscribeFlags, command: Command): Promise<void> {
   const format = formatOf(flags, command);
-  const place = outputPlace(files, format, flags, command);
+  const write = transcriptWriter(files, format, flags, command);
   const server = clientServer(flags);
   await interruptible(async (signal) => {
     if (flags.outputDir !== undefined) makeOutputFolder(flags.outputDir);
@@ -75,7 +78,7 @@ async function transcribe(files: string[], flags: TranscribeFlags, command: Comm
     try {
       for await (const outcome of inOrder(files, filesAtOnce, work)) {
         signal.throwIfAborted();
-        outcomes.push(await placed(outcome, place, progress));
+        outcomes.push(await written(outcome, write, progress));
       }
     } finally {
       progress.close();
@@ -92,15 +95,15 @@ function formatOf({ format, words, json }: TranscribeFlags, command: Command): T
   return chosen;
 }
 
-/** Takes a transcript of a file to where it belongs. */
-type Place = (file: string, transcript: string) => Promise<void>;
+/** Writes or prints the transcript of a file. */
+type Writer = (file: string, transcript: string) => Promise<void>;
 
-function outputPlace(
+function transcriptWriter(
   files: readonly string[],
   format: TranscriptFormat,
   { outputDir, json }: TranscribeFlags,
   command: Command,
-): Place {
+): Writer {
   if (json && outputDir !== undefined) usageError(command, 'give either --json or --output-dir');
   if (json) return async () => undefined;
   if (outputDir === undefined) {
@@ -117,15 +120,38 @@ function outputPlace(
   if (twice !== undefined) {
     usageError(command, `two files would be written to ${target(twice)}: transcribe ${twice} by itself`);
   }
-  return (file, transcript) => writeWhole(target(file), [transcript]);
+  return (file, transcript) => writeWhole(target(file), transcript);
 }
 
 function makeOutputFolder(folder: string): void {
   try {
     makeFolder(folder);
   } catch (error) {
-    throw new CliError(`The folder ${folder} cannot be made (${fileReason(error)}). Choose another.`, error);
+    throw new CliError(
+      `The folder ${folder} cannot be created (${fileReason(error)}). Choose another.`,
+      error,
+    );
   }
+}
+
+/**
+ * Runs `work` on each item, at most `atOnce` at the same time, and yields the results in the order of the items, each as soon as
+ * it and all before it are there. `work` must not reject.
+ */
+async function* inOrder<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<R>,
+): AsyncGenerator<R> {
+  const jobs = items.map((item) => ({ item, done: Promise.withResolvers<R>() }));
+  // All lanes share one iterator, so each takes the next item that is left.
+  const waiting = jobs.values();
+  const lane = async () => {
+    for (const { item, done } of waiting) done.resolve(await work(item));
+  };
+  const lanes = Array.from({ length: atOnce }, lane);
+  for (const { done } of jobs) yield await done.promise;
+  await Promise.all(lanes);
 }
 
 async function outcomeOf(file: string, run: () => Promise<string>): Promise<Outcome> {
@@ -136,12 +162,12 @@ async function outcomeOf(file: string, run: () => Promise<string>): Promise<Outc
   }
 }
 
-/** The outcome after its transcript was put in its place, which may fail as well. */
-async function placed(outcome: Outcome, place: Place, progress: Progress): Promise<Outcome> {
+/** Writes the transcript, which may fail as well. */
+async function written(outcome: Outcome, write: Writer, progress: Progress): Promise<Outcome> {
   if ('error' in outcome) return outcome;
   const { file, transcript } = outcome;
   return outcomeOf(file, async () => {
-    await progress.around(() => place(file, transcript));
+    await progress.around(() => write(file, transcript));
     return transcript;
   });
 }
@@ -158,14 +184,10 @@ function succeeded({ file, transcript }: { file: string; transcript: string }): 
 function failed({ file, error }: { file: string; error: Error }): JsonObject {
   if (!(error instanceof ServerError)) return { file, error: { message: error.message } };
   const { words, code, requestId } = error;
-  const facts = {
-    ...(code !== undefined && { code }),
-    ...(requestId !== undefined && { request_id: requestId }),
-  };
-  return { file, error: { message: words, ...facts } };
+  return { file, error: { message: words, code, request_id: requestId } };
 }
 
-/** @throws CliError with the files that have failed */
+/** @throws CliError that lists the failed files, if any */
 function reportFailures(outcomes: readonly Outcome[]): void {
   const failures = outcomes.filter((outcome) => 'error' in outcome);
   if (failures.length === 0) return;

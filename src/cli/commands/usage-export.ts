@@ -2,9 +2,10 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { UsageRecordSchema } from '../../../gen/parley/account/v1/account_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
+import { withAdmin } from '../client/admin-connection.ts';
 import { usageError } from '../terminal/command.ts';
 import { printData } from '../terminal/terminal.ts';
-import { adminCommand, withAdmin } from './admin-command.ts';
+import { adminCommand, pages } from './admin-command.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
 
 interface ExportFlags extends UsageFilterFlags {
@@ -12,18 +13,17 @@ interface ExportFlags extends UsageFilterFlags {
   readonly jsonl?: boolean;
 }
 
-const pageSize = 1_000;
 const codec = jsonCodec(UsageRecordSchema);
 const columns = UsageRecordSchema.fields.map(({ jsonName }) => jsonName);
 
 export function exportCommand(): Command {
-  const command = adminCommand('export', 'Write all usage records, the newest first, as they are read.', [
+  const command = adminCommand('export', 'Print all usage records, the newest first.', [
     'parley usage export --csv > usage.csv',
     'parley usage export --jsonl --account acme --since 30d | gzip > acme.jsonl.gz',
   ]);
   return withFilters(command)
-    .option('--csv', 'a header line, then a line a record (RFC 4180)')
-    .option('--jsonl', 'a JSON object a line')
+    .option('--csv', 'as CSV (RFC 4180): a header line, then one line for each record')
+    .option('--jsonl', 'as JSON Lines: one object for each record')
     .action((_, self: Command) => exportUsage(self.optsWithGlobals(), self));
 }
 
@@ -32,16 +32,16 @@ function exportUsage(flags: ExportFlags, command: Command): Promise<void> {
   const filter = usageFilter(flags);
   return withAdmin(flags, async (admin) => {
     if (flags.csv) await printData(csvLine(columns));
-    let pageToken: string | undefined;
-    do {
-      const request = { pageSize, ...filter, ...(pageToken !== undefined && { pageToken }) };
-      const page = await admin.invoke('listUsageRecords', request);
-      const records = page.records.map((record) => codec.encode(record) as JsonObject);
+    const all = pages(
+      (request) => admin.invoke('listUsageRecords', { ...request, ...filter }),
+      (page) => page.records,
+    );
+    for await (const records of all) {
+      const objects = records.map((record) => codec.encode(record) as JsonObject);
       await printData(
-        records.map((record) => (flags.csv ? toCsv(record) : `${JSON.stringify(record)}\n`)).join(''),
+        objects.map((object) => (flags.csv ? toCsv(object) : `${JSON.stringify(object)}\n`)).join(''),
       );
-      pageToken = page.nextPageToken;
-    } while (pageToken !== undefined);
+    }
   });
 }
 
@@ -53,7 +53,7 @@ function csvLine(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }
 
-/** Quoted where it must be. A cell that a spreadsheet would take for a formula is made plain text. */
+/** Quotes a cell if it needs quotes. A quote mark in front keeps a spreadsheet from reading text as a formula. */
 function csvCell(text: string): string {
   const plain = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;

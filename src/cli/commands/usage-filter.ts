@@ -1,4 +1,4 @@
-/** Which usage records a command is about. */
+/** The flags that select usage records. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
 import { parseMoment } from '../terminal/times.ts';
@@ -18,7 +18,7 @@ export function withFilters(command: Command): Command {
     .option('--account <account>', "an account's id or name (default: all accounts)")
     .option(
       '--since <when>',
-      'from then on: a date (0:00 UTC), a time, or how long ago, such as 24h',
+      'only from then on: a date (0:00 UTC), a time, or a span before now such as 24h',
       parseMoment,
     )
     .option('--until <when>', 'only before then', parseMoment)

@@ -2,10 +2,10 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { GetUsageTotalsResponse, UsageTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { totalDimensions } from '../../core/ports/usage.ts';
-import { accountNames } from '../client/account-names.ts';
+import { withAdmin } from '../client/admin-connection.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { dayMs, parseMoment } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, show, withAdmin } from './admin-command.ts';
+import { type AdminCommandFlags, accountNames, adminCommand, show } from './admin-command.ts';
 
 interface TotalsFlags extends AdminCommandFlags {
   readonly by: readonly string[];
@@ -15,14 +15,14 @@ interface TotalsFlags extends AdminCommandFlags {
 }
 
 export function totalsCommand(): Command {
-  return adminCommand('totals', 'Show what usage comes to, pruned records included.', [
+  return adminCommand('totals', 'Show totals of usage, with those of pruned records.', [
     'parley usage totals',
     'parley usage totals --by account,month --since 2027-01-01',
     'parley usage totals --by model --account acme --json',
   ])
-    .option('--by <what>', `what to tell apart: ${totalDimensions.join(', ')}`, parseDimensions, ['month'])
+    .option('--by <what>', `group by some of ${totalDimensions.join(', ')}`, parseDimensions, ['month'])
     .option('--account <account>', "an account's id or name (default: all accounts)")
-    .option('--since <when>', 'from that day on: a date, or how long ago, such as 30d', parseMoment)
+    .option('--since <when>', 'only from that day on: a date, or a span before now such as 30d', parseMoment)
     .option('--until <when>', 'only before that day', parseMoment)
     .action((_, self: Command) => showTotals(self.optsWithGlobals()));
 }
@@ -69,7 +69,7 @@ function totalsTable(
   ]);
 }
 
-/** Totals are kept by the day of UTC, so that a moment stands for its day. */
+/** Totals have a resolution of one day (UTC). */
 function firstOfDay(moment: Date) {
   return timestampFromMs(Math.floor(moment.getTime() / dayMs) * dayMs);
 }

@@ -3,20 +3,16 @@ import type { Command } from 'commander';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { ListUsageRecordsResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { formatCredits, nanoCredits } from '../../core/billing/money.ts';
-import { accountNames } from '../client/account-names.ts';
-import type { AdminConnection } from '../client/admin-connection.ts';
-import { collect, limitDefault, parseLimit } from '../client/paging.ts';
+import { type AdminConnection, withAdmin } from '../client/admin-connection.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { spanText, timeText } from '../terminal/times.ts';
-import { adminCommand, show, withAdmin } from './admin-command.ts';
+import { accountNames, adminCommand, collect, type LimitFlag, limitOption, show } from './admin-command.ts';
 import { exportCommand } from './usage-export.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
 import { totalsCommand } from './usage-totals.ts';
 
-interface UsageFlags extends UsageFilterFlags {
-  readonly limit: number;
-}
+type UsageFlags = UsageFilterFlags & LimitFlag;
 
 export function usageCommand(): Command {
   const command = adminCommand('usage', 'Show usage records, the newest first.', [
@@ -27,7 +23,7 @@ export function usageCommand(): Command {
     'parley usage export --csv --since 2027-01-01 > usage.csv',
   ]);
   return withFilters(command)
-    .option('--limit <number>', 'how many records', parseLimit, limitDefault)
+    .addOption(limitOption('records'))
     .action(showUsage)
     .addCommand(exportCommand())
     .addCommand(totalsCommand());
@@ -40,19 +36,20 @@ function showUsage(flags: UsageFlags): Promise<void> {
     const names = flags.account === undefined && !flags.json ? await accountNames(admin, ids) : undefined;
     const response = create(ListUsageRecordsResponseSchema, { records });
     await show(flags, 'listUsageRecords', response, () => usageTable(records, names));
-    if (records.length === 0 && !flags.json) printStatus('There are no such usage records yet.');
+    if (records.length === 0 && !flags.json) printStatus('There are no such usage records.');
   });
 }
 
 function newest(admin: AdminConnection, flags: UsageFlags): Promise<UsageRecord[]> {
   const filter = usageFilter(flags);
-  return collect(flags.limit, async (request) => {
-    const page = await admin.invoke('listUsageRecords', { ...request, ...filter });
-    return { items: page.records, next: page.nextPageToken };
-  });
+  return collect(
+    (request) => admin.invoke('listUsageRecords', { ...request, ...filter }),
+    (page) => page.records,
+    flags.limit,
+  );
 }
 
-/** @param names of the accounts, where the records are not all of one */
+/** @param names account names by id, if the records are of several accounts */
 function usageTable(records: readonly UsageRecord[], names: ReadonlyMap<string, string> | undefined): string {
   const account: Column<UsageRecord> = { title: 'ACCOUNT', cell: ({ accountId }) => names?.get(accountId) };
   return table(records, [
@@ -73,7 +70,7 @@ function usageTable(records: readonly UsageRecord[], names: ReadonlyMap<string, 
   ]);
 }
 
-/** How much was asked for, in what the operation is measured in. */
+/** The size of the request, in the unit of its operation. */
 function amountText({ characters, audioSecondsIn, promptTokens, completionTokens }: UsageRecord) {
   if (characters !== undefined) return `${characters} characters`;
   if (audioSecondsIn !== undefined) return `${audioSecondsIn.toFixed(1)} seconds`;

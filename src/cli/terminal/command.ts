@@ -1,16 +1,23 @@
-/** What every command has in common: its help, its exit codes and how it hears of Ctrl-C. */
+/** Shared by all commands: help, exit codes and Ctrl-C. */
 import { Command, type CommanderError } from 'commander';
-import { CliError } from './cli-error.ts';
 
-/** A command that was called in a way that it does not understand. */
+/** A failure that ends the program with code 1. Its message is one line and says what to do. */
+export class CliError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'CliError';
+  }
+}
+
+/** For arguments and flags that the command does not accept. */
 const usageExitCode = 2;
 
-/** Asking for help is no failure; any other end that the parser brings about is a wrong use. */
+/** Called by the parser: with exit code 0 after printing help, else after a wrong use. */
 function leave({ exitCode }: CommanderError): never {
   process.exit(exitCode === 0 ? 0 : usageExitCode);
 }
 
-/** @param examples lines such as `parley account list`, with a comment after two spaces where it helps */
+/** @param examples lines such as `parley account list`, optionally with a comment after spaces */
 export function newCommand(name: string, description: string, examples: readonly string[] = []): Command {
   const command: Command = new Command(name).description(description).exitOverride(leave);
   command.configureOutput({
@@ -23,24 +30,24 @@ export function newCommand(name: string, description: string, examples: readonly
   return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
 }
 
-/** As it is typed: `parley key create`. */
+/** Such as `parley key create`. */
 function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
-/** A text that a person need not put in quotes; undefined where none is given. */
+/** The words of a text that was given without quotes; undefined for none. */
 export function joined(words: readonly string[]): string | undefined {
   return words.length === 0 ? undefined : words.join(' ');
 }
 
-/** Ends the program for a wrong use that the parser cannot see. */
+/** Ends the program after a wrong use that the parser cannot detect. */
 export function usageError(command: Command, message: string): never {
   return command.error(`error: ${message}`);
 }
 
 /**
- * Runs what Ctrl-C or SIGTERM may end. The signal aborts first, so that half-done work is cleared away; then the
- * program ends by it, as its caller expects.
+ * Runs work that Ctrl-C or SIGTERM ends. The work is aborted first, so that it can clean up; then the program ends by the same
+ * signal, as its caller expects.
  */
 export async function interruptible(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const abort = new AbortController();

@@ -1,20 +1,20 @@
 import type { FirstRun } from '../../app/demo.ts';
 
-/** Chosen so that the default voice and the built-in recogniser agree on every word of it. */
+/** The built-in recogniser understands every word of this in the default voice. */
 const sentence = 'Good morning. This is the voice of your own server, and it is ready to work.';
 const question = 'I am curious about my new server.';
 const recording = 'hello.mp3';
 
 export interface BannerFacts {
   readonly dataDir: string;
-  /** Where the keys are kept. */
+  /** The file with the keys. */
   readonly file: string;
   readonly hasCurl: boolean;
-  /** Ids of models that can be called; a command is shown for each that there is. */
+  /** Ids of models that work; the banner has a command for each. */
   readonly models: { readonly speech?: string; readonly transcription?: string; readonly chat?: string };
 }
 
-/** What a first visitor is shown once: the keys, and commands to copy. */
+/** The text of a first start: the keys, and commands to copy. */
 export function demoBanner(firstRun: FirstRun, facts: BannerFacts): string {
   const { baseUrl, apiKey, adminKey } = firstRun;
   const steps = facts.hasCurl ? curlSteps(firstRun, facts) : parleySteps(facts);
@@ -24,7 +24,7 @@ export function demoBanner(firstRun: FirstRun, facts: BannerFacts): string {
 
   API key     ${apiKey}
   Admin key   ${adminKey}
-  They are shown this once; ${facts.file} keeps them for you.
+  Shown only once; ${facts.file} keeps them for you.
 
 ${shown.join('')}`;
 }
@@ -59,7 +59,7 @@ function curlSteps({ baseUrl, apiKey }: FirstRun, { models }: BannerFacts): Step
   return steps;
 }
 
-/** They find the server and the key in the data folder. */
+/** Commands that find the server and the key in the data folder. */
 function parleySteps({ dataDir, models }: BannerFacts): Step[] {
   const folder = `--data-dir ${quoted(dataDir)}`;
   const steps: Step[] = [];
@@ -75,7 +75,7 @@ function parleySteps({ dataDir, models }: BannerFacts): Step[] {
   return steps;
 }
 
-/** For a shell: in single quotes nothing means anything but the quote itself. */
+/** A word of a shell command. In single quotes only the quote itself is special. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

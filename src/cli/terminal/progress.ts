@@ -1,24 +1,24 @@
-/** How far a list of files has come, on standard error: a bar that redraws itself on a terminal, else a line a file. */
+/** Progress through a list of files, on standard error: a bar on a terminal, else one line for each finished file. */
 import { basename } from 'node:path';
 import { printable, printStatus } from './terminal.ts';
 import { spanText } from './times.ts';
 
 const barCells = 24;
 const redrawMs = 1_000;
-/** For a terminal that does not know its width. */
+/** The width of a terminal that does not report it. */
 const columnsDefault = 80;
 const clearLine = '\r\u001b[K';
 
 export interface Progress {
   started(file: string): void;
-  /** @param outcome such as `done` or why it failed; only lines say it */
+  /** @param outcome such as `done` or the reason of the failure; the bar does not show it */
   ended(file: string, outcome: string): void;
-  /** Runs what prints, with the bar out of its way. */
+  /** Hides the bar while `print` runs. */
   around(print: () => Promise<void>): Promise<void>;
   close(): void;
 }
 
-/** One file is no list: its end tells all. */
+/** A single file needs no progress. */
 const silent: Progress = {
   started: () => undefined,
   ended: () => undefined,

@@ -1,16 +1,16 @@
 import { printable } from './terminal.ts';
 
-/** What stands where there is nothing to show. */
+/** An empty cell. */
 const nothing = '-';
 
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => string | undefined;
-  /** Numbers stand at the right, so that they can be compared. */
+  /** For numbers. Default: left */
   readonly align?: 'right';
 }
 
-/** Rows in aligned columns under a line of titles; each line ends with a line feed. */
+/** Rows in aligned columns under a line of titles. Each line ends with a line feed. */
 export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
   const cells = columns.map(({ title, cell }) => [title, ...rows.map((row) => shown(cell(row)))]);
   const widths = cells.map((column) => Math.max(...column.map((text) => text.length)));
@@ -25,7 +25,7 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
   return [undefined, ...rows].map((_, index) => `${line(index)}\n`).join('');
 }
 
-/** Facts of one thing, a line each. */
+/** One line for each fact, with the values aligned. */
 export function facts(entries: readonly (readonly [name: string, value: string | undefined])[]): string {
   const width = Math.max(...entries.map(([name]) => name.length));
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${shown(value)}\n`).join('');

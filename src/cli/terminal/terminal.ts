@@ -1,12 +1,8 @@
-/** Standard output carries data, standard error everything else. */
+/** Data goes to standard output, everything else to standard error. */
 import { once } from 'node:events';
 import type { JsonValue } from '@bufbuild/protobuf';
 
-export interface JsonFlag {
-  readonly json?: boolean;
-}
-
-/** Resolves when there is room for more. */
+/** Resolves once standard output can take more. */
 export async function printData(data: string | Uint8Array): Promise<void> {
   if (!process.stdout.write(data)) await once(process.stdout, 'drain');
 }
@@ -19,7 +15,7 @@ export function printStatus(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** A reader such as `head` that has seen enough is no failure of the program. */
+/** Ends the program without an error when its reader, such as `head`, closes the pipe. */
 export function endWithReader(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
@@ -28,15 +24,15 @@ export function endWithReader(): void {
   });
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it is these that are looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finds control characters
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** Text of others without the control characters by which it could write over what is on a terminal. */
+/** Foreign text without control characters, which could overwrite other text on a terminal. */
 export function printable(text: string): string {
   return text.replace(controls, '');
 }
 
-/** Text of a model as standard output gets it: unchanged, unless that is a terminal. */
+/** Text of a model for standard output: unchanged, unless that is a terminal. */
 export function shown(text: string): string {
   return process.stdout.isTTY ? printable(text) : text;
 }

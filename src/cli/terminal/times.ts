@@ -1,4 +1,4 @@
-/** Times and spans, as people write and read them. */
+/** Times and time spans as people write and read them. */
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
 import { InvalidArgumentError } from 'commander';
 
@@ -12,7 +12,7 @@ const secondsPerUnit = new Map([
   ['w', 604_800],
 ]);
 
-/** Seconds of a span such as `90d`, `24h` or `30m`. @throws InvalidArgumentError */
+/** The seconds of a span such as `90d`, `24h` or `30m`. @throws InvalidArgumentError */
 export function parseSpan(text: string): number {
   const [, count, unit = ''] = /^(\d{1,9})([a-z])$/.exec(text) ?? [];
   const seconds = secondsPerUnit.get(unit);
@@ -20,14 +20,14 @@ export function parseSpan(text: string): number {
   throw new InvalidArgumentError('Write a number and s, m, h, d or w, such as 24h.');
 }
 
-/** The moment of a date such as `2027-01-31` (its first moment in UTC), of a time, or of a span from now. */
+/** A date such as `2027-01-31` (0:00 UTC), a time, or a span from now. @throws InvalidArgumentError */
 export function parseExpiry(text: string): Date {
   if (/^\d+[a-z]$/.test(text)) return checked(new Date(Date.now() + parseSpan(text) * 1000));
   if (!/^\d{4}-\d{2}-\d{2}(T\S+(Z|[+-]\d{2}:\d{2}))?$/.test(text)) return checked(new Date(Number.NaN));
   return checked(new Date(text));
 }
 
-/** The latest moment that the schema's timestamps can hold. */
+/** google.protobuf.Timestamp ends with the year 9999. */
 const latestMs = Date.UTC(9999, 11, 31);
 
 function checked(date: Date): Date {
@@ -37,23 +37,23 @@ function checked(date: Date): Date {
   );
 }
 
-/** The moment of a date, of a time, or of a span before now. */
+/** A date (0:00 UTC), a time, or a span before now. @throws InvalidArgumentError */
 export function parseMoment(text: string): Date {
   if (/^\d+[a-z]$/.test(text)) return checked(new Date(Date.now() - parseSpan(text) * 1000));
   return parseExpiry(text);
 }
 
-/** `2026-11-21 11:30:07` of UTC; undefined for none. */
+/** Such as `2026-11-21 11:30:07`, in UTC. */
 export function timeText(time: Timestamp | undefined): string | undefined {
   return time && timestampDate(time).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** `2026-11-21` of UTC; undefined for none. */
+/** Such as `2026-11-21`, in UTC. */
 export function dateText(time: Timestamp | undefined): string | undefined {
   return timeText(time)?.slice(0, 10);
 }
 
-/** `0.42 s`, `12.3 s` or `3 min 5 s`. */
+/** Such as `0.42 s`, `12.3 s` or `3 min 5 s`. */
 export function spanText(ms: number): string {
   const seconds = ms / 1000;
   if (seconds < 9.995) return `${seconds.toFixed(2)} s`;

@@ -58,7 +58,7 @@ export function tooMuchTaken({ balance, held }: { balance: NanoCredits; held: Na
     held === 0n
       ? `${whole}: no more than that can be taken.`
       : `${whole}, of which running requests have set aside ${formatCredits(held)}: no more than ${free} can be taken.`;
-  return new ParleyError('insufficient_credits', { message, param: 'amount' });
+  return new ParleyError('insufficient_credits', { message, advice: undefined, param: 'amount' });
 }
 
 export function invalid(param: string, message: string): ParleyError {

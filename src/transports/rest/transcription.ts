@@ -5,6 +5,11 @@ import {
   StreamTranscriptionRequestSchema,
   type StreamTranscriptionResponse,
 } from '../../../gen/parley/audio/v1/transcription_pb.ts';
+import {
+  readTranscriptFormat,
+  renderTranscript,
+  type TranscriptFormat,
+} from '../../codec/transcript-formats.ts';
 import type { Batches } from '../../core/batches.ts';
 import type { Call } from '../../core/call.ts';
 import { ParleyError } from '../../core/errors.ts';
@@ -13,7 +18,6 @@ import { checkFile, tooLarge, transcriptionBytesMax } from '../../core/transcrip
 import type { Exchange, RestHandler } from './exchange.ts';
 import { type Form, readForm } from './multipart.ts';
 import { replayHeaders, sendEvents } from './response.ts';
-import { readTranscriptFormat, renderTranscript, type TranscriptFormat } from './transcript-formats.ts';
 
 /** SDKs send lists under a name with brackets; some clients leave the brackets out. */
 const granularityFields = ['timestamp_granularities[]', 'timestamp_granularities'];

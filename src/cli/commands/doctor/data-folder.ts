@@ -3,62 +3,56 @@ import { statfs } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { type Diagnostic, ok, problem, warning } from '../../../core/diagnostics.ts';
 import { fileReason, systemCode } from '../../../files/reason.ts';
-import { workingFolderIsGone } from '../data-folder.ts';
+import { workingFolderIsGone } from '../../client/data-folder.ts';
 
 const mebibyte = 1024 ** 2;
-/** Below this a day's records may not fit. */
+/** Below this the records of a day may not fit. */
 const scarceBytes = 1024 * mebibyte;
 const fullBytes = 100 * mebibyte;
 
-/** The files that hold keys or hashes of keys. */
+/** The files with keys or hashes of keys. */
 const privateFiles = ['parley.db', 'first-run.json'];
 
-/** Whether the folder is there, can be written, is read by nobody else and has room. */
+const chooseAnother = 'Choose another with dataDir or PARLEY_DATA_DIR.';
+
+/** Checks that the folder exists or can be created, is writable and private, and has free space. */
 export async function diagnoseDataFolder(dataDir: string): Promise<Diagnostic[]> {
   if (!isAbsolute(dataDir) && workingFolderIsGone()) {
-    const advice = 'Start it in another, or give the whole path with dataDir or PARLEY_DATA_DIR.';
-    return [problem('folder', 'The folder that this was started in is gone.', advice)];
+    const advice = 'Change to another, or give an absolute path with dataDir or PARLEY_DATA_DIR.';
+    return [problem('folder', 'The current working folder no longer exists.', advice)];
   }
   if (!existsSync(dataDir)) return [missingFolder(dataDir), await freeSpace(nearestFolder(dataDir))];
   const folder = statSync(dataDir);
-  if (!folder.isDirectory()) {
-    return [problem('folder', `${dataDir} is no folder.`, 'Choose another with dataDir or PARLEY_DATA_DIR.')];
-  }
-  return [
-    writable(dataDir, `${dataDir} can be written.`),
-    ...privacy(dataDir, folder),
-    await freeSpace(dataDir),
-  ];
+  if (!folder.isDirectory()) return [problem('folder', `${dataDir} is not a folder.`, chooseAnother)];
+  return [writable(dataDir), ...privacy(dataDir, folder), await freeSpace(dataDir)];
 }
 
 function missingFolder(dataDir: string): Diagnostic {
   const nearest = nearestFolder(dataDir);
-  const diagnostic = writable(nearest, `${dataDir} is not there yet. The first start makes it.`);
-  if (diagnostic.state !== 'ok') return diagnostic;
   try {
-    // Permission alone says little: no folder can be made in /proc, or where the disk has no more files to give.
+    // Permission alone says little: /proc allows no new folders, and a disk may have no inodes left.
     rmdirSync(mkdtempSync(join(nearest, '.parley-doctor-')));
-    return diagnostic;
+    return ok('folder', `${dataDir} does not exist yet. The first start creates it.`);
   } catch (error) {
-    const reason = systemCode(error) === 'ENOENT' ? 'the system takes none' : fileReason(error);
-    const found = `${dataDir} is not there, and no folder can be made in ${nearest} (${reason}).`;
-    return problem('folder', found, 'Choose another with dataDir or PARLEY_DATA_DIR.');
+    const reason = systemCode(error) === 'ENOENT' ? 'the file system allows none' : fileReason(error);
+    const found = `${dataDir} does not exist, and no folder can be created in ${nearest} (${reason}).`;
+    return problem('folder', found, chooseAnother);
   }
 }
 
-/** The folder in which the missing ones will be made. */
+/** The nearest parent folder that exists. */
 function nearestFolder(path: string): string {
   const absolute = resolve(path);
   return existsSync(absolute) ? absolute : nearestFolder(dirname(absolute));
 }
 
-function writable(folder: string, found: string): Diagnostic {
+function writable(dataDir: string): Diagnostic {
   try {
-    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
-    return ok('folder', found);
+    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+    return ok('folder', `${dataDir} is writable.`);
   } catch (error) {
-    const advice = `Give it to the user that runs the server: chown -R USER ${folder}`;
-    return problem('folder', `${folder} cannot be written (${fileReason(error)}).`, advice);
+    const advice = `Give it to the user that runs the server: chown -R USER ${dataDir}`;
+    return problem('folder', `${dataDir} is not writable (${fileReason(error)}).`, advice);
   }
 }
 
@@ -70,9 +64,7 @@ function privacy(dataDir: string, folder: Stats): Diagnostic[] {
     return [problem('privacy', found, `chmod 600 ${open.join(' ')}`)];
   }
   if (isOpenToOthers(folder)) {
-    return [
-      warning('privacy', `Other users of this machine can look into ${dataDir}.`, `chmod 700 ${dataDir}`),
-    ];
+    return [warning('privacy', `Other users of this machine can list ${dataDir}.`, `chmod 700 ${dataDir}`)];
   }
   return [ok('privacy', 'Only its owner can read it.')];
 }
@@ -85,7 +77,7 @@ async function freeSpace(folder: string): Promise<Diagnostic> {
   const { bavail, bsize } = await statfs(folder);
   const bytes = bavail * bsize;
   const found = `${Math.floor(bytes / mebibyte)} MiB are free.`;
-  const advice = 'Make room: without it no request is served.';
+  const advice = 'Free some space: on a full disk the server refuses all requests.';
   if (bytes < fullBytes) return problem('free space', found, advice);
   return bytes < scarceBytes ? warning('free space', found, advice) : ok('free space', found);
 }

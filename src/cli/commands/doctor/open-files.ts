@@ -6,31 +6,31 @@ import { readServerFile } from '../../client/server-file.ts';
 
 const unlimited = Number.POSITIVE_INFINITY;
 
-/** Whether the system lets the server have as many files open as its ports may have connections. */
+/** Checks that the limit of open files leaves room for all connections that the configuration allows. */
 export function diagnoseOpenFiles({ server, admin, dataDir }: Config): Diagnostic[] {
   const running = readServerFile(dataDir);
   const limit = (running && limitOf(running.pid)) ?? ownLimit();
-  const whose = running ? 'The running server' : 'A process that is started here';
+  const whose = running ? 'The running server' : 'A process started here';
   const connections = server.connectionsMax * (admin ? 2 : 1);
-  if (limit === unlimited) return [ok('open files', `${whose} may have any number.`)];
-  const found = `${whose} may have ${limit}; connectionsMax allows ${connections} connections.`;
+  if (limit === unlimited) return [ok('open files', `${whose} may open any number of files.`)];
+  const found = `${whose} may open ${limit} files; connectionsMax allows ${connections} connections.`;
   const advice = `Raise the limit to ${connections * 2} (systemd: LimitNOFILE, shell: ulimit -n), or lower server.connectionsMax.`;
   if (connections >= limit) return [problem('open files', found, advice)];
   return [connections * 2 > limit ? warning('open files', found, advice) : ok('open files', found)];
 }
 
-/** The limit of a process, where the system tells it. */
+/** The limit of a process; undefined if it cannot be read. */
 function limitOf(pid: number): number | undefined {
   try {
     const limits = readFileSync(`/proc/${pid}/limits`, 'utf8');
     return toLimit(/^Max open files +(\S+)/m.exec(limits)?.[1]);
   } catch {
-    // Not Linux, or the process of another user.
+    // Not Linux, or a process of another user.
     return undefined;
   }
 }
 
-/** Node raises its own limit to what the system allows, and its children get that. */
+/** Node raises its own limit to the allowed maximum, and child processes inherit that. */
 function ownLimit(): number {
   return toLimit(spawnSync('/bin/sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).stdout.trim()) ?? unlimited;
 }

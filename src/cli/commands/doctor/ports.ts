@@ -1,12 +1,10 @@
-import { get as httpGet } from 'node:http';
-import { get as httpsGet } from 'node:https';
 import { createServer } from 'node:net';
-import { json } from 'node:stream/consumers';
 import { z } from 'zod';
 import type { Config } from '../../../config/config.ts';
 import { basePath } from '../../../core/base-path.ts';
 import { type Diagnostic, ok, problem } from '../../../core/diagnostics.ts';
 import { systemCode } from '../../../files/reason.ts';
+import { probe } from '../../client/probe.ts';
 import { localUrl, readServerFile, type ServerFile } from '../../client/server-file.ts';
 
 interface Port {
@@ -15,7 +13,7 @@ interface Port {
   readonly port: number;
 }
 
-/** Whether the running server of the data folder answers where it says; where there is none, whether each port can be had. */
+/** Checks whether the running server of the data folder answers; without one, whether each port is free. */
 export async function diagnosePorts(config: Config, signal: AbortSignal): Promise<Diagnostic[]> {
   const running = readServerFile(config.dataDir);
   const answering = running && (await diagnoseRunning(running, signal));
@@ -26,8 +24,8 @@ export async function diagnosePorts(config: Config, signal: AbortSignal): Promis
 }
 
 /**
- * Goes by where the server listens, which flags and variables of its own may have told it, not by the configuration seen
- * here. Undefined where nothing answers: the file may be of a server that was killed, its process id another's by now.
+ * Uses the addresses that the server wrote to its file: its own flags and variables may differ from the configuration here.
+ * Undefined if nothing answers, because a killed server leaves its file behind, and another process may have its id by now.
  */
 async function diagnoseRunning(
   { baseUrl, adminBaseUrl, pid }: ServerFile,
@@ -41,35 +39,35 @@ async function diagnoseRunning(
     const { hostname, port, protocol } = url;
     const place = `${hostname} port ${port || (protocol === 'https:' ? 443 : 80)}`;
     if (answers[index])
-      return ok(`${setting}.port`, `${place} is held by the running server (process ${pid}).`);
+      return ok(`${setting}.port`, `${place} is used by the running server (process ${pid}).`);
     const found = `The running server (process ${pid}) does not answer on ${place}.`;
-    return problem(`${setting}.port`, found, 'Look at its log, and start it anew.');
+    return problem(`${setting}.port`, found, 'Read its log, and restart it.');
   });
 }
 
 async function diagnosePort(port: Port, config: Config, signal: AbortSignal): Promise<Diagnostic> {
   const subject = `${port.setting}.port`;
   const place = `${port.host} port ${port.port}`;
-  if (port.port === 0) return ok(subject, 'Any free port is taken.');
-  const error = await listenError(port);
-  switch (systemCode(error)) {
+  if (port.port === 0) return ok(subject, 'The server takes any free port.');
+  const code = systemCode(await listenError(port));
+  switch (code) {
     case undefined:
       return ok(subject, `${place} is free.`);
     case 'EADDRINUSE':
-      return holder(port, config, signal);
+      return diagnoseUser(port, config, signal);
     case 'EACCES': {
       const advice =
         'Choose a port above 1023, or allow it: setcap cap_net_bind_service=+ep on the program node.';
-      return problem(subject, `${place} is for the administrator only.`, advice);
+      return problem(subject, `${place} is reserved for the administrator.`, advice);
     }
     default: {
-      const advice = `Choose another ${port.setting}.host; 0.0.0.0 is every address of this machine.`;
-      return problem(subject, `${place} cannot be listened on (${systemCode(error)}).`, advice);
+      const advice = `Choose another ${port.setting}.host; 0.0.0.0 means all addresses of this machine.`;
+      return problem(subject, `The server cannot listen on ${place} (${code}).`, advice);
     }
   }
 }
 
-/** Listens for a moment. Undefined where that went well. */
+/** Listens for a moment. Undefined if that works. */
 function listenError({ host, port }: Port): Promise<Error | undefined> {
   return new Promise((resolve) => {
     const server = createServer((socket) => socket.destroy());
@@ -78,38 +76,23 @@ function listenError({ host, port }: Port): Promise<Error | undefined> {
   });
 }
 
-async function holder(port: Port, config: Config, signal: AbortSignal): Promise<Diagnostic> {
-  const who = (await answersAsParley(urlOf(port, config), signal))
-    ? 'a Parley on another data folder'
-    : 'another program';
+async function diagnoseUser(port: Port, { tls }: Config, signal: AbortSignal): Promise<Diagnostic> {
+  const address = port.host.includes(':') ? `[${port.host}]` : port.host;
+  const url = new URL(localUrl(`${tls ? 'https' : 'http'}://${address}:${port.port}`));
+  const user = (await answersAsParley(url, signal)) ? 'a Parley on another data folder' : 'another program';
   const subject = `${port.setting}.port`;
-  const choose = `choose another with ${subject}`;
-  const advice = `Find it with \`ss -ltnp sport = :${port.port}\` and stop it, or ${choose}.`;
-  return problem(subject, `${port.host} port ${port.port} is held by ${who}.`, advice);
-}
-
-function urlOf({ host, port }: Port, { tls }: Config): URL {
-  const address = host.includes(':') ? `[${host}]` : host;
-  return new URL(localUrl(`${tls ? 'https' : 'http'}://${address}:${port}`));
+  const advice = `Find it with \`ss -ltnp sport = :${port.port}\` and stop it, or choose another ${subject}.`;
+  return problem(subject, `${port.host} port ${port.port} is used by ${user}.`, advice);
 }
 
 const refusal = z.object({ error: z.object({ code: z.enum(['invalid_api_key', 'not_found']) }) });
 
-/** Asks without a key, which every Parley refuses in the same words. */
-function answersAsParley(server: URL, signal: AbortSignal): Promise<boolean> {
-  const url = new URL(`${basePath}/models`, server);
-  return new Promise((resolve) => {
-    const request =
-      url.protocol === 'https:'
-        ? // Nothing secret is sent, and nobody is trusted for the answer.
-          httpsGet(url, { rejectUnauthorized: false, signal }, read)
-        : httpGet(url, { signal }, read);
-    function read(response: NodeJS.ReadableStream): void {
-      json(response).then(
-        (body) => resolve(refusal.safeParse(body).success),
-        () => resolve(false),
-      );
-    }
-    request.once('error', () => resolve(false));
-  });
+/** Calls without a key, which every Parley refuses in the same way. */
+async function answersAsParley(server: URL, signal: AbortSignal): Promise<boolean> {
+  try {
+    return refusal.safeParse(await probe(new URL(`${basePath}/models`, server), signal)).success;
+  } catch {
+    // Nothing answers, or not with JSON.
+    return false;
+  }
 }

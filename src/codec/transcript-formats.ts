@@ -1,7 +1,7 @@
-/** A transcript in the formats that a REST client can ask for. */
+/** A transcript in the formats of the REST API and of the command line. */
 import { deflateSync } from 'node:zlib';
-import type { Transcript, TranscriptSegment } from '../../../gen/parley/audio/v1/transcription_pb.ts';
-import { ParleyError } from '../../core/errors.ts';
+import type { Transcript, TranscriptSegment } from '../../gen/parley/audio/v1/transcription_pb.ts';
+import { ParleyError } from '../core/errors.ts';
 
 export const transcriptFormats = ['json', 'text', 'verbose_json', 'srt', 'vtt'] as const;
 export type TranscriptFormat = (typeof transcriptFormats)[number];
@@ -52,7 +52,7 @@ function verbose({ language, duration, text, segments, words }: Transcript, with
   };
 }
 
-/** What an engine does not know is null rather than invented. */
+/** Values that no engine reports are null, not invented. */
 function verboseSegment({ id, start, end, text, avgLogprob }: TranscriptSegment) {
   return {
     id,

@@ -1,0 +1,74 @@
+/** Explains a failed call to a server. */
+import { Code, ConnectError } from '@connectrpc/connect';
+import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
+import { systemCode } from '../../files/reason.ts';
+import { withAdvice } from '../terminal/advice.ts';
+import { CliError } from '../terminal/command.ts';
+
+/** An error response of a Parley. */
+export class ServerError extends CliError {
+  readonly code: string;
+  readonly requestId: string;
+  /** The message without code and request id: problem and advice. */
+  readonly words: string;
+
+  constructor(words: string, code: string, requestId: string) {
+    super(`${words} (${code}, request ${requestId})`);
+    this.words = words;
+    this.code = code;
+    this.requestId = requestId;
+  }
+}
+
+/** Such as ERR_TLS_CERT_ALTNAME_INVALID, SELF_SIGNED_CERT_IN_CHAIN or UNABLE_TO_VERIFY_LEAF_SIGNATURE. */
+const certificateCodes = /_CERT(_|$)|^CERT_|_SIGNATURE$/;
+
+/** @param hasBegun whether a part of the response came before the failure */
+export function failedCall(thrown: unknown, baseUrl: string, hasBegun = false): CliError {
+  const error = ConnectError.from(thrown);
+  const info = error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === 'parley');
+  if (info) {
+    const {
+      problem = error.rawMessage,
+      advice,
+      advice_type: type,
+      request_id: requestId = '',
+    } = info.metadata;
+    return new ServerError(withAdvice(problem, advice, type), info.reason, requestId);
+  }
+  const code = causeCode(error);
+  if (code !== undefined) return failedConnection(code, baseUrl, error);
+  if (error.code === Code.DeadlineExceeded) {
+    return new CliError(`${baseUrl} did not answer in time. Try again.`, error);
+  }
+  if (hasBegun) return new CliError('The answer was cut short. Try again.', error);
+  return new CliError(
+    `${baseUrl} does not answer as a Parley does (${error.rawMessage}). Check --base-url.`,
+    error,
+  );
+}
+
+function failedConnection(code: string, baseUrl: string, error: Error): CliError {
+  if (code === 'ECONNREFUSED') {
+    return new CliError(
+      `No server answers at ${baseUrl}. Start one with \`parley serve\`, or name another with --base-url.`,
+      error,
+    );
+  }
+  if (certificateCodes.test(code)) {
+    return new CliError(
+      `The certificate of ${baseUrl} is not accepted (${code}). Name the server by --base-url as its certificate does, or trust its authority: NODE_EXTRA_CA_CERTS=FILE.`,
+      error,
+    );
+  }
+  return new CliError(
+    `The connection to ${baseUrl} failed (${code}). Check --base-url, or try again.`,
+    error,
+  );
+}
+
+/** The system's code for the failure of a connection; Connect wraps that error once or twice. */
+function causeCode(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  return systemCode(error) ?? causeCode(error.cause);
+}

@@ -1,0 +1,15 @@
+import { get as getHttp } from 'node:http';
+import { get as getHttps } from 'node:https';
+import { json } from 'node:stream/consumers';
+
+/**
+ * Gets a JSON document without a key, whatever the status. Accepts any certificate, because the address of this machine is seldom
+ * in it: nothing secret is sent, and the answer is not trusted with anything.
+ */
+export function probe(url: URL, signal: AbortSignal): Promise<unknown> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const options = { signal, rejectUnauthorized: false };
+  const request = url.protocol === 'https:' ? getHttps(url, options) : getHttp(url, options);
+  request.on('response', (response) => resolve(json(response))).on('error', reject);
+  return promise;
+}

@@ -1,0 +1,107 @@
+/** Calls to a server with the generated clients, over Connect. */
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { DescService } from '@bufbuild/protobuf';
+import { type CallOptions, type Client, createClient, type Transport } from '@connectrpc/connect';
+import { basePath } from '../../core/base-path.ts';
+import { failedCall } from './failed-call.ts';
+
+export interface Server {
+  /** Ends in the version prefix, with no slash behind it. */
+  readonly baseUrl: string;
+  readonly key: string;
+}
+
+/** Longer than a server lets a request take, unless it is configured otherwise. */
+const callMsMax = 15 * 60_000;
+const connectMsMax = 10_000;
+
+export class ServerConnection {
+  readonly #server: Server;
+  #transport: Promise<Transport> | undefined;
+
+  constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** @throws ServerError, CliError, or the signal's reason once it aborts */
+  async call<S extends DescService, T>(
+    service: S,
+    run: (client: Client<S>, options: CallOptions) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    try {
+      return await run(await this.#client(service), signal ? { signal } : {});
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw failedCall(error, this.#server.baseUrl);
+    }
+  }
+
+  /** The messages of a response, as they come. @throws as `call` does */
+  async *stream<S extends DescService, T>(
+    service: S,
+    run: (client: Client<S>, options: CallOptions) => AsyncIterable<T>,
+    signal: AbortSignal,
+  ): AsyncGenerator<T> {
+    // A reader that stops early ends the request, too.
+    const left = new AbortController();
+    const options = { signal: AbortSignal.any([signal, left.signal]) };
+    let hasBegun = false;
+    try {
+      for await (const message of run(await this.#client(service), options)) {
+        hasBegun = true;
+        yield message;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      throw failedCall(error, this.#server.baseUrl, hasBegun);
+    } finally {
+      left.abort();
+    }
+  }
+
+  async #client<S extends DescService>(service: S): Promise<Client<S>> {
+    this.#transport ??= openTransport(this.#server);
+    return createClient(service, await this.#transport);
+  }
+}
+
+async function openTransport({ baseUrl, key }: Server): Promise<Transport> {
+  // Loaded for a call only: most commands of an operator need none, and start faster without it.
+  const { createConnectTransport } = await import('@connectrpc/connect-node');
+  return createConnectTransport({
+    // The services are beside the REST API, at the root of the same port.
+    baseUrl: baseUrl.endsWith(basePath) ? baseUrl.slice(0, -basePath.length) : baseUrl,
+    httpVersion: '1.1',
+    nodeOptions: { agent: agentFor(baseUrl) },
+    defaultTimeoutMs: callMsMax,
+    // Audio does not get any smaller.
+    acceptCompression: [],
+    interceptors: [
+      (next) => (request) => {
+        request.header.set('authorization', `Bearer ${key}`);
+        return next(request);
+      },
+    ],
+  });
+}
+
+/** Gives up on an address that does not answer, for which Node would wait minutes. */
+function agentFor(baseUrl: string): HttpAgent {
+  const agent = baseUrl.startsWith('https:')
+    ? new HttpsAgent({ keepAlive: true })
+    : new HttpAgent({ keepAlive: true });
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (options, connected) => {
+    const socket = connect(options, connected);
+    const timer = setTimeout(() => socket?.destroy(new ConnectTimeout()), connectMsMax);
+    socket?.once('connect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+    return socket;
+  };
+  return agent;
+}
+
+class ConnectTimeout extends Error {
+  readonly code = 'ETIMEDOUT';
+}

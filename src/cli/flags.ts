@@ -1,0 +1,91 @@
+/** The flags that several commands have. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { basePath, type Config, type LoadedConfig, loadConfigWithSources } from '../config/config.ts';
+
+export interface JsonFlag {
+  readonly json?: boolean;
+}
+
+export interface ConfigFlags {
+  readonly config?: string;
+  readonly dataDir?: string;
+}
+
+export interface ServeConfigFlags extends ConfigFlags {
+  readonly host?: string;
+  readonly port?: string;
+  readonly logLevel?: string;
+}
+
+export interface ServerFlags extends ConfigFlags {
+  readonly baseUrl?: string;
+}
+
+export interface ClientFlags extends ServerFlags {
+  readonly apiKey?: string;
+}
+
+export interface AdminFlags extends ServerFlags {
+  readonly adminKey?: string;
+}
+
+export const defaultBaseUrl = `http://127.0.0.1:8080${basePath}`;
+
+export function withConfigFlags(command: Command): Command {
+  return command
+    .option('--config <file>', 'the configuration file (default: ./parley.yaml, if it exists)')
+    .option('--data-dir <folder>', 'the folder of the database (default: ./data)');
+}
+
+/** For a command that calls a server without a key. */
+export function withServerFlags(command: Command): Command {
+  return withConfigFlags(command.addOption(baseUrlOption("the server (default: the data folder's own)")));
+}
+
+/** For a command that calls a server with an API key. */
+export function withClientFlags(command: Command): Command {
+  return withServerFlags(command).addOption(
+    new Option('--api-key <key>', 'an API key (default: the key of `serve --demo`)').env('PARLEY_API_KEY'),
+  );
+}
+
+/** For a command that manages a server with an admin key, or a data folder without one. */
+export function withAdminFlags(command: Command): Command {
+  command
+    .addOption(baseUrlOption('the server to manage (default: the data folder, or the server that uses it)'))
+    .addOption(
+      new Option(
+        '--admin-key <key>',
+        'an admin key for that server (default: the key of `serve --demo`)',
+      ).env('PARLEY_ADMIN_KEY'),
+    );
+  return withConfigFlags(command);
+}
+
+function baseUrlOption(description: string): Option {
+  return new Option('--base-url <url>', description).env('PARLEY_BASE_URL').argParser(parseBaseUrl);
+}
+
+/** Adds the version prefix to a URL without a path. */
+function parseBaseUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
+    throw new InvalidArgumentError(`Write a URL such as ${defaultBaseUrl}.`);
+  }
+  const path = url.pathname.replace(/\/+$/, '');
+  return url.origin + (path === '' ? basePath : path);
+}
+
+/** @throws ConfigError */
+export function loadWithFlags({ config, dataDir, host, port, logLevel }: ServeConfigFlags): LoadedConfig {
+  return loadConfigWithSources({
+    env: process.env,
+    file: config,
+    overrides: { server: { host, port }, dataDir, log: { level: logLevel } },
+  });
+}
+
+/** @throws ConfigError */
+export function configOf(flags: ConfigFlags): Config {
+  return loadWithFlags(flags).config;
+}
