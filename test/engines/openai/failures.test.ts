@@ -74,7 +74,7 @@ describe("an upstream's status", () => {
     upstream.answer(path, json({ error: { message: 'No such model.', code } }, { status }));
     const error = await errorOf(await ask());
     expect(error).toMatchObject({ status, code: 'upstream_error', type: 'server_error' });
-    expect(error.message).toMatch(/does not know a model of the name .* Only the operator/);
+    expect(error.message).toMatch(/does not know the model name .* Only the operator/);
     expectOurWords(error.message);
   });
 

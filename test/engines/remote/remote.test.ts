@@ -227,7 +227,7 @@ describe('what a remote says', () => {
       { eliza: 'gpt-9' },
       chat,
       400,
-      /know a model of the name/,
+      /know the model name/,
     ],
   ] as const)(
     '%s is an upstream’s error, and the operator’s to mend',

@@ -1,9 +1,10 @@
-/** The times in an upstream's transcript, which are taken whole or not at all: a part of them would tell a false story. */
-import type { TranscriptSegment, TranscriptWord } from '../../core/ports/engines.ts';
-import { isRecord, numberOf, textOf } from './json-values.ts';
+/** Reads the times in an upstream's transcript. One impossible time discards all of them. */
+import type { TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
+import { isRecord, numberOf, textOf } from '../json-values.ts';
 
-/** Recognisers place an end in the padding behind the audio, and round; what is farther off is nonsense. */
-const slackMs = 60_000;
+/** Recognisers may place an end in the padding after the audio. */
+const paddingMs = 60_000;
+/** Tolerance for rounding. */
 const jitterMs = 1_000;
 
 interface Span {
@@ -12,17 +13,17 @@ interface Span {
 }
 
 /**
- * The segments of a `verbose_json` answer in order of time, each with its words; none where it has none, or where one of them
- * has no text or an impossible time. Words without segments make one segment.
+ * The segments of a `verbose_json` answer in order of time, each with its words. None if one has no text or an impossible
+ * time. Words without segments make one segment.
  *
- * @param audioMs the length of the audio, as far as it is known
+ * @param audioMs the length of the audio, or its upper bound if unknown
  */
 export function readSegments(
   answer: Readonly<Record<string, unknown>>,
   text: string | undefined,
   audioMs: number,
 ): TranscriptSegment[] {
-  const endMsMax = audioMs + slackMs;
+  const endMsMax = audioMs + paddingMs;
   const given = listOf(answer['segments']);
   const segments = all(given, (entry) => readSegment(entry, endMsMax)) ?? [];
   const words = all(wordsOf(answer, given), (entry) => readWord(entry, endMsMax)) ?? [];
@@ -35,7 +36,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Beside the segments, or inside each of them. */
+/** From the answer, or from its segments. */
 function wordsOf(
   answer: Readonly<Record<string, unknown>>,
   segments: readonly unknown[],
@@ -45,7 +46,7 @@ function wordsOf(
   return segments.flatMap((segment) => (isRecord(segment) ? listOf(segment['words']) : []));
 }
 
-/** Undefined where one cannot be read. */
+/** Undefined if an entry cannot be read. */
 function all<T>(entries: readonly unknown[], read: (entry: unknown) => T | undefined): T[] | undefined {
   const values: T[] = [];
   for (const entry of entries) {
@@ -63,7 +64,7 @@ function readSegment(entry: unknown, endMsMax: number): TranscriptSegment | unde
   return (
     span && {
       ...span,
-      // On one line, so that subtitles stay whole.
+      // A line break would split a subtitle.
       text: entry['text'].trim().replace(/\s+/g, ' '),
       words: [],
       avgLogprob: avgLogprob !== undefined && avgLogprob <= 0 ? avgLogprob : undefined,
@@ -91,7 +92,7 @@ function byStart(a: Span, b: Span): number {
   return a.startMs - b.startMs;
 }
 
-/** A word belongs to the last segment that has begun by its middle; those before all segments belong to the first. */
+/** A word belongs to the last segment that begins before the word's middle, or else to the first segment. */
 function withWords(
   segments: readonly TranscriptSegment[],
   words: readonly TranscriptWord[],
