@@ -1,4 +1,4 @@
-/** What becomes of a transcription whose engine tells a length that cannot be true. */
+/** Transcriptions whose engine reports an impossible length. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fakeTranscription, withFakes } from '../support/fake-engines.ts';
 import { errorOf, type Parley, startParley } from '../support/parley.ts';
@@ -10,7 +10,7 @@ const transcription = fakeTranscription({
   },
 });
 
-describe('a length that an engine tells', () => {
+describe('the length that an engine reports', () => {
   let parley: Parley;
   beforeAll(async () => {
     parley = await startParley({ engines: withFakes({ transcription }) });
@@ -33,7 +33,7 @@ describe('a length that an engine tells', () => {
     },
   );
 
-  it('of nothing is taken as it is', async () => {
+  it('of zero is kept', async () => {
     const response = await send(0);
     expect(response.status).toBe(200);
     expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', audioMsIn: 0, fairUseUnits: 0 });
