@@ -7,6 +7,8 @@
  *   `node scripts/write-config-schema.ts`,
  * - a case in `src/app/engines.ts`, which creates it, and in `src/app/diagnostics.ts`,
  * - tests: `test/engines/<kind>/`.
+ *
+ * `failover/` is not a kind: it makes one engine of those that serve one model.
  */
 import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../core/ports/engines.ts';
 

@@ -16,8 +16,8 @@ describe('the length that an engine reports', () => {
     parley = await startParley({ engines: withFakes({ transcription }) });
   });
   afterAll(() => parley.close());
-  const send = (told: number) => {
-    durationMs = told;
+  const send = (reportedMs: number) => {
+    durationMs = reportedMs;
     const body = new FormData();
     body.append('file', new Blob(['audio']), 'a.wav');
     return parley.call('/audio/transcriptions', { method: 'POST', body });
@@ -25,8 +25,8 @@ describe('the length that an engine reports', () => {
 
   it.each([Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300])(
     'of %s is a failure of the engine, ends the record and costs nothing',
-    async (told) => {
-      const response = await send(told);
+    async (reportedMs) => {
+      const response = await send(reportedMs);
       expect(await errorOf(response.clone())).toMatchObject({ status: 502, code: 'upstream_error' });
       const record = await parley.recordOf(response);
       expect(record).toMatchObject({ state: 'failed', code: 'upstream_error', fairUseUnits: 0 });

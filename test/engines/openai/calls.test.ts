@@ -160,10 +160,10 @@ describe('an upstream that repeatedly cannot be reached', () => {
     await new Promise((resolve) => setTimeout(resolve, 700));
     await ask();
     await ask();
-    const told = lines
+    const logged = lines
       .filter(({ message }) => message !== 'an upstream failed')
       .map(({ message }) => message);
-    expect(told).toEqual([
+    expect(logged).toEqual([
       'the upstream cannot be reached; calls to it fail at once',
       'trying the upstream again',
       'the upstream can be reached again',

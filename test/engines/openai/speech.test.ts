@@ -208,7 +208,7 @@ describe('an upstream that fails', () => {
 
   it.each<[string, Record<string, string>]>([
     ['in chunks', { 'content-type': 'audio/mpeg' }],
-    ['of a length that it told', { 'content-type': 'audio/mpeg', 'content-length': '100000' }],
+    ['of a stated length', { 'content-type': 'audio/mpeg', 'content-length': '100000' }],
   ])('in the middle of audio %s resets the connection, and costs nothing', async (_, headers) => {
     upstream.answer(path, resetAt(50_000, audioAs('mp3', 99_996), { headers }));
     const response = await speak();

@@ -414,7 +414,7 @@ describe('the length of the audio', () => {
     ['longer by the upstream', 4.5, 4500, 75],
     ['shorter by the upstream', 1, 4000, 60],
     ['written in quotes', '4.5', 4500, 75],
-    ['not told', undefined, 4000, 60],
+    ['not stated', undefined, 4000, 60],
     ['negative', -9, 4000, 60],
     ['beyond belief', 1e12, 4000, 60],
     ['no number', 'long', 4000, 60],

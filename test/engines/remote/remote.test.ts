@@ -72,8 +72,8 @@ describe('the models of a remote Parley', () => {
       .toMatchObject({ reason: expect.stringContaining('tts-9') });
     expect(remote.chat.availability()).toMatchObject({ available: false });
     expect(remote.transcription.availability()).toEqual({ available: true });
-    const told = remote.logged.filter(({ level }) => level === 'warn').map(({ message }) => message);
-    expect(told).toEqual([expect.stringContaining('the speech model tts-9')]);
+    const logged = remote.logged.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(logged).toEqual([expect.stringContaining('the speech model tts-9')]);
     await Promise.all([remote.close(), inner.close()]);
   });
 

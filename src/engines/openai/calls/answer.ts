@@ -15,16 +15,15 @@ export class UpstreamAnswer {
   #isComplete = false;
   #onEnd: (() => void) | undefined;
 
-  /** @param signal the signal of the request */
-  constructor({ headers, body }: Dispatcher.ResponseData, signal: AbortSignal) {
+  /**
+   * @param signal the signal of the request
+   * @param onEnd called once, when the body is read or closed
+   */
+  constructor({ headers, body }: Dispatcher.ResponseData, signal: AbortSignal, onEnd: () => void) {
     this.#headers = headers;
     this.#body = body;
     this.#signal = signal;
-  }
-
-  /** Calls back once the body is read or given up. */
-  onEnd(callback: () => void): void {
-    this.#onEnd = callback;
+    this.#onEnd = onEnd;
   }
 
   /** Lower case, without parameters; empty if the upstream names none. */
@@ -50,8 +49,38 @@ export class UpstreamAnswer {
     }
   }
 
-  /** The whole body. @throws `upstream_error` if it exceeds `bytesMax` */
-  async bytes(bytesMax: number): Promise<Buffer> {
+  /**
+   * The whole body as JSON, of at most `bytesMax` bytes. Default: 32 MiB.
+   * @throws `upstream_error` if its type or its text is not JSON, or it is too large
+   */
+  async json(bytesMax: number = jsonBytesMax): Promise<unknown> {
+    if (!isJsonType(this.contentType)) throw this.refuse(`the answer is ${this.contentType}, not JSON`);
+    const bytes = await this.#bytes(bytesMax);
+    try {
+      return JSON.parse(bytes.toString());
+    } catch (cause) {
+      throw malformedResponse('the answer is not JSON', cause);
+    }
+  }
+
+  /** Tells that nothing after this piece matters: if the body ends soon, its connection is kept for the next request. */
+  complete(): void {
+    this.#isComplete = true;
+  }
+
+  /** Closes the connection and returns the error. */
+  refuse(reason: string): ParleyError {
+    this.close();
+    return malformedResponse(reason);
+  }
+
+  /** Leaves the rest of the body unread and closes the connection. */
+  close(): void {
+    if (!this.#isComplete) this.#body.on('error', () => undefined).destroy();
+    this.#end();
+  }
+
+  async #bytes(bytesMax: number): Promise<Buffer> {
     const pieces: Uint8Array[] = [];
     let bytes = 0;
     try {
@@ -67,37 +96,6 @@ export class UpstreamAnswer {
     }
     if (bytes > bytesMax) throw malformedResponse(`the answer is larger than ${bytesMax} bytes`);
     return Buffer.concat(pieces);
-  }
-
-  /**
-   * The whole body as JSON, of at most `bytesMax` bytes. Default: 32 MiB.
-   * @throws `upstream_error` if its type or its text is not JSON, or it is too large
-   */
-  async json(bytesMax: number = jsonBytesMax): Promise<unknown> {
-    if (!isJsonType(this.contentType)) throw this.refuse(`the answer is ${this.contentType}, not JSON`);
-    const bytes = await this.bytes(bytesMax);
-    try {
-      return JSON.parse(bytes.toString());
-    } catch (cause) {
-      throw malformedResponse('the answer is not JSON', cause);
-    }
-  }
-
-  /** Keeps the connection for the next request, although the reader leaves before the end, if that comes soon. */
-  complete(): void {
-    this.#isComplete = true;
-  }
-
-  /** Closes the connection and returns the error. */
-  refuse(reason: string): ParleyError {
-    this.close();
-    return malformedResponse(reason);
-  }
-
-  /** Leaves the rest of the body unread and closes the connection. */
-  close(): void {
-    if (!this.#isComplete) this.#body.on('error', () => undefined).destroy();
-    this.#end();
   }
 
   #end(): void {

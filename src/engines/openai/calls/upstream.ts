@@ -123,11 +123,9 @@ export class Upstream {
       this.#slots.release();
     };
     try {
-      const answering = this.#retry.execute(() => this.#send(call, limit.signal), limit.signal);
+      const response = this.#retry.execute(() => this.#send(call, limit.signal), limit.signal);
       // undici heeds the signal only once there is a connection, and the retry not at all while it waits.
-      const answer = await untilAborted(answering, limit.signal);
-      answer.onEnd(end);
-      return answer;
+      return new UpstreamAnswer(await untilAborted(response, limit.signal), limit.signal, end);
     } catch (error) {
       end();
       this.#report(error);
@@ -140,7 +138,7 @@ export class Upstream {
     return this.#pool.destroy();
   }
 
-  async #send(call: UpstreamCall, signal: AbortSignal): Promise<UpstreamAnswer> {
+  async #send(call: UpstreamCall, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     signal.throwIfAborted();
     let response: Dispatcher.ResponseData;
     try {
@@ -151,7 +149,7 @@ export class Upstream {
       throw error;
     }
     const { statusCode: status, headers, body } = response;
-    if (status >= 200 && status < 300) return new UpstreamAnswer(response, signal);
+    if (status >= 200 && status < 300) return response;
     throw statusError(
       { status, retryAfter: headers['retry-after'], body: await beginningOf(body) },
       this.#settings.retryStatuses.includes(status),

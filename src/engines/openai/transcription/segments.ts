@@ -1,6 +1,7 @@
 /** Reads the times in an upstream's transcript. One impossible time discards all of them. */
+import { isObject } from '../../../codec/members.ts';
 import type { TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
-import { isRecord, numberOf, textOf } from '../json-values.ts';
+import { numberOf, textOf } from '../json-values.ts';
 
 /** Recognisers may place an end in the padding after the audio. */
 const paddingMs = 60_000;
@@ -43,7 +44,7 @@ function wordsOf(
 ): readonly unknown[] {
   const words = listOf(answer['words']);
   if (words.length > 0) return words;
-  return segments.flatMap((segment) => (isRecord(segment) ? listOf(segment['words']) : []));
+  return segments.flatMap((segment) => (isObject(segment) ? listOf(segment['words']) : []));
 }
 
 /** Undefined if an entry cannot be read. */
@@ -58,7 +59,7 @@ function all<T>(entries: readonly unknown[], read: (entry: unknown) => T | undef
 }
 
 function readSegment(entry: unknown, endMsMax: number): TranscriptSegment | undefined {
-  if (!isRecord(entry) || typeof entry['text'] !== 'string') return undefined;
+  if (!isObject(entry) || typeof entry['text'] !== 'string') return undefined;
   const span = readSpan(entry, endMsMax);
   const avgLogprob = numberOf(entry['avg_logprob']);
   return (
@@ -73,7 +74,7 @@ function readSegment(entry: unknown, endMsMax: number): TranscriptSegment | unde
 }
 
 function readWord(entry: unknown, endMsMax: number): TranscriptWord | undefined {
-  if (!isRecord(entry)) return undefined;
+  if (!isObject(entry)) return undefined;
   const word = textOf(entry['word']);
   const span = readSpan(entry, endMsMax);
   return word !== undefined && span ? { word, ...span } : undefined;

@@ -1,7 +1,8 @@
 /** Reads an upstream's transcript and ignores impossible times. */
+import { isObject } from '../../../codec/members.ts';
 import type { TranscriptSegment } from '../../../core/ports/engines.ts';
 import { malformedResponse } from '../errors.ts';
-import { isRecord, numberOf, textOf } from '../json-values.ts';
+import { numberOf, textOf } from '../json-values.ts';
 import { languageName } from './language-name.ts';
 import { readSegments } from './segments.ts';
 
@@ -25,7 +26,7 @@ export interface UpstreamTranscript {
  * @throws `upstream_error` if it has no text
  */
 export function readTranscript(json: unknown, probedMs: number | undefined): UpstreamTranscript {
-  if (!isRecord(json)) throw malformedResponse('the transcript is not a JSON object');
+  if (!isObject(json)) throw malformedResponse('the transcript is not a JSON object');
   const given = typeof json['text'] === 'string' ? json['text'].trim() : undefined;
   const reportedMs = readReportedMs(json);
   const audioMs = Math.max(probedMs ?? 0, reportedMs ?? 0) || audioMsMax;
@@ -41,7 +42,7 @@ export function readTranscript(json: unknown, probedMs: number | undefined): Ups
 
 /** From `duration`, or from `usage.seconds`. */
 function readReportedMs({ duration, usage }: Readonly<Record<string, unknown>>): number | undefined {
-  const seconds = numberOf(duration) ?? (isRecord(usage) ? numberOf(usage['seconds']) : undefined);
+  const seconds = numberOf(duration) ?? (isObject(usage) ? numberOf(usage['seconds']) : undefined);
   const reportedMs = (seconds ?? 0) * 1000;
   return reportedMs > 0 && reportedMs <= audioMsMax ? reportedMs : undefined;
 }

@@ -4,8 +4,9 @@
  * (mlx-audio), `[{voice_id, model_id}]` (older speaches), `{voices: [{name, language}]}` inside a model (speaches) and
  * `{voices: ["a"], voiceDetails: [{id, language}], defaultVoice}` inside a model (Parley).
  */
+import { isObject } from '../../../codec/members.ts';
 import type { Voice, VoiceList } from '../../../core/ports/engines.ts';
-import { isRecord, textOf } from '../json-values.ts';
+import { textOf } from '../json-values.ts';
 
 const voicesMax = 10_000;
 const idCharactersMax = 256;
@@ -21,7 +22,7 @@ export function readVoiceList(json: unknown, model: string): VoiceList | undefin
   }
   const [first] = voices.values();
   if (first === undefined) return undefined;
-  const named = isRecord(json) ? textOf(json['defaultVoice']) : undefined;
+  const named = isObject(json) ? textOf(json['defaultVoice']) : undefined;
   const defaultVoice = named !== undefined && voices.has(named) ? named : first.id;
   return { voices: [...voices.values()], defaultVoice };
 }
@@ -29,20 +30,20 @@ export function readVoiceList(json: unknown, model: string): VoiceList | undefin
 /** The most detailed list that is not empty. */
 function entriesOf(json: unknown): readonly unknown[] {
   if (Array.isArray(json)) return json;
-  if (!isRecord(json)) return [];
+  if (!isObject(json)) return [];
   const lists = [json['voiceDetails'], json['voices'], json['data']];
   return lists.filter(Array.isArray).find(({ length }) => length > 0) ?? [];
 }
 
 /** A voice of another model, or a model: some servers answer an unknown path with their list of models. */
 function isOther(entry: unknown, model: string): boolean {
-  if (!isRecord(entry)) return false;
+  if (!isObject(entry)) return false;
   const own = textOf(entry['model_id']) ?? textOf(entry['model']);
   return entry['object'] === 'model' || (own !== undefined && own !== model);
 }
 
 function readVoice(entry: unknown): Voice | undefined {
-  if (!isRecord(entry)) return toVoice(textOf(entry), undefined);
+  if (!isObject(entry)) return toVoice(textOf(entry), undefined);
   const id = textOf(entry['id']) ?? textOf(entry['voice_id']) ?? textOf(entry['name']);
   return toVoice(id, entry['language'] ?? entry['lang'] ?? entry['locale']);
 }
