@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { BrokenCircuitError, type RetryPolicy } from 'cockatiel';
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
-import { briefError } from '../../../core/failure-log.ts';
 import { ParleyError } from '../../../core/errors.ts';
+import { briefError } from '../../../core/failure-log.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import { untilAborted } from '../../until-aborted.ts';
 import { ConnectionError, StatusError, statusError, timeUp } from '../errors.ts';

@@ -1,5 +1,5 @@
-import { briefError } from '../../../core/failure-log.ts';
 import { ParleyError } from '../../../core/errors.ts';
+import { briefError } from '../../../core/failure-log.ts';
 import type { Availability, VoiceList } from '../../../core/ports/engines.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import type { Upstream } from '../calls/upstream.ts';
