@@ -24,13 +24,14 @@ export async function diagnoseEngine(
     return [warning('models', 'It serves no model.', advice)];
   }
   const apiKey = config.engineKeys[name]?.reveal();
+  const diagnosis = { name, apiKey, models, signal };
   switch (settings.kind) {
     case 'builtin':
-      return diagnoseBuiltin(models, signal);
+      return diagnoseBuiltin(diagnosis);
     case 'openai':
-      return diagnoseOpenAi(settings, { name, apiKey, models, signal });
+      return diagnoseOpenAi(settings, diagnosis);
     case 'remote':
-      return diagnoseRemote(settings, { apiKey, models, signal });
+      return diagnoseRemote(settings, diagnosis);
   }
 }
 

@@ -1,4 +1,4 @@
-/** The engines and the models of a configuration, and how they give way to those of another while the server runs. */
+/** Opens the engines of a configuration, and replaces them when it is reloaded. */
 import { rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, EngineConfig } from '../config/config.ts';
@@ -18,7 +18,7 @@ export interface EngineDeps {
   readonly tokens: TokenCounter;
   readonly log: Log;
   readonly tracer: Tracer;
-  /** Engines that stand in the place of those that the configuration describes, by their names. */
+  /** Replacements for configured engines, by their names, for tests. */
   readonly given: Readonly<Record<string, EngineSet>>;
 }
 
@@ -34,18 +34,18 @@ export class Engines {
   #opened: ReadonlyMap<string, Opened> = new Map();
   readonly #retired = new Map<EngineSet, NodeJS.Timeout>();
 
-  /** @param scratchDir where uploads lie while they are transcribed */
+  /** @param scratchDir for uploads while they are transcribed */
   constructor(scratchDir: string, deps: EngineDeps) {
     this.#deps = deps;
     this.#scratchDir = scratchDir;
-    // A process that was killed may have left uploads behind.
+    // A killed process may have left uploads behind.
     rmSync(scratchDir, { recursive: true, force: true });
   }
 
   /**
-   * Switches to the engines of a configuration and returns its models. Engines whose settings are the same keep running; those that
-   * it no longer names close when no request can run on them any more.
-   * @throws if an engine cannot be opened or a model names none of them; then nothing changes
+   * Switches to the engines of a configuration and returns its models. Engines with unchanged settings keep running; the
+   * others close once no request can run on them.
+   * @throws if an engine cannot be opened or a model has no engine; then nothing changes
    */
   use(config: Config): readonly CatalogModel[] {
     const next = new Map<string, Opened>();
@@ -63,7 +63,7 @@ export class Engines {
     }
   }
 
-  /** An engine that is down does not make the server unready: the others serve, and it is tried again. */
+  /** For readiness. An engine that is down does not make the server unready. */
   counts() {
     const all = [...this.#opened.values()];
     const up = all.filter(({ set }) => set.reading().isUp).length;
@@ -97,7 +97,7 @@ export class Engines {
   #create(name: string, settings: EngineConfig, config: Config): EngineSet {
     const { clock, tokens, log, tracer } = this.#deps;
     const apiKey = config.engineKeys[name]?.reveal();
-    const caller = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
+    const deps = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
     switch (settings.kind) {
       case 'builtin': {
         const scratchDir = this.#scratchDir;
@@ -105,9 +105,9 @@ export class Engines {
         return createBuiltinEngine(settings, { clock, tokens, scratchDir, requestMsMax });
       }
       case 'openai':
-        return createOpenAiEngine(settings, caller);
+        return createOpenAiEngine(settings, deps);
       case 'remote':
-        return createRemoteEngine(settings, caller);
+        return createRemoteEngine(settings, deps);
     }
   }
 
@@ -127,7 +127,7 @@ export class Engines {
     this.#opened = next;
   }
 
-  /** Every request has ended by then that could have begun on it. */
+  /** Closes the engine after the longest time that a request on it may take. */
   #retire(set: EngineSet, requestMsMax: number): void {
     const timer = setTimeout(() => {
       this.#retired.delete(set);

@@ -1,14 +1,14 @@
-/** Gives the models of the catalog their engines. */
+/** Connects the models of the configuration to their engines. */
 import type { ModelConfig } from '../config/config.ts';
 import type { CatalogModel } from '../core/catalog/catalog.ts';
 import type { Engine } from '../core/ports/engines.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
 import { failoverChat } from '../engines/failover/chat.ts';
+import type { EngineList } from '../engines/failover/engine-order.ts';
 import { failoverSpeech } from '../engines/failover/speech.ts';
 import { failoverTranscription } from '../engines/failover/transcription.ts';
-import type { Listed } from '../engines/failover/turns.ts';
 
-/** @throws where the model has no engine, or one that does not offer its operation */
+/** @throws if an engine of the model does not exist or does not offer its operation */
 export function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, EngineSet>): CatalogModel {
   const facts = {
     id: model.id,
@@ -46,14 +46,14 @@ export function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, 
 }
 
 /**
- * The engines of a model, in the order in which they are listed.
- * @param offer what an engine has for models of this type; undefined where it has nothing
+ * The engines of a model, in the order of the configuration.
+ * @param offer returns the engine for models of this type; undefined if there is none
  */
 function enginesOf<E extends Engine>(
   { id, type, engine }: ModelConfig,
   engines: ReadonlyMap<string, EngineSet>,
   offer: (set: EngineSet) => E | undefined,
-): Listed<E> {
+): EngineList<E> {
   const names = typeof engine === 'string' ? [engine] : engine;
   const [first, ...others] = names.map((name) => {
     const set = engines.get(name);

@@ -1,6 +1,7 @@
 /** The flags that several commands have. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { basePath, type Config, type LoadedConfig, loadConfigWithSources } from '../config/config.ts';
+import { type Config, type LoadedConfig, loadConfigWithSources } from '../config/config.ts';
+import { basePath } from '../core/base-path.ts';
 
 export interface JsonFlag {
   readonly json?: boolean;

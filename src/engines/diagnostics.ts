@@ -1,45 +1,57 @@
-/** What every kind of engine is told when it is diagnosed, and what it says of voices. */
+/** The parts of `parley doctor` that all kinds of engines share. */
 import { type Diagnostic, ok, problem } from '../core/diagnostics.ts';
 import type { ParleyError } from '../core/errors.ts';
 
-/** A model of the catalog that an engine serves. */
+export interface Diagnosis {
+  /** The engine's name in the configuration. */
+  readonly name: string;
+  readonly apiKey: string | undefined;
+  /** The models of the catalog that the engine serves. */
+  readonly models: readonly DiagnosedModel[];
+  readonly signal: AbortSignal;
+}
+
 export interface DiagnosedModel {
   readonly id: string;
   readonly type: 'speech' | 'transcription' | 'chat';
-  /** The engine's own names of the voices that the catalog speaks of. */
+  /** The engine's names of the voices that the catalog uses. */
   readonly voices: readonly string[];
 }
 
-/** Whether an engine has the voices that the catalog speaks of, and any at all. */
-export function voicesDiagnostic({ id, voices }: DiagnosedModel, there: readonly string[]): Diagnostic {
+const ignore = () => undefined;
+/** For an engine that is only opened to be diagnosed. */
+export const silentLog = { info: ignore, warn: ignore, error: ignore };
+
+/** Checks that an engine has the voices that the catalog uses, and any at all. @param available the engine's voices */
+export function voicesDiagnostic({ id, voices }: DiagnosedModel, available: readonly string[]): Diagnostic {
   const subject = `voices of ${id}`;
-  if (there.length === 0) {
+  if (available.length === 0) {
     const advice = 'Write them in the configuration: `voices` of the engine, each with its language.';
-    return problem(subject, 'It tells no voices, so nothing can be spoken.', advice);
+    return problem(subject, 'It lists no voices, so the model cannot speak.', advice);
   }
-  const missing = voices.filter((voice) => !there.includes(voice));
-  if (missing.length === 0) return ok(subject, `It has ${there.length}: ${shortened(there)}.`);
-  const advice = `Change \`voices\` and \`defaultVoice\` of the model. It has: ${shortened(there)}.`;
+  const missing = voices.filter((voice) => !available.includes(voice));
+  if (missing.length === 0) return ok(subject, `It has ${available.length}: ${shortened(available)}.`);
+  const advice = `Change \`voices\` and \`defaultVoice\` of the model. It has: ${shortened(available)}.`;
   return problem(subject, `It does not have ${missing.join(', ')}.`, advice);
 }
 
 const shownMax = 8;
 
-/** The first few of a long list. */
+/** The first few names of a long list. */
 export function shortened(names: readonly string[]): string {
   const rest = names.length - shownMax;
   return names.slice(0, shownMax).join(', ') + (rest > 0 ? ` and ${rest} more` : '');
 }
 
-const wordsMax = 200;
+const reasonCharactersMax = 200;
 
-/** Why a call failed, in the words of the system or of who was called, on one line. */
-export function wordsOf({ cause, message }: ParleyError): string {
-  const words = cause instanceof Error ? cause.message || codeOf(cause) || cause.name : message;
-  return words.replace(/\s+/g, ' ').trim().slice(0, wordsMax);
+/** Why a call failed, as the system or the other server says it, on one line. */
+export function failureReason({ cause, message }: ParleyError): string {
+  const reason = cause instanceof Error ? cause.message || codeOf(cause) || cause.name : message;
+  return reason.replace(/\s+/g, ' ').trim().slice(0, reasonCharactersMax);
 }
 
-/** That of a failure to connect to each of several addresses, which has no message of its own. */
+/** An AggregateError, from connecting to each of several addresses, has a code and no message. */
 function codeOf(error: Error): string | undefined {
   return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

@@ -1,29 +1,38 @@
+/**
+ * A kind of engine is a folder here with the same files in each: `index` creates the engine, `speech`, `transcription` and
+ * `chat` are its operations, `errors` translates foreign errors, `diagnostics` is its part of `parley doctor`.
+ *
+ * To add a kind, also add
+ * - its settings: `src/config/schema/<kind>.ts`, listed in `src/config/schema/engines.ts`; then run
+ *   `node scripts/write-config-schema.ts`,
+ * - a case in `src/app/engines.ts`, which creates it, and in `src/app/diagnostics.ts`,
+ * - tests: `test/engines/<kind>/`.
+ *
+ * `failover/` is not a kind: it makes one engine of those that serve one model.
+ */
 import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../core/ports/engines.ts';
 
-/**
- * The operations that a configured engine offers; a kind need not offer all. Each is asked for by the id that the catalog
- * gives a model, of which an engine may serve many.
- */
+/** The operations of a configured engine. A kind need not offer all. Each takes the catalog's id of a model. */
 export interface EngineSet {
   speech?(model: string): SpeechEngine;
   transcription?(model: string): TranscriptionEngine;
   chat?(model: string): ChatEngine;
-  /** How it is doing just now, for metrics and readiness. */
+  /** The current state, for metrics and readiness. */
   reading(): EngineReading;
-  /** Ends workers, children and connections of all of them. Called once, after the last request. */
+  /** Ends all its threads, child processes and connections. Called once, after the last request. */
   close(): Promise<void>;
 }
 
 export interface EngineReading {
-  /** False where it cannot be reached. */
+  /** False while it cannot be reached. */
   readonly isUp: boolean;
-  /** Calls that wait until it has room for them. */
+  /** Calls that wait for room. */
   readonly waiting: number;
 }
 
-/** An engine that has threads or children of its own, ended by whoever made it. */
+/** An engine with threads or child processes, closed by its creator. */
 export type Owned<Engine> = Engine & {
-  /** Requests that wait for a thread or a child. */
+  /** Requests that wait for a thread or a child process. */
   waiting(): number;
   close(): Promise<void>;
 };

@@ -1,15 +1,15 @@
-/** How long relayed audio is, where its bytes tell: of PCM and WAV each byte has its time. */
+/** Measures the duration of relayed audio by its bytes, which works for PCM and WAV. */
 import type { AudioFormat } from '../core/ports/engines.ts';
 import { readWavHead, type WavHead } from '../media/encoders/wav-head.ts';
 
-/** 16-bit mono at 24 kHz, as clients of the API take raw PCM. */
+/** 16-bit mono at 24 kHz, the raw PCM of the OpenAI API. */
 const pcmBytesPerSecond = 48_000;
-/** A WAV's samples begin far sooner; one that hides them farther in has no known length. */
+/** The samples of a WAV usually begin far sooner. If they begin later, the length is unknown. */
 const wavHeadBytesMax = 4_096;
 
 export interface AudioLength {
   add(bytes: Uint8Array): void;
-  /** Milliseconds so far; undefined where they cannot be told. */
+  /** Milliseconds so far; undefined if unknown. */
   ms(): number | undefined;
 }
 
@@ -33,14 +33,14 @@ class PcmLength implements AudioLength {
 
 class WavLength implements AudioLength {
   #bytes = 0;
-  #begin = Buffer.alloc(0);
+  #beginning = Buffer.alloc(0);
   #head: WavHead | undefined;
 
   add(bytes: Uint8Array): void {
     this.#bytes += bytes.length;
-    if (this.#head !== undefined || this.#begin.length >= wavHeadBytesMax) return;
-    this.#begin = Buffer.concat([this.#begin, bytes]).subarray(0, wavHeadBytesMax);
-    this.#head = readWavHead(this.#begin);
+    if (this.#head !== undefined || this.#beginning.length >= wavHeadBytesMax) return;
+    this.#beginning = Buffer.concat([this.#beginning, bytes]).subarray(0, wavHeadBytesMax);
+    this.#head = readWavHead(this.#beginning);
   }
 
   ms(): number | undefined {

@@ -125,8 +125,8 @@ function withoutParam(seen: Observation): Observation {
 /** What the engine of kind `openai` says of an answer that is an error. */
 const wordsOfStatus: Readonly<Record<number, string>> = {
   400: 'The model refused the request. Check its fields against what the model takes.',
-  401: 'The engine behind this model does not accept the key of this server. Only the operator of this server can mend that.',
-  402: 'The engine behind this model has no credits left for this server. Only the operator of this server can mend that.',
+  401: 'The engine behind this model does not accept the key of this server. Only the operator of this server can fix that.',
+  402: 'The engine behind this model has no credits left for this server. Only the operator of this server can fix that.',
   429: 'The engine behind this model has had too many requests. Wait, then try again.',
   500: 'The engine behind this model failed. Try again.',
   502: 'The engine behind this model failed. Try again.',

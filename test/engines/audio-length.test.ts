@@ -1,4 +1,4 @@
-/** What becomes of a transcription whose engine tells a length that cannot be true. */
+/** Transcriptions whose engine reports an impossible length. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fakeTranscription, withFakes } from '../support/fake-engines.ts';
 import { errorOf, type Parley, startParley } from '../support/parley.ts';
@@ -10,14 +10,14 @@ const transcription = fakeTranscription({
   },
 });
 
-describe('a length that an engine tells', () => {
+describe('the length that an engine reports', () => {
   let parley: Parley;
   beforeAll(async () => {
     parley = await startParley({ engines: withFakes({ transcription }) });
   });
   afterAll(() => parley.close());
-  const send = (told: number) => {
-    durationMs = told;
+  const send = (reportedMs: number) => {
+    durationMs = reportedMs;
     const body = new FormData();
     body.append('file', new Blob(['audio']), 'a.wav');
     return parley.call('/audio/transcriptions', { method: 'POST', body });
@@ -25,15 +25,15 @@ describe('a length that an engine tells', () => {
 
   it.each([Number.NaN, -1, Number.POSITIVE_INFINITY, 1e300])(
     'of %s is a failure of the engine, ends the record and costs nothing',
-    async (told) => {
-      const response = await send(told);
+    async (reportedMs) => {
+      const response = await send(reportedMs);
       expect(await errorOf(response.clone())).toMatchObject({ status: 502, code: 'upstream_error' });
       const record = await parley.recordOf(response);
       expect(record).toMatchObject({ state: 'failed', code: 'upstream_error', fairUseUnits: 0 });
     },
   );
 
-  it('of nothing is taken as it is', async () => {
+  it('of zero is kept', async () => {
     const response = await send(0);
     expect(response.status).toBe(200);
     expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', audioMsIn: 0, fairUseUnits: 0 });

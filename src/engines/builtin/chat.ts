@@ -15,32 +15,33 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { type ChatAnswer, type ChatChunk, messageAnswer, messageChunk } from '../../core/chat/answer.ts';
 import type { ChatEngine, TokenCounter } from '../../core/ports/engines.ts';
+import { untilAborted } from '../until-aborted.ts';
 import { conversationOf, textsOf } from './eliza/conversation.ts';
 import { endAtLimit, endAtStop, type LimitedAnswer } from './eliza/limit.ts';
 import { responder } from './eliza/respond.ts';
 
 export interface BuiltinChatOptions {
-  /** Stays the caller's. */
+  /** The caller closes it. */
   readonly tokens: TokenCounter;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** Milliseconds between the words of a stream, so that one sees it stream. Default 15; 0 is as fast as it is read. */
+  /** Milliseconds between the words of a stream, so that streaming shows. Default: 15. 0 means as fast as it is read. */
   readonly wordDelayMs?: number;
 }
 
-/** Tokens that a message adds to the prompt beside its text, for its role and its frame. */
+/** Prompt tokens of a message's role and frame. */
 const tokensPerMessage = 3;
 
-/** Texts that are given to the token counter together. */
+/** Texts that are counted at once. */
 const textsAtOnce = 256;
 
 /**
  * A small rule-based ELIZA, for trying the service without a model. It honours `n`, `stop`, `max_tokens` and
- * `max_completion_tokens`, and always reports its usage; tools are never called, and other parameters have no effect.
- * Parameters are taken as checked. `prompt_tokens` is the sum of the o200k tokens of every text in `messages`, each
- * counted by itself, plus 3 a message; `completion_tokens` is exactly that of the texts of all choices.
+ * `max_completion_tokens` and always reports its usage. It never calls tools, and ignores other parameters. The parameters
+ * must be checked already. `prompt_tokens` is the sum of the o200k tokens of each text in `messages`, plus 3 a message;
+ * `completion_tokens` is the exact count of the texts of all choices.
  *
- * Rejects with the reason of the signal where that aborts, and with what the token counter rejects with.
+ * Rejects with the signal's reason, or with the token counter's error.
  */
 export function createBuiltinChat(options: BuiltinChatOptions): ChatEngine {
   const { tokens, clock, wordDelayMs = 15 } = options;
@@ -76,7 +77,7 @@ function choiceOf(answer: LimitedAnswer, index: number): ChatChoice {
   });
 }
 
-/** The answers' chunks while the prompt is counted, then their finish reasons, the last with the usage. */
+/** Sends the answers while the prompt is counted, then their finish reasons, the last with the usage. */
 async function* stream(
   params: ChatCompletionParams,
   signal: AbortSignal,
@@ -87,7 +88,7 @@ async function* stream(
   const head = { ...headOf(params, clock), object: 'chat.completion.chunk' };
   const left = new AbortController();
   const counting = promptTokensOf(params.messages, tokens, AbortSignal.any([signal, left.signal]));
-  // It is awaited at the end; a stream that is given up before has no use for its failure.
+  // It is awaited at the end; until then a failure must not count as unhandled.
   counting.catch(() => undefined);
   try {
     const answers = await untilAborted(answersTo(params, tokens), signal);
@@ -109,7 +110,7 @@ async function* stream(
   }
 }
 
-/** The role of each choice, then a word of each in turn. */
+/** The role of each choice, then one word of each choice at a time. */
 async function* pacedPieces(
   answers: readonly LimitedAnswer[],
   wordDelayMs: number,
@@ -119,7 +120,7 @@ async function* pacedPieces(
     yield create(ChatChunkChoiceSchema, { index, delta: { role: 'assistant' } });
   }
   for (const round of roundsOf(answers)) {
-    await pause(wordDelayMs, signal);
+    if (wordDelayMs > 0) await untilAborted(sleep(wordDelayMs), signal);
     for (const { index, word } of round) {
       signal.throwIfAborted();
       yield create(ChatChunkChoiceSchema, { index, delta: { content: word } });
@@ -193,27 +194,4 @@ function usageOf(promptTokens: number, answers: readonly LimitedAnswer[]): Usage
     completionTokens,
     totalTokens: promptTokens + completionTokens,
   });
-}
-
-/** What `work` comes to, unless the signal aborts first. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    if (signal.aborted) onAbort();
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
-}
-
-async function pause(delayMs: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  if (delayMs === 0) return;
-  try {
-    await sleep(delayMs, undefined, { signal });
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  }
 }

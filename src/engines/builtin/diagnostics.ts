@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
 import { findPrograms } from '../../media/decoding/child-process.ts';
-import { type DiagnosedModel, voicesDiagnostic } from '../diagnostics.ts';
+import { type Diagnosis, voicesDiagnostic } from '../diagnostics.ts';
 import { compileFlite } from './flite/module.ts';
 import { FliteProgram } from './flite/program.ts';
 import { fliteVoices } from './flite/voices.ts';
@@ -10,15 +10,12 @@ import { findInstallation, type Installation } from './pocketsphinx/installation
 
 const run = promisify(execFile);
 
-/** Looks at what the models need: flite for speech; ffmpeg, pocketsphinx and its model for transcription. */
-export async function diagnoseBuiltin(
-  models: readonly DiagnosedModel[],
-  signal: AbortSignal,
-): Promise<Diagnostic[]> {
+/** Checks what the models need: flite for speech; ffmpeg, pocketsphinx and its model for transcription. */
+export async function diagnoseBuiltin({ models, signal }: Diagnosis): Promise<Diagnostic[]> {
   const speech = models.filter(({ type }) => type === 'speech');
   const [fliteFound, recognitionFound] = await Promise.all([
-    speech.length === 0 ? [] : flite(),
-    models.some(({ type }) => type === 'transcription') ? recognition(signal) : [],
+    speech.length === 0 ? [] : diagnoseFlite(),
+    models.some(({ type }) => type === 'transcription') ? diagnoseRecognition(signal) : [],
   ]);
   const voices = speech.map((model) =>
     voicesDiagnostic(
@@ -35,7 +32,7 @@ export async function diagnoseBuiltin(
   ];
 }
 
-async function flite(): Promise<Diagnostic[]> {
+async function diagnoseFlite(): Promise<Diagnostic[]> {
   try {
     new FliteProgram(await compileFlite()).run(['-lv']);
     return [ok('flite', 'It loads.')];
@@ -46,27 +43,27 @@ async function flite(): Promise<Diagnostic[]> {
   }
 }
 
-async function recognition(signal: AbortSignal): Promise<Diagnostic[]> {
+async function diagnoseRecognition(signal: AbortSignal): Promise<Diagnostic[]> {
   const lookup = findInstallation();
   if (lookup.installation === undefined) {
-    // The reason ends with what to type.
+    // The reason ends with the command that installs it.
     const [found = '', advice = ''] = lookup.reason.split(/(?<=\.) (?=On )/);
     return [problem('pocketsphinx', found, advice)];
   }
   const { installation } = lookup;
   return [
-    await ffmpeg(installation, signal),
+    await diagnoseFfmpeg(installation, signal),
     ok(
       'pocketsphinx',
       `${installation.recogniserPath}, with the model ${installation.model.acousticFolder}.`,
     ),
-    mkfifo(),
-    prlimit(installation),
+    diagnoseMkfifo(),
+    diagnosePrlimit(installation),
   ];
 }
 
-/** A program that lies there may still lack a library. */
-async function ffmpeg(
+/** Runs the program, as it may lack a library. */
+async function diagnoseFfmpeg(
   { decodeTools: { ffmpegPath } }: Installation,
   signal: AbortSignal,
 ): Promise<Diagnostic> {
@@ -83,17 +80,17 @@ async function ffmpeg(
   }
 }
 
-function mkfifo(): Diagnostic {
+function diagnoseMkfifo(): Diagnostic {
   const path = findPrograms(['mkfifo']).get('mkfifo');
   if (path !== undefined) return ok('mkfifo', `${path}.`);
   return problem('mkfifo', 'The program is missing.', 'On Debian or Ubuntu: apt-get install coreutils');
 }
 
-function prlimit({ decodeTools: { prlimitPath } }: Installation): Diagnostic {
+function diagnosePrlimit({ decodeTools: { prlimitPath } }: Installation): Diagnostic {
   if (prlimitPath !== undefined) return ok('prlimit', `${prlimitPath}.`);
   return warning(
     'prlimit',
-    'The program is missing, so that the memory of decoders is not bounded.',
+    'The program is missing, so the memory of decoders is not limited.',
     'On Debian or Ubuntu: apt-get install util-linux',
   );
 }

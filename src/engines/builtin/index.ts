@@ -16,12 +16,12 @@ export interface BuiltinSettings {
 export interface BuiltinDeps {
   readonly tokens: TokenCounter;
   readonly clock: { now(): number };
-  /** For uploads while they are transcribed; nothing in it outlives its request. */
+  /** Holds uploads while they are transcribed. */
   readonly scratchDir: string;
   readonly requestMsMax: number;
 }
 
-/** Speech, transcription and chat with no network and no download. Threads and children start at first use. */
+/** Speech, transcription and chat without network or downloads. Threads and child processes start at first use. */
 export function createBuiltinEngine(settings: BuiltinSettings, deps: BuiltinDeps): EngineSet {
   const encoders = createEncoderPool({ threads: settings.encoderThreads });
   const speech = createBuiltinSpeech({

@@ -1,6 +1,6 @@
 /**
- * Transcription without a network: ffmpeg decodes, the recording is cut at its silences, and pocketsphinx recognises the
- * pieces. All three run at once, each held back by the next, so that memory does not depend on the length of the audio.
+ * Transcription without a network: ffmpeg decodes, `cutAtSilences` cuts the recording into utterances, and pocketsphinx
+ * recognises them. All three run at once with backpressure, so memory does not depend on the length of the audio.
  */
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
@@ -23,25 +23,25 @@ import { toSegments } from './pocketsphinx/transcript.ts';
 import { type CutAudio, cutAtSilences, type Utterance } from './pocketsphinx/utterances.ts';
 
 export interface BuiltinTranscriptionOptions {
-  /** Recogniser processes at once over all requests, at least 1. Each uses a core and some 140 MB. */
+  /** Recogniser processes of all requests together, at least 1. Each uses a core and about 140 MB. */
   readonly children: number;
-  /** Requests that may wait while `children` others are served. One beyond that is refused with `overloaded`. */
+  /** Requests that may wait while `children` others run. More are refused with `overloaded`. */
   readonly queueMax: number;
-  /** Where temporary files go. It is created if need be; files are readable by this user only and are always removed. */
+  /** For temporary files. Created if missing; files are readable by this user only and always removed. */
   readonly scratchDir: string;
-  /** After so many milliseconds a request ends with `overloaded`. 10 minutes by default. */
+  /** A longer request ends with `overloaded`. Default: 10 minutes. */
   readonly requestMsMax?: number;
-  /** Folders where the English model is looked for, in place of those where packages put it. */
+  /** Folders to search for the English model. Default: where packages install it. */
   readonly modelFolders?: readonly string[];
 }
 
 const requestMsMaxDefault = 10 * 60_000;
-/** What a refused caller is told to wait: about the time of an utterance or two. */
+/** About the time of an utterance or two. */
 const retryAfterSeconds = 5;
-/** The model knows English; a hint at another language does not change that, and the answer says so. */
+/** The model knows only English, whatever the request's hint. */
 const language = 'english';
 
-/** The engine, with its programs looked up now: where one is missing, `availability` says which. */
+/** Looks up the programs now; if one is missing, `availability` names it. */
 export function createBuiltinTranscription(options: BuiltinTranscriptionOptions): Owned<TranscriptionEngine> {
   const lookup = findInstallation(options.modelFolders);
   if (lookup.installation === undefined) return unavailableEngine(lookup.reason);
@@ -76,13 +76,13 @@ interface SharedWork {
   readonly installation: Installation;
   readonly pool: RecogniserPool;
   readonly options: BuiltinTranscriptionOptions;
-  /** One controller for each request that is being served or waits. */
+  /** One for each request that runs or waits. */
   readonly requests: Set<AbortController>;
 }
 
 /**
- * The events of one request. Its work ends, and its files go, as soon as it is done, fails, runs out of time, its signal
- * aborts or its reader returns: also while an event is being waited for, or when the reader never comes back.
+ * The events of one request. Its work stops and its files are removed as soon as it is done, fails, runs out of time, its
+ * signal aborts or its reader returns, even while the reader waits for an event.
  */
 function transcribe(
   work: SharedWork,
@@ -130,7 +130,7 @@ async function* run(
   }
 }
 
-/** What is read from a file with the upload in it, which is gone when that ends or the signal aborts, whichever is first. */
+/** Reads from a file with the upload, which is removed at the end, or earlier if the signal aborts. */
 async function* withUpload<T>(
   { options: { scratchDir } }: SharedWork,
   audio: Uint8Array,
@@ -140,7 +140,7 @@ async function* withUpload<T>(
   makeFolder(scratchDir, 0o700);
   const path = join(scratchDir, `parley-${randomUUID()}.upload`);
   const remove = () => rm(path, { force: true });
-  // What may be in the way then, the end tells of, where it is removed again.
+  // A failure shows at the end, which removes the file again.
   signal.addEventListener('abort', () => void remove().catch(() => undefined), { once: true });
   try {
     await writeFile(path, audio, { mode: 0o600, flag: 'wx' });
@@ -150,7 +150,7 @@ async function* withUpload<T>(
   }
 }
 
-/** Counts the request in, until `stop` aborts, which every request does in the end. Throws `overloaded` when full. */
+/** Counts the request until `stop` aborts, as it does at the end of every request. @throws `overloaded` when full */
 function admit(work: SharedWork, signal: AbortSignal, stop: AbortController): void {
   const { children, queueMax, requestMsMax = requestMsMaxDefault } = work.options;
   if (work.requests.size >= children + queueMax) {
@@ -173,9 +173,9 @@ function admit(work: SharedWork, signal: AbortSignal, stop: AbortController): vo
 }
 
 interface RecognitionOptions {
-  /** Utterances that are cut and not yet told of, at most; decoding waits at that point. */
+  /** Decoding waits while this many utterances are cut and not yet sent. */
   readonly aheadMax: number;
-  /** What the container says of the duration, 0 while it has said nothing. */
+  /** The duration that the container states; 0 while unknown. */
   statedMs(): number;
 }
 
@@ -186,13 +186,13 @@ async function* recognise(
 ): AsyncGenerator<TranscriptionEvent, void, void> {
   const ahead: PendingSegments[] = [];
   let decodedMs = 0;
-  let toldMs = 0;
+  let sentMs = 0;
   for await (const { sampleCount, utterance } of cuts) {
     decodedMs = Math.round((sampleCount * 1000) / decodedSampleRate);
     if (utterance !== undefined) ahead.push(startRecognition(utterance, lane));
     const durationMs = Math.max(decodedMs, options.statedMs());
-    if (durationMs > toldMs) {
-      toldMs = durationMs;
+    if (durationMs > sentMs) {
+      sentMs = durationMs;
       yield { kind: 'audio', durationMs };
     }
     while (ahead.length > options.aheadMax || ahead[0]?.isSettled()) yield* nextSegments(ahead);
@@ -212,7 +212,7 @@ function startRecognition(utterance: Utterance, lane: Lane): PendingSegments {
   const settle = () => {
     isSettled = true;
   };
-  // A failure is met when the segments are asked for; until then it must not count as one that nobody handles.
+  // A failure is thrown when the segments are awaited; until then it must not count as unhandled.
   segments.then(settle, settle);
   return { segments, isSettled: () => isSettled };
 }

@@ -1,14 +1,14 @@
-/** Gives a request to the next engine in line, but only where the one before cannot have begun with it. */
+/** Gives a request to the next engine, but only if the one before cannot have begun with it. */
 import { ParleyError, toParleyError } from '../../core/errors.ts';
 
-/** The answer of the first engine that gives one; where all fail, the error of the last. */
+/** The answer of the first engine that gives one; if all fail, the last error. */
 export async function firstAnswer<E, Answer>(
-  line: readonly E[],
+  engines: readonly E[],
   signal: AbortSignal,
   ask: (engine: E) => Promise<Answer>,
 ): Promise<Answer> {
   let failure = new ParleyError('engine_unavailable');
-  for (const engine of line) {
+  for (const engine of engines) {
     try {
       return await ask(engine);
     } catch (error) {
@@ -19,17 +19,17 @@ export async function firstAnswer<E, Answer>(
 }
 
 /**
- * The same for an answer in parts. After one of which `isOutput` holds, no other engine is asked.
- * @param isOutput Default: it holds of every part.
+ * As `firstAnswer`, for an answer in parts. After the first part that is output, no other engine is tried.
+ * @param isOutput Default: every part is output.
  */
 export async function* firstStream<E, Part>(
-  line: readonly E[],
+  engines: readonly E[],
   signal: AbortSignal,
   ask: (engine: E) => AsyncIterable<Part>,
   isOutput: (part: Part) => boolean = () => true,
 ): AsyncGenerator<Part, void, undefined> {
   let failure = new ParleyError('engine_unavailable');
-  for (const engine of line) {
+  for (const engine of engines) {
     let hasOutput = false;
     try {
       for await (const part of ask(engine)) {
@@ -45,7 +45,7 @@ export async function* firstStream<E, Part>(
   throw failure;
 }
 
-/** Returns an error after which another engine may be asked, and throws any other. */
+/** Returns an error after which another engine may be tried, and throws any other. */
 function unlessItMayHaveRun(error: unknown, signal: AbortSignal): ParleyError {
   const failure = toParleyError(error);
   if (signal.aborted || !failure.hasNotRun) throw error;

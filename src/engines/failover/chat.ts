@@ -1,16 +1,15 @@
 import type { ChatEngine } from '../../core/ports/engines.ts';
 import { firstAnswer, firstStream } from './attempts.ts';
-import { availabilityOf } from './availability.ts';
-import { type Balance, type Listed, Turns } from './turns.ts';
+import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
 
-/** One engine of several that serve the same chat model. Each leaves the request as it is: another may get it after. */
-export function failoverChat(engines: Listed<ChatEngine>, balance: Balance): ChatEngine {
+/** Several engines of one chat model. An engine must not change the request, as the next may get it too. */
+export function failoverChat(engines: EngineList<ChatEngine>, balance: Balance): ChatEngine {
   if (engines.length === 1) return engines[0];
-  const turns = new Turns(engines, balance);
+  const order = new EngineOrder(engines, balance);
   return {
-    availability: () => availabilityOf(engines),
+    availability: () => order.availability(),
     complete: (params, signal) =>
-      firstAnswer(turns.take(), signal, (engine) => engine.complete(params, signal)),
-    stream: (params, signal) => firstStream(turns.take(), signal, (engine) => engine.stream(params, signal)),
+      firstAnswer(order.take(), signal, (engine) => engine.complete(params, signal)),
+    stream: (params, signal) => firstStream(order.take(), signal, (engine) => engine.stream(params, signal)),
   };
 }

@@ -7,53 +7,52 @@ import type {
   VoiceList,
 } from '../../core/ports/engines.ts';
 import { firstStream } from './attempts.ts';
-import { availabilityOf } from './availability.ts';
-import { type Balance, type Listed, Turns } from './turns.ts';
+import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
 
-const nothingShared = {
+const noSharedVoice = {
   available: false,
   reason: 'The engines of this model have no voice in common. Do they serve the same model?',
 } as const;
 
 /**
- * One engine of several that serve the same speech model. Its voices are those that all of them have that can work now, so
- * that whichever is asked can speak; a text is checked by the engine that is to speak it.
+ * Several engines of one speech model. Its voices are those that all available engines share. A text is checked by the
+ * engine that speaks it.
  */
-export function failoverSpeech(engines: Listed<SpeechEngine>, balance: Balance): SpeechEngine {
+export function failoverSpeech(engines: EngineList<SpeechEngine>, balance: Balance): SpeechEngine {
   if (engines.length === 1) return engines[0];
-  const turns = new Turns(engines, balance);
+  const order = new EngineOrder(engines, balance);
   return {
     availability: () => {
-      const availability = availabilityOf(engines);
+      const availability = order.availability();
       if (!availability.available) return availability;
-      return sharedVoices(turns.available()).voices.length > 0 ? availability : nothingShared;
+      return sharedVoices(order.available()).voices.length > 0 ? availability : noSharedVoice;
     },
     voices: () => {
-      const list = sharedVoices(turns.available());
+      const list = sharedVoices(order.available());
       if (list.voices.length > 0) return list;
-      throw new ParleyError('engine_unavailable', { message: nothingShared.reason });
+      throw new ParleyError('engine_unavailable', { message: noSharedVoice.reason });
     },
-    check: (request) => speakersOf(turns.next(), request)[0]?.check(request),
-    synthesize: (request, signal) => synthesize(speakersOf(turns.take(), request), request, signal),
+    check: (request) => speakersOf(order.peek(), request)[0]?.check(request),
+    synthesize: (request, signal) => synthesize(speakersOf(order.take(), request), request, signal),
   };
 }
 
 function synthesize(
-  line: readonly SpeechEngine[],
+  engines: readonly SpeechEngine[],
   request: SpeechRequest,
   signal: AbortSignal,
 ): SpeechOutput {
   let output: SpeechOutput | undefined;
   const speak = (engine: SpeechEngine) => {
-    // Only the engine that was first in line a moment ago has checked the text.
+    // Before this, only the engine that was first in the order then has checked the text.
     engine.check(request);
     output = engine.synthesize(request, signal);
     return output.audio;
   };
-  return { audio: firstStream(line, signal, speak), durationMs: () => output?.durationMs() };
+  return { audio: firstStream(engines, signal, speak), durationMs: () => output?.durationMs() };
 }
 
-function sharedVoices(engines: Listed<SpeechEngine>): VoiceList {
+function sharedVoices(engines: EngineList<SpeechEngine>): VoiceList {
   const lists = engines.map((engine) => engine.voices());
   const [first, ...others] = lists.map(({ voices }) => voices);
   const voices = first?.filter(({ id }) => others.every((list) => has(list, id))) ?? [];
@@ -61,10 +60,10 @@ function sharedVoices(engines: Listed<SpeechEngine>): VoiceList {
   return { voices, defaultVoice: defaultVoice ?? voices[0]?.id ?? '' };
 }
 
-/** Those that have the voice. What is named in no list is for the first in line to judge. */
-function speakersOf(line: Listed<SpeechEngine>, { voice }: SpeechRequest): readonly SpeechEngine[] {
-  const speakers = line.filter((engine) => has(engine.voices().voices, voice));
-  return speakers.length === 0 ? line : speakers;
+/** The engines that have the voice; all if none has, so that the first one refuses it. */
+function speakersOf(order: EngineList<SpeechEngine>, { voice }: SpeechRequest): readonly SpeechEngine[] {
+  const speakers = order.filter((engine) => has(engine.voices().voices, voice));
+  return speakers.length === 0 ? order : speakers;
 }
 
 function has(voices: readonly Voice[], wanted: string): boolean {

@@ -1,24 +1,23 @@
 import type { TranscriptionEngine } from '../../core/ports/engines.ts';
 import { firstStream } from './attempts.ts';
-import { availabilityOf } from './availability.ts';
-import { type Balance, type Listed, Turns } from './turns.ts';
+import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
 
-/** One engine of several that serve the same transcription model. It tells times where all of them do. */
+/** Several engines of one transcription model. Its transcripts have times if those of all engines have. */
 export function failoverTranscription(
-  engines: Listed<TranscriptionEngine>,
+  engines: EngineList<TranscriptionEngine>,
   balance: Balance,
 ): TranscriptionEngine {
   if (engines.length === 1) return engines[0];
-  const turns = new Turns(engines, balance);
+  const order = new EngineOrder(engines, balance);
   return {
-    availability: () => availabilityOf(engines),
+    availability: () => order.availability(),
     tellsTimes: engines.every(({ tellsTimes }) => tellsTimes !== false),
     transcribe: (request) =>
       firstStream(
-        turns.take(),
+        order.take(),
         request.signal,
         (engine) => engine.transcribe(request),
-        // How long the audio is may be told before anybody was asked to recognise it.
+        // An engine may report the length of the audio before it begins to recognise.
         ({ kind }) => kind !== 'audio',
       ),
   };

@@ -1,21 +1,20 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ChatChunk } from '../../core/chat/answer.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
-import { readAnswer, readChunk, toUpstreamParams } from './chat-json.ts';
-import { upstreamSaid } from './failures.ts';
-import { type SseEvent, SseReader } from './sse.ts';
-import type { Upstream } from './upstream.ts';
-import type { UpstreamAnswer } from './upstream-answer.ts';
+import type { UpstreamAnswer } from './calls/answer.ts';
+import type { Upstream } from './calls/upstream.ts';
+import { readAnswer, readChunk, toUpstreamParams } from './chat/json.ts';
+import { type SseEvent, SseReader } from './chat/sse.ts';
+import { reportedError } from './errors.ts';
 
-const path = '/chat/completions';
-const doneMark = '[DONE]';
+const doneData = '[DONE]';
 
 /** @param model the upstream's name of the model */
 export function createOpenAiChat(upstream: Upstream, model: string): ChatEngine {
   const post = (params: ChatCompletionParams, stream: boolean, signal: AbortSignal) =>
     upstream.call({
       method: 'POST',
-      path,
+      path: '/chat/completions',
       headers: {
         'content-type': 'application/json',
         accept: stream ? 'text/event-stream' : 'application/json',
@@ -24,7 +23,7 @@ export function createOpenAiChat(upstream: Upstream, model: string): ChatEngine 
       signal,
     });
   return {
-    // One that cannot be reached now answers with `upstream_error`: it stays in the catalog.
+    // An unreachable upstream keeps its model in the catalog; calls to it fail with `upstream_error`.
     availability: () => ({ available: true }),
     complete: async (params, signal) => readAnswer(await (await post(params, false, signal)).json()),
     stream: (params, signal) => chunksOf(() => post(params, true, signal)),
@@ -32,26 +31,29 @@ export function createOpenAiChat(upstream: Upstream, model: string): ChatEngine 
 }
 
 /**
- * The chunks of a stream, until its end or `[DONE]`, whichever is first; whether the answer is whole its finish reasons
- * tell. An upstream that answers in plain JSON has not done what it was asked: nothing of it would be a stream.
+ * The chunks of a stream, up to its end or `[DONE]`. The caller checks for finish reasons. An answer in plain JSON is
+ * refused: nothing of it would be streamed.
  */
 async function* chunksOf(ask: () => Promise<UpstreamAnswer>): AsyncGenerator<readonly ChatChunk[]> {
   const answer = await ask();
-  const { body, contentType } = answer;
+  const { contentType } = answer;
   if (contentType !== 'text/event-stream') {
     throw answer.refuse(`the answer is ${contentType || 'of no type'}, not a stream of events`);
   }
   const reader = new SseReader();
-  for await (const piece of body) {
-    const { chunks, isDone, failure } = readChunks(reader.read(piece));
-    if (isDone) body.release();
-    if (chunks.length > 0) yield chunks;
-    if (failure) throw failure.reason;
-    if (isDone) return;
+  let last: ReadChunks | undefined;
+  for await (const piece of answer.pieces()) {
+    const read = readChunks(reader.read(piece));
+    if (read.isDone) answer.complete();
+    if (read.isDone || read.failure) {
+      last = read;
+      break;
+    }
+    if (read.chunks.length > 0) yield read.chunks;
   }
-  const { chunks, failure } = readChunks(reader.end());
-  if (chunks.length > 0) yield chunks;
-  if (failure) throw failure.reason;
+  last ??= readChunks(reader.end());
+  if (last.chunks.length > 0) yield last.chunks;
+  if (last.failure) throw last.failure.reason;
 }
 
 interface ReadChunks {
@@ -60,11 +62,11 @@ interface ReadChunks {
   readonly failure?: { readonly reason: unknown };
 }
 
-/** Reads events until `[DONE]` or to one that is no chunk; those before it still reach the client. */
+/** Reads events up to `[DONE]` or the first that is not a chunk; the chunks before it still reach the client. */
 function readChunks(events: readonly SseEvent[]): ReadChunks {
   const chunks: ChatChunk[] = [];
   for (const event of events) {
-    if (event.data === doneMark) return { chunks, isDone: true };
+    if (event.data === doneData) return { chunks, isDone: true };
     try {
       chunks.push(toChunk(event));
     } catch (reason) {
@@ -75,6 +77,6 @@ function readChunks(events: readonly SseEvent[]): ReadChunks {
 }
 
 function toChunk({ name, data }: SseEvent): ChatChunk {
-  if (name === 'error') throw upstreamSaid(data);
+  if (name === 'error') throw reportedError(data);
   return readChunk(data);
 }

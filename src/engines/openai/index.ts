@@ -1,26 +1,23 @@
-import type { Log } from '../../core/ports/log.ts';
 import { createDurationProbe } from '../../media/probing/probe.ts';
 import type { EngineSet } from '../engine-set.ts';
+import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upstream.ts';
 import { createOpenAiChat } from './chat.ts';
-import type { OpenAiSettings } from './settings.ts';
 import { createOpenAiSpeech } from './speech.ts';
-import { createOpenAiTranscription } from './transcription.ts';
-import { Upstream } from './upstream.ts';
-import { configuredVoices, ListedVoices, type VoiceSource } from './voices.ts';
+import { createOpenAiTranscription, type TranscriptionFormat } from './transcription.ts';
+import { configuredVoices, ListedVoices, type VoiceSource } from './voices/voice-source.ts';
 
-export type { OpenAiSettings } from './settings.ts';
-
-export interface OpenAiDeps {
-  /** The engine's name in the configuration, for the log. */
-  readonly name: string;
-  readonly apiKey: string | undefined;
-  readonly log: Log;
-  /** The headers that carry the trace of the running request on. Default: none. */
-  readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
+/** Checked, with every default filled in. Times are milliseconds. */
+export interface OpenAiSettings extends UpstreamSettings {
+  /** The upstream's model names, by the ids of the catalog, where the two differ. */
+  readonly models: Readonly<Record<string, string>>;
+  readonly transcriptionFormat: TranscriptionFormat;
+  /** The language of each voice, by the voice's name. Empty if the upstream lists them. */
+  readonly voices: Readonly<Record<string, string>>;
+  readonly voicesEveryMs: number;
 }
 
-/** Any server that speaks the OpenAI API. Connections are made at first use, but for a list of voices. */
-export function createOpenAiEngine(settings: OpenAiSettings, deps: OpenAiDeps): EngineSet {
+/** Any server that speaks the OpenAI API. Connects at first use, and to read a list of voices. */
+export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps): EngineSet {
   const upstream = new Upstream(settings, deps);
   const nameOf = (id: string) => settings.models[id] ?? id;
   const probe = createDurationProbe();
@@ -45,7 +42,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: OpenAiDeps): 
         probe,
       }),
     chat: (model) => createOpenAiChat(upstream, nameOf(model)),
-    reading: () => ({ isUp: upstream.state() === 'up', waiting: upstream.waiting }),
+    reading: () => ({ isUp: upstream.isUp, waiting: upstream.waiting }),
     close: async () => {
       for (const source of voiceSources.values()) source.close();
       await Promise.all([probe.close(), upstream.close()]);

@@ -1,9 +1,9 @@
-import type { SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
+import type { AudioFormat, SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
 import { contentType } from '../../core/speech/content-type.ts';
 import { createAudioLength } from '../speech-length.ts';
-import { checkedAudio } from './speech-audio.ts';
-import type { Upstream } from './upstream.ts';
-import type { VoiceSource } from './voices.ts';
+import type { UpstreamAnswer } from './calls/answer.ts';
+import type { Upstream } from './calls/upstream.ts';
+import type { VoiceSource } from './voices/voice-source.ts';
 
 export interface OpenAiSpeechDeps {
   readonly upstream: Upstream;
@@ -13,20 +13,20 @@ export interface OpenAiSpeechDeps {
 }
 
 /**
- * Speech of an upstream, relayed byte by byte as it comes. Its audio rejects with `upstream_error` where the upstream fails,
- * breaks off, or sends what is not audio of the format.
+ * Relays an upstream's speech as it arrives. The audio rejects with `upstream_error` if the upstream fails, breaks off, or
+ * sends something other than audio of the format.
  */
 export function createOpenAiSpeech(deps: OpenAiSpeechDeps): SpeechEngine {
   return {
     availability: () => deps.voices.availability(),
     voices: () => deps.voices.list(),
-    // What a model can say is its own affair.
+    // Only the upstream knows what its model can say.
     check: () => undefined,
     synthesize: (request, signal) => synthesize(deps, request, signal),
   };
 }
 
-/** The upstream is sent the four fields of the contract and no other. */
+/** Sends the four fields of the contract and no other. */
 function synthesize(
   { upstream, model }: OpenAiSpeechDeps,
   { input, voice, format }: SpeechRequest,
@@ -50,4 +50,56 @@ function synthesize(
     }
   }
   return { audio: audio(), durationMs: () => length.ms() };
+}
+
+/** Accepted types that do not begin with `audio/`. Some servers name none. */
+const otherTypes: readonly string[] = [
+  '',
+  'application/octet-stream',
+  'binary/octet-stream',
+  'application/ogg',
+];
+
+/** The first bytes of each format. PCM has no signature, and MP3 may lack one. */
+const signatures: readonly (readonly [string, AudioFormat])[] = [
+  ['RIFF', 'wav'],
+  ['fLaC', 'flac'],
+  ['OggS', 'opus'],
+  ['ID3', 'mp3'],
+];
+const signatureBytes = 4;
+
+/**
+ * The audio of an answer as it arrives. Clients rely on the Content-Type that Parley sends.
+ * @throws `upstream_error` before the first bytes if it is not audio, or has the signature of another format
+ */
+async function* checkedAudio(
+  answer: UpstreamAnswer,
+  format: AudioFormat,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const { contentType } = answer;
+  if (!contentType.startsWith('audio/') && !otherTypes.includes(contentType)) {
+    throw answer.refuse(`the answer is ${contentType}, not audio`);
+  }
+  let head: Uint8Array | undefined = new Uint8Array();
+  for await (const bytes of answer.pieces()) {
+    if (head === undefined) {
+      yield bytes;
+      continue;
+    }
+    head = head.length === 0 ? bytes : Buffer.concat([head, bytes]);
+    if (head.length < signatureBytes) continue;
+    refuseOtherFormat(answer, head, format);
+    yield head;
+    head = undefined;
+  }
+  if (head !== undefined && head.length > 0) yield head;
+}
+
+function refuseOtherFormat(answer: UpstreamAnswer, head: Uint8Array, format: AudioFormat): void {
+  const begin = Buffer.from(head.subarray(0, signatureBytes)).toString('latin1');
+  const [, found] = signatures.find(([signature]) => begin.startsWith(signature)) ?? [];
+  if (found !== undefined && found !== format) {
+    throw answer.refuse(`the answer is ${found} instead of ${format}`);
+  }
 }

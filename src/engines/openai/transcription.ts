@@ -6,30 +6,32 @@ import type {
 import { assumedDurationMs } from '../../media/probing/assumed-duration.ts';
 import { detectContainer, type MediaContainer } from '../../media/probing/file-format.ts';
 import type { DurationProbe } from '../../media/probing/probe.ts';
-import { languageName } from './language-name.ts';
-import { type FormBody, type FormField, multipartForm } from './multipart-form.ts';
-import type { OpenAiSettings } from './settings.ts';
-import { readTranscript } from './transcript-reader.ts';
-import type { Upstream } from './upstream.ts';
+import type { Upstream } from './calls/upstream.ts';
+import { languageName } from './transcription/language-name.ts';
+import { type FormBody, type FormField, multipartForm } from './transcription/multipart-form.ts';
+import { readTranscript } from './transcription/transcript.ts';
 
 /** Room for hours of words with their times. */
 const answerBytesMax = 16 * 1024 * 1024;
-/** What a recording of unknown length has for sure: who has no allowance left at all is refused before it is run. */
-const leastMs = 1;
+/** For audio of unknown length: refuses an account without any allowance before the upstream is called. */
+const durationMsMin = 1;
+
+/** `json` for a server that knows no times. */
+export type TranscriptionFormat = 'verbose_json' | 'json';
 
 export interface OpenAiTranscriptionDeps {
   readonly upstream: Upstream;
   /** The upstream's name of the model. */
   readonly model: string;
-  readonly format: OpenAiSettings['transcriptionFormat'];
+  readonly format: TranscriptionFormat;
   readonly probe: DurationProbe;
 }
 
 /**
- * Transcription by an upstream, which gets the file as it is. Segments are told when the whole answer is there.
+ * Sends the file unchanged to an upstream. Segments come once the whole answer is there.
  *
- * The length of the audio is the longest of what its container and the upstream say. Where neither says anything it is taken
- * from the size of the file, so that audio is never billed at nothing.
+ * The length of the audio is the longer of those that its container and the upstream state. If neither states one, it is
+ * estimated from the size of the file, so that no audio is free.
  */
 export function createOpenAiTranscription(deps: OpenAiTranscriptionDeps): TranscriptionEngine {
   return {
@@ -46,7 +48,7 @@ async function* transcribe(
   const { audio, fileName, language, signal } = request;
   const container = detectContainer(audio, fileName);
   const probedMs = await deps.probe.durationMs(audio, container);
-  yield { kind: 'audio', durationMs: probedMs ?? leastMs };
+  yield { kind: 'audio', durationMs: probedMs ?? durationMsMin };
   const form = toForm(deps, request, container);
   const answer = await deps.upstream.call({
     method: 'POST',
@@ -59,7 +61,7 @@ async function* transcribe(
   const { text, segments, reportedMs } = transcript;
   const knownMs = Math.max(probedMs ?? 0, reportedMs ?? 0);
   const durationMs = knownMs || assumedDurationMs(audio.length, container);
-  // Before the first segment leaves, as the units of all of it must be had by then.
+  // Comes before the first segment, because all units must be reserved by then.
   yield { kind: 'audio', durationMs };
   for (const segment of segments) yield { kind: 'segment', segment };
   yield {
@@ -80,7 +82,7 @@ const contentTypes: Readonly<Record<MediaContainer, string>> = {
   webm: 'audio/webm',
 };
 
-/** Upstreams go by the extension of the name, so it is that of the content; the client's own name stays here. */
+/** Upstreams go by the file extension, so it is made from the content. The client's file name is not sent. */
 function toForm(
   { model, format }: OpenAiTranscriptionDeps,
   { audio, language, words }: TranscriptionRequest,

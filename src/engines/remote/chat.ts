@@ -8,9 +8,9 @@ import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { messageAnswer, messageChunk } from '../../core/chat/answer.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
-import type { RemoteModel } from './model.ts';
+import type { RemoteModel } from './catalog.ts';
 
-/** Messages go and come as they are, so that what no schema here names stays in its place on both ways. */
+/** Passes messages on unchanged in both directions, so that unknown fields keep their place. */
 export function createRemoteChat({ name, calls, catalog }: RemoteModel): ChatEngine {
   const named = (params: ChatCompletionParams): ChatCompletionParams => ({ ...params, model: name });
   return {
@@ -19,7 +19,7 @@ export function createRemoteChat({ name, calls, catalog }: RemoteModel): ChatEng
       const request = create(CreateChatCompletionRequestSchema, { params: named(params) });
       const { completion } = await calls.unary(ChatService.method.createChatCompletion, request, signal);
       if (completion !== undefined) return messageAnswer(completion);
-      throw new ParleyError('upstream_error', { cause: new Error('the remote gave no completion') });
+      throw new ParleyError('upstream_error', { cause: new Error('the remote sent no completion') });
     },
     async *stream(params, signal) {
       const request = create(StreamChatCompletionRequestSchema, { params: named(params) });

@@ -3,82 +3,79 @@ import { ListModelsRequestSchema, type Model } from '../../../gen/parley/catalog
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { type Diagnostic, ok, problem } from '../../core/diagnostics.ts';
 import { toParleyError } from '../../core/errors.ts';
-import { type DiagnosedModel, shortened, voicesDiagnostic, wordsOf } from '../diagnostics.ts';
-import { Calls } from './calls.ts';
-import { Connections } from './connections.ts';
+import {
+  type DiagnosedModel,
+  type Diagnosis,
+  failureReason,
+  shortened,
+  silentLog,
+  voicesDiagnostic,
+} from '../diagnostics.ts';
+import { Calls } from './connection/calls.ts';
+import { Connections } from './connection/connections.ts';
 import type { RemoteSettings } from './index.ts';
 
-export interface RemoteDiagnosis {
-  readonly apiKey: string | undefined;
-  readonly models: readonly DiagnosedModel[];
-  readonly signal: AbortSignal;
-}
-
-const silent = () => undefined;
-const silentLog = { info: silent, warn: silent, error: silent };
-
-/** Whether the remote Parley answers, takes the key, and offers it the models and voices of the catalog. */
+/** Checks that the remote Parley answers, accepts the key, and offers it the models and voices of the catalog. */
 export async function diagnoseRemote(
   settings: RemoteSettings,
-  { apiKey, models, signal }: RemoteDiagnosis,
+  { name, apiKey, models, signal }: Diagnosis,
 ): Promise<Diagnostic[]> {
-  const { address } = settings;
   let connections: Connections | undefined;
   try {
-    connections = new Connections(settings, { name: 'doctor', log: silentLog });
+    connections = new Connections(settings, { name, log: silentLog });
     const calls = new Calls(connections, { apiKey, totalMs: settings.totalMs });
-    const { data } = await calls.unary(
-      CatalogService.method.listModels,
-      create(ListModelsRequestSchema),
-      signal,
-    );
-    const found = models.flatMap((model) => modelConditions(model, settings, data));
-    return [ok('remote', `${address} answers, and accepts the key.`), ...found];
+    const { listModels } = CatalogService.method;
+    const { data } = await calls.unary(listModels, create(ListModelsRequestSchema), signal);
+    return [
+      ok('remote', `${settings.address} answers, and accepts the key.`),
+      ...models.flatMap((model) => diagnoseModel(model, settings, data)),
+    ];
   } catch (error) {
-    return [failure(error, settings)];
+    return [diagnoseFailure(error, settings)];
   } finally {
     connections?.close();
   }
 }
 
-function modelConditions(
+function diagnoseModel(
   model: DiagnosedModel,
   { models }: RemoteSettings,
   offered: readonly Model[],
 ): Diagnostic[] {
   const name = models[model.id] ?? model.id;
   const subject = `model ${model.id}`;
-  const there = offered.find(({ id, type }) => id === name && type === model.type);
-  if (there !== undefined) {
+  const ofType = offered.filter(({ type }) => type === model.type);
+  const found = ofType.find(({ id }) => id === name);
+  if (found !== undefined) {
     const diagnostic = ok(subject, `It offers ${name}.`);
-    return model.type === 'speech' ? [diagnostic, voicesDiagnostic(model, there.voices)] : [diagnostic];
+    return model.type === 'speech' ? [diagnostic, voicesDiagnostic(model, found.voices)] : [diagnostic];
   }
-  const others = offered.filter(({ type }) => type === model.type).map(({ id }) => id);
-  const instead = others.length === 0 ? `nor any other for ${model.type}` : `but ${shortened(others)}`;
+  const others =
+    ofType.length === 0 ? `nor any other for ${model.type}` : `but ${shortened(ofType.map(({ id }) => id))}`;
   const advice =
-    'Write its name there in `models` of the engine; see to the plan and the scopes of the key there, and that its own engines work (`parley doctor` there).';
-  return [problem(subject, `It does not offer ${name} to this key, ${instead}.`, advice)];
+    'Write its name there in `models` of the engine; check the plan and the scopes of the key there, and that its own engines work (`parley doctor` there).';
+  return [problem(subject, `It does not offer ${name} to this key, ${others}.`, advice)];
 }
 
-function failure(thrown: unknown, { address, tlsCa }: RemoteSettings): Diagnostic {
+function diagnoseFailure(thrown: unknown, { address, tlsCa }: RemoteSettings): Diagnostic {
   const error = toParleyError(thrown);
-  const words = wordsOf(error);
-  if (isOfFiles(error.cause)) {
-    return problem('remote', `${tlsCa} cannot be read (${words}).`, 'Correct `tlsCa` of the engine.');
+  const reason = failureReason(error);
+  if (isFileError(error.cause)) {
+    return problem('remote', `${tlsCa} cannot be read (${reason}).`, 'Correct `tlsCa` of the engine.');
   }
   if (error.hasNotRun) {
     const advice = 'Start it, or correct `address` and `tls` of the engine.';
-    return problem('remote', `${address} cannot be reached (${words}).`, advice);
+    return problem('remote', `${address} cannot be reached (${reason}).`, advice);
   }
   if (error.httpStatus === 401 || error.httpStatus === 403) {
     const advice =
-      'Correct what `apiKeyEnv` or `apiKeyFile` of the engine leads to: an API key of that server.';
+      'Correct the key that `apiKeyEnv` or `apiKeyFile` of the engine names: an API key of that server.';
     return problem('remote', `${address} does not accept the key.`, advice);
   }
-  return problem('remote', `${address} does not list its models (${words}).`, 'Look at its log.');
+  return problem('remote', `${address} does not list its models (${reason}).`, 'Look at its log.');
 }
 
-/** The only file that a connection needs is that of the authorities. */
-function isOfFiles(cause: unknown): boolean {
+/** `tlsCa` is the only file that a connection reads. */
+function isFileError(cause: unknown): boolean {
   return cause instanceof Error && 'syscall' in cause && cause.syscall === 'open';
 }

@@ -1,16 +1,15 @@
 import type { Log } from '../../core/ports/log.ts';
 import { createDurationProbe } from '../../media/probing/probe.ts';
 import type { EngineSet } from '../engine-set.ts';
-import { Calls } from './calls.ts';
-import { type ModelType, RemoteCatalog } from './catalog.ts';
+import { type ModelType, RemoteCatalog, type RemoteModel } from './catalog.ts';
 import { createRemoteChat } from './chat.ts';
-import { Connections, type ConnectionsSettings } from './connections.ts';
-import type { RemoteModel } from './model.ts';
+import { Calls } from './connection/calls.ts';
+import { Connections, type ConnectionsSettings } from './connection/connections.ts';
 import { createRemoteSpeech } from './speech.ts';
 import { createRemoteTranscription } from './transcription.ts';
 
 export interface RemoteSettings extends ConnectionsSettings {
-  /** The names that the remote knows models by, for those of its ids that are others. */
+  /** The remote's ids of models, by the ids of the catalog, where the two differ. */
   readonly models: Readonly<Record<string, string>>;
   readonly totalMs: number;
   readonly catalogEveryMs: number;
@@ -26,21 +25,21 @@ export interface RemoteDeps {
 }
 
 /**
- * Another Parley over gRPC. It connects at once and reads what the remote offers, both in the background.
- * @throws where the file of authorities cannot be read
+ * Another Parley over gRPC. Connects and reads the remote's models in the background, from now on.
+ * @throws if `tlsCa` cannot be read
  */
 export function createRemoteEngine(
   settings: RemoteSettings,
-  { name, apiKey, log, traceHeaders }: RemoteDeps,
+  { name: engine, apiKey, log, traceHeaders }: RemoteDeps,
 ): EngineSet {
-  const connections = new Connections(settings, { name, log });
+  const connections = new Connections(settings, { name: engine, log });
   const calls = new Calls(connections, { apiKey, traceHeaders, totalMs: settings.totalMs });
-  const catalog = new RemoteCatalog(calls, { engine: name, everyMs: settings.catalogEveryMs, log });
+  const catalog = new RemoteCatalog(calls, { engine, everyMs: settings.catalogEveryMs, log });
   const probe = createDurationProbe();
   const model = (id: string, type: ModelType): RemoteModel => {
-    const known = settings.models[id] ?? id;
-    catalog.want(known, type);
-    return { name: known, calls, catalog };
+    const name = settings.models[id] ?? id;
+    catalog.expect(name, type);
+    return { name, calls, catalog };
   };
   catalog.start();
   return {

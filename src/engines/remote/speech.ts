@@ -3,14 +3,14 @@ import { SynthesizeSpeechRequestSchema } from '../../../gen/parley/speech/v1/spe
 import { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
 import type { SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
 import { createAudioLength } from '../speech-length.ts';
-import type { RemoteModel } from './model.ts';
+import type { RemoteModel } from './catalog.ts';
 
 export function createRemoteSpeech(model: RemoteModel): SpeechEngine {
   const { name, catalog } = model;
   return {
     availability: () => catalog.availability(name, 'speech'),
     voices: () => catalog.voices(name),
-    // Whether a text can be said only the remote knows: it says so when it is asked to.
+    // Only the remote knows whether a text can be said; `synthesize` fails if it cannot.
     check: () => undefined,
     synthesize: (request, signal) => synthesize(model, request, signal),
   };

@@ -16,9 +16,9 @@ import type {
 } from '../../core/ports/engines.ts';
 import { detectContainer } from '../../media/probing/file-format.ts';
 import type { DurationProbe } from '../../media/probing/probe.ts';
-import type { RemoteModel } from './model.ts';
+import type { RemoteModel } from './catalog.ts';
 
-/** @param probe stays the caller's */
+/** @param probe the caller closes it */
 export function createRemoteTranscription(model: RemoteModel, probe: DurationProbe): TranscriptionEngine {
   const { name, catalog } = model;
   return {
@@ -28,8 +28,8 @@ export function createRemoteTranscription(model: RemoteModel, probe: DurationPro
 }
 
 /**
- * The length that the file tells, since the remote tells it at the end only. Then segments as they are recognised; where
- * words are wanted all of them at the end, since the remote tells words with the whole transcript only.
+ * The length by the file, as the remote reports it only at the end. Then segments as they are recognised; with words, all
+ * segments at the end, as the remote sends words only with the whole transcript.
  */
 async function* transcribe(
   { name, calls }: RemoteModel,
@@ -59,7 +59,7 @@ function* transcriptEvents(transcript: Transcript, withWords: boolean): Generato
   yield { kind: 'done', durationMs: toMs(duration), language, text };
 }
 
-/** Undefined where the file does not tell it. Whether it is audio at all is for the remote to say. */
+/** Undefined if the file does not state it. The remote decides whether the file is audio at all. */
 async function probedMs(
   probe: DurationProbe,
   { audio, fileName }: TranscriptionRequest,
@@ -87,7 +87,7 @@ function requestMessage(
   });
 }
 
-/** Each word with the last segment that has begun by then; both lists are in order of time. */
+/** Puts each word into the last segment that has begun by then. Both lists are in order of time. */
 function wordedSegments({ segments, words }: Transcript): EngineSegment[] {
   let next = 0;
   return segments.map((segment, index) => {
@@ -112,7 +112,7 @@ function toEngineSegment(segment: TranscriptSegment, words: readonly TranscriptW
   };
 }
 
-/** To a thousandth of a millisecond, so that what a float adds on the way does not show. */
+/** Rounds to a thousandth of a millisecond, which hides the errors of floats. */
 function toMs(seconds: number): number {
   return Math.round(seconds * 1e6) / 1e3;
 }

@@ -53,7 +53,7 @@ const textOf = (completion: ChatCompletion, index = 0): string => {
   return content?.case === 'text' ? content.value : '';
 };
 
-/** A conversation through the engine, one answer a line; the client sends all of it back each time. */
+/** Plays a conversation through the engine; the client sends all of it back each time. */
 async function talk(...lines: string[]): Promise<string[]> {
   const messages: Message[] = [said('system', 'Be brief.')];
   const answers: string[] = [];
@@ -85,7 +85,7 @@ const streamedText = (chunks: readonly ChatCompletionChunk[], index = 0): string
 const longAnswer = [user('Who are you?')];
 
 describe('a conversation', () => {
-  it('runs as a conversation does', async () => {
+  it('runs over several messages', async () => {
     expect(
       await talk(
         'Hello',
@@ -111,25 +111,25 @@ describe('a conversation', () => {
     ]);
   });
 
-  it('gives the answers to one kind of message in turn, and then from the first again', async () => {
+  it('gives the answers of a rule in turn, then from the first again', async () => {
     const answers = await talk('no', 'No.', 'no!', 'nope');
     expect(new Set(answers.slice(0, 3)).size).toBe(3);
     expect(answers[3]).toBe(answers[0]);
   });
 
-  it('goes on to the next answer however long it has been going', async () => {
+  it('goes on to the next answer however long it is', async () => {
     const answers = await talk(...Array.from({ length: 30 }, () => 'no'));
     for (const [at, answer] of answers.entries()) expect(answer).toBe(answers[at % 3]);
   });
 
-  it('comes back to something of theirs where a message means nothing to it, and not each time', async () => {
+  it('comes back to an earlier subject after some messages that match no rule', async () => {
     const answers = await talk('I lost my keys in the snow', 'no', 'xyzzy', 'plugh', 'frotz');
     expect(answers[2]).toContain('you lost your keys in the snow');
     expect(answers[3]).not.toContain('keys');
     expect(answers[4]).toContain('you lost your keys in the snow');
   });
 
-  it('gets the same answer whenever it is the same, whatever the sampling parameters', async () => {
+  it('always gets the same answer, whatever the sampling parameters', async () => {
     const messages = [user('I feel like nobody listens to me')];
     const plain = await engine.complete(params(messages), forever);
     const odd = await engine.complete(
@@ -139,7 +139,7 @@ describe('a conversation', () => {
     expect(textOf(odd)).toBe(textOf(plain));
   });
 
-  it('hears the user alone: neither what the system says nor what it said itself', async () => {
+  it('reads only user messages, not those of the system or the assistant', async () => {
     const answer = await answerTo(user('I need a holiday'));
     expect(answer).toBe('How long have you been looking for a holiday?');
     expect(await answerTo(said('developer', 'I am sad'), user('I need a holiday'), said('tool', 'bye'))).toBe(
@@ -148,7 +148,7 @@ describe('a conversation', () => {
     expect(await answerTo(said('system', 'hello'))).toContain('I am a small set of rules');
   });
 
-  it('answers to what matters most in a message', async () => {
+  it('answers the clause with the highest rank', async () => {
     expect(await answerTo(user('Hello, how are you? By the way, are you an AI?'))).toContain(
       'not a language model',
     );
@@ -157,7 +157,7 @@ describe('a conversation', () => {
   });
 });
 
-describe('turning a phrase around', () => {
+describe('swapping the person of a phrase', () => {
   it.each([
     ['I lost my keys', 'you lost your keys'],
     ['my boss hates me', 'your boss hates you'],
@@ -171,13 +171,13 @@ describe('turning a phrase around', () => {
     ['Paris in London', 'Paris in London'],
   ])('%s: %s', (phrase, turned) => expect(reflect(phrase)).toBe(turned));
 
-  it('gives back no more than 16 words', () => {
+  it('returns at most 16 words', () => {
     expect(reflect('my word '.repeat(1000)).split(' ')).toHaveLength(16);
     expect(reflect('m'.repeat(100_000)).length).toBeLessThanOrEqual(160);
   });
 });
 
-describe('what it says of itself', () => {
+describe('an answer about itself', () => {
   it.each([
     'Are you human?',
     'are you ChatGPT',
@@ -201,12 +201,12 @@ describe('what it says of itself', () => {
     'what is 12 * 4',
     'Please write a poem about the sea',
     'Can you translate this into Greek?',
-  ])('is that it cannot do this: %s', async (task) => {
+  ])('says that it cannot do this: %s', async (task) => {
     expect(await answerTo(user(task))).toMatch(/rules/);
     expect(await answerTo(user(task))).toMatch(/real model/);
   });
 
-  it('is that it neither thinks nor feels', async () => {
+  it('says that it neither thinks nor feels', async () => {
     expect(await answerTo(user('Do you really understand me?'))).toMatch(/^No\./);
   });
 });
@@ -230,7 +230,7 @@ describe('what it cannot read', () => {
     expect(await answerTo(user(text))).toContain('I only know English'),
   );
 
-  it('while names and borrowed words do not make English another language', () => {
+  it('but not English with names and borrowed words', () => {
     expect(languageOf('I met José in Zürich, très chic')).toBe('english');
     expect(languageOf('Tokyo (東京) is far')).toBe('english');
   });
@@ -240,7 +240,7 @@ describe('what it cannot read', () => {
     expect(await answerTo(user('😀😀😀'))).toContain('no words');
   });
 
-  it('pictures: it says so, and answers to the words beside them', async () => {
+  it('pictures, which it says, and answers the text beside them', async () => {
     expect(await answerTo(inParts([image]))).toContain('I cannot see');
     const both = await answerTo(
       inParts([{ type: 'text', text: 'I am' }, image, { type: 'text', text: 'I feel tired' }]),
@@ -248,7 +248,7 @@ describe('what it cannot read', () => {
     expect(both).toMatch(/^I cannot see .* you are tired/);
   });
 
-  it('all of a very long message: it says so, and answers to its end', async () => {
+  it('a whole very long message, which it says, and answers its end', async () => {
     const answer = await answerTo(user(`${'I hate rain. '.repeat(1000)} I need an umbrella`));
     expect(answer).toMatch(/^That was long, and I read only the end of it\. .*an umbrella/);
   });
@@ -271,7 +271,7 @@ describe('the work for an answer', () => {
     const { messages } = params(conversations[name]?.() ?? []);
     const start = performance.now();
     expect(respond(conversationOf(messages))).not.toBe('');
-    // Measured: 3 ms, and 30 ms where there are many messages or parts.
+    // Measured: 3 ms, and 30 ms for many messages or parts.
     expect(performance.now() - start).toBeLessThan(1500);
   });
 
@@ -293,7 +293,7 @@ describe('limits', () => {
   const lastWords = (limit: number): Promise<ChatCompletion> =>
     engine.complete(params(longAnswer, { maxTokens: limit }), forever);
 
-  it('cut an answer after exactly so many tokens', async () => {
+  it('cut an answer after the exact number of tokens', async () => {
     const full = await engine.complete(params(longAnswer), forever);
     const total = countTokens(textOf(full));
     for (let limit = 1; limit <= total + 1; limit++) {
@@ -306,7 +306,7 @@ describe('limits', () => {
     }
   });
 
-  it('cut every answer of every rule so, at any limit', async () => {
+  it('cut every answer of every rule exactly, at any limit', async () => {
     const all = rules
       .flatMap(({ answers }) => answers)
       .map((answer) => answer.replace('{it}', 'miss your unforgettable dachshunds'));
@@ -320,7 +320,7 @@ describe('limits', () => {
     }
   });
 
-  it('cut within a word where it has several tokens, as late as may be', async () => {
+  it('cut within a word of several tokens, as late as possible', async () => {
     const cut = async (limit: number) => (await endAtLimit('Two dachshunds', limit, tokens)).words;
     expect(await cut(1)).toEqual(['Two']);
     expect(await cut(2)).toEqual(['Two', ' dach']);
@@ -356,7 +356,7 @@ describe('stop sequences', () => {
     return textOf(completion);
   };
 
-  it('end the answer before the first that comes', async () => {
+  it('end the answer before the first one in it', async () => {
     expect(await stopAt('like')).toBe('Hello! What would you ');
     expect(await stopAt('talk', 'would', 'nowhere')).toBe('Hello! What ');
     expect(await stopAt('H')).toBe('');
@@ -380,7 +380,7 @@ describe('a completion', () => {
     expect((await engine.complete(params([user('Hello')]), forever)).id).not.toBe(completion.id);
   });
 
-  it('gives `n` choices, which differ as far as there are answers', async () => {
+  it('gives `n` choices, which differ while there are answers left', async () => {
     const completion = await engine.complete(params([user('no')], { n: 4 }), forever);
     const texts = [0, 1, 2, 3].map((index) => textOf(completion, index));
     expect(completion.choices.map((choice) => choice.index)).toEqual([0, 1, 2, 3]);
@@ -415,7 +415,7 @@ describe('a completion', () => {
     expect(completion.choices[0]?.finishReason).toBe('stop');
   });
 
-  it('rejects with the reason of a signal that aborts, and with what the counter rejects with', async () => {
+  it("rejects with the signal's reason, or with the token counter's error", async () => {
     const reason = new Error('gone');
     await expect(engine.complete(params([user('Hi')]), AbortSignal.abort(reason))).rejects.toBe(reason);
     const failure = new ParleyError('internal_error');
@@ -495,14 +495,14 @@ describe('a stream', () => {
     await Promise.all([streaming, completing]);
   });
 
-  it('that is aborted before it begins has no chunk', async () => {
+  it('that is aborted before it begins sends no chunk', async () => {
     const reason = new Error('too late');
     await expect(collect(engine.stream(params([user('Hi')]), AbortSignal.abort(reason)))).rejects.toBe(
       reason,
     );
   });
 
-  it('can be left by its reader', async () => {
+  it('stops when its reader leaves', async () => {
     for await (const chunk of engine.stream(params([user('Hello')]), forever)) {
       expect(chunk.choices).toHaveLength(1);
       break;
@@ -518,7 +518,7 @@ describe('the engine', () => {
 });
 
 describe('the rules', () => {
-  it('have plain ASCII answers with single blanks, and only fill in what their pattern catches', () => {
+  it('have ASCII answers with single blanks, and only placeholders that their pattern has', () => {
     for (const { pattern, answers } of rules) {
       expect(new Set(answers).size).toBe(answers.length);
       for (const answer of answers) {
@@ -530,7 +530,7 @@ describe('the rules', () => {
     }
   });
 
-  it('leave no place open in an answer', () => {
+  it('leave no placeholder in an answer', () => {
     const turn = (text: string) => ({ text, isCut: false, hasAttachment: false });
     for (const text of [
       'call me',

@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     expect(await readdir(scratchDir)).toEqual([]);
     await rm(scratchDir, { recursive: true });
   });
-  /** Nothing of a request is left when it has ended, however it ended. */
+  /** Checks that an ended request leaves nothing behind. */
   afterEach(async () => {
     expect(runningPrograms('ffmpeg')).toEqual([]);
     expect((await uploads()).length).toBe(0);
@@ -104,7 +104,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     });
   });
 
-  describe('answers a broken file with a code, and the next request as ever', () => {
+  describe('answers a broken file with a code, and the next request as usual', () => {
     const chanceBytes = Uint8Array.from({ length: 100_000 }, (_, at) => (at * at * 7919) >> 5);
     const claims = { channels: 1, sampleRate: 16_000, bitsPerSample: 16, dataBytes: 32_000 };
     const bad: readonly [string, string, Uint8Array, string][] = [
@@ -157,7 +157,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     });
   });
 
-  it('fails with the cause, and harms nothing else, where uploads cannot be written down', async () => {
+  it('fails with the cause, and affects nothing else, if uploads cannot be written', async () => {
     const file = join(scratchDir, 'a file');
     await writeFile(file, '');
     const engine = createEngine({ scratchDir: join(file, 'no folder') });
@@ -168,21 +168,21 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     expect(error).toMatchObject({ code: 'internal_error', cause: { code: 'ENOTDIR', syscall: 'mkdir' } });
   });
 
-  it('transcribes what is there of a truncated file', async () => {
+  it('transcribes the existing part of a truncated file', async () => {
     const whole = await encode(spokenSentence, 'mp3', '-c:a', 'libmp3lame');
     const events = await transcribe(whole.subarray(0, whole.length / 2));
     expect(textOf(events)).toContain('rain had fallen');
     expect(textOf(events)).not.toContain('dark');
   });
 
-  it('believes the samples that are there, not the header of a WAV that was written as a stream', async () => {
+  it('counts the samples of a streamed WAV, not the length in its header', async () => {
     const header = wavHeader({ channels: 1, sampleRate: 16_000, bitsPerSample: 16, dataBytes: 2 ** 32 - 1 });
     const events = await transcribe(Buffer.concat([header, wavFile(spokenSentence).subarray(44)]));
     expect(wordErrorRate(sentence, textOf(events))).toBeLessThan(0.15);
     expect(doneOf(events).durationMs).toBe(Math.round(spokenSentence.length / 16));
   });
 
-  it('gives an empty transcript for ten hours of silence, soon and in bounded memory', async () => {
+  it('returns an empty transcript for ten hours of silence, soon and in bounded memory', async () => {
     const tenHours = await generate(
       'flac',
       '-f',
@@ -215,7 +215,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     expect(textOf(await transcribe(room))).toBe('');
   });
 
-  it('recognises as well as pocketsphinx_batch with -cmn batch does by hand', async () => {
+  it('recognises as well as pocketsphinx_batch -cmn batch', async () => {
     const [own, byHand] = [
       textOf(await transcribe(wavFile(spokenStory))),
       await recogniseByHand(spokenStory),
@@ -229,7 +229,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     expect(wordErrorRate(story, textOf(await transcribe(wavFile(quiet))))).toBeLessThan(0.3);
   });
 
-  it('tells where in the recording each word was said', async () => {
+  it('gives the time of each word in the recording', async () => {
     const spoken = await Promise.all(['rain', 'table', 'hammer'].map((word) => speak(word)));
     const [rain = new Int16Array(0), table = new Int16Array(0), hammer = new Int16Array(0)] = spoken;
     const recording = joinSamples(
@@ -270,7 +270,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     expect(Math.abs(nearest.startMs - tableStartMs)).toBeLessThan(150);
   });
 
-  it('tells the duration first, then segments in the order of time, then that it is done', async () => {
+  it('sends the duration first, then segments in order of time, then `done`', async () => {
     const events = await transcribe(
       wavFile(joinSamples(spokenStory, 2000, spokenSentence, 900, spokenSentence)),
     );
@@ -293,7 +293,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     expect(timeMs).toBeLessThanOrEqual(doneOf(events).durationMs);
   });
 
-  it('tells a first segment while the recording is still being recognised', async () => {
+  it('sends a first segment while the recording is still being recognised', async () => {
     const minutes = joinSamples(...new Array<Int16Array>(6).fill(spokenStory));
     for await (const event of start(engine, { audio: wavFile(minutes) })) {
       if (event.kind !== 'segment') continue;
@@ -303,14 +303,14 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     }
   });
 
-  it('says english whatever language is hinted at', async () => {
+  it('reports english whatever the language hint', async () => {
     const events = await collect(start(engine, { audio: wavFile(spokenSentence), language: 'de' }));
     expect(doneOf(events).language).toBe('english');
     expect(textOf(events)).toContain('along the water');
   });
 
   describe('is shared fairly', () => {
-    it('gives two requests at once what each gets alone', async () => {
+    it('gives two concurrent requests the same results as each alone', async () => {
       const files = [wavFile(spokenSentence), wavFile(spokenStory)];
       const alone = [
         await transcribe(files[0] ?? Buffer.alloc(0)),
@@ -334,7 +334,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
       await single.close();
     });
 
-    it('refuses a request beyond those that may wait, and takes the next when one has ended', async () => {
+    it('refuses a request when the queue is full, and accepts the next when one has ended', async () => {
       const single = createEngine({ children: 1, queueMax: 1 });
       const running = [1, 2].map(() => collect(start(single, { audio: wavFile(spokenSentence) })));
       await until(() => runningPrograms('pocketsphinx').length > 0);
@@ -429,7 +429,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription ends its prog
     await expectNothingLeft(own);
   });
 
-  it('and starts them anew when one was killed from outside, after telling of it', async () => {
+  it('and restarts them after one was killed, which fails its request', async () => {
     const own = createEngine({ children: 1 });
     const failing = collect(start(own, { audio: longFile }));
     await until(() => runningPrograms('pocketsphinx').length > 0);
@@ -441,8 +441,8 @@ describe.skipIf(missing !== undefined)('the built-in transcription ends its prog
   });
 });
 
-describe('the built-in transcription where something is missing', () => {
-  it('says what, and how to install it', async () => {
+describe('the built-in transcription without its programs', () => {
+  it('says which is missing, and how to install it', async () => {
     const path = process.env['PATH'];
     try {
       process.env['PATH'] = '/nowhere';
@@ -499,10 +499,10 @@ function doneOf(events: readonly TranscriptionEvent[]): TranscriptionEvent & { k
   return last;
 }
 
-/** Words that must be put in, left out or replaced, as a part of the words that were said. */
+/** The word error rate: insertions, deletions and substitutions per word said. */
 function wordErrorRate(said: string, heard: string): number {
   const [reference, hypothesis] = [wordsOf(said), wordsOf(heard)];
-  // Each distinct word becomes one character, so that a distance of strings is one of words.
+  // Each distinct word becomes one character, so that a distance of strings is a distance of words.
   const letters = new Map([...new Set([...reference, ...hypothesis])].map((word, at) => [word, 0x4e00 + at]));
   const spell = (words: readonly string[]) =>
     String.fromCharCode(...words.map((word) => letters.get(word) ?? 0));
@@ -513,7 +513,7 @@ function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[a-z']+/g) ?? [];
 }
 
-/** The words of a whole recording in one run of the program, with nothing of this engine in between. */
+/** The words of a whole recording by one run of pocketsphinx_batch, without this engine. */
 async function recogniseByHand(samples: Int16Array): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-by-hand-'));
   const model = '/usr/share/pocketsphinx/model/en-us';

@@ -1,4 +1,4 @@
-/** A model with several engines: who is asked, who after whom, and what the client and the record get of it. */
+/** Failover: which engines a request tries, in which order, and what the client and the usage record show. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ import { errorOf, type Parley, startParley } from '../../support/parley.ts';
 const unreachable = (name: string) =>
   new ParleyError('upstream_error', { hasNotRun: true, message: `${name} is not there.` });
 
-/** An engine that does as it is told. Its output is its name. */
+/** A scripted engine. Its output is its name. */
 class Actor {
   readonly name: string;
   /** Thrown before any output. */
@@ -90,7 +90,7 @@ class Actor {
   }
 
   async *#transcribe(): AsyncGenerator<TranscriptionEvent> {
-    // As an engine that measures the file before it calls anybody.
+    // Like an engine that measures the file before it calls an upstream.
     yield { kind: 'audio', durationMs: 1_000 };
     this.#begin();
     const segment = { startMs: 0, endMs: 1_000, text: this.name, words: [], avgLogprob: undefined };
@@ -105,7 +105,7 @@ class Actor {
   }
 }
 
-/** Every engine that was asked, in that order. */
+/** The engines that were tried, in order. */
 const asked: string[] = [];
 const [a, b, c] = [new Actor('a'), new Actor('b'), new Actor('c')] as const;
 
@@ -165,12 +165,12 @@ const worked = () => asked.filter((entry) => !entry.endsWith('checks'));
 describe.each(names)('%s with several engines', (operation) => {
   const ask = operations[operation];
 
-  it('asks the first one alone while it works', async () => {
+  it('tries only the first one while it works', async () => {
     for (let turn = 0; turn < 2; turn++) expect(await (await ask('in-order')).text()).toContain('a');
     expect(worked()).toEqual(['a', 'a']);
   });
 
-  it('asks the next one where one cannot have begun, and the client notices nothing', async () => {
+  it('tries the next one if one cannot have begun, without the client noticing', async () => {
     a.failure = unreachable('a');
     b.failure = unreachable('b');
     const response = await ask('in-order');
@@ -180,26 +180,26 @@ describe.each(names)('%s with several engines', (operation) => {
     expect((await parley.recordOf(response)).state).toBe('ok');
   });
 
-  it('does not ask those that are not available', async () => {
+  it('skips unavailable ones', async () => {
     a.availability = { available: false, reason: 'a is not installed.' };
     expect((await ask('in-order')).status).toBe(200);
     expect(worked()).toEqual(['b']);
   });
 
-  it('asks nobody else where an engine may have begun', async () => {
+  it('tries no other if an engine may have begun', async () => {
     a.failure = new ParleyError('upstream_error', { upstreamStatus: 500 });
     const response = await ask('in-order');
     expect(await errorOf(response)).toMatchObject({ status: 500, code: 'upstream_error' });
     expect(worked()).toEqual(['a']);
   });
 
-  it('asks nobody else after a fault of its own', async () => {
+  it('tries no other after an internal error', async () => {
     a.failure = new TypeError('a fault');
     expect((await ask('in-order')).status).toBe(500);
     expect(worked()).toEqual(['a']);
   });
 
-  it('asks nobody else after output, whatever the error says', async () => {
+  it('tries no other after output, whatever the error', async () => {
     a.breakdown = unreachable('a');
     if (operation === 'chat') a.breakdown = new ParleyError('upstream_error');
     const response = await ask('in-order');
@@ -208,7 +208,7 @@ describe.each(names)('%s with several engines', (operation) => {
     expect(worked()).toEqual(['a']);
   });
 
-  it('tells the last error where all fail', async () => {
+  it('reports the last error if all fail', async () => {
     for (const actor of [a, b, c]) actor.failure = unreachable(actor.name);
     expect(await errorOf(await ask('in-order'))).toMatchObject({
       status: 502,
@@ -218,7 +218,7 @@ describe.each(names)('%s with several engines', (operation) => {
     expect(worked()).toEqual(['a', 'b', 'c']);
   });
 
-  it('takes turns in round robin, and goes on from there where one cannot be had', async () => {
+  it('alternates in round robin, and continues from there if one fails', async () => {
     for (let turn = 0; turn < 6; turn++) expect((await ask('round-robin')).status).toBe(200);
     expect('abcabcabc').toContain(worked().join(''));
     asked.length = 0;
@@ -227,7 +227,7 @@ describe.each(names)('%s with several engines', (operation) => {
     expect(['abcc', 'bcca', 'cabc']).toContain(worked().join(''));
   });
 
-  it('shares evenly among those that are available', async () => {
+  it('shares requests evenly among available ones', async () => {
     b.availability = { available: false, reason: 'b is not installed.' };
     for (let turn = 0; turn < 4; turn++) expect((await ask('round-robin')).status).toBe(200);
     expect(worked().sort()).toEqual(['a', 'a', 'c', 'c']);
@@ -240,7 +240,7 @@ describe('a model with several engines', () => {
     return data.map(({ id }: { id: string }) => id);
   };
 
-  it('can be called while one of them is available, and says why where none is', async () => {
+  it('can be called while one of them is available, and else says why not', async () => {
     for (const actor of [a, b])
       actor.availability = { available: false, reason: `${actor.name} is missing.` };
     expect(await listed()).toContain('chat-in-order');
@@ -254,7 +254,7 @@ describe('a model with several engines', () => {
     });
   });
 
-  it('is asked again by nobody once its client has left', async () => {
+  it('tries no other once its client has left', async () => {
     const left = new AbortController();
     a.failure = new ParleyError('request_cancelled', { hasNotRun: true });
     const stream = firstStream([a, b], left.signal, (actor) => {
@@ -266,7 +266,7 @@ describe('a model with several engines', () => {
     expect(asked).toEqual(['a']);
   });
 
-  it('behaves as with one where its list has one', async () => {
+  it('behaves as with a single engine if the list has one', async () => {
     b.failure = unreachable('b');
     const response = await parley.postJson('/chat/completions', { model: 'chat-one', messages });
     expect(await errorOf(response)).toMatchObject({ status: 502, message: 'b is not there.' });
@@ -283,7 +283,7 @@ describe('a speech model with several engines', () => {
     return data.find(({ id }: { id: string }) => id === 'speech-in-order');
   };
 
-  it('has the voices that all of them have', async () => {
+  it('has the voices that all engines share', async () => {
     a.voices = [voice('anna'), voice('bert', 'en-GB'), voice('cleo')];
     b.voices = [voice('cleo'), voice('bert')];
     c.voices = [voice('dora'), voice('bert'), voice('cleo')];
@@ -301,7 +301,7 @@ describe('a speech model with several engines', () => {
     expect((await speak('bert')).status).toBe(200);
   });
 
-  it('does not wait for the voices of one that cannot work', async () => {
+  it('ignores the voices of an unavailable engine', async () => {
     a.availability = { available: false, reason: 'a is missing.' };
     a.voices = [voice('anna')];
     b.voices = [voice('cleo')];
@@ -313,7 +313,7 @@ describe('a speech model with several engines', () => {
     expect(asked).toEqual(['b checks', 'b checks', 'b', 'c checks', 'c']);
   });
 
-  it('cannot be called where its engines share no voice', async () => {
+  it('cannot be called if its engines share no voice', async () => {
     b.voices = [voice('bert')];
     expect(await catalog()).toBeUndefined();
     expect(await errorOf(await speak('one'))).toMatchObject({
@@ -323,7 +323,7 @@ describe('a speech model with several engines', () => {
     });
   });
 
-  it('has each text checked by the engine that is to speak it', async () => {
+  it('has each text checked by the engine that speaks it', async () => {
     a.refusal = new ParleyError('invalid_input', { message: 'Nothing to say.' });
     expect(await errorOf(await speak())).toMatchObject({ status: 400, message: 'Nothing to say.' });
     expect(asked).toEqual(['a checks']);
@@ -334,7 +334,7 @@ describe('a speech model with several engines', () => {
     expect(worked()).toEqual(['a']);
   });
 
-  it('records the duration of the one that spoke', async () => {
+  it('records the duration by the engine that spoke', async () => {
     a.failure = unreachable('a');
     const response = await speak();
     expect(await response.text()).toBe('b');
@@ -343,7 +343,7 @@ describe('a speech model with several engines', () => {
 });
 
 describe('a transcription model with several engines', () => {
-  it('tells times only where all of its engines do', () => {
+  it('has times only if all of its engines do', () => {
     const engine = (tellsTimes?: boolean) =>
       fakeTranscription(tellsTimes === undefined ? {} : { tellsTimes });
     const several = (...engines: [TranscriptionEngine, TranscriptionEngine]) =>

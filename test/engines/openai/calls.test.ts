@@ -1,4 +1,4 @@
-/** Retries, the circuit breaker, the limit of calls and clients that leave: what an upstream sees of them. */
+/** Retries, the circuit breaker, the limit of calls, and clients that leave, as an upstream sees them. */
 import { describe, expect, it } from 'vitest';
 import type { BehindOptions } from '../../support/behind-upstream.ts';
 import { chunk, chunks, completion, question } from '../../support/chat-answers.ts';
@@ -20,7 +20,7 @@ import {
 
 const { upstream, behind, afterTest, ask } = await startImpatient();
 
-/** A log that keeps what it is told of the upstream. */
+/** A log that keeps the lines about the upstream. */
 function keptLog() {
   const lines: { fields: Readonly<Record<string, unknown>>; message: string }[] = [];
   const keep = (fields: object, message: string) => {
@@ -30,7 +30,7 @@ function keptLog() {
 }
 
 describe('the log', () => {
-  it('has the name of an error that the operator must mend, and never sentences, which may repeat a prompt', async () => {
+  it('names errors that the operator must fix, and never has their sentences, which may repeat a prompt', async () => {
     const { log, lines } = keptLog();
     const parley = await behind(upstream.baseUrl, { log });
     for (const status of [400, 422, 429, 401, 500]) {
@@ -46,7 +46,7 @@ describe('the log', () => {
 describe('a request that cannot have run', () => {
   const retrying = { ...quick, totalMs: 20_000, retriesMax: 5, breakerFailures: 1_000 };
 
-  it('is tried again, and its client sees nothing of it', async () => {
+  it('is retried without the client noticing', async () => {
     const down = await startScriptedUpstream();
     afterTest(() => down.stop());
     down.answer(path, json(completion()));
@@ -59,7 +59,7 @@ describe('a request that cannot have run', () => {
     expect(down.requests).toHaveLength(1);
   });
 
-  it('is tried so often and no more', async () => {
+  it('is retried `retriesMax` times', async () => {
     const refusing = await startMuteServer({ resets: true });
     afterTest(() => refusing.close());
     const parley = await behind(`https://127.0.0.1:${refusing.port}/v1`, {
@@ -69,7 +69,7 @@ describe('a request that cannot have run', () => {
     expect(refusing.connections).toBe(3);
   });
 
-  it('is the only one that is tried again: after a reset, an error or silence it may have run', async () => {
+  it('is the only kind that is retried: after a reset, an error or silence it may have run', async () => {
     const parley = await behind(upstream.baseUrl, { engine: retrying });
     for (const answer of [resetAtOnce, failure(500), failure(429), failure(503), silence]) {
       upstream.answer(path, answer);
@@ -79,7 +79,7 @@ describe('a request that cannot have run', () => {
     }
   });
 
-  it('is one that was answered with a status of `retryStatuses`, after the time that the upstream asks for', async () => {
+  it('includes one answered with a status of `retryStatuses`, retried after its Retry-After', async () => {
     const parley = await behind(upstream.baseUrl, { engine: { ...retrying, retryStatuses: [429] } });
     upstream.answer(path, failure(429, { 'retry-after': '1' }), failure(429), json(completion()));
     const before = upstream.requests.length;
@@ -92,7 +92,7 @@ describe('a request that cannot have run', () => {
     expect(upstream.requests.length).toBe(before + 4);
   });
 
-  it('is not tried again where the upstream asks for a long wait', async () => {
+  it('is not retried if Retry-After is long', async () => {
     const parley = await behind(upstream.baseUrl, { engine: { ...retrying, retryStatuses: [429] } });
     upstream.answer(path, failure(429, { 'retry-after': '60' }));
     const before = upstream.requests.length;
@@ -101,7 +101,7 @@ describe('a request that cannot have run', () => {
     expect(upstream.requests.length).toBe(before + 1);
   });
 
-  it('is not tried again once its client has left', async () => {
+  it('is not retried once its client has left', async () => {
     const parley = await behind(upstream.baseUrl, { engine: { ...retrying, retryStatuses: [429] } });
     upstream.answer(path, failure(429, { 'retry-after': '1' }), json(completion()));
     const before = upstream.requests.length;
@@ -116,7 +116,7 @@ describe('a request that cannot have run', () => {
   });
 });
 
-describe('an upstream that cannot be reached again and again', () => {
+describe('an upstream that repeatedly cannot be reached', () => {
   const engine = { ...quick, breakerFailures: 3, breakerOpenMs: 600 };
 
   async function stopped(options: BehindOptions = {}) {
@@ -130,7 +130,7 @@ describe('an upstream that cannot be reached again and again', () => {
     return { down, engines, ask: () => parley.postJson(path, question) };
   }
 
-  it('is left alone for a while, then tried with one request, and is back with it', async () => {
+  it('gets no calls for a while, then one trial, and is back if that succeeds', async () => {
     const { down, ask } = await stopped();
     for (let round = 0; round < 3; round++) expect((await ask()).status).toBe(502);
     await down.listen();
@@ -141,7 +141,7 @@ describe('an upstream that cannot be reached again and again', () => {
     expect((await Promise.all([ask(), ask(), ask()])).map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 
-  it('counts as down where the server tells how it is doing, which is ready all the same', async () => {
+  it('counts as down in /readyz, while the server stays ready', async () => {
     const { down, engines, ask } = await stopped();
     expect(await engines()).toEqual({ up: 1, down: 0 });
     for (let round = 0; round < 3; round++) await ask();
@@ -152,7 +152,7 @@ describe('an upstream that cannot be reached again and again', () => {
     expect(await engines()).toEqual({ up: 1, down: 0 });
   });
 
-  it('is told of in the log: once when it is left alone, tried and back', async () => {
+  it('is logged once when the breaker opens, tries and closes', async () => {
     const { log, lines } = keptLog();
     const { down, ask } = await stopped({ log });
     for (let round = 0; round < 5; round++) await ask();
@@ -160,16 +160,18 @@ describe('an upstream that cannot be reached again and again', () => {
     await new Promise((resolve) => setTimeout(resolve, 700));
     await ask();
     await ask();
-    const told = lines.filter(({ message }) => !message.includes('failed')).map(({ message }) => message);
-    expect(told).toEqual([
-      'the upstream cannot be reached and is left alone',
-      'the upstream is tried again',
+    const logged = lines
+      .filter(({ message }) => message !== 'an upstream failed')
+      .map(({ message }) => message);
+    expect(logged).toEqual([
+      'the upstream cannot be reached; calls to it fail at once',
+      'trying the upstream again',
       'the upstream can be reached again',
     ]);
     expect(JSON.stringify(lines[0]?.fields['err'])).toContain('ECONNREFUSED');
   });
 
-  it('is back as soon as the trial has a connection, however long its answer takes', async () => {
+  it('is back as soon as the trial has a connection, however long the answer takes', async () => {
     const { down, ask } = await stopped();
     for (let round = 0; round < 3; round++) await ask();
     await down.listen();
@@ -181,7 +183,7 @@ describe('an upstream that cannot be reached again and again', () => {
     expect((await trial).status).toBe(200);
   });
 
-  it('is left alone again where the trial fails', async () => {
+  it('gets no calls again if the trial fails', async () => {
     const { down, ask } = await stopped();
     for (let round = 0; round < 3; round++) await ask();
     await new Promise((resolve) => setTimeout(resolve, 700));
@@ -191,7 +193,7 @@ describe('an upstream that cannot be reached again and again', () => {
     expect(down.connections).toBe(0);
   });
 
-  it('is not one that answers, whatever it answers, nor one that is slow', async () => {
+  it('is not one that answers with any status, nor a slow one', async () => {
     const parley = await behind(upstream.baseUrl, { engine });
     for (const answer of [failure(400), failure(429), failure(500), failure(503), silence]) {
       upstream.answer(path, answer);
@@ -201,7 +203,7 @@ describe('an upstream that cannot be reached again and again', () => {
     }
   });
 
-  it('may be one that takes connections and drops them', async () => {
+  it('may be one that accepts connections and drops them', async () => {
     const parley = await behind(upstream.baseUrl, { engine });
     upstream.answer(path, resetAtOnce);
     for (let round = 0; round < 3; round++) await parley.postJson(path, question);
@@ -214,7 +216,7 @@ describe('an upstream that cannot be reached again and again', () => {
 describe('too many requests at once', () => {
   const engine = { callsMax: 2, callQueueMax: 1, retriesMax: 0 };
 
-  it('wait for a free place; one more than may wait is a 503 with Retry-After', async () => {
+  it('wait for a free slot; one beyond the queue is a 503 with Retry-After', async () => {
     const parley = await behind(upstream.baseUrl, { engine });
     const ask = () => parley.postJson(path, question);
     upstream.answer(path, json(completion(), { afterMs: 500 }));
@@ -229,7 +231,7 @@ describe('too many requests at once', () => {
     expect(upstream.requests.length).toBe(before + 3);
   });
 
-  it('free their places however they end', async () => {
+  it('free their slots however they end', async () => {
     const parley = await behind(upstream.baseUrl, { engine: { ...quick, ...engine } });
     const endings: Answer[] = [
       json(completion()),
@@ -263,7 +265,7 @@ describe('too many requests at once', () => {
 });
 
 describe('a client that leaves', () => {
-  /** Sends a request, lets the upstream come to its stage, leaves, and says how long the upstream took to see it. */
+  /** Sends a request, leaves at `stage`, and returns the milliseconds until the upstream noticed. */
   async function leave(
     answer: Answer,
     stream: boolean,
@@ -308,11 +310,11 @@ describe('a client that leaves', () => {
     const times: number[] = [];
     for (let round = 0; round < 5; round++) times.push(await leave(answer, stream, stage));
     times.sort((a, b) => a - b);
-    // The median, as another process may have the core for a while.
+    // The median, as other processes may use the core for a while.
     expect(times[2]).toBeLessThan(50);
   });
 
-  it('while it waits for a place is gone from the queue, and never reaches the upstream', async () => {
+  it('while it is queued leaves the queue, and never reaches the upstream', async () => {
     const parley = await behind(upstream.baseUrl, { engine: { callsMax: 1, callQueueMax: 1 } });
     upstream.answer(path, json(completion(), { afterMs: 400 }));
     const before = upstream.requests.length;
@@ -329,7 +331,7 @@ describe('a client that leaves', () => {
     expect(upstream.requests.length).toBe(before + 2);
   });
 
-  it('while a connection is made never reaches the upstream', async () => {
+  it('while connecting never reaches the upstream', async () => {
     const mute = await startMuteServer();
     afterTest(() => mute.close());
     const parley = await behind(`https://127.0.0.1:${mute.port}/v1`, {

@@ -1,4 +1,4 @@
-/** Chat through an upstream that speaks the OpenAI API: what reaches it, what comes back, and what it costs. */
+/** Chat through an OpenAI-compatible upstream: requests, answers and costs. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { startBehind, upstreamKey } from '../../support/behind-upstream.ts';
 import { chunk, chunks, completion, question, readEvents, reported } from '../../support/chat-answers.ts';
@@ -22,7 +22,7 @@ const lastRequest = () => upstream.requests.at(-1)?.json;
 const balance = async () => (await parley.app.store.findAccount(parley.accountId))?.balance;
 
 describe('a request', () => {
-  it('reaches the upstream under its base URL, with its name of the model and the key of the configuration', async () => {
+  it("reaches the upstream under its base URL, with the upstream's model name and the configured key", async () => {
     await ask();
     const request = upstream.requests.at(-1);
     expect(request).toMatchObject({ method: 'POST', path });
@@ -34,7 +34,7 @@ describe('a request', () => {
     expect(request?.json).toEqual({ ...question, model: 'upstream-model', stream: false });
   });
 
-  it('takes no header of the client along', async () => {
+  it('forwards no header of the client', async () => {
     await parley.postJson(path, question, {
       headers: {
         authorization: `Bearer ${parley.apiKey}`,
@@ -56,7 +56,7 @@ describe('a request', () => {
     expect(JSON.stringify(upstream.requests.at(-1)?.headers)).not.toContain(parley.apiKey);
   });
 
-  it('carries every sampling parameter, known or not', async () => {
+  it('forwards every sampling parameter, known or unknown', async () => {
     const sampling = {
       temperature: 0.1,
       top_p: 1e-7,
@@ -80,7 +80,7 @@ describe('a request', () => {
     expect(lastRequest()).toMatchObject(sampling);
   });
 
-  it('carries tools, a schema of the output, images and audio', async () => {
+  it('forwards tools, an output schema, images and audio', async () => {
     const content = [
       { type: 'text', text: 'what is this?' },
       { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } },
@@ -100,11 +100,11 @@ describe('a request', () => {
     };
     await ask(body);
     expect(lastRequest()).toEqual({ ...body, model: 'upstream-model', stream: false });
-    // The order of a schema's properties is the order in which models write them.
+    // Models write properties in the order of the schema.
     expect(Object.keys(lastRequest().response_format.json_schema.schema.properties)).toEqual(['b', 'a']);
   });
 
-  it('always asks for the usage of a stream, and keeps the other options', async () => {
+  it('always asks for the usage of a stream and keeps the other options', async () => {
     upstream.answer(path, events(chunks('a')));
     await (await stream()).text();
     expect(lastRequest()).toMatchObject({ stream: true, stream_options: { include_usage: true } });
@@ -131,7 +131,7 @@ const twoChoices = [0, 1].map((index) => ({
 }));
 
 describe('a plain answer', () => {
-  it('comes back as it is, under the name that the client used, and is charged by its usage', async () => {
+  it("comes back unchanged but for the client's model name, and is charged by its usage", async () => {
     const before = await balance();
     const answer = completion('hello', {
       system_fingerprint: 'fp',
@@ -175,7 +175,7 @@ describe('a plain answer', () => {
     expect(await (await ask({ n: 3 })).json()).toMatchObject({ choices });
   });
 
-  it('is counted here where it comes without usage, or with one that is none', async () => {
+  it('is counted by Parley if its usage is missing or malformed', async () => {
     for (const usage of [
       undefined,
       null,
@@ -197,7 +197,7 @@ describe('a plain answer', () => {
 });
 
 describe('a streamed answer', () => {
-  it('comes back chunk by chunk, with its usage on the last, and is charged by it', async () => {
+  it('comes back chunk by chunk, with the usage on the last, and is charged by it', async () => {
     upstream.answer(path, events(chunks('hello', ' there')));
     const response = await stream();
     expect(response.headers.get('content-type')).toContain('text/event-stream');
@@ -210,7 +210,7 @@ describe('a streamed answer', () => {
     expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', cost: 13_000n });
   });
 
-  it('has its usage in a chunk of its own where the client asks so', async () => {
+  it('has its usage in a separate chunk if the client asks for it', async () => {
     const sent = chunks('a').map((part) => ({ usage: null, ...part }));
     upstream.answer(path, events(sent));
     const { events: got } = await readEvents(await stream({ stream_options: { include_usage: true } }));
@@ -219,13 +219,13 @@ describe('a streamed answer', () => {
     expect(got.filter(({ usage }) => usage)).toHaveLength(1);
   });
 
-  it('has its usage on the last chunk also where the upstream says `usage: null` there', async () => {
+  it('has its usage on the last chunk even if the upstream sends `usage: null` there', async () => {
     upstream.answer(path, events(chunks('a').map((part) => ({ usage: null, ...part }))));
     const { events: got } = await readEvents(await stream());
     expect(got.at(-1)).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: reported });
   });
 
-  it('leaves as it comes in', async () => {
+  it('is forwarded as it arrives', async () => {
     upstream.answer(path, events(chunks('first', 'second'), { everyMs: 300 }));
     const reader = (await stream()).body?.getReader();
     const startedAt = performance.now();
@@ -283,7 +283,7 @@ describe('a streamed answer', () => {
     expect(got).toEqual(sent.map((part) => ({ ...part, model: 'served' })));
   });
 
-  it('is counted here where it comes without usage, reasoning included', async () => {
+  it('is counted by Parley, with reasoning, if its usage is missing', async () => {
     const sent = [
       chunk({ reasoning_content: 'well then' }),
       chunk({ content: ' hello there' }),
@@ -299,14 +299,14 @@ describe('a streamed answer', () => {
     });
   });
 
-  it('is whole without [DONE] where every choice has its finish reason', async () => {
+  it('is complete without [DONE] if every choice has its finish reason', async () => {
     upstream.answer(path, events(chunks('a'), { done: false }));
     const response = await stream();
     expect(await readEvents(response)).toMatchObject({ text: 'a', isDone: true });
     expect((await parley.recordOf(response)).state).toBe('ok');
   });
 
-  it('is whole where the last event lacks its blank line', async () => {
+  it('is complete if the last event lacks its blank line', async () => {
     const [last, ...others] = chunks('a').reverse();
     const text = others.reverse().map((part) => `data: ${JSON.stringify(part)}\n\n`);
     upstream.answer(path, eventText([...text, `data: ${JSON.stringify(last)}`]));
@@ -318,7 +318,7 @@ describe('a streamed answer', () => {
     expect((await parley.recordOf(await stream())).tokens?.source).toBe('reported');
   });
 
-  it('reaches the client as far as it is good, also where all of it comes in one piece', async () => {
+  it('reaches the client up to the failure, even if it arrives in one piece', async () => {
     const [, first] = chunks('a');
     const text = `data: ${JSON.stringify(first)}\n\ndata: nonsense\n\ndata: [DONE]\n\n`;
     upstream.answer(path, eventText([text]));
@@ -331,7 +331,7 @@ describe('a streamed answer', () => {
     expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', cost: undefined });
   });
 
-  it('is over with [DONE], whatever follows', async () => {
+  it('ends with [DONE], whatever follows', async () => {
     const text = [
       ...chunks('a').map((part) => `data: ${JSON.stringify(part)}\n\n`),
       'data: [DONE]\n\n',
@@ -346,7 +346,7 @@ describe('a streamed answer', () => {
 });
 
 describe('connections', () => {
-  it('are used again, after plain answers and after streams', async () => {
+  it('are reused after plain answers and after streams', async () => {
     await ask();
     const before = upstream.connections;
     for (let round = 0; round < 5; round++) {
@@ -358,7 +358,7 @@ describe('connections', () => {
     expect(upstream.connections).toBe(before);
   });
 
-  it('are used again where the end of a stream comes a moment after [DONE]', async () => {
+  it('are reused if a stream ends a moment after [DONE]', async () => {
     const text = [...chunks('a').map((part) => `data: ${JSON.stringify(part)}\n\n`), 'data: [DONE]\n\n'].join(
       '',
     );

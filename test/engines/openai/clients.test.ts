@@ -1,4 +1,4 @@
-/** The clients that people use, through Parley, to a model behind an OpenAI-compatible upstream. */
+/** Common clients, through Parley, with a model behind an OpenAI-compatible upstream. */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { HumanMessage } from '@langchain/core/messages';
 import { tool as langchainTool } from '@langchain/core/tools';
@@ -79,7 +79,7 @@ describe('the OpenAI SDK', () => {
     },
   ];
 
-  it('calls tools, and tells their results', async () => {
+  it('calls tools and sends their results', async () => {
     upstream.answer(path, json(callsTool), json(completion('Cold.')));
     const first = await client.chat.completions.create({
       ...question,
@@ -126,7 +126,7 @@ describe('the OpenAI SDK', () => {
     expect(lastRequest().response_format).toEqual(response_format);
   });
 
-  it('sends images and sound, asks for several answers and their likelihoods', async () => {
+  it('sends images and audio, asks for several choices and log probabilities', async () => {
     const logprobs = {
       content: [{ token: 'hi', logprob: -0.1, bytes: [104, 105], top_logprobs: [] }],
       refusal: null,
@@ -199,7 +199,7 @@ describe('the AI SDK with @ai-sdk/openai-compatible', () => {
     expect(await result.usage).toMatchObject({ inputTokens: 9, outputTokens: 4 });
   });
 
-  it('takes the steps of a tool, streamed', async () => {
+  it('completes the steps of a tool call, streamed', async () => {
     upstream.answer(path, events(callsToolInPieces), events(chunks('Cold.')));
     const result = streamText({
       model: modelOf(),
@@ -211,7 +211,7 @@ describe('the AI SDK with @ai-sdk/openai-compatible', () => {
     expect(lastRequest().messages.at(-1)).toMatchObject({ role: 'tool', tool_call_id: 'call_1' });
   });
 
-  it('takes the steps of a tool, plain', async () => {
+  it('completes the steps of a tool call, plain', async () => {
     upstream.answer(path, json(callsTool), json(completion('Cold.')));
     const result = await generateText({
       model: modelOf(),
@@ -243,7 +243,7 @@ describe('LangChain', () => {
     process.env['LANGCHAIN_TRACING_V2'] = 'false';
   });
 
-  it('asks, and knows the usage', async () => {
+  it('asks, and reads the usage', async () => {
     upstream.answer(path, json(completion('hello there')));
     const answer = await modelOf().invoke([new HumanMessage('Hello.')]);
     expect(answer.content).toBe('hello there');

@@ -1,4 +1,4 @@
-/** What nobody has named yet passes through unchanged, both ways, plain and streamed, wherever it stands. */
+/** Unknown members pass through unchanged in both directions, plain and streamed, at every depth. */
 import type { DescMessage } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { events, json } from '../../support/upstream-answers.ts';
 
 const path = '/chat/completions';
 const upstream = await startScriptedUpstream();
-// Free, so that no run of the property ends for want of credits.
+// Free, so that no run ends without credits.
 const free = { id: 'served', type: 'chat', engine: 'upstream', price: { input: 0, output: 0 } };
 const parley = await startBehind(upstream.baseUrl, { models: [free] });
 afterAll(async () => {
@@ -20,7 +20,7 @@ afterAll(async () => {
 
 type Json = Record<string, unknown>;
 
-/** Members that no schema names. What says that an answer is an error is not among them. */
+/** Members that no schema names, without those that mark an answer as an error. */
 function unknown(schema: DescMessage): fc.Arbitrary<Json> {
   const known = new Set([...schema.fields.map(({ jsonName }) => jsonName), 'error', 'stream', '__proto__']);
   const name = fc.oneof(
@@ -29,7 +29,7 @@ function unknown(schema: DescMessage): fc.Arbitrary<Json> {
     fc.constantFrom('constructor', 'toString', 'x'),
   );
   const value = fc.jsonValue({ maxDepth: 4, stringUnit: 'binary' });
-  // As JSON has it: without -0.
+  // JSON has no -0.
   return fc
     .dictionary(
       name.filter((text) => !known.has(text)),
@@ -146,11 +146,11 @@ function oneOfEach(): Places {
 
 const ask = (body: unknown) => parley.postJson(path, body);
 const received = () => upstream.requests.at(-1)?.json;
-// Where it fails, the search for the smallest failure ends in time, too.
+// Bounds the search for the smallest failing case, too.
 const run = { numRuns: 60, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: true };
 
 describe('unknown members', () => {
-  it('of a plain request reach the upstream, and those of its answer the client', async () => {
+  it('of a plain request reach the upstream; those of its answer reach the client', async () => {
     await fc.assert(
       fc.asyncProperty(places, async (at) => {
         const request = requestWith(at);
@@ -164,7 +164,7 @@ describe('unknown members', () => {
     );
   });
 
-  it('of a streamed request reach the upstream, and those of its chunks the client', async () => {
+  it('of a streamed request reach the upstream; those of its chunks reach the client', async () => {
     await fc.assert(
       fc.asyncProperty(places, async (at) => {
         const options = { include_usage: true, ...at.options };
@@ -198,10 +198,10 @@ describe('unknown members', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  it('that bear the name of a known one set no limit that nobody has checked', async () => {
+  it('with the name of a known one cannot set an unchecked limit', async () => {
     upstream.answer(path, json(completionWith(oneOfEach())));
     const other = { max_tokens: 1_000_000, n: 50, model: 'another', stream: true, seed: null, top_k: 40 };
-    // As a Struct, which only the typed wires have.
+    // In a Struct, which only the RPC transports have.
     const params = {
       model: 'served',
       messages: [{ role: 'user', content: { text: 'x' } }],

@@ -1,4 +1,4 @@
-/** One Parley in front of another over REST: what the inner one says and hears arrives as it is. */
+/** One Parley in front of another over REST: speech and transcripts of the inner one arrive unchanged. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ describe('speech', () => {
     expect(relayed.headers.get('content-type')).toBe(own.headers.get('content-type'));
     const [expected, bytes] = await Promise.all([own.arrayBuffer(), relayed.arrayBuffer()]);
     expect(bytes.byteLength).toBeGreaterThan(5_000);
-    // The serial number of an Ogg stream is of chance.
+    // The serial number of an Ogg stream is random.
     if (response_format === 'opus') expect(bytes.byteLength).toBe(expected.byteLength);
     else expect(Buffer.from(bytes).equals(Buffer.from(expected))).toBe(true);
     expect(await outer.recordOf(relayed)).toMatchObject({ state: 'ok', fairUseUnits: 42 });
@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)('transcription', () => {
     return { transcript, record: await parley.recordOf(response) };
   };
 
-  it('arrives as the inner one has heard it, with every time, and counts the same', async () => {
+  it('arrives unchanged with all times, and counts the same', async () => {
     const file = wavFile(
       await speak('A light rain had fallen during the night, and the stones were still wet.'),
     );
@@ -83,11 +83,11 @@ describe.skipIf(missing !== undefined)('transcription', () => {
     expect(relayed.transcript).toEqual(heard.transcript);
     const { audioMsIn = 0, fairUseUnits } = heard.record;
     expect(relayed.record).toMatchObject({ state: 'ok', fairUseUnits });
-    // Decoders round what a header states.
+    // Decoders round the duration that a header states.
     expect(Math.abs((relayed.record.audioMsIn ?? 0) - audioMsIn)).toBeLessThan(20);
   });
 
-  it('of speech that the inner one has spoken gives its words back', async () => {
+  it('recognises the speech that the inner one synthesised', async () => {
     const request = { model: 'speaker', input: 'The rain has stopped, and the road is dry.', voice: 'rms' };
     const spoken = await outer.postJson('/audio/speech', { ...request, response_format: 'flac' });
     const { transcript } = await transcribe(outer, new Uint8Array(await spoken.arrayBuffer()));

@@ -1,4 +1,4 @@
-/** Speech through an upstream that speaks the OpenAI API: what reaches it, how its audio is relayed, and what may go wrong. */
+/** Speech through an OpenAI-compatible upstream: requests, relayed audio, and failures. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -34,7 +34,7 @@ const headerOf: Readonly<Record<string, string>> = {
   wav: 'RIFF',
   pcm: '\0\x01\0\x02',
 };
-/** Bytes that begin as a file of the format does. */
+/** Bytes with the signature of the format. */
 const audioAs = (format: string, bytes = 1000): Buffer =>
   Buffer.concat([Buffer.from(headerOf[format] ?? '', 'latin1'), randomBytes(bytes)]);
 const audio = (body: Uint8Array, type = 'audio/mpeg'): Answer =>
@@ -63,12 +63,12 @@ describe('a request', () => {
     });
   });
 
-  it('always names the voice and the format, as upstreams have defaults of their own', async () => {
+  it('always names the voice and the format, as upstreams have other defaults', async () => {
     await speak();
     expect(upstream.requests.at(-1)?.json).toMatchObject({ voice: 'anna', response_format: 'mp3' });
   });
 
-  it('keeps its text as it is', async () => {
+  it('keeps its text unchanged', async () => {
     const input = ' “Grüße” \n\t\u0000 🎉 é — "quoted" \\ ';
     await speak({ input });
     expect(upstream.requests.at(-1)?.json.input).toBe(input);
@@ -103,7 +103,7 @@ describe('the audio', () => {
     expect((await bytesOf(response)).equals(body)).toBe(true);
   });
 
-  it('is charged by the character of the input', async () => {
+  it('is charged by the characters of the input', async () => {
     const response = await speak({ input: 'Hello 🎉' });
     await response.arrayBuffer();
     expect(await parley.recordOf(response)).toMatchObject({
@@ -114,7 +114,7 @@ describe('the audio', () => {
     });
   });
 
-  it('leaves as it is produced', async () => {
+  it('is forwarded as it is produced', async () => {
     const rest = Promise.withResolvers<void>();
     const [first, second] = [audioAs('mp3'), randomBytes(1000)];
     upstream.answer(path, async (exchange) => {
@@ -129,7 +129,7 @@ describe('the audio', () => {
     expect(Buffer.from((await reader.read()).value ?? []).equals(second)).toBe(true);
   });
 
-  it('waits at the upstream for a client that reads slowly', async () => {
+  it('slows the upstream if the client reads slowly', async () => {
     const piece = audioAs('mp3', 65_532);
     let sent = 0;
     upstream.answer(path, async (exchange) => {
@@ -140,7 +140,7 @@ describe('the audio', () => {
     const reader = readerOf(await speak());
     await reader.read();
     const stalled = await restOf(() => sent);
-    // What the sockets between the three hold.
+    // The buffers of the sockets between client, Parley and upstream.
     expect(stalled * piece.length).toBeLessThan(40_000_000);
     for (let read = 0; read < 20_000_000; ) read += (await reader.read()).value?.length ?? Number.NaN;
     expect(await restOf(() => sent)).toBeGreaterThan(stalled);
@@ -158,7 +158,7 @@ describe('the audio', () => {
     expect((await parley.recordOf(response)).audioMsOut).toBe(ms);
   });
 
-  it('of a few bytes is whole', async () => {
+  it('of a few bytes is complete', async () => {
     upstream.answer(path, pieces(['a', 'b'], { everyMs: 5, headers: { 'content-type': 'audio/mpeg' } }));
     expect((await bytesOf(await speak())).toString()).toBe('ab');
   });
@@ -208,7 +208,7 @@ describe('an upstream that fails', () => {
 
   it.each<[string, Record<string, string>]>([
     ['in chunks', { 'content-type': 'audio/mpeg' }],
-    ['of a length that it told', { 'content-type': 'audio/mpeg', 'content-length': '100000' }],
+    ['of a stated length', { 'content-type': 'audio/mpeg', 'content-length': '100000' }],
   ])('in the middle of audio %s resets the connection, and costs nothing', async (_, headers) => {
     upstream.answer(path, resetAt(50_000, audioAs('mp3', 99_996), { headers }));
     const response = await speak();
@@ -253,7 +253,7 @@ function readerOf(response: Response): ReadableStreamDefaultReader<Uint8Array> {
   return response.body.getReader();
 }
 
-/** The value once it has stood still for a while. */
+/** The value once it no longer changes. */
 async function restOf(value: () => number): Promise<number> {
   for (let last = Number.NaN; ; ) {
     const now = value();
@@ -263,7 +263,7 @@ async function restOf(value: () => number): Promise<number> {
   }
 }
 
-/** 16-bit mono as a server writes it that does not know the length yet. */
+/** 16-bit mono WAV from a server that does not know the length yet. */
 function wav(rate: number, dataBytes: number): Buffer {
   const head = Buffer.alloc(44);
   head.write('RIFF', 0, 'latin1');

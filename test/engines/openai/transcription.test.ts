@@ -1,4 +1,4 @@
-/** Transcription through an upstream that speaks the OpenAI API: what reaches it, and what its answers are made into. */
+/** Transcription through an OpenAI-compatible upstream: requests, and how its answers are read. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { encode, missingPrograms, wavFile, wavHeader } from '../../support/audio-files.ts';
 import { startBehind } from '../../support/behind-upstream.ts';
@@ -76,7 +76,7 @@ const lastForm = () => {
 beforeEach(() => upstream.answer(path, json(heard)));
 
 describe('a request', () => {
-  it('reaches the upstream as a form of known length, with the file as it is', async () => {
+  it('reaches the upstream as a form of known length, with the file unchanged', async () => {
     const file = seconds(100);
     const response = await transcribe({ file, fields: [['language', 'de']] });
     expect(response.status).toBe(200);
@@ -95,13 +95,13 @@ describe('a request', () => {
     ]);
   });
 
-  it('asks for the times of words only where they are wanted', async () => {
+  it('asks for the times of words only if the client wants them', async () => {
     upstream.answer(path, json({ ...heard, words: heardWords }));
     await inFormat('verbose_json', { fields: [wordsToo] });
     expect((await lastForm()).getAll('timestamp_granularities[]')).toEqual(['segment', 'word']);
   });
 
-  it('asks a server that knows no times for the text alone, in whatever format the client wants it', async () => {
+  it('asks a server without times for the text alone, whatever format the client wants', async () => {
     upstream.answer(path, json({ text: 'Hello.' }));
     await inFormat('verbose_json', { at: textOnly });
     const form = await lastForm();
@@ -109,7 +109,7 @@ describe('a request', () => {
     expect(form.has('timestamp_granularities[]')).toBe(false);
   });
 
-  it('tells the upstream no more of the client than it needs', async () => {
+  it('sends the upstream no more about the client than it needs', async () => {
     const fields: [string, string][] = [
       ['model', 'whisper-1'],
       ['prompt', 'secret'],
@@ -121,7 +121,7 @@ describe('a request', () => {
     expect(body).not.toMatch(/secret|whisper-1|temperature|user/);
   });
 
-  it('cannot end a part of the form by what is in it', async () => {
+  it('cannot end a part of the form with its content', async () => {
     const language = 'en\r\n--parley\r\nContent-Disposition: form-data; name="model"\r\n\r\nother';
     await transcribe({ fields: [['language', language]] });
     const form = await lastForm();
@@ -163,7 +163,7 @@ describe('an answer with times', () => {
     expect(await (await inFormat('text')).text()).toBe('Hello there. General.\n');
   });
 
-  it('is told in full in `verbose_json`, the language by its English name', async () => {
+  it('is complete in `verbose_json`, with the English name of the language', async () => {
     expect(await verbose()).toEqual({
       task: 'transcribe',
       language: 'english',
@@ -176,7 +176,7 @@ describe('an answer with times', () => {
     });
   });
 
-  it('carries words where they are asked for, beside the segments or in their place', async () => {
+  it('has words if the client asks for them, with or without segments', async () => {
     upstream.answer(path, json({ ...heard, words: heardWords }));
     expect(await verbose({ fields: [wordsToo, segmentsToo] })).toMatchObject({
       words: heardWords,
@@ -198,7 +198,7 @@ describe('an answer with times', () => {
     expect(await verbose({ fields: [wordsToo] })).toMatchObject({ words: heardWords });
   });
 
-  it('may have words alone: they make one segment', async () => {
+  it('may have words alone, which make one segment', async () => {
     const { segments: _, ...others } = heard;
     upstream.answer(path, json({ ...others, words: heardWords }));
     expect(await (await inFormat('srt')).text()).toBe(
@@ -217,7 +217,7 @@ describe('an answer with times', () => {
     );
   });
 
-  it('cannot break subtitles by lines in its text', async () => {
+  it('cannot break subtitles with line breaks in its text', async () => {
     upstream.answer(path, json({ ...heard, segments: [segment(0, 1, ' one\n\n2\n00:00 two ')] }));
     expect(await (await inFormat('srt')).text()).toBe(
       '1\n00:00:00,000 --> 00:00:01,000\none 2 00:00 two\n\n',
@@ -310,7 +310,7 @@ describe('an answer without times', () => {
     },
   );
 
-  it('says what works in the place of subtitles', async () => {
+  it('says what works instead of subtitles', async () => {
     const { message } = await errorOf(await inFormat('srt', { at: textOnly }));
     expect(message).toMatch(/no times.*`json`, `text` or `verbose_json`/);
   });
@@ -326,13 +326,13 @@ describe('an answer without times', () => {
     },
   );
 
-  it('does not ask for words where the answer would not show them', async () => {
+  it('does not ask for words if the answer would not show them', async () => {
     const response = await inFormat('json', { at: textOnly, fields: [wordsToo] });
     expect(await response.json()).toEqual({ text: 'Hello there.' });
   });
 });
 
-describe('times that cannot be', () => {
+describe('impossible times', () => {
   it.each([
     ['before the start', segment(-5, 1)],
     ['with the end before the start', segment(3, 1)],
@@ -341,13 +341,13 @@ describe('times that cannot be', () => {
     ['not finite', segment('Infinity', 'NaN')],
     ['without a text', segment(0, 1, 5)],
     ['no objects', 'Hello'],
-  ])('%s leave the text, and no segment at all', async (_, bad) => {
+  ])('%s: the text is kept, without segments', async (_, bad) => {
     upstream.answer(path, json({ ...heard, segments: [segment(0, 1), bad] }));
     expect(await verbose()).toMatchObject({ text: 'Hello there. General.', segments: [] });
     expect(await errorOf(await inFormat('srt'))).toMatchObject({ status: 502 });
   });
 
-  it('are told from times that are a little off, which are mended', async () => {
+  it('do not include slightly wrong times, which are corrected', async () => {
     const segments = [segment(2, '30.0', 'two'), segment(-0.02, 1, 'one'), segment(1.5, 1.48, 'and')];
     upstream.answer(path, json({ ...heard, segments }));
     expect(await verbose()).toMatchObject({
@@ -359,7 +359,7 @@ describe('times that cannot be', () => {
     });
   });
 
-  it('of words leave the segments', async () => {
+  it('of words do not affect the segments', async () => {
     upstream.answer(path, json({ ...heard, words: [...heardWords, { word: 'x', start: 9, end: 1 }] }));
     expect(await errorOf(await inFormat('verbose_json', { fields: [wordsToo] }))).toMatchObject({
       status: 502,
@@ -368,7 +368,7 @@ describe('times that cannot be', () => {
   });
 });
 
-describe('an answer that is no transcript is an error, and costs nothing', () => {
+describe('an answer that is not a transcript is an error, and costs nothing', () => {
   it.each<[string, Answer]>([
     ['a page', whole('<html>upstream words', { headers: { 'content-type': 'text/html' } })],
     ['broken JSON', whole('{"text": "upstr', { headers: { 'content-type': 'application/json' } })],
@@ -414,21 +414,21 @@ describe('the length of the audio', () => {
     ['longer by the upstream', 4.5, 4500, 75],
     ['shorter by the upstream', 1, 4000, 60],
     ['written in quotes', '4.5', 4500, 75],
-    ['not told', undefined, 4000, 60],
+    ['not stated', undefined, 4000, 60],
     ['negative', -9, 4000, 60],
     ['beyond belief', 1e12, 4000, 60],
     ['no number', 'long', 4000, 60],
-  ])('%s: the longest that can be true counts', async (_, duration, audioMsIn, fairUseUnits) => {
+  ])('%s: the longest possible one counts', async (_, duration, audioMsIn, fairUseUnits) => {
     upstream.answer(path, json({ ...heard, duration }));
     expect(await charge()).toEqual({ state: 'ok', audioMsIn, fairUseUnits });
   });
 
-  it('may be told among what the upstream counts', async () => {
+  it("may be in the upstream's usage", async () => {
     upstream.answer(path, json({ text: 'Hello.', usage: { type: 'duration', seconds: 7 } }));
     expect(await charge()).toMatchObject({ audioMsIn: 7000, fairUseUnits: 105 });
   });
 
-  it('is not nothing where neither the file nor the upstream tells it', async () => {
+  it('is estimated if neither the file nor the upstream states it', async () => {
     upstream.answer(path, json({ text: 'Hello.' }));
     const unknown = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(19_996, 3)]);
     expect(await charge({ file: unknown, at: textOnly })).toEqual({
@@ -438,12 +438,12 @@ describe('the length of the audio', () => {
     });
   });
 
-  it('is that of the upstream where the file does not tell it', async () => {
+  it("is the upstream's if the file does not state it", async () => {
     const unknown = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(19_996, 3)]);
     expect(await charge({ file: unknown })).toMatchObject({ audioMsIn: 4500, fairUseUnits: 75 });
   });
 
-  it('is bounded by the samples that are there, whatever a WAV claims', async () => {
+  it('is bounded by the samples of a WAV, whatever its header claims', async () => {
     const claims = { channels: 1, sampleRate: 16_000, bitsPerSample: 16 };
     const body = seconds(2).subarray(44);
     for (const dataBytes of [2 ** 32 - 1, 2 ** 31 - 1, 0]) {
@@ -453,7 +453,7 @@ describe('the length of the audio', () => {
     }
   });
 
-  it('is set aside before the upstream is asked', async () => {
+  it('is reserved before the upstream is called', async () => {
     const poor = await startBehind(upstream.baseUrl, {
       ...{ engine, models },
       settings: { fairUse: { trialUnitsPerMonth: 59 } },

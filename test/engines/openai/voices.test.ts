@@ -1,4 +1,4 @@
-/** Where the voices of an upstream's models come from: what it lists, in every shape that servers give, or the configuration. */
+/** The voices of an upstream's models: from its list, in every shape that servers send, or from the configuration. */
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Log } from '../../../src/core/ports/log.ts';
 import { type BehindOptions, startBehind } from '../../support/behind-upstream.ts';
@@ -44,7 +44,7 @@ const voicesOf = async (parley: Parley) => (await modelsOf(parley))[0]?.voices;
 const speak = (parley: Parley) => parley.postJson('/audio/speech', { model: 'speaker', input: 'Hello.' });
 const soon = { timeout: 10_000, interval: 50 };
 
-/** Answers by the model in the query, as servers with several models do. */
+/** Answers by the model in the query, as servers with several speech models do. */
 const byModel =
   (name: string, answers: Readonly<Record<string, Answer>>): Answer =>
   (exchange) => {
@@ -146,7 +146,7 @@ describe('the voices that an upstream lists', () => {
     }
   });
 
-  it('are not taken from a list of models, or from a page', async () => {
+  it('are not read from a list of models or an HTML page', async () => {
     const upstream = await startUpstream();
     upstream.answer('/models/speaker', json({ object: 'list', data: [{ id: 'speaker', object: 'model' }] }));
     upstream.answer('/audio/voices', whole('<html>', { headers: { 'content-type': 'text/html' } }));
@@ -156,7 +156,7 @@ describe('the voices that an upstream lists', () => {
     expect(await modelsOf(parley)).toEqual([]);
   });
 
-  it('are asked for with the key of the configuration', async () => {
+  it('are requested with the configured key', async () => {
     const upstream = await startUpstream();
     upstream.answer('/audio/voices', json({ voices: ['anna'] }));
     const parley = await start(upstream.baseUrl);
@@ -164,7 +164,7 @@ describe('the voices that an upstream lists', () => {
     for (const { headers } of upstream.requests) expect(headers.authorization).toMatch(/^Bearer sk-/);
   });
 
-  it('may have other names here, with the languages that the upstream tells', async () => {
+  it('may have other names here, with the languages from the upstream', async () => {
     const upstream = await startUpstream();
     upstream.answer('/audio/voices', json({ voices: one }));
     const voices = { alloy: 'anna', echo: 'nobody' };
@@ -190,7 +190,7 @@ describe('the voices that an upstream lists', () => {
 });
 
 describe('the list', () => {
-  it('is read again, and stays while it cannot be read, which the log is told once', async () => {
+  it('is read again, and stays in use while it cannot be read, which is logged once', async () => {
     const warnings: string[] = [];
     const log: Log = {
       info: () => undefined,
@@ -215,7 +215,7 @@ describe('the list', () => {
     await expect.poll(() => voicesOf(parley), soon).toEqual(['carl']);
   });
 
-  it('is never asked for twice at once, nor does it hold up the start or the end', async () => {
+  it('is never read twice at once, and delays neither start nor stop', async () => {
     const upstream = await startUpstream();
     upstream.answer('/models/speaker', silence);
     const startedAt = performance.now();
@@ -232,7 +232,7 @@ describe('the list', () => {
     await request?.aborted;
   });
 
-  it('may come late: a model whose upstream is down at the start is served once it is up', async () => {
+  it('may come late: a model whose upstream is down at the start is available once it is up', async () => {
     const upstream = await startUpstream();
     upstream.answer('/audio/voices', json({ voices: ['anna'] }));
     upstream.answer('/audio/speech', whole('audio', { headers: { 'content-type': 'audio/mpeg' } }));
@@ -247,7 +247,7 @@ describe('the list', () => {
     expect(await (await speak(parley)).text()).toBe('audio');
   }, 40_000);
 
-  it('may be missing: then the operator is told where to write the voices', async () => {
+  it('may be missing: then the log says where to write the voices', async () => {
     const upstream = await startUpstream();
     upstream.answer('/models/speaker', json({ id: 'speaker', object: 'model', owned_by: 'openai' }));
     const parley = await start(upstream.baseUrl);
@@ -259,7 +259,7 @@ describe('the list', () => {
 });
 
 describe('voices in the configuration', () => {
-  it('are taken as they are, and the upstream is not asked', async () => {
+  it('are used unchanged, without asking the upstream', async () => {
     const upstream = await startUpstream();
     const parley = await start(upstream.baseUrl, { engine: { voices: { alloy: 'en-US', nova: 'und' } } });
     expect((await modelsOf(parley))[0]).toMatchObject({

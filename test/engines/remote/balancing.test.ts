@@ -1,4 +1,4 @@
-/** One engine, many machines: calls are shared among those that serve, and go on while some do not. */
+/** One engine on several machines: calls are shared among those that serve, and continue while some do not. */
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Server, ServerCredentials, type ServerUnaryCall, type ServerWritableStream } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ import { EngineNodes } from '../../support/engine-nodes.ts';
 import { fakeChat, withFakes } from '../../support/fake-engines.ts';
 import { openRemote, type RemoteEngine, saying } from '../../support/remote-engine.ts';
 
-/** A machine that is back is found again within seconds. */
+/** The time within which a machine that is back is found again. */
 const soon = { timeout: 20_000 };
 
 let nodes: EngineNodes;
@@ -37,7 +37,7 @@ function open(address: string): RemoteEngine {
 const addressOf = (...machines: readonly { readonly port: number }[]) =>
   `ipv4:${machines.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
 
-/** A chat that says who it is; on demand once it is let. */
+/** A chat that answers with its own name, on demand only once it is released. */
 function chatOf(name: string, until: Promise<void> = Promise.resolve()): Record<string, EngineSet> {
   const choices = [
     {
@@ -57,7 +57,7 @@ function chatOf(name: string, until: Promise<void> = Promise.resolve()): Record<
   });
 }
 
-/** Who answered; of a failure its status. */
+/** The name of the machine that answered, or the status of the failure. */
 async function ask({ chat }: RemoteEngine, text = 'who are you?'): Promise<string> {
   try {
     const { choices } = await chat.complete(saying(text), AbortSignal.timeout(10_000));
@@ -79,7 +79,7 @@ async function askOften(remote: RemoteEngine, times: number): Promise<Record<str
 }
 
 describe('an address', () => {
-  it('of two machines shares the calls between them, and goes on with one when the other is gone, and with both when it is back', async () => {
+  it('of two machines shares the calls, continues with one when the other is gone, and with both when it is back', async () => {
     const a = await nodes.start({ engines: chatOf('a') });
     let b = await nodes.start({ engines: chatOf('b') });
     const remote = open(addressOf(a, b));
@@ -94,7 +94,7 @@ describe('an address', () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  it('of two machines fails at once when both are gone, tells so once, and serves when one is back', async () => {
+  it('of two machines fails at once when both are gone, logs it once, and serves when one is back', async () => {
     let a = await nodes.start({ engines: chatOf('a') });
     const b = await nodes.start({ engines: chatOf('b') });
     const remote = open(addressOf(a, b));
@@ -116,14 +116,14 @@ describe('an address', () => {
   it.each([
     ['to which nobody listens', '127.0.0.1:9'],
     ['that there is not', 'no-such-host.invalid:80'],
-  ])('%s: a request has not run, so that another engine may have it', async (_, address) => {
+  ])('%s: a request has not run, so another engine may be tried', async (_, address) => {
     const { chat } = open(address);
     await expect(chat.complete(saying('x'), AbortSignal.timeout(10_000))).rejects.toMatchObject({
       ...{ code: 'upstream_error', httpStatus: 502, hasNotRun: true },
     });
   });
 
-  it('sees no failure while one machine after the other is started anew', async () => {
+  it('sees no failure while the machines are restarted one by one', async () => {
     const begin = (name: string, port = 0) => nodes.start({ engines: chatOf(name), drainMs: 5_000, port });
     const started = [await begin('a'), await begin('b')];
     const remote = open(addressOf(...started));
@@ -150,7 +150,7 @@ describe('an address', () => {
 });
 
 describe('a machine that drains', () => {
-  it('ends what it has and gets no new calls', async () => {
+  it('ends its calls and gets no new ones', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const a = await nodes.start({ engines: chatOf('a', promise), drainMs: 10_000 });
     const b = await nodes.start({ engines: chatOf('b', promise) });
@@ -168,7 +168,7 @@ describe('a machine that drains', () => {
     await Promise.all([closed, b.close()]);
   });
 
-  it('gets none for as long as it says that it does not serve, though its connection is well', async () => {
+  it('gets none while it reports that it does not serve, although its connection works', async () => {
     const sick = await SickServer.start('sick');
     const b = await nodes.start({ engines: chatOf('b') });
     const remote = open(addressOf(sick, b));
@@ -188,7 +188,7 @@ describe('a machine that drains', () => {
     sick.close();
   });
 
-  it('and then goes away is not taken for one that serves in between', async () => {
+  it('and then goes away does not count as serving in between', async () => {
     const sick = await SickServer.start('sick');
     const remote = open(addressOf(sick));
     await expect.poll(() => ask(remote), soon).toBe('sick');
@@ -200,7 +200,7 @@ describe('a machine that drains', () => {
     expect(turns.map(({ level }) => level)).toEqual(['info', 'warn']);
   });
 
-  it('is believed again after a server has ended the watch', async () => {
+  it('is watched again after a server has ended the watch', async () => {
     const sick = await SickServer.start('sick');
     const remote = open(addressOf(sick));
     await expect.poll(() => ask(remote), soon).toBe('sick');
@@ -216,7 +216,7 @@ describe('a machine that drains', () => {
 
 type WatchCall = ServerWritableStream<Buffer, Buffer>;
 
-/** A server that answers chats, and says of its health what it is told to say. */
+/** A server that answers chats and reports the health that the test sets. */
 class SickServer {
   readonly #server: Server;
   readonly #watches = new Set<WatchCall>();

@@ -1,4 +1,4 @@
-/** Another Parley as an engine: what it does is passed on whole, and what it says of us stays between the two servers. */
+/** Another Parley as an engine: answers are passed on unchanged; errors about this server's key are not. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ const never = new AbortController().signal;
 const speechOf = (input: string) => ({ input, voice: 'one', format: 'pcm' }) as const;
 const addressOf = ({ baseUrl }: Parley) => new URL(baseUrl).host;
 
-/** What was thrown, which must be an error of the domain. */
+/** The error that was thrown, which must be a ParleyError. */
 async function failureOf(work: Promise<unknown>): Promise<ParleyError> {
   const thrown: unknown = await work.then(
     () => new Error('it did not fail'),
@@ -45,8 +45,8 @@ async function all<T>(parts: AsyncIterable<T>): Promise<T[]> {
   return list;
 }
 
-describe('what a remote Parley offers', () => {
-  it('is read in the background, and kept where it cannot be read again', async () => {
+describe('the models of a remote Parley', () => {
+  it('are read in the background, and kept if they cannot be read again', async () => {
     const inner = await startParley({ engines: playingEngines() });
     const remote = openRemote({ address: addressOf(inner), apiKey: inner.apiKey, catalogEveryMs: 1_000 });
     expect(remote.speech.availability()).toMatchObject({ available: false });
@@ -62,7 +62,7 @@ describe('what a remote Parley offers', () => {
     await remote.close();
   });
 
-  it('is told to the operator where a model is not in it', async () => {
+  it('are missed in the log if the remote lacks a configured one', async () => {
     const inner = await startParley({ engines: playingEngines() });
     const { apiKey } = inner;
     const models = { flite: 'tts-9', eliza: 'flite' };
@@ -72,24 +72,24 @@ describe('what a remote Parley offers', () => {
       .toMatchObject({ reason: expect.stringContaining('tts-9') });
     expect(remote.chat.availability()).toMatchObject({ available: false });
     expect(remote.transcription.availability()).toEqual({ available: true });
-    const told = remote.logged.filter(({ level }) => level === 'warn').map(({ message }) => message);
-    expect(told).toEqual([expect.stringContaining('the speech model tts-9')]);
+    const logged = remote.logged.filter(({ level }) => level === 'warn').map(({ message }) => message);
+    expect(logged).toEqual([expect.stringContaining('the speech model tts-9')]);
     await Promise.all([remote.close(), inner.close()]);
   });
 
-  it('is asked for until the remote is there', async () => {
+  it('are requested until the remote is up', async () => {
     const port = await freePort();
     const remote = openRemote({ address: `dns:///127.0.0.1:${port}`, apiKey: undefined });
     expect((await failureOf(remote.chat.complete(saying('x'), never))).httpStatus).toBe(502);
     const inner = await startParley({ engines: playingEngines(), settings: { server: { port } } });
     await expect.poll(() => remote.logged.map(({ level }) => level), soon).toEqual(['warn', 'info', 'error']);
-    // It has no key, and says so once.
+    // It has no key, and logs that once.
     expect(remote.logged.at(-1)?.message).toContain('could not be read');
     await Promise.all([remote.close(), inner.close()]);
   });
 });
 
-describe('what passes through', () => {
+describe('a remote chat', () => {
   let seen: ChatCompletionParams | undefined;
   let answer: ChatCompletion;
   let chunks: readonly ChatCompletionChunk[] = [];
@@ -117,11 +117,11 @@ describe('what passes through', () => {
   });
   afterAll(() => Promise.all([remote.close(), inner.close()]));
 
-  /** Of a field that no schema here has: number 9000, a string. */
+  /** An unknown field: number 9000, a string. */
   const unknown = Buffer.from([0xc2, 0xb2, 0x04, 3, ...Buffer.from('new')]);
   const usage = { promptTokens: 1, completionTokens: 1, totalTokens: 2 };
 
-  it('is every parameter on the way there, and every field on the way back, known or not', async () => {
+  it('passes on every parameter and every field of the answer, known or unknown', async () => {
     for (let round = 0; round < 30; round++) {
       const other = randomObject(random, 3);
       const asked = fromBinary(
@@ -146,7 +146,7 @@ describe('what passes through', () => {
     }
   });
 
-  it('is every chunk, with its unknown fields and the usage on the last', async () => {
+  it('passes on every chunk, with its unknown fields and the usage on the last', async () => {
     const deltas = [{ role: 'assistant' }, { content: 'a', other: randomObject(random, 3) }, {}];
     chunks = deltas.map((delta, index) => {
       const choice = { delta, ...(index === 2 && { finishReason: 'stop' }) };
@@ -163,13 +163,13 @@ describe('what passes through', () => {
     expect(seen?.model).toBe('inner-eliza');
   });
 
-  it('is not changed for the next engine in line: the request keeps its own model', async () => {
+  it('does not change the request, which the next engine may get', async () => {
     const params = saying('Hello.');
     await all(remote.chat.stream(params, never));
     expect(params.model).toBe('eliza');
   });
 
-  it('is refused where it is larger than a remote takes', async () => {
+  it('refuses a request that is larger than a remote accepts', async () => {
     const failure = await failureOf(remote.chat.complete(saying('x'.repeat(21 * 1024 * 1024)), never));
     expect(failure).toMatchObject({ code: 'payload_too_large', hasNotRun: true });
   });
@@ -194,7 +194,7 @@ function randomObject(random: Random, depth: number): JsonObject {
   return Object.fromEntries(names.map((name) => [name, value()]));
 }
 
-describe('what a remote says', () => {
+describe('an error of a remote', () => {
   let inner: Parley;
   let remote: RemoteEngine;
   beforeAll(async () => {
@@ -217,20 +217,20 @@ describe('what a remote says', () => {
   const chat = ({ chat }: RemoteEngine) => chat.complete(saying(play('say one')), never);
 
   it.each([
-    ['of a key that it does not know', 'pk_unknown', {}, chat, 401, /key of this server/],
-    ['of a key without the scope', { scopes: ['speech'] }, {}, chat, 403, /allow/],
-    ['of an account without a plan', {}, {}, speak, 402, /plan/],
-    ['of an account without credits', {}, {}, chat, 402, /credits/],
+    ['about an unknown key', 'pk_unknown', {}, chat, 401, /key of this server/],
+    ['about a key without the scope', { scopes: ['speech'] }, {}, chat, 403, /allow/],
+    ['about an account without a plan', {}, {}, speak, 402, /plan/],
+    ['about an account without credits', {}, {}, chat, 402, /credits/],
     [
-      'of a model that it does not have',
+      'about a model that it does not have',
       { credits: '1' },
       { eliza: 'gpt-9' },
       chat,
       400,
-      /know a model of the name/,
+      /know the model name/,
     ],
   ] as const)(
-    '%s is an upstream’s error, and the operator’s to mend',
+    '%s is an `upstream_error` for the operator to fix',
     async (_, key, models, run, status, words) => {
       const apiKey = typeof key === 'string' ? key : await inner.newKey(key as never);
       const failure = await withKey(apiKey, models, run);
@@ -253,7 +253,7 @@ describe('what a remote says', () => {
   ];
 
   it.each(Object.keys(errorTable) as ErrorCode[])(
-    '%s keeps its status, and none of its words',
+    '%s keeps its status, and not its message',
     async (code) => {
       const script = play(`fail ${code} - 7`);
       const failure = await failureOf(remote.chat.complete(saying(script), never));
@@ -267,12 +267,12 @@ describe('what a remote says', () => {
     },
   );
 
-  it('of its own upstream is passed on with that upstream’s status and Retry-After', async () => {
+  it('from its own upstream keeps that upstream’s status and Retry-After', async () => {
     const failure = await failureOf(remote.chat.complete(saying(play('fail upstream_error 429 30')), never));
     expect(failure).toMatchObject({ code: 'upstream_error', httpStatus: 429, retryAfterSeconds: 30 });
   });
 
-  it('in the middle of a stream ends the stream with it, after all that came before', async () => {
+  it('in the middle of a stream ends the stream, after everything before it', async () => {
     const script = play('say one', 'say two', 'fail upstream_error 503 9');
     const texts: string[] = [];
     const reading = (async () => {
@@ -322,17 +322,17 @@ describe('a client that leaves', () => {
       expect(await running).toBe(reason);
       delaysMs.push((await watch.stopped) - leftMs);
     }
-    // The machine may be busy with something else at one moment, but not at each.
+    // The machine may be busy for a moment, but not each time.
     expect(Math.min(...delaysMs)).toBeLessThan(50);
   });
 
-  it('leaves the inner engine when it stops reading, too', async () => {
+  it('stops the inner engine when it stops reading, too', async () => {
     watch = new Watch('endless');
     for await (const _ of remote.chat.stream(saying('x'), never)) break;
     await watch.stopped;
   });
 
-  it('does not call at all where it has left before', async () => {
+  it('makes no call if it has already left', async () => {
     watch = new Watch('silent');
     const reason = new ParleyError('request_cancelled');
     for (const run of Object.values(operations)) {
@@ -343,7 +343,7 @@ describe('a client that leaves', () => {
     ).resolves.toBe('not');
   });
 
-  it('and reads slowly slows the inner engine', async () => {
+  it('but first reads slowly slows the inner engine', async () => {
     watch = new Watch('endless');
     const audio = remote.speech.synthesize(speechOf('x'), never).audio[Symbol.asyncIterator]();
     await audio.next();
@@ -356,7 +356,7 @@ describe('a client that leaves', () => {
     await watch.stopped;
   });
 
-  it('whose time is up: the deadline reaches the inner server, and is a 502 here', async () => {
+  it('after its deadline: the deadline reaches the inner server, and is a 502 here', async () => {
     const hurried = openRemote({ address: addressOf(inner), apiKey: inner.apiKey, totalMs: 1_000 });
     watch = new Watch('one');
     const failure = await failureOf(all(hurried.chat.stream(saying('x'), never)));
@@ -377,7 +377,7 @@ describe('its settings', () => {
     return far;
   };
 
-  it('need no more than an address', () => {
+  it('need only an address', () => {
     expect(read({ address: 'dns:///speech.example.com:8080' })).toEqual({
       ...{
         kind: 'remote',
@@ -400,7 +400,7 @@ describe('its settings', () => {
 });
 
 describe('a connection', () => {
-  it('is encrypted, and trusted only where its authority is', async () => {
+  it('is encrypted, and trusted only if its authority is', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-remote-'));
     const { cert, key } = makeCertificate('inner');
     const tls = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
@@ -431,7 +431,7 @@ describe('a connection', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('that never comes about is waited for no longer than is configured', async () => {
+  it('that cannot be made is awaited for `connectMs`', async () => {
     const silent = createServer(() => undefined);
     const port = await new Promise<number>((resolve) => {
       silent.listen(0, '127.0.0.1', () => resolve((silent.address() as { port: number }).port));
@@ -445,10 +445,10 @@ describe('a connection', () => {
     silent.close();
   });
 
-  it('has others beside it where it has all the calls that it can have, up to a limit', async () => {
+  it('gets others beside it when it is full, up to a limit', async () => {
     const inner = await startParley({ engines: playingEngines() });
     const remote = openRemote({ address: addressOf(inner), apiKey: inner.apiKey, connectionsMax: 2 });
-    // Its own call for the list of models would take a place.
+    // The engine's own call for the list of models would take a slot.
     await expect.poll(() => remote.speech.availability(), soon).toEqual({ available: true });
     const stop = new AbortController();
     const waiting = Array.from({ length: 180 }, () =>
@@ -456,7 +456,7 @@ describe('a connection', () => {
     );
     const full = await failureOf(remote.chat.complete(saying(play('say one')), never));
     expect(full).toMatchObject({ code: 'overloaded', hasNotRun: true, retryAfterSeconds: 1 });
-    // Every one of them has reached an engine: none waits for another to end.
+    // All have reached an engine: none waits for another to end.
     await expect.poll(() => runningOf(inner), soon).toBe(180);
     stop.abort(new ParleyError('request_cancelled'));
     await Promise.all(waiting);
@@ -514,10 +514,10 @@ describe('transcription by a remote', () => {
     text: 'One two: three.',
   };
 
-  it('tells the length before all, and each segment as soon as it is recognised', async () => {
+  it('sends the length first, and each segment as soon as it is recognised', async () => {
     const events = remote.transcription.transcribe(request)[Symbol.asyncIterator]();
     expect((await events.next()).value).toEqual({ kind: 'audio', durationMs: 900 });
-    // The inner engine is not at its end yet.
+    // The inner engine has not finished yet.
     expect((await events.next()).value).toEqual({ kind: 'segment', segment: { ...segments[0], words: [] } });
     goOn();
     expect((await events.next()).value).toEqual({ kind: 'segment', segment: { ...segments[1], words: [] } });
@@ -525,13 +525,13 @@ describe('transcription by a remote', () => {
     expect((await events.next()).done).toBe(true);
   });
 
-  it('gives each word its segment where words are wanted', async () => {
+  it('puts each word into its segment if words are wanted', async () => {
     goOn();
     const events = await all(remote.transcription.transcribe({ ...request, words: true }));
     expect(events.slice(1)).toEqual([...segments.map((segment) => ({ kind: 'segment', segment })), done]);
   });
 
-  it('is not asked for by an account that may not have so much', async () => {
+  it('is not called for an account without enough allowance', async () => {
     const outer = await startBefore(inner, { fairUse: { trialUnitsPerMonth: 100 } });
     calls = 0;
     const response = await upload(outer, recording('hear 3600000'));
@@ -540,7 +540,7 @@ describe('transcription by a remote', () => {
     await outer.close();
   });
 
-  it('serves an edge node whose chat is its own', async () => {
+  it('serves a node with its own chat', async () => {
     goOn();
     const outer = await startBefore(inner, {});
     const transcript = await upload(outer, recording('hear 900'));
@@ -563,7 +563,7 @@ function upload({ call }: Parley, file: Buffer): Promise<Response> {
   return call('/audio/transcriptions', { method: 'POST', body: form });
 }
 
-/** Its transcription is the inner server's, its chat its own. */
+/** A server with remote transcription and its own chat. */
 async function startBefore(inner: Parley, settings: object): Promise<Parley> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-edge-'));
   const apiKeyFile = join(folder, 'key');
@@ -584,7 +584,7 @@ async function startBefore(inner: Parley, settings: object): Promise<Parley> {
 }
 
 describe('speech by a remote', () => {
-  it('comes as it is made, in the voice of the model, and its length is counted where it can be', async () => {
+  it('arrives as it is made, in the voice of the model, with its length if known', async () => {
     const asked: unknown[] = [];
     const speech = fakeSpeech({
       synthesize: (request) => {

@@ -1,4 +1,4 @@
-/** What it says of itself and of what it cannot do. These rules outrank talk: nobody should take it for a model. */
+/** Answers about itself and its limits. They rank above small talk, so that nobody takes it for a model. */
 import { type Rule, rule } from './rule.ts';
 
 const safety: readonly Rule[] = [

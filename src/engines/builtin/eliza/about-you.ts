@@ -1,4 +1,4 @@
-/** Talk about the one who writes: what they feel, want, think and do, and the people around them. */
+/** Answers about the user: feelings, wishes, thoughts, actions, and the people around them. */
 import { type Rule, rule } from './rule.ts';
 
 const feelings: readonly Rule[] = [

@@ -1,16 +1,15 @@
-/** A message as the rules read it: clauses without punctuation, and whether it is English at all. */
-
 export interface Clause {
   readonly text: string;
   readonly isQuestion: boolean;
 }
 
-/** Most clauses of a message that are read: its last. */
+/** Only the last clauses of a message are read. */
 const clausesMax = 24;
 
-/** What ends a clause; a full stop within a word, as in `parley.yaml`, does not. */
+/** A full stop within a word, as in `parley.yaml`, does not end a clause. */
 const clauseEnd = /((?<![.!?;:,])[.!?;:,]+(?=\s|$)|[\r\n]+|\s-\s|\bbut\b)/i;
 
+/** The clauses of a message, without punctuation. */
 export function clausesOf(text: string): readonly Clause[] {
   const plain = text.replace(/[\u2018\u2019\u02bc]/g, "'").replace(/[^\p{L}\p{M}\p{N}\s.!?;:,'+*/=-]/gu, ' ');
   const parts = plain.split(clauseEnd);
@@ -28,14 +27,14 @@ const englishWords = common(
   "a the i i'm you he she we they it is are am was be my your me of to in and or that this what who how why do not with have has for hello hi yes please thanks",
 );
 
-/** Short words of German, French, Spanish, Italian, Portuguese and Dutch that English has not. */
+/** Short words of German, French, Spanish, Italian, Portuguese and Dutch that are not English words. */
 const otherWords = common(
   'ich du bin bist nicht und ist das wie mir mich ein eine hallo danke je tu suis est les une des pas vous bonjour merci moi que el los las una muy estoy soy hola gracias yo ciao sono che il non io grazie ol\u00e1 eu voc\u00ea n\u00e3o uma obrigado ik ben niet het een',
 );
 
 export type Language = 'english' | 'other' | 'none';
 
-/** `other` for text that is mostly not in Latin letters, or has words of other languages and none of English. */
+/** `other` for text in mostly non-Latin letters, or with words of other languages and no English ones; `none` for text without letters. */
 export function languageOf(text: string): Language {
   const letters = text.match(/\p{L}/gu)?.length ?? 0;
   if (letters === 0) return 'none';

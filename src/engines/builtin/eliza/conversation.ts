@@ -1,22 +1,20 @@
-/** What the rules look at in a request's messages: the last of the user's, and a bounded number of those before. */
 import type { ChatMessage, MessageContent } from '../../../../gen/parley/chat/v1/chat_pb.ts';
 
-/** What a user said in one message. */
-export interface Turn {
-  /** The end of the message's text, at most `textUnitsMax` UTF-16 code units of it. */
+export interface UserMessage {
+  /** The end of the text, at most `textUnitsMax` UTF-16 code units. */
   readonly text: string;
-  /** Whether there was more text than that. */
+  /** Whether the text was longer. */
   readonly isCut: boolean;
-  /** Whether there was something other than text: an image, audio, a file. */
+  /** Whether there was an image, audio or a file. */
   readonly hasAttachment: boolean;
 }
 
+/** The user messages of a request. */
 export interface Conversation {
-  /** The user's latest message, if there is one. */
-  readonly latest: Turn | undefined;
-  /** Those before it, oldest first, at most `earlierMax`. */
-  readonly earlier: readonly Turn[];
-  /** How many of the user's there were before those. */
+  readonly latest: UserMessage | undefined;
+  /** The messages before it, oldest first, at most `earlierMax`. */
+  readonly earlier: readonly UserMessage[];
+  /** The number of messages before `earlier`. */
   readonly forgotten: number;
 }
 
@@ -25,9 +23,8 @@ const earlierMax = 12;
 
 export function conversationOf(messages: readonly ChatMessage[]): Conversation {
   const users = messages.filter((message) => message.role === 'user');
-  const heard = users.slice(-1 - earlierMax);
-  const turns = heard.map((message) => turnOf(message.content));
-  return { latest: turns.at(-1), earlier: turns.slice(0, -1), forgotten: users.length - heard.length };
+  const last = users.slice(-1 - earlierMax).map((message) => userMessage(message.content));
+  return { latest: last.at(-1), earlier: last.slice(0, -1), forgotten: users.length - last.length };
 }
 
 /** The texts of a message: its string, or each of its text parts. */
@@ -42,13 +39,13 @@ export function textsOf(content: MessageContent | undefined): readonly string[] 
   }
 }
 
-function turnOf(content: MessageContent | undefined): Turn {
+function userMessage(content: MessageContent | undefined): UserMessage {
   const texts = textsOf(content);
   const units = texts.reduce((sum, text) => sum + text.length, 0);
   return { text: endOf(texts), isCut: units > textUnitsMax, hasAttachment: hasOtherParts(content) };
 }
 
-/** The parts' texts in lines, from as far back as the limit reaches. */
+/** The end of the texts, joined by line breaks. */
 function endOf(texts: readonly string[]): string {
   const kept: string[] = [];
   let left = textUnitsMax;

@@ -1,15 +1,14 @@
-/** Ends an answer where the client asked for it: at a stop sequence, or after so many tokens. */
 import type { TokenCounter } from '../../../core/ports/engines.ts';
 
 export interface LimitedAnswer {
-  /** Joined they are the text. Each but the first begins with its blank. */
+  /** Joined without a separator, they are the text. Each but the first begins with its blank. */
   readonly words: readonly string[];
-  /** o200k tokens of the text, exactly. */
+  /** The exact number of o200k tokens of the text. */
   readonly tokens: number;
   readonly finishReason: 'stop' | 'length';
 }
 
-/** The text before the first of the stop sequences in it; empty sequences stop nothing. */
+/** The text before the first stop sequence. Empty sequences are ignored. */
 export function endAtStop(text: string, stops: readonly string[]): string {
   const places = stops.filter((stop) => stop !== '').map((stop) => text.indexOf(stop));
   const found = places.filter((place) => place >= 0);
@@ -17,8 +16,8 @@ export function endAtStop(text: string, stops: readonly string[]): string {
 }
 
 /**
- * The text up to `tokensMax` tokens. The tokenizer joins nothing across the blank before a word, so the tokens of the
- * words are those of the text; where the limit falls within a word its longest beginning of just that many is given.
+ * The text up to `tokensMax` tokens, with the beginning of a word that the limit cuts. The tokenizer never joins a word with
+ * the one before, so the tokens of the words add up to those of the text.
  */
 export async function endAtLimit(
   text: string,
@@ -46,7 +45,7 @@ interface StartOfWord {
   readonly tokens: number;
 }
 
-/** Of the word's beginnings with the most tokens that are allowed, the longest. */
+/** The longest beginning of the word among those with the most tokens up to `tokensMax`. */
 async function startOfWord(
   word: string,
   tokensMax: number,

@@ -1,4 +1,4 @@
-/** Turns a phrase around, so that what the user says of themselves is said to them: `I lost my keys`, `you lost your keys`. */
+/** Swaps the first and the second person: `I lost my keys` becomes `you lost your keys`. */
 
 const pairs: ReadonlyMap<string, string> = new Map([
   ['i am', 'you are'],
@@ -31,25 +31,25 @@ const words: ReadonlyMap<string, string> = new Map([
   ["you'll", 'I will'],
 ]);
 
-/** After one of these, `you` is who does something. */
+/** `you` is a subject after one of these words. */
 const beforeSubject = new Set(
   'that if because when while whether why how what where and but or do does did can could will would should may might must have had'.split(
     ' ',
   ),
 );
 
-/** Before one of these, too. */
+/** `you` is a subject before one of these words. */
 const afterSubject = new Set(
   "can can't cannot could couldn't will won't would should shouldn't may might must do don't did didn't have haven't had never always really just think know say said want need like love hate".split(
     ' ',
   ),
 );
 
-/** Most words of a phrase that are given back, and most UTF-16 code units. */
+/** Limits of a reflected phrase, in words and in UTF-16 code units. */
 const wordsMax = 16;
 const unitsMax = 160;
 
-/** The phrase from the other side; of a long one only the beginning. */
+/** The swapped phrase; only the beginning of a long one. */
 export function reflect(phrase: string): string {
   const said = phrase.slice(0, unitsMax).trimEnd().split(' ', wordsMax);
   const turned: string[] = [];

@@ -1,6 +1,5 @@
-/** The rules at work: a conversation in, an answer out. The same conversation always gets the same answer. */
 import { clausesOf, languageOf } from './clauses.ts';
-import type { Conversation, Turn } from './conversation.ts';
+import type { Conversation, UserMessage } from './conversation.ts';
 import { reflect } from './reflect.ts';
 import type { Answers } from './rule.ts';
 import {
@@ -16,41 +15,40 @@ import {
   rules,
 } from './rules.ts';
 
-/** What was made of one message. */
-interface Heard {
+/** The answers that fit a message, and the texts for `{it}` and `{name}` in them. */
+interface Match {
   readonly answers: Answers;
-  /** What goes into the answer in the place of `{it}` or `{name}`. */
   readonly it: string;
   readonly name: string;
 }
 
 /**
- * The answer to the latest message of a user. Answers to messages of the same kind take turns: the first such message
- * gets the first answer, the next the second, and `choice` (from 0) goes further on in the turn, for clients that ask
- * for several. Nothing is remembered between calls; the turn is counted in the conversation itself.
+ * The answer to the user's latest message; the same conversation always gets the same answer. Messages that match the same
+ * rule get its answers in turn, counted within the conversation. `choice`, from 0, counts on for clients that ask for more
+ * than one.
  */
 export function respond(conversation: Conversation, choice = 0): string {
   return responder(conversation)(choice);
 }
 
-/** As `respond`, for all choices: the conversation is read once. */
+/** As `respond`, reading the conversation once for all choices. */
 export function responder(conversation: Conversation): (choice: number) => string {
   const { latest, earlier, forgotten } = conversation;
   if (latest === undefined) return () => opening[0];
-  const heard = hear(latest);
-  const uses = forgotten + earlier.filter((turn) => hear(turn).answers === heard.answers).length;
-  const told = heard.answers === fallback ? memories(earlier) : [];
-  const preface = prefaceOf(latest, heard);
-  return (choice) => preface + sayInTurn(heard, told, uses + choice);
+  const match = matchOf(latest);
+  const uses = forgotten + earlier.filter((message) => matchOf(message).answers === match.answers).length;
+  const memories = match.answers === fallback ? memoriesOf(earlier) : [];
+  const preface = prefaceOf(latest, match);
+  return (choice) => preface + answerInTurn(match, memories, uses + choice);
 }
 
-function hear(turn: Turn): Heard {
+function matchOf(message: UserMessage): Match {
   const nothing = { it: '', name: '' };
-  if (turn.text.trim() === '') {
-    return { answers: turn.hasAttachment ? onAttachment : onSilence, ...nothing };
+  if (message.text.trim() === '') {
+    return { answers: message.hasAttachment ? onAttachment : onSilence, ...nothing };
   }
-  const clauses = clausesOf(turn.text);
-  const language = languageOf(turn.text);
+  const clauses = clausesOf(message.text);
+  const language = languageOf(message.text);
   if (language === 'other') return { answers: onOtherLanguage, ...nothing };
   for (const { pattern, answers } of rules) {
     for (const clause of clauses) {
@@ -62,23 +60,23 @@ function hear(turn: Turn): Heard {
   return { answers: language === 'none' ? onSigns : fallback, ...nothing };
 }
 
-/** What the user stated with `my` in it, turned around, oldest first; not in the message just before. */
-function memories(earlier: readonly Turn[]): readonly string[] {
+/** The user's statements with `my`, with the person swapped, oldest first, without those of the previous message. */
+function memoriesOf(earlier: readonly UserMessage[]): readonly string[] {
   return earlier
     .slice(0, -1)
-    .flatMap((turn) => clausesOf(turn.text))
+    .flatMap((message) => clausesOf(message.text))
     .filter((clause) => !clause.isQuestion && statement.test(clause.text))
     .map((clause) => reflect(clause.text));
 }
 
-/** Three words or more of one who speaks of something of theirs, and not just to give a name. */
+/** At least three words about something of the user's, other than their name. */
 const statement = /^(?=(?:i|my|we) )(?=.*\bmy (?!name\b))\S+ \S+ ./i;
 
-/** Where there is something to come back to, every other answer does. */
-function sayInTurn(heard: Heard, told: readonly string[], turn: number): string {
-  if (told.length === 0 || turn % 2 === 1) return fill(inTurn(heard.answers, turn), heard.it, heard.name);
+/** Every other answer comes back to a memory, if there is one. */
+function answerInTurn(match: Match, memories: readonly string[], turn: number): string {
+  if (memories.length === 0 || turn % 2 === 1) return fill(inTurn(match.answers, turn), match.it, match.name);
   const round = turn / 2;
-  return fill(inTurn(recall, round), told[round % told.length] ?? '', '');
+  return fill(inTurn(recall, round), memories[round % memories.length] ?? '', '');
 }
 
 function inTurn(answers: Answers, turn: number): string {
@@ -89,8 +87,8 @@ function fill(answer: string, it: string, name: string): string {
   return answer.replace('{it}', () => it).replace('{name}', () => name);
 }
 
-function prefaceOf(turn: Turn, heard: Heard): string {
-  if (heard.answers === onAttachment) return '';
-  const cut = turn.isCut ? `${besideLength} ` : '';
-  return turn.hasAttachment ? `${besideAttachment} ${cut}` : cut;
+function prefaceOf(message: UserMessage, { answers }: Match): string {
+  if (answers === onAttachment) return '';
+  const cut = message.isCut ? `${besideLength} ` : '';
+  return message.hasAttachment ? `${besideAttachment} ${cut}` : cut;
 }

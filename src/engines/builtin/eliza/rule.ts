@@ -1,14 +1,13 @@
-/** Answers that take turns. `{it}` stands for what the rule caught, seen from the other side: `my dog` as `your dog`. */
+/** Answers that are used in turn. `{it}` stands for the pattern's group of that name with the person swapped, `{name}` for its group as it is. */
 export type Answers = readonly [string, ...string[]];
 
-/** What to say to a clause that the pattern finds something in. */
+/** The answers to clauses that match a pattern. */
 export interface Rule {
-  /** Where several rules find something the highest rank answers; of equal ones the one listed first. */
+  /** The matching rule with the highest rank answers; among equals, the first one listed. */
   readonly rank: number;
   /**
-   * Matched against one clause, without its punctuation and with single spaces. The group `it` is turned around before
-   * it goes into an answer, the group `name` goes in as it is. No pattern has an unbounded repetition inside another, so
-   * that time stays linear.
+   * Matched against one clause, without punctuation and with single spaces. No pattern has an unbounded repetition inside
+   * another, so that the time stays linear.
    */
   readonly pattern: RegExp;
   readonly answers: Answers;

@@ -1,4 +1,4 @@
-/** Courtesies, answers in a word, and what has no better place: the rules that keep a conversation going. */
+/** Courtesies, replies to one-word messages, and other subjects that keep a conversation going. */
 import { type Rule, rule } from './rule.ts';
 
 const courtesies: readonly Rule[] = [

@@ -1,6 +1,6 @@
 /**
- * What pocketsphinx_batch prints of an utterance: one line in its own segment format, which also comes where no word was
- * recognised, and then one CTM line for each word, with the word's probability.
+ * Reads the output of pocketsphinx_batch for an utterance: one line in its own segment format, even if no word was
+ * recognised, then one CTM line for each word, with the word's probability.
  */
 
 /** Milliseconds in a frame of the recogniser. */
@@ -11,17 +11,17 @@ export interface RecognisedWord {
   /** Milliseconds from the start of the utterance. */
   readonly startMs: number;
   readonly endMs: number;
-  /** How likely the word is among all that the recogniser considered there, 0 to 1, in thousandths; undefined if unknown. */
+  /** The word's probability among all that the recogniser considered, 0 to 1, in thousandths; undefined if unknown. */
   readonly probability: number | undefined;
 }
 
-/** Collects the lines of one utterance. Throws an `Error` on a line that is neither of the two kinds. */
+/** Collects the lines of one utterance. @throws Error on any other line */
 export class HypothesisReader {
-  /** Undefined until the segment line tells how many words there are. */
+  /** Undefined until the segment line is read. */
   #wordCount: number | undefined;
   readonly #words: RecognisedWord[] = [];
 
-  /** Takes the next line and returns the words once all of them have come. */
+  /** Reads the next line. Returns the words after the last one. */
   read(line: string): readonly RecognisedWord[] | undefined {
     if (this.#wordCount === undefined) this.#wordCount = countWords(line);
     else this.#words.push(parseWord(line));
@@ -49,7 +49,7 @@ function parseWord(line: string): RecognisedWord {
   return { word, startMs, endMs: startMs + durationMs, probability: probabilityOf(probability) };
 }
 
-/** The recogniser rounds: it prints 1.001 at times. */
+/** The recogniser rounds, and sometimes prints 1.001. */
 function probabilityOf(printed: string | undefined): number | undefined {
   const probability = Number(printed);
   return Number.isFinite(probability) ? Math.min(1, Math.max(0, probability)) : undefined;

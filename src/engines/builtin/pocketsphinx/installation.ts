@@ -1,4 +1,4 @@
-/** Where this machine has the recogniser and its English model, or what is missing of them. */
+/** Finds the recogniser and its English model on this machine. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { findPrograms } from '../../../media/decoding/child-process.ts';
@@ -20,14 +20,14 @@ export type InstallationLookup =
   | { readonly installation: Installation }
   | { readonly installation: undefined; readonly reason: string };
 
-/** Debian's packages, a build from source, Homebrew on both kinds of Mac (the latter is the former's prefix too). */
+/** Debian packages; a build from source or Homebrew on Intel; Homebrew on Apple silicon. */
 const defaultModelFolders = [
   '/usr/share/pocketsphinx/model/en-us',
   '/usr/local/share/pocketsphinx/model/en-us',
   '/opt/homebrew/share/pocketsphinx/model/en-us',
 ];
 
-/** Looks on PATH for the programs, and for the model in the first of `modelFolders` that has all three parts of it. */
+/** Searches PATH for the programs, and `modelFolders` for the first with all three parts of the model. */
 export function findInstallation(modelFolders: readonly string[] = defaultModelFolders): InstallationLookup {
   const decodeTools = findDecodeTools();
   const recogniserPath = findPrograms(['pocketsphinx_batch']).get('pocketsphinx_batch');

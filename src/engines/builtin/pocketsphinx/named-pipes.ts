@@ -1,6 +1,6 @@
 /**
- * A pair of named pipes to a program that opens its files by name. The standard streams of a child of Node are sockets,
- * which cannot be opened as /dev/stdin and /dev/stdout.
+ * A pair of named pipes to a program that opens files by name. Node gives a child process sockets as standard streams, and
+ * these cannot be opened as /dev/stdin and /dev/stdout.
  */
 import { execFile } from 'node:child_process';
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
@@ -11,27 +11,27 @@ import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 
 export interface NamedPipes {
-  /** The folder of the pipes, for this user only; other files for the program may lie there too. */
+  /** Contains the pipes, readable by this user only. Other files for the program may be put there. */
   readonly folder: string;
-  /** The program reads this file: it gets what `write` is given, and its end when this process ends. */
+  /** The program reads the lines of `write` from this file, and its end when this process ends. */
   readonly requestPath: string;
-  /** The program writes this file; it comes out of `responses`. */
+  /** The program writes to this file; read it from `responses`. */
   readonly responsePath: string;
   readonly responses: Readable;
-  /** Sends a line of less than a page, whole, without waiting. Throws once the pipes are removed. */
+  /** Sends a line of less than a memory page, without waiting. @throws once the pipes are removed */
   write(line: string): void;
-  /** Closes both pipes and removes the folder with all that is in it. Called once. */
+  /** Closes both pipes and removes the folder with its contents. Call it once. */
   remove(): Promise<void>;
 }
 
 const run = promisify(execFile);
 
-/** Makes the pipes in a new folder within `parentFolder`. */
+/** Creates the pipes in a new folder within `parentFolder`. */
 export async function createNamedPipes(parentFolder: string): Promise<NamedPipes> {
   const folder = await mkdtemp(join(parentFolder, 'parley-recogniser-'));
   const opened: number[] = [];
   const open = (path: string): number => {
-    // For both directions, so that neither side waits for the other to open its end.
+    // Opened for reading and writing, so that neither side waits for the other to open it.
     const file = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     opened.push(file);
     return file;
@@ -57,7 +57,7 @@ function pipesIn(
   return {
     ...paths,
     write: (line) => {
-      // The number of a closed file may by now be another file's.
+      // A closed descriptor may have been reused for another file.
       if (isRemoved) throw new Error('the pipes are removed');
       writeSync(requests, `${line}\n`);
     },
@@ -70,7 +70,7 @@ function pipesIn(
   };
 }
 
-/** An utterance may be being written there in this moment. */
+/** Retries, as an utterance may be written there at the same time. */
 function removeFolder(folder: string): Promise<void> {
   return rm(folder, { recursive: true, force: true, maxRetries: 3 });
 }

@@ -1,19 +1,19 @@
 /**
- * The recognisers of the engine, shared by its requests in turn: a free one takes the next utterance of the request that
- * was served longest ago, and one that was never served comes before all others.
+ * Shares recognisers fairly among requests: a free one takes the next utterance of the request that was served longest ago,
+ * first of all one that was never served.
  */
 import { ParleyError } from '../../../core/errors.ts';
 import type { RecognisedWord } from './hypothesis.ts';
 import type { Recogniser } from './recogniser.ts';
 
-/** A recogniser without work is ended after this; starting one takes a third of a second. */
+/** An idle recogniser ends after this time; starting one takes a third of a second. */
 const idleMsMax = 30_000;
 
-/** One request's access to the pool. */
+/** One request's queue. */
 export interface Lane {
   /**
-   * The words of 16 kHz mono `samples`, once it is this request's turn. Rejects with `upstream_error` when the recogniser
-   * fails, and with the signal's reason once the lane's signal has aborted, which also ends a recogniser at work on it.
+   * The words of 16 kHz mono `samples`. Rejects with `upstream_error` if the recogniser fails, or with the reason of the
+   * lane's signal, which also ends a recogniser that works for it.
    */
   recognise(samples: Int16Array): Promise<readonly RecognisedWord[]>;
 }
@@ -33,19 +33,19 @@ interface Job {
 
 interface LaneState {
   readonly waiting: Job[];
-  /** A number that grows with every utterance taken from any lane; 0 for a lane never served. */
+  /** The number of the last utterance taken from this lane, counted over all lanes; 0 if there was none. */
   servedAt: number;
 }
 
 interface Slot {
   recogniser: Recogniser | undefined;
   isBusy: boolean;
-  /** Settles when the slot has done the last job it was given; never rejects. */
+  /** Resolves when the slot's last job is done; never rejects. */
   work: Promise<void>;
   idleTimer: NodeJS.Timeout | undefined;
 }
 
-/** A pool of up to `size` recognisers, each started by `start` when it is first needed. */
+/** A pool of up to `size` recognisers, each started by `start` when first needed. */
 export function createRecogniserPool(size: number, start: () => Promise<Recogniser>): RecogniserPool {
   const slots: Slot[] = Array.from({ length: size }, () => ({
     recogniser: undefined,
@@ -94,7 +94,7 @@ export function createRecogniserPool(size: number, start: () => Promise<Recognis
   };
 }
 
-/** Rather one whose recogniser runs already. */
+/** Prefers a slot whose recogniser already runs. */
 function freeSlot(slots: readonly Slot[]): Slot | undefined {
   const free = slots.filter((slot) => !slot.isBusy);
   return free.find((slot) => slot.recogniser?.isAlive) ?? free[0];
@@ -108,7 +108,7 @@ function nextLane(lanes: ReadonlySet<LaneState>): LaneState | undefined {
   );
 }
 
-/** Never rejects: what goes wrong is told to the job. */
+/** Never rejects: the job gets the error. */
 async function runJob(slot: Slot, job: Job, start: () => Promise<Recogniser>): Promise<void> {
   slot.isBusy = true;
   clearTimeout(slot.idleTimer);

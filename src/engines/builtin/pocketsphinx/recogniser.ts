@@ -1,6 +1,6 @@
 /**
- * One running pocketsphinx_batch. It loads its model once and then takes utterances one after the other: the list of
- * files that it works through is a pipe of ours, and it writes each result unbuffered when it has it.
+ * One running pocketsphinx_batch. It loads its model once and takes one utterance after the other: its list of files is a
+ * named pipe, and it writes each result unbuffered.
  */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,9 +12,9 @@ import { HypothesisReader, type RecognisedWord } from './hypothesis.ts';
 import type { Installation } from './installation.ts';
 import { createNamedPipes, type NamedPipes } from './named-pipes.ts';
 
-/** Three times what it needs: 165 MB were seen. */
+/** Three times the 165 MB that it was seen to need. */
 const addressSpaceBytesMax = 512 * 1024 * 1024;
-/** An utterance takes a fifth of its length. So many times its length, and the start on top, mean that it hangs. */
+/** Recognition takes a fifth of an utterance's length. After this multiple, plus the start, it counts as hung. */
 const recognitionTimesLengthMax = 10;
 const startMsMax = 30_000;
 
@@ -22,11 +22,11 @@ const utteranceName = 'utterance';
 const utteranceExtension = '.pcm';
 
 export interface Recogniser {
-  /** False once the process has ended or was told to. */
+  /** False once the process has ended or was killed. */
   readonly isAlive: boolean;
   /**
-   * The words of 16 kHz mono `samples`. One call at a time. Rejects with an `Error` when the process ends before it is done,
-   * or takes far too long and is ended; it is of no more use then.
+   * The words of 16 kHz mono `samples`. One call at a time. Rejects with an `Error` if the process ends early or hangs and is
+   * killed; it cannot be used again.
    */
   recognise(samples: Int16Array): Promise<readonly RecognisedWord[]>;
   /** Ends the process at once. */
@@ -35,7 +35,7 @@ export interface Recogniser {
   readonly ended: Promise<unknown>;
 }
 
-/** Starts a recogniser. Its pipes and utterances lie in a folder of its own within `scratchDir`, gone when it has ended. */
+/** Starts a recogniser. Its pipes and utterances are in a new folder within `scratchDir`, removed when it ends. */
 export async function startRecogniser(installation: Installation, scratchDir: string): Promise<Recogniser> {
   const pipes = await createNamedPipes(scratchDir);
   const child = startChild(installation.recogniserPath, recogniserArgs(installation, pipes), {
@@ -48,7 +48,7 @@ export async function startRecogniser(installation: Installation, scratchDir: st
   let isAlive = true;
   const ended = child.ended.then(async () => {
     isAlive = false;
-    // What cannot be removed now goes with the whole scratch folder, at the next start.
+    // The next start removes the whole scratch folder.
     await pipes.remove().catch(() => undefined);
   });
   return {
@@ -57,7 +57,7 @@ export async function startRecogniser(installation: Installation, scratchDir: st
     },
     recognise: (samples) => recogniseFile(samples, pipes, results),
     kill: () => {
-      // From here on nobody may count on it, though the system takes a moment to let go of it.
+      // It must not be used any more, although the process takes a moment to end.
       isAlive = false;
       child.kill();
     },
@@ -88,16 +88,16 @@ function recogniserArgs({ model }: Installation, pipes: NamedPipes): string[] {
     ...['-hmm', model.acousticFolder, '-lm', model.languageModelPath, '-dict', model.dictionaryPath],
     ...['-ctl', pipes.requestPath, '-hypseg', pipes.responsePath, '-ctm', pipes.responsePath],
     ...['-cepdir', pipes.folder, '-cepext', utteranceExtension, '-adcin', 'yes', '-logfn', '/dev/null'],
-    // The mean over the whole utterance: nothing of one utterance, or of one caller, reaches the next.
+    // The mean over one utterance only, so that no utterance or caller influences the next.
     ...['-cmn', 'batch'],
     // The recogniser's own removal of silence would shift all times after it.
     ...['-remove_silence', 'no'],
-    // Less than the defaults keep alive in a search: a quarter less time at the same word error rate.
+    // Lower search limits than the defaults: a quarter less time at the same word error rate.
     ...['-maxhmmpf', '3000', '-maxwpf', '10'],
   ];
 }
 
-/** Reads the results of a child, one utterance at a time. The first fault ends the child and all that is asked of it. */
+/** Reads the results of a child process, one utterance at a time. The first error ends the process. */
 class ResultLines {
   readonly #child: Child;
   #failure: Error | undefined;

@@ -1,25 +1,25 @@
-/** From recognised utterances to segments of the transcript, with times in the recording. */
+/** Turns recognised utterances into segments with times in the recording. */
 import type { TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
 import { decodedSampleRate } from '../../../media/decoding/decode.ts';
 import type { RecognisedWord } from './hypothesis.ts';
 import type { Stretch, Utterance } from './utterances.ts';
 
-/** The recogniser prints probabilities in thousandths; one that it rounds to nothing is taken as half of that. */
+/** The recogniser prints probabilities in thousandths; 0 counts as half a thousandth. */
 const probabilityMin = 0.0005;
 
-/** A pause between two words from which on they belong to different segments, as sentences do. */
+/** A pause of this length or more between two words begins a new segment. */
 const segmentPauseMs = 250;
 
-/** The words of the utterance as segments, parted where a pause was left out and where a pause was heard. */
+/** Divides the words into segments at pauses, both those that were cut out and those within the utterance. */
 export function toSegments(utterance: Utterance, words: readonly RecognisedWord[]): TranscriptSegment[] {
   return utterance.stretches.flatMap((stretch, index) => {
     const next = utterance.stretches[index + 1];
     const own = words.filter((word) => isWithin(word, index === 0 ? undefined : stretch, next));
-    return partAtPauses(own).map((part) => toSegment(stretch, part));
+    return splitAtPauses(own).map((part) => toSegment(stretch, part));
   });
 }
 
-function partAtPauses(words: readonly RecognisedWord[]): RecognisedWord[][] {
+function splitAtPauses(words: readonly RecognisedWord[]): RecognisedWord[][] {
   const parts: RecognisedWord[][] = [];
   for (const word of words) {
     const part = parts.at(-1);
@@ -30,7 +30,7 @@ function partAtPauses(words: readonly RecognisedWord[]): RecognisedWord[][] {
   return parts;
 }
 
-/** A word belongs where its middle lies. The first stretch takes what is before it, the last what is after. */
+/** A word belongs to the stretch that contains its middle; the first and the last stretch are open-ended. */
 function isWithin(word: RecognisedWord, stretch: Stretch | undefined, next: Stretch | undefined): boolean {
   const middleMs = (word.startMs + word.endMs) / 2;
   const isAfterStart = stretch === undefined || middleMs >= toMs(stretch.offset);
@@ -48,7 +48,7 @@ function toSegment(stretch: Stretch, recognised: readonly RecognisedWord[]): Tra
   };
 }
 
-/** A word that reaches over a pause left out is held within its stretch, so that words never overlap. */
+/** Limits a word to its stretch, so that words on both sides of a cut pause never overlap. */
 function toTranscriptWord(stretch: Stretch, { word, startMs, endMs }: RecognisedWord): TranscriptWord {
   const inRecording = (ms: number) =>
     toMs(stretch.start) + Math.min(Math.max(ms - toMs(stretch.offset), 0), toMs(stretch.length));
@@ -64,7 +64,7 @@ function meanLogprob(words: readonly RecognisedWord[]): number | undefined {
   return sum / words.length;
 }
 
-/** Stretches are whole frames of 10 ms, so this is exact. */
+/** Exact, as stretches are whole frames of 10 ms. */
 function toMs(samples: number): number {
   return (samples * 1000) / decodedSampleRate;
 }

@@ -1,6 +1,6 @@
 /**
- * Cuts a recording into utterances that a recogniser can take one at a time: speech with short pauses, long pauses left
- * out. An utterance remembers where its parts come from, so that times can be told in the recording.
+ * Cuts a recording into utterances for the recogniser: speech with short pauses; long pauses are cut out. An utterance keeps
+ * the positions of its parts, so that times can refer to the recording.
  */
 import { decodedSampleRate } from '../../../media/decoding/decode.ts';
 import {
@@ -10,7 +10,7 @@ import {
   windowSamples,
 } from '../../../media/voice-activity.ts';
 
-/** A part of an utterance without a gap. All figures are samples. */
+/** A part of an utterance without a gap. All numbers are samples. */
 export interface Stretch {
   /** Where it begins in the utterance. */
   readonly offset: number;
@@ -27,25 +27,25 @@ export interface Utterance {
 }
 
 export interface CutAudio {
-  /** How much of the recording has been read by now. */
+  /** Samples of the recording read so far. */
   readonly sampleCount: number;
-  /** Undefined where this only tells of progress: every `progressSeconds` at the latest, and at the end. */
+  /** Undefined if this only reports progress: at least every `progressSeconds`, and at the end. */
   readonly utterance: Utterance | undefined;
 }
 
 /**
- * From this length on an utterance ends at the next pause. It is long enough for the recogniser's cepstral mean, which is
+ * Beyond this length an utterance ends at the next pause. It is long enough for the recogniser's cepstral mean, which is
  * taken over an utterance, and short enough for that mean to follow a change of speaker or loudness.
  */
 const utteranceSecondsMin = 3;
-/** From this length on a short pause will do, as between the sentences of someone who reads without a break. */
+/** Beyond this length a short pause is enough, such as between the sentences of a fast reader. */
 const utteranceSecondsForShortPause = 8;
 const shortPauseFrames = 12;
-/** Where nobody pauses, an utterance ends here at the latest, at the quietest place of its second half. */
+/** Without a pause, an utterance of this length is cut at the quietest place of its second half. */
 const utteranceSecondsMax = 20;
-/** How much of a pause is kept after speech and before it; the sum is the shortest pause that is left out. */
+/** Frames of a pause that are kept after speech, and before it. A pause shorter than both together is not cut. */
 const pauseFramesKept = 25;
-/** Frames over which the quietest place is looked for: a tenth of a second. */
+/** Length of the quietest place: a tenth of a second. */
 const quietPlaceFrames = 10;
 const progressSeconds = 30;
 
@@ -54,14 +54,14 @@ const framesMin = utteranceSecondsMin * framesPerSecond;
 const framesForShortPause = utteranceSecondsForShortPause * framesPerSecond;
 const framesMax = utteranceSecondsMax * framesPerSecond;
 
-/** The utterances of `blocks` in order. Memory is bounded whatever the length; silence is not stored. */
+/** The utterances of `blocks` in order. Memory does not depend on the length; silence is not stored. */
 export async function* cutAtSilences(
   blocks: AsyncIterable<Int16Array>,
 ): AsyncGenerator<CutAudio, void, void> {
   const detector = createSpeechDetector();
   const cutter = new Cutter();
   let sampleCount = 0;
-  let toldCount = 0;
+  let reportedCount = 0;
   let rest = new Int16Array(0);
   for await (const block of blocks) {
     sampleCount += block.length;
@@ -70,8 +70,8 @@ export async function* cutAtSilences(
     for (const window of windows.flatMap(detector.push)) {
       for (const utterance of cutter.push(window)) yield { sampleCount, utterance };
     }
-    if (sampleCount - toldCount < progressSeconds * decodedSampleRate) continue;
-    toldCount = sampleCount;
+    if (sampleCount - reportedCount < progressSeconds * decodedSampleRate) continue;
+    reportedCount = sampleCount;
     yield { sampleCount, utterance: undefined };
   }
   yield { sampleCount, utterance: undefined };
@@ -96,7 +96,7 @@ function intoWindows(
   return { windows, left: joined.slice(at) };
 }
 
-/** Collects frames of speech and what is around them, and gives utterances away where a pause or the length ends them. */
+/** Collects frames of speech with their surroundings, and ends utterances at a pause or at their maximum length. */
 class Cutter {
   readonly #draft = new Draft();
   readonly #pause = new PauseTail();
@@ -109,7 +109,7 @@ class Cutter {
   push(window: JudgedWindow): Utterance[] {
     const ended: Utterance[] = [];
     for (let frame = 0; frame < window.speech.length; frame += 1) {
-      // Once the tail of the pause is all zeros, more of them change nothing but the time.
+      // Once the kept part of the pause is all zeros, further silence only advances the time.
       if (window.samples === undefined && this.#silentFrames >= 2 * pauseFramesKept) {
         this.#position += window.speech.length - frame;
         break;
@@ -162,7 +162,7 @@ interface PauseFrame {
   readonly level: number;
 }
 
-/** The last frames of a pause, which become the run-up of the speech after it. */
+/** The last frames of a pause, which are put before the speech that follows. */
 class PauseTail {
   #frames: PauseFrame[] = [];
 
@@ -178,11 +178,11 @@ class PauseTail {
   }
 }
 
-/** The utterance that is being collected, frame by frame. */
+/** The unfinished utterance. */
 class Draft {
   #samples = new Int16Array((framesMax + pauseFramesKept + 1) * frameSamples);
   #levels: number[] = [];
-  /** Of each frame, where it lies in the recording. */
+  /** The position of each frame in the recording. */
   #positions: number[] = [];
 
   get frames(): number {
@@ -222,7 +222,7 @@ function quietestPlace(levels: readonly number[], from: number): number {
   return best + quietPlaceFrames / 2;
 }
 
-/** Runs of frames that follow each other in the recording. */
+/** Groups frames that are consecutive in the recording. */
 function stretchesOf(positions: readonly number[]): Stretch[] {
   const breaks = positions.flatMap((position, at) =>
     at === 0 || position !== (positions[at - 1] ?? 0) + 1 ? [at] : [],

@@ -1,4 +1,4 @@
-/** A recogniser and the pipes to it, where something is in their way. */
+/** A recogniser and its pipes when files cannot be created or removed. */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ describe('named pipes', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('leave nothing behind where they could not be made', async () => {
+  it('leave nothing behind if they cannot be created', async () => {
     vi.stubEnv('PATH', '/nowhere');
     await expect(createNamedPipes(folder)).rejects.toThrow('mkfifo');
     expect(readdirSync(folder)).toEqual([]);
@@ -31,7 +31,7 @@ describe('named pipes', () => {
 });
 
 describe('a recogniser', () => {
-  it('ends in peace, also where its folder cannot be removed', async () => {
+  it('ends without an error even if its folder cannot be removed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-recogniser-'));
     const scratchDir = join(folder, 'scratch');
     mkdirSync(scratchDir);

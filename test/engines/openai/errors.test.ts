@@ -1,4 +1,4 @@
-/** What becomes of a request where its upstream fails: what the client gets, what it costs, and what the upstream sees. */
+/** Failures of an upstream: what the client gets, what it costs, and what the upstream sees. */
 import { describe, expect, it } from 'vitest';
 import { makeCertificate } from '../../support/certificates.ts';
 import { chunk, chunks, completion, question, readEvents } from '../../support/chat-answers.ts';
@@ -26,7 +26,7 @@ const { upstream, parley, behind, afterTest, ask } = await startImpatient();
 const balance = async () => (await parley.app.store.findAccount(parley.accountId))?.balance;
 const html = { 'content-type': 'text/html' };
 
-/** The upstream's words and those of our own parts never reach a client. */
+/** The words of the upstream and of libraries never reach a client. */
 function expectOurWords(message: string) {
   expect(message).not.toMatch(/upstream|ECONN|socket|undici|SyntaxError|JSON/i);
   expect(message).toMatch(/\.$/);
@@ -49,7 +49,7 @@ describe("an upstream's status", () => {
     [502, /failed/],
     [503, /busy/],
     [529, /failed/],
-  ])('%i is passed through with our wording, and costs nothing', async (status, words) => {
+  ])("%i is passed through with Parley's wording, and costs nothing", async (status, words) => {
     upstream.answer(path, failure(status));
     const before = [upstream.requests.length, await balance()];
     for (const stream of [false, true]) {
@@ -70,11 +70,11 @@ describe("an upstream's status", () => {
     ['model_not_found', 400],
     ['model_not_found', 404],
     ['model_not_found', 422],
-  ])('with the code %s is no fault of the request: %i', async (code, status) => {
+  ])("with the code %s is the operator's to fix: %i", async (code, status) => {
     upstream.answer(path, json({ error: { message: 'No such model.', code } }, { status }));
     const error = await errorOf(await ask());
     expect(error).toMatchObject({ status, code: 'upstream_error', type: 'server_error' });
-    expect(error.message).toMatch(/does not know a model of the name .* Only the operator/);
+    expect(error.message).toMatch(/does not know the model name .* Only the operator/);
     expectOurWords(error.message);
   });
 
@@ -97,7 +97,7 @@ describe("an upstream's status", () => {
     expect(seconds).toBeLessThanOrEqual(60);
   });
 
-  it('is answered at once, however long its words are or take', async () => {
+  it('is answered at once, however long or slow its body is', async () => {
     const answers: Answer[] = [
       endless('x'.repeat(10_000)),
       pieces(['no'], { ending: 'stall' }),
@@ -126,7 +126,7 @@ describe("an upstream's status", () => {
   });
 });
 
-/** Each before anything of the answer has left for the client. */
+/** All before the client has got anything of the answer. */
 const failures: [string, Answer][] = [
   ['a reset at once', resetAtOnce],
   ['a reset within the headers', rawBytes('HTTP/1.1 200 OK\r\nContent-Type: appl', 'reset')],
@@ -158,7 +158,7 @@ const failures: [string, Answer][] = [
   ],
 ];
 
-describe('an answer that is none', () => {
+describe('a malformed answer', () => {
   it.each(failures)('%s is a 502, and costs nothing', async (_, answer) => {
     upstream.answer(path, answer);
     const before = [upstream.requests.length, await balance()];
@@ -228,7 +228,7 @@ describe('time', () => {
     await upstream.requests.at(-1)?.aborted;
   });
 
-  it('between two bytes is bounded, and comments are bytes', async () => {
+  it('between two bytes is bounded, and comments count as bytes', async () => {
     const words = chunks('a').map((part) => `data: ${JSON.stringify(part)}\n\n`);
     upstream.answer(path, eventText([': wait\n\n', ': wait\n\n', ': wait\n\n', ...words], { everyMs: 150 }));
     expect(await readEvents(await ask({ stream: true }))).toMatchObject({ text: 'a', isDone: true });
@@ -240,7 +240,7 @@ describe('time', () => {
     await upstream.requests.at(-1)?.aborted;
   });
 
-  it('in all is bounded, however steadily an answer drips or pours', async () => {
+  it('in total is bounded, however steadily an answer arrives', async () => {
     const event = text(chunk({ content: 'x' })).join('');
     const drip = eventText(Array(100).fill(event), { everyMs: 50 });
     for (const answer of [drip, endless(event, eventStream)]) {
@@ -255,7 +255,7 @@ describe('time', () => {
     }
   });
 
-  it('that a slow client takes is not the fault of its upstream', async () => {
+  it('that a slow client takes does not count against the upstream', async () => {
     const long = chunks(...Array<string>(3_000).fill('x'.repeat(1_000)));
     upstream.answer(path, events(long));
     const patient = await behind(upstream.baseUrl, { engine: { ...quick, totalMs: 60_000 } });
@@ -287,12 +287,12 @@ describe('an upstream that cannot be reached', () => {
     expectOurWords(error.message);
   });
 
-  it('has a name that nobody knows: 502', async () => {
+  it('has an unknown host name: 502', async () => {
     const parley = await behind('http://nowhere.invalid/v1', { engine: many });
     expect(await errorOf(await parley.postJson(path, question))).toMatchObject({ status: 502 });
   });
 
-  it('has a certificate that nobody vouches for: 502', async () => {
+  it('has an untrusted certificate: 502', async () => {
     const tls = await startScriptedUpstream(makeCertificate('upstream'));
     afterTest(() => tls.stop());
     const parley = await behind(tls.baseUrl, { engine: many });
@@ -300,12 +300,12 @@ describe('an upstream that cannot be reached', () => {
     expect(tls.requests).toHaveLength(0);
   });
 
-  it('speaks no TLS: 502', async () => {
+  it('does not speak TLS: 502', async () => {
     const parley = await behind(upstream.baseUrl.replace('http:', 'https:'), { engine: many });
     expect(await errorOf(await parley.postJson(path, question))).toMatchObject({ status: 502 });
   });
 
-  it('takes too long for a connection: 502', async () => {
+  it('takes too long to connect: 502', async () => {
     const mute = await startMuteServer();
     afterTest(() => mute.close());
     const parley = await behind(`https://127.0.0.1:${mute.port}/v1`, { engine: { ...many, connectMs: 200 } });

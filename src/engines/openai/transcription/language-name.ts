@@ -1,9 +1,10 @@
-/** Upstreams name a language by its tag or in English; clients of the API expect `english`. */
-
-/** Made when it is first asked for: it takes longer than all else here. */
+/** Created at first use, as it is slow to create. */
 let names: Intl.DisplayNames | undefined;
 
-/** The English name, lower case, of a tag such as `en` or `en-US`, or of a name; undefined where it is neither. */
+/**
+ * The lower-case English name of a language, as clients of the OpenAI API expect it. Upstreams send a tag such as `en` or
+ * `en-US`, or an English name; undefined for anything else.
+ */
 export function languageName(written: string | undefined): string | undefined {
   const text = written?.trim().toLowerCase().replaceAll('_', '-');
   if (text === undefined || !/^\p{L}[\p{L}\p{M} '(),-]{1,63}$/u.test(text)) return undefined;

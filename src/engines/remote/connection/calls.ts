@@ -8,10 +8,10 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import { type CallOptions, type Client, Metadata } from '@grpc/grpc-js';
-import { ParleyError } from '../../core/errors.ts';
+import { ParleyError } from '../../../core/errors.ts';
+import { translateError } from '../errors.ts';
 import { type Connection, messageBytesMax } from './connection.ts';
 import type { Connections } from './connections.ts';
-import { translateFailure } from './failures.ts';
 
 export interface CallSettings {
   /** The headers that carry the trace of the running request on. Default: none. */
@@ -21,8 +21,8 @@ export interface CallSettings {
 }
 
 /**
- * No call is repeated that may have run. An Idempotency-Key would not make that safe: the addresses of one engine may be
- * servers with a store each, of which none knows what another has done.
+ * Calls that may have run are not retried. An Idempotency-Key would not make that safe: the addresses of one engine may be
+ * servers with separate stores.
  */
 export class Calls {
   readonly #connections: Connections;
@@ -33,35 +33,35 @@ export class Calls {
     this.#settings = settings;
   }
 
-  /** @throws ParleyError, and the reason of the signal where that aborts: then the remote has been told to stop */
+  /** @throws ParleyError, or the signal's reason after the call is cancelled */
   async unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageShape<I>,
     signal: AbortSignal,
   ): Promise<MessageShape<O>> {
     const bytes = encode(method.input, request);
-    const { connection, leave } = this.#connections.take();
+    const { connection, release } = this.#connections.take();
     try {
       await connection.ready(signal);
       return await this.#answer(connection, method, bytes, signal);
     } finally {
-      leave();
+      release();
     }
   }
 
-  /** The same, with the messages as they are read: who reads slowly slows the remote. Leaving ends the call. */
+  /** As `unary`, with each message as it arrives. Slow reading slows the remote; leaving early cancels the call. */
   async *stream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodServerStreaming<I, O>,
     request: MessageShape<I>,
     signal: AbortSignal,
   ): AsyncGenerator<MessageShape<O>, void, void> {
     const bytes = encode(method.input, request);
-    const { connection, leave } = this.#connections.take();
+    const { connection, release } = this.#connections.take();
     try {
       await connection.ready(signal);
       yield* this.#messages(connection, method, bytes, signal);
     } finally {
-      leave();
+      release();
     }
   }
 
@@ -74,7 +74,7 @@ export class Calls {
     return new Promise((resolve, reject) => {
       const call = client.makeUnaryRequest(
         pathOf(method),
-        asIs,
+        sameBytes,
         decoderOf(method.output),
         bytes,
         this.#metadata(),
@@ -99,8 +99,8 @@ export class Calls {
   ): AsyncGenerator<MessageShape<O>, void, void> {
     const decode = decoderOf(method.output);
     const [path, metadata, options] = [pathOf(method), this.#metadata(), this.#options()];
-    const call = client.makeServerStreamRequest(path, asIs, decode, bytes, metadata, options);
-    // The loop meets its error; one that comes after the loop has been left is nobody's.
+    const call = client.makeServerStreamRequest(path, sameBytes, decode, bytes, metadata, options);
+    // The loop throws the error; one after the loop does not matter.
     call.on('error', () => undefined);
     const cancel = () => call.cancel();
     signal.addEventListener('abort', cancel, { once: true });
@@ -132,12 +132,12 @@ export class Calls {
   }
 }
 
-/** Once a call is over, its peer is the address that it went to; where it went to none, still the channel's own. */
+/** The peer of an ended call is the address it was sent to, or still the channel's target if it was never sent. */
 function failureOf(error: unknown, call: { getPeer(): string }, client: Client): ParleyError {
-  return translateFailure(error, call.getPeer() === client.getChannel().getTarget());
+  return translateError(error, call.getPeer() === client.getChannel().getTarget());
 }
 
-const asIs = (bytes: Buffer): Buffer => bytes;
+const sameBytes = (bytes: Buffer): Buffer => bytes;
 
 const decoderOf =
   <O extends DescMessage>(output: O) =>

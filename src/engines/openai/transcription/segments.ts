@@ -1,9 +1,11 @@
-/** The times in an upstream's transcript, which are taken whole or not at all: a part of them would tell a false story. */
-import type { TranscriptSegment, TranscriptWord } from '../../core/ports/engines.ts';
-import { isRecord, numberOf, textOf } from './json-values.ts';
+/** Reads the times in an upstream's transcript. One impossible time discards all of them. */
+import { isObject } from '../../../codec/shape.ts';
+import type { TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
+import { numberOf, textOf } from '../json-values.ts';
 
-/** Recognisers place an end in the padding behind the audio, and round; what is farther off is nonsense. */
-const slackMs = 60_000;
+/** Recognisers may place an end in the padding after the audio. */
+const paddingMs = 60_000;
+/** Tolerance for rounding. */
 const jitterMs = 1_000;
 
 interface Span {
@@ -12,17 +14,17 @@ interface Span {
 }
 
 /**
- * The segments of a `verbose_json` answer in order of time, each with its words; none where it has none, or where one of them
- * has no text or an impossible time. Words without segments make one segment.
+ * The segments of a `verbose_json` answer in order of time, each with its words. None if one has no text or an impossible
+ * time. Words without segments make one segment.
  *
- * @param audioMs the length of the audio, as far as it is known
+ * @param audioMs the length of the audio, or its upper bound if unknown
  */
 export function readSegments(
   answer: Readonly<Record<string, unknown>>,
   text: string | undefined,
   audioMs: number,
 ): TranscriptSegment[] {
-  const endMsMax = audioMs + slackMs;
+  const endMsMax = audioMs + paddingMs;
   const given = listOf(answer['segments']);
   const segments = all(given, (entry) => readSegment(entry, endMsMax)) ?? [];
   const words = all(wordsOf(answer, given), (entry) => readWord(entry, endMsMax)) ?? [];
@@ -35,17 +37,17 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Beside the segments, or inside each of them. */
+/** From the answer, or from its segments. */
 function wordsOf(
   answer: Readonly<Record<string, unknown>>,
   segments: readonly unknown[],
 ): readonly unknown[] {
   const words = listOf(answer['words']);
   if (words.length > 0) return words;
-  return segments.flatMap((segment) => (isRecord(segment) ? listOf(segment['words']) : []));
+  return segments.flatMap((segment) => (isObject(segment) ? listOf(segment['words']) : []));
 }
 
-/** Undefined where one cannot be read. */
+/** Undefined if an entry cannot be read. */
 function all<T>(entries: readonly unknown[], read: (entry: unknown) => T | undefined): T[] | undefined {
   const values: T[] = [];
   for (const entry of entries) {
@@ -57,13 +59,13 @@ function all<T>(entries: readonly unknown[], read: (entry: unknown) => T | undef
 }
 
 function readSegment(entry: unknown, endMsMax: number): TranscriptSegment | undefined {
-  if (!isRecord(entry) || typeof entry['text'] !== 'string') return undefined;
+  if (!isObject(entry) || typeof entry['text'] !== 'string') return undefined;
   const span = readSpan(entry, endMsMax);
   const avgLogprob = numberOf(entry['avg_logprob']);
   return (
     span && {
       ...span,
-      // On one line, so that subtitles stay whole.
+      // A line break would split a subtitle.
       text: entry['text'].trim().replace(/\s+/g, ' '),
       words: [],
       avgLogprob: avgLogprob !== undefined && avgLogprob <= 0 ? avgLogprob : undefined,
@@ -72,7 +74,7 @@ function readSegment(entry: unknown, endMsMax: number): TranscriptSegment | unde
 }
 
 function readWord(entry: unknown, endMsMax: number): TranscriptWord | undefined {
-  if (!isRecord(entry)) return undefined;
+  if (!isObject(entry)) return undefined;
   const word = textOf(entry['word']);
   const span = readSpan(entry, endMsMax);
   return word !== undefined && span ? { word, ...span } : undefined;
@@ -91,7 +93,7 @@ function byStart(a: Span, b: Span): number {
   return a.startMs - b.startMs;
 }
 
-/** A word belongs to the last segment that has begun by its middle; those before all segments belong to the first. */
+/** A word belongs to the last segment that begins before the word's middle, or else to the first segment. */
 function withWords(
   segments: readonly TranscriptSegment[],
   words: readonly TranscriptWord[],

@@ -1,6 +1,6 @@
 /**
- * Client-side health checking, which grpc-js does not have: it ignores `healthCheckConfig`. So this is its round robin over
- * connections that are watched by grpc.health.v1, as a load-balancing policy of its own.
+ * A load-balancing policy: round robin over connections whose servers serve, by grpc.health.v1. grpc-js has no client-side
+ * health checking; it ignores `healthCheckConfig`.
  */
 import { experimental } from '@grpc/grpc-js';
 import { HealthCheckedSubchannel } from './health-checked-subchannel.ts';
@@ -56,7 +56,7 @@ class HealthCheckedRoundRobin implements experimental.LoadBalancer {
   }
 }
 
-/** The `loadBalancingConfig` of a service config that asks for it. */
+/** The `loadBalancingConfig` of a service config that selects this policy. */
 export function healthCheckedRoundRobin(): object[] {
   if (!experimental.isLoadBalancerNameRegistered(policyName)) {
     experimental.registerLoadBalancerType(policyName, HealthCheckedRoundRobin, PolicyConfig);

@@ -1,4 +1,4 @@
-/** The way to a remote Parley: one channel, which finds the addresses, shares the calls among them and connects again. */
+/** One channel to a remote Parley, which resolves the addresses, balances calls among them and reconnects. */
 import { readFileSync } from 'node:fs';
 import {
   type ChannelCredentials,
@@ -7,31 +7,29 @@ import {
   connectivityState,
   credentials,
 } from '@grpc/grpc-js';
-import { unreachable } from './failures.ts';
-import { healthCheckedRoundRobin } from './health-checked-balancing.ts';
+import { unreachable } from '../errors.ts';
+import { healthCheckedRoundRobin } from './health-checked-round-robin.ts';
 
 export interface ConnectionSettings {
-  /** As gRPC names it: `host:port`, `dns:///host:port`, `ipv4:10.0.0.1:80,10.0.0.2:80`. */
+  /** A gRPC target: `host:port`, `dns:///host:port`, `ipv4:10.0.0.1:80,10.0.0.2:80`. */
   readonly address: string;
   readonly tls: boolean;
   /** The path of a PEM file. */
   readonly tlsCa?: string | undefined;
-  /** The name that the certificate must have, where not that of the address. */
+  /** The name that the certificate must have. Default: that of the address. */
   readonly tlsName?: string | undefined;
   readonly connectMs: number;
   readonly keepaliveMs: number;
-  /** How often a request looks again that finds the connection lost. */
+  /** How often a request checks again when it finds the connection lost. */
   readonly retriesMax: number;
 }
 
-export type Turn = 'up' | 'down';
-
-/** Bytes of a message, either way: what a Parley takes by default. */
+/** Bytes of a message in either direction. A Parley accepts this many by default. */
 export const messageBytesMax = 20 * 1024 * 1024;
 
-/** Often enough that a restart of the remote is hardly seen, and never so often that it is in the way. */
-const reconnectMs = { first: 100, most: 10_000 };
-/** The pause before a request looks again is about this long, then twice as long, and so on. */
+/** Short at first, so that a restart of the remote is hardly noticed. */
+const reconnectMs = { min: 100, max: 10_000 };
+/** The first pause before a request checks again; it doubles each time. */
 const retryMs = 100;
 const pingTimeoutMsMax = 10_000;
 
@@ -42,21 +40,20 @@ export class Connection {
 
   /**
    * Begins to connect.
-   * @param onTurn told of each way up and down once, however often it is tried in between
-   * @throws where the file of authorities cannot be read
+   * @param onChange called when the connection comes up or goes down, not for failed attempts in between
+   * @throws if `tlsCa` cannot be read
    */
-  constructor(settings: ConnectionSettings, onTurn?: (turn: Turn) => void) {
+  constructor(settings: ConnectionSettings, onChange?: (isUp: boolean) => void) {
     this.#settings = settings;
     this.client = new Client(settings.address, credentialsOf(settings), optionsOf(settings));
-    this.#follow(onTurn);
+    this.#watch(onChange);
   }
 
   /**
-   * Resolves when a call may be made: when there is a connection, and also where there is none to be had, since a call then
-   * fails at once and says why. A channel that has been found down before is left alone until it has connected again;
-   * where it goes down just now, it is looked at a few times more.
+   * Resolves when a call may be made: there is a connection, or there is none and the call will fail at once with the reason.
+   * If the channel was already down, it resolves at once; if it goes down now, it checks again up to `retriesMax` times.
    *
-   * @throws `upstream_error`, which says that the request has not run, where that takes too long; the reason of the signal
+   * @throws `upstream_error` with `hasNotRun` after `connectMs`, or the signal's reason
    */
   async ready(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
@@ -70,7 +67,7 @@ export class Connection {
         untilMs = Math.min(deadlineMs, Date.now() + pauseMs * (0.5 + Math.random()));
         pauseMs *= 2;
       }
-      if (Date.now() >= deadlineMs) throw this.#unreachable('it did not come about in time');
+      if (Date.now() >= deadlineMs) throw this.#unreachable('timeout');
       await this.#change(state, untilMs, signal);
     }
   }
@@ -89,7 +86,7 @@ export class Connection {
     return unreachable(new Error(`no connection to ${this.#settings.address}: ${why}`));
   }
 
-  /** Resolves when the state is another than `from`, or at a moment. */
+  /** Resolves when the state is no longer `from`, or at `untilMs`. */
   #change(from: connectivityState, untilMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const stop = () => reject(signal.reason);
@@ -102,16 +99,16 @@ export class Connection {
     });
   }
 
-  #follow(onTurn?: (turn: Turn) => void): void {
-    let told: Turn | undefined;
+  #watch(onChange?: (isUp: boolean) => void): void {
+    let wasUp: boolean | undefined;
     const channel = this.client.getChannel();
     const look = () => {
       if (this.#isClosed) return;
       const state = channel.getConnectivityState(true);
-      const turn = turnOf(state);
-      if (turn !== undefined && turn !== told) {
-        told = turn;
-        onTurn?.(turn);
+      const isUp = isUpIn(state);
+      if (isUp !== undefined && isUp !== wasUp) {
+        wasUp = isUp;
+        onChange?.(isUp);
       }
       channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look);
     };
@@ -119,9 +116,10 @@ export class Connection {
   }
 }
 
-function turnOf(state: connectivityState): Turn | undefined {
-  if (state === connectivityState.READY) return 'up';
-  return state === connectivityState.TRANSIENT_FAILURE ? 'down' : undefined;
+/** Undefined while connecting or idle. */
+function isUpIn(state: connectivityState): boolean | undefined {
+  if (state === connectivityState.READY) return true;
+  return state === connectivityState.TRANSIENT_FAILURE ? false : undefined;
 }
 
 function credentialsOf({ tls, tlsCa }: ConnectionSettings): ChannelCredentials {
@@ -135,20 +133,20 @@ function optionsOf({ keepaliveMs, retriesMax, tlsName }: ConnectionSettings): Cl
       loadBalancingConfig: healthCheckedRoundRobin(),
       methodConfig: [],
     }),
-    // Neither the DNS nor the environment has a say in it.
+    // Ignore service configs from DNS and proxies from the environment.
     'grpc.service_config_disable_resolution': 1,
     'grpc.enable_http_proxy': 0,
-    // Without a policy of the service config only what has not begun is sent again: what never left, once what was refused.
+    // Without a retry policy in the service config, grpc-js only retries calls that the server has not begun.
     'grpc.enable_retries': retriesMax > 0 ? 1 : 0,
-    'grpc.initial_reconnect_backoff_ms': reconnectMs.first,
-    'grpc.max_reconnect_backoff_ms': reconnectMs.most,
+    'grpc.initial_reconnect_backoff_ms': reconnectMs.min,
+    'grpc.max_reconnect_backoff_ms': reconnectMs.max,
     'grpc.keepalive_time_ms': keepaliveMs,
     'grpc.keepalive_timeout_ms': Math.min(keepaliveMs, pingTimeoutMsMax),
     'grpc.keepalive_permit_without_calls': 1,
     'grpc.max_send_message_length': messageBytesMax,
     'grpc.max_receive_message_length': messageBytesMax,
     'grpc.enable_channelz': 0,
-    // Two engines with one address have each their own connections.
+    // Two engines with one address do not share connections.
     'grpc.use_local_subchannel_pool': 1,
     ...(tlsName !== undefined && { 'grpc.ssl_target_name_override': tlsName }),
   };

@@ -1,18 +1,18 @@
 import { createParser, type EventSourceParser } from 'eventsource-parser';
-import { malformedResponse } from './failures.ts';
+import { malformedResponse } from '../errors.ts';
 
 /** The longest event, and the longest line, in UTF-16 units. */
 const eventLengthMax = 262_144;
 
 export interface SseEvent {
-  /** Undefined where the event has no name of its own. */
+  /** Undefined if the event has none. */
   readonly name: string | undefined;
   readonly data: string;
 }
 
-/** Takes the bytes of an event stream as they come, however they are cut, and gives its events. Comments are passed over. */
+/** Reads events from the bytes of a stream, however they are cut. Comments are skipped. */
 export class SseReader {
-  // A byte order mark is the parser's to take off; what is no UTF-8 becomes replacement characters, as in a browser.
+  // The parser removes a byte order mark. Invalid UTF-8 becomes replacement characters, as in a browser.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   readonly #parser: EventSourceParser;
   #events: SseEvent[] = [];
@@ -30,12 +30,12 @@ export class SseReader {
     });
   }
 
-  /** The events that end in these bytes. @throws `upstream_error` where one is too long */
+  /** The events that end in these bytes. @throws `upstream_error` if one is too long */
   read(piece: Uint8Array): readonly SseEvent[] {
     return this.#feed(this.#decoder.decode(piece, { stream: true }));
   }
 
-  /** The last event, where the stream ended without the blank line after it. */
+  /** The last event, if the stream ended without the blank line after it. */
   end(): readonly SseEvent[] {
     return this.#feed(`${this.#decoder.decode()}\n\n`);
   }

@@ -1,48 +1,49 @@
 /**
- * Reads a list of voices in the shapes that servers of speech give. No standard names one; these are met:
+ * Reads a list of voices. There is no standard; servers send these shapes:
  * `{voices: [{id, name}]}` (Kokoro-FastAPI, Open WebUI), `{voices: ["a"]}` (older and smaller servers), `{data: [{id}]}`
  * (mlx-audio), `[{voice_id, model_id}]` (older speaches), `{voices: [{name, language}]}` inside a model (speaches) and
  * `{voices: ["a"], voiceDetails: [{id, language}], defaultVoice}` inside a model (Parley).
  */
-import type { Voice, VoiceList } from '../../core/ports/engines.ts';
-import { isRecord, textOf } from './json-values.ts';
+import { isObject } from '../../../codec/shape.ts';
+import type { Voice, VoiceList } from '../../../core/ports/engines.ts';
+import { textOf } from '../json-values.ts';
 
 const voicesMax = 10_000;
 const idCharactersMax = 256;
-/** The tag of a language that nobody names. */
+/** The tag of an unknown language. */
 const undetermined = 'und';
 
-/** The voices of a model; undefined where there is no list or it is empty. @param model the upstream's name of it */
+/** The voices of a model; undefined if there is no list or it is empty. @param model the upstream's name of the model */
 export function readVoiceList(json: unknown, model: string): VoiceList | undefined {
   const voices = new Map<string, Voice>();
   for (const entry of entriesOf(json).slice(0, voicesMax)) {
-    const voice = isElse(entry, model) ? undefined : readVoice(entry);
+    const voice = isOther(entry, model) ? undefined : readVoice(entry);
     if (voice !== undefined && !voices.has(voice.id)) voices.set(voice.id, voice);
   }
   const [first] = voices.values();
   if (first === undefined) return undefined;
-  const named = isRecord(json) ? textOf(json['defaultVoice']) : undefined;
+  const named = isObject(json) ? textOf(json['defaultVoice']) : undefined;
   const defaultVoice = named !== undefined && voices.has(named) ? named : first.id;
   return { voices: [...voices.values()], defaultVoice };
 }
 
-/** The list that tells the most. */
+/** The most detailed list that is not empty. */
 function entriesOf(json: unknown): readonly unknown[] {
   if (Array.isArray(json)) return json;
-  if (!isRecord(json)) return [];
+  if (!isObject(json)) return [];
   const lists = [json['voiceDetails'], json['voices'], json['data']];
   return lists.filter(Array.isArray).find(({ length }) => length > 0) ?? [];
 }
 
-/** A voice of another model, or a model, of which a server may give the list where it does not know the path. */
-function isElse(entry: unknown, model: string): boolean {
-  if (!isRecord(entry)) return false;
+/** A voice of another model, or a model: some servers answer an unknown path with their list of models. */
+function isOther(entry: unknown, model: string): boolean {
+  if (!isObject(entry)) return false;
   const own = textOf(entry['model_id']) ?? textOf(entry['model']);
   return entry['object'] === 'model' || (own !== undefined && own !== model);
 }
 
 function readVoice(entry: unknown): Voice | undefined {
-  if (!isRecord(entry)) return toVoice(textOf(entry), undefined);
+  if (!isObject(entry)) return toVoice(textOf(entry), undefined);
   const id = textOf(entry['id']) ?? textOf(entry['voice_id']) ?? textOf(entry['name']);
   return toVoice(id, entry['language'] ?? entry['lang'] ?? entry['locale']);
 }
@@ -52,7 +53,7 @@ function toVoice(id: string | undefined, language: unknown): Voice | undefined {
   return { id, language: languageTag(textOf(Array.isArray(language) ? language[0] : language)) };
 }
 
-/** `en-US` of `en_us`. A name such as `English` is no tag. */
+/** `en-US` for `en_us`; `und` for a name such as `English`. */
 function languageTag(written: string | undefined): string {
   const tag = written?.replaceAll('_', '-');
   if (tag === undefined || !/^[A-Za-z]{2,3}(-|$)/.test(tag)) return undetermined;

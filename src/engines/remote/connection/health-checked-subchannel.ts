@@ -1,4 +1,4 @@
-/** A connection to one address, which counts as unfit for calls while the server behind it says that it does not serve. */
+/** A connection to one address that gets no calls while its server reports that it does not serve. */
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import {
   type ChannelInterface,
@@ -14,19 +14,19 @@ import {
   type HealthCheckResponse,
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
-} from '../../../gen/health/v1/health_pb.ts';
+} from '../../../../gen/health/v1/health_pb.ts';
 
 const watchPath = '/grpc.health.v1.Health/Watch';
-/** The server as a whole. */
+/** The empty name stands for the whole server. */
 const wholeServer = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service: '' }));
-/** Between two watches of one connection: a server may end them at any time. */
+/** The wait before a new watch, as a server may end one at any time. */
 const watchAgainMs = 1_000;
 
 /**
- * What was last heard on a connection. A new list of addresses makes new wrappers around connections that stay, and a
- * server that has said that it does not serve must not get calls until it has said so again.
+ * The last report on each connection. A new list of addresses makes new wrappers around the same connections, and these must
+ * not send calls to a server that does not serve.
  */
-const lastHeard = new WeakMap<object, boolean>();
+const lastReport = new WeakMap<object, boolean>();
 
 export class HealthCheckedSubchannel extends experimental.BaseSubchannelWrapper {
   readonly #watch: HealthWatch;
@@ -35,9 +35,9 @@ export class HealthCheckedSubchannel extends experimental.BaseSubchannelWrapper 
   constructor(connection: experimental.SubchannelInterface) {
     super(connection);
     const real = connection.getRealSubchannel();
-    this.setHealthy(lastHeard.get(real) ?? true);
+    this.setHealthy(lastReport.get(real) ?? true);
     this.#watch = new HealthWatch(connection.getChannel(), (isServing) => {
-      lastHeard.set(real, isServing);
+      lastReport.set(real, isServing);
       this.setHealthy(isServing);
     });
   }
@@ -63,28 +63,28 @@ export class HealthCheckedSubchannel extends experimental.BaseSubchannelWrapper 
   #follow(state: connectivityState): void {
     const real = this.getRealSubchannel();
     if (state === connectivityState.READY) {
-      this.setHealthy(lastHeard.get(real) ?? true);
+      this.setHealthy(lastReport.get(real) ?? true);
       this.#watch.start();
       return;
     }
     this.#watch.stop();
-    // The next connection may be to another process; it counts as healthy from its beginning, not from this one's end, as
-    // the balancing may yet have to hear of that.
-    lastHeard.delete(real);
+    // The next connection may be to another process. It counts as healthy once it is ready, not now: the balancer may not
+    // yet know that this one ended.
+    lastReport.delete(real);
   }
 }
 
-/** Asks over one connection whether its server serves, and goes on asking for as long as the connection lasts. */
+/** Watches over one connection whether its server serves, for as long as the connection lasts. */
 class HealthWatch {
   readonly #client: Client;
-  readonly #onHeard: (isServing: boolean) => void;
+  readonly #onReport: (isServing: boolean) => void;
   #call: ClientReadableStream<HealthCheckResponse> | undefined;
   #again: NodeJS.Timeout | undefined;
 
-  constructor(channel: ChannelInterface, onHeard: (isServing: boolean) => void) {
-    // The connection has its credentials already.
+  constructor(channel: ChannelInterface, onReport: (isServing: boolean) => void) {
+    // The channel already has its credentials.
     this.#client = new Client('', credentials.createInsecure(), { channelOverride: channel });
-    this.#onHeard = onHeard;
+    this.#onReport = onReport;
   }
 
   start(): void {
@@ -96,7 +96,7 @@ class HealthWatch {
     this.#again = undefined;
     const call = this.#call;
     this.#call = undefined;
-    // A call that is only about to begin does not heed its cancellation.
+    // grpc-js ignores the cancellation of a call that has not started yet.
     if (call) setImmediate(() => call.cancel());
   }
 
@@ -109,9 +109,9 @@ class HealthWatch {
     );
     this.#call = call;
     call.on('data', (response: HealthCheckResponse) => {
-      if (this.#call === call) this.#onHeard(response.status === ServingStatus.SERVING);
+      if (this.#call === call) this.#onReport(response.status === ServingStatus.SERVING);
     });
-    // Each call ends with exactly one status; an error says nothing that it does not.
+    // Every call ends with one status, which says the same as the error.
     call.on('error', () => undefined);
     call.on('status', ({ code }) => {
       if (this.#call === call) this.#ended(code);
@@ -120,9 +120,9 @@ class HealthWatch {
 
   #ended(code: status): void {
     this.#call = undefined;
-    // A server without this service is one that serves.
+    // A server without the health service counts as serving.
     if (code === status.UNIMPLEMENTED) {
-      this.#onHeard(true);
+      this.#onReport(true);
       return;
     }
     this.#again = setTimeout(() => {

@@ -1,11 +1,11 @@
-/** Writes a form with one file as a stream, so that the file is never copied whole. */
+/** Writes a form with one file as a stream. FormData would copy the file whole. */
 import { randomBytes } from 'node:crypto';
 
-/** Bytes of the file in one piece. */
+/** Bytes of the file in a piece. */
 const sliceBytes = 64 * 1024;
 
 export interface FormFile {
-  /** Of letters, digits, dots and hyphens: it is written as it is. */
+  /** Letters, digits, dots and hyphens only: it is not escaped. */
   readonly name: string;
   readonly contentType: string;
   readonly bytes: Uint8Array;
@@ -14,15 +14,15 @@ export interface FormFile {
 export interface FormBody {
   /** Content-Type and Content-Length. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body from its beginning, each time it is called. */
+  /** The whole body, anew with each call. */
   pieces(): AsyncGenerator<Uint8Array>;
 }
 
 export type FormField = readonly [name: string, value: string];
 
-/** The fields in order, then the file as the field `file`. Names of fields are written as they are. */
+/** The fields in order, then the file as the field `file`. Field names are not escaped. */
 export function multipartForm(fields: readonly FormField[], file: FormFile): FormBody {
-  // Nobody can write a value that ends its part, as nobody can guess it.
+  // Random, so that no value can contain it.
   const boundary = `parley-${randomBytes(24).toString('hex')}`;
   const part = (disposition: string) => `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n`;
   const texts = fields.map(([name, value]) => `${part(`name="${name}"`)}\r\n${value}\r\n`).join('');

@@ -1,31 +1,32 @@
-/** Reads the transcript that an upstream gives, of which no more is believed than can be true. */
-import type { TranscriptSegment } from '../../core/ports/engines.ts';
-import { malformedResponse } from './failures.ts';
-import { isRecord, numberOf, textOf } from './json-values.ts';
+/** Reads an upstream's transcript and ignores impossible times. */
+import { isObject } from '../../../codec/shape.ts';
+import type { TranscriptSegment } from '../../../core/ports/engines.ts';
+import { malformedResponse } from '../errors.ts';
+import { numberOf, textOf } from '../json-values.ts';
 import { languageName } from './language-name.ts';
-import { readSegments } from './transcript-times.ts';
+import { readSegments } from './segments.ts';
 
-/** A longer recording is not believed, nor are times without a known length that lie farther out. */
+/** Longer durations are ignored, and later times where the length of the audio is unknown. */
 const audioMsMax = 24 * 60 * 60 * 1000;
 
 export interface UpstreamTranscript {
-  /** All that was said; empty for silence. */
+  /** Empty for silence. */
   readonly text: string;
-  /** Empty where the upstream tells no times, or none that can be true. */
+  /** Empty if the upstream sends no times or impossible ones. */
   readonly segments: readonly TranscriptSegment[];
-  /** An English name; undefined where the upstream names none. */
+  /** An English name; undefined if the upstream names none. */
   readonly language: string | undefined;
-  /** The length of the audio by the upstream; undefined where it tells none that can be true. */
+  /** The length of the audio; undefined if the upstream sends none or an impossible one. */
   readonly reportedMs: number | undefined;
 }
 
 /**
  * Reads an answer in `json` or `verbose_json`.
- * @param probedMs the length of the audio by its container, where that is known
- * @throws `upstream_error` where there is no text in it
+ * @param probedMs the length of the audio by its container, if known
+ * @throws `upstream_error` if it has no text
  */
 export function readTranscript(json: unknown, probedMs: number | undefined): UpstreamTranscript {
-  if (!isRecord(json)) throw malformedResponse('the transcript is no JSON object');
+  if (!isObject(json)) throw malformedResponse('the transcript is not a JSON object');
   const given = typeof json['text'] === 'string' ? json['text'].trim() : undefined;
   const reportedMs = readReportedMs(json);
   const audioMs = Math.max(probedMs ?? 0, reportedMs ?? 0) || audioMsMax;
@@ -39,9 +40,9 @@ export function readTranscript(json: unknown, probedMs: number | undefined): Ups
   };
 }
 
-/** Beside the text, or among what the upstream counts. */
+/** From `duration`, or from `usage.seconds`. */
 function readReportedMs({ duration, usage }: Readonly<Record<string, unknown>>): number | undefined {
-  const seconds = numberOf(duration) ?? (isRecord(usage) ? numberOf(usage['seconds']) : undefined);
+  const seconds = numberOf(duration) ?? (isObject(usage) ? numberOf(usage['seconds']) : undefined);
   const reportedMs = (seconds ?? 0) * 1000;
   return reportedMs > 0 && reportedMs <= audioMsMax ? reportedMs : undefined;
 }

@@ -1,27 +1,26 @@
 /**
- * As many channels as the calls need. A server takes only so many calls at once on one connection, 100 by default, and
- * grpc-js lets the others wait without a limit and without a word.
+ * Opens as many channels as the calls need. A server accepts a limited number of calls on one connection, 100 by default, and
+ * grpc-js queues the rest without a limit.
  */
-import { ParleyError } from '../../core/errors.ts';
-import type { Log } from '../../core/ports/log.ts';
+import { ParleyError } from '../../../core/errors.ts';
+import type { Log } from '../../../core/ports/log.ts';
 import { Connection, type ConnectionSettings } from './connection.ts';
 
 export interface ConnectionsSettings extends ConnectionSettings {
-  /** To each address. */
+  /** Per address. */
   readonly connectionsMax: number;
 }
 
-/** Of the 100, some are for asking after its health and its models. */
+/** Leaves some of the 100 for health checks and the catalog. */
 const callsPerConnectionMax = 90;
-/** After so long without a call a connection is closed that is not the first. */
+/** A connection other than the first is closed after this time without a call. */
 const idleMs = 30_000;
 const retryAfterSeconds = 1;
 
-/** A call's place on a connection. */
-export interface Place {
+export interface TakenConnection {
   readonly connection: Connection;
-  /** To be called once. */
-  leave(): void;
+  /** Call once, at the end of the call. */
+  release(): void;
 }
 
 interface Opened {
@@ -36,13 +35,13 @@ export class Connections {
   readonly #all: Opened[];
   #isUp = true;
 
-  /** Begins to connect. @throws where the file of authorities cannot be read */
+  /** Begins to connect. @throws if `tlsCa` cannot be read */
   constructor(settings: ConnectionsSettings, { name, log }: { readonly name: string; readonly log: Log }) {
     this.#settings = settings;
     const facts = { engine: name, address: settings.address };
-    const connection = new Connection(settings, (event) => {
-      this.#isUp = event === 'up';
-      if (event === 'up') log.info(facts, 'the remote engine can be reached');
+    const connection = new Connection(settings, (isUp) => {
+      this.#isUp = isUp;
+      if (isUp) log.info(facts, 'the remote engine can be reached');
       else
         log.warn(facts, 'the remote engine cannot be reached, or does not serve; calls to it fail at once');
     });
@@ -50,19 +49,19 @@ export class Connections {
     this.#all = [this.#first];
   }
 
-  /** False once it has turned out that it cannot be reached. */
+  /** False once a connection has failed. */
   get isUp(): boolean {
     return this.#isUp;
   }
 
-  /** @throws `overloaded` where every connection has all the calls that it can have */
-  take(): Place {
+  /** @throws `overloaded` if every connection is full and no more may be opened */
+  take(): TakenConnection {
     const opened = this.#all.find(({ calls }) => calls < callsPerConnectionMax) ?? this.#open();
     clearTimeout(opened.idle);
     opened.calls++;
     return {
       connection: opened.connection,
-      leave: () => {
+      release: () => {
         opened.calls--;
         if (opened.calls === 0 && opened !== this.#first) {
           opened.idle = setTimeout(() => this.#close(opened), idleMs).unref();

@@ -1,0 +1,53 @@
+import { ParleyError } from '../../../core/errors.ts';
+
+/** Retry-After for clients that find the queue full. */
+const retryAfterSeconds = 1;
+
+/** Limits how many calls run at once and how many wait. */
+export class CallSlots {
+  readonly #queueMax: number;
+  readonly #waiting = new Set<() => void>();
+  #free: number;
+
+  constructor(callsMax: number, queueMax: number) {
+    this.#free = callsMax;
+    this.#queueMax = queueMax;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /**
+   * Resolves when the call may run; then call `release` exactly once.
+   * @throws `overloaded` if the queue is full, or the signal's reason
+   */
+  async take(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#free > 0) {
+      this.#free--;
+      return;
+    }
+    if (this.#waiting.size >= this.#queueMax) {
+      throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = () => {
+      this.#waiting.delete(resolve);
+      reject(signal.reason);
+    };
+    this.#waiting.add(resolve);
+    signal.addEventListener('abort', leave, { once: true });
+    await promise.finally(() => signal.removeEventListener('abort', leave));
+  }
+
+  release(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#free++;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
+  }
+}

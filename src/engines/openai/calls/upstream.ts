@@ -1,0 +1,237 @@
+import { Readable } from 'node:stream';
+import { BrokenCircuitError, type RetryPolicy } from 'cockatiel';
+import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
+import { ParleyError } from '../../../core/errors.ts';
+import { briefError } from '../../../core/failure-log.ts';
+import type { Log } from '../../../core/ports/log.ts';
+import { untilAborted } from '../../until-aborted.ts';
+import { ConnectionError, StatusError, statusError, timeUp } from '../errors.ts';
+import { UpstreamAnswer } from './answer.ts';
+import { Breaker } from './breaker.ts';
+import { CallSlots } from './call-slots.ts';
+import { retryUnrunRequests } from './retry.ts';
+
+/** Limits on reading the body of an error response, which is only searched for the name of the error. */
+const errorBytesMax = 4_096;
+const errorMsMax = 1_000;
+/** Statuses below 500 that only the operator can fix. */
+const operatorStatuses = new Set([401, 402, 403, 404]);
+
+export interface UpstreamCall {
+  readonly method: 'GET' | 'POST';
+  /** Below the base URL, with its slash, such as `/chat/completions`. */
+  readonly path: string;
+  /** Added to those of the configuration. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** A function makes the body anew for every try. */
+  readonly body?: string | Uint8Array | (() => AsyncIterable<Uint8Array>);
+  /** Aborting it stops the call at every stage. */
+  readonly signal: AbortSignal;
+}
+
+/** Times are milliseconds. */
+export interface UpstreamSettings {
+  /** With the version, such as `http://127.0.0.1:8000/v1`. */
+  readonly baseUrl: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly connectMs: number;
+  readonly firstByteMs: number;
+  readonly idleMs: number;
+  readonly totalMs: number;
+  /** Calls that run at once, each on its own connection. */
+  readonly callsMax: number;
+  readonly callQueueMax: number;
+  readonly keepAliveMs: number;
+  readonly retriesMax: number;
+  readonly retryStatuses: readonly number[];
+  readonly breakerFailures: number;
+  readonly breakerOpenMs: number;
+}
+
+export interface UpstreamDeps {
+  /** The engine's name in the configuration, for the log. */
+  readonly name: string;
+  readonly apiKey: string | undefined;
+  readonly log: Log;
+  /** The headers that carry the trace of the running request on. Default: none. */
+  readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
+}
+
+/** An HTTP server that speaks the OpenAI API: its connections, limits, retries and circuit breaker. */
+export class Upstream {
+  readonly #settings: UpstreamSettings;
+  readonly #deps: UpstreamDeps;
+  readonly #pool: Pool;
+  readonly #basePath: string;
+  readonly #headers: readonly string[];
+  readonly #slots: CallSlots;
+  readonly #breaker: Breaker;
+  readonly #retry: RetryPolicy;
+
+  constructor(settings: UpstreamSettings, deps: UpstreamDeps) {
+    const { origin, pathname } = new URL(settings.baseUrl);
+    this.#settings = settings;
+    this.#deps = deps;
+    this.#basePath = pathname.replace(/\/+$/, '');
+    this.#headers = ownHeaders(settings.headers, deps.apiKey);
+    this.#slots = new CallSlots(settings.callsMax, settings.callQueueMax);
+    this.#retry = retryUnrunRequests(settings.retriesMax);
+    this.#breaker = new Breaker({
+      name: deps.name,
+      log: deps.log,
+      failuresMax: settings.breakerFailures,
+      openMs: settings.breakerOpenMs,
+    });
+    this.#pool = new Pool(origin, {
+      connections: settings.callsMax,
+      connect: markedConnector(settings.connectMs),
+      keepAliveTimeout: settings.keepAliveMs,
+      headersTimeout: settings.firstByteMs,
+      bodyTimeout: settings.idleMs,
+    });
+    this.#pool.on('connect', () => this.#breaker.connected());
+  }
+
+  /** False while the breaker is not closed. */
+  get isUp(): boolean {
+    return this.#breaker.isClosed;
+  }
+
+  /** Calls that wait for a free slot. */
+  get waiting(): number {
+    return this.#slots.waiting;
+  }
+
+  /**
+   * Sends a request, after waiting for a free slot, and retries it if it cannot have run. Resolves with the beginning of a
+   * 2xx answer, which must be read, refused or closed. Redirects are not followed.
+   *
+   * Rejects with `upstream_error`: with the upstream's status and Retry-After if it answered with an error, else 502; with
+   * `overloaded` if too many calls wait; with the signal's reason if that aborts. `hasNotRun` is set if the upstream cannot
+   * have begun, and for a status of `retryStatuses`.
+   */
+  async call(call: UpstreamCall): Promise<UpstreamAnswer> {
+    const limit = limitTime(call.signal, this.#settings.totalMs);
+    try {
+      await this.#slots.take(limit.signal);
+    } catch (error) {
+      limit.end();
+      throw error;
+    }
+    const end = () => {
+      limit.end();
+      this.#slots.release();
+    };
+    try {
+      const response = this.#retry.execute(() => this.#send(call, limit.signal), limit.signal);
+      // undici heeds the signal only once there is a connection, and the retry not at all while it waits.
+      return new UpstreamAnswer(await untilAborted(response, limit.signal), limit.signal, end);
+    } catch (error) {
+      end();
+      this.#report(error);
+      throw error;
+    }
+  }
+
+  /** Closes all connections. Calls that still run fail. */
+  close(): Promise<void> {
+    return this.#pool.destroy();
+  }
+
+  async #send(call: UpstreamCall, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    signal.throwIfAborted();
+    let response: Dispatcher.ResponseData;
+    try {
+      response = await this.#breaker.run(() => this.#request(call, signal));
+    } catch (error) {
+      if (error instanceof ConnectionError) throw error.toParleyError();
+      if (error instanceof BrokenCircuitError) throw new ConnectionError('connecting', error).toParleyError();
+      throw error;
+    }
+    const { statusCode: status, headers, body } = response;
+    if (status >= 200 && status < 300) return response;
+    throw statusError(
+      { status, retryAfter: headers['retry-after'], body: await beginningOf(body) },
+      this.#settings.retryStatuses.includes(status),
+    );
+  }
+
+  #request({ method, path, headers, body }: UpstreamCall, signal: AbortSignal) {
+    const extra = Object.entries({ ...this.#deps.traceHeaders?.(), ...headers }).flat();
+    const request = this.#pool.request({
+      method,
+      path: this.#basePath + path,
+      headers: [...this.#headers, ...extra],
+      body: typeof body === 'function' ? Readable.from(body(), { objectMode: false }) : (body ?? null),
+      signal,
+    });
+    return request.catch((error: unknown) => {
+      if (error instanceof ConnectionError) throw error;
+      if (signal.aborted) throw signal.reason;
+      throw new ConnectionError(error instanceof errors.HeadersTimeoutError ? 'late' : 'waiting', error);
+    });
+  }
+
+  /** Logs what only the operator can fix. A request that the model refused is the client's to fix. */
+  #report(error: unknown): void {
+    if (!(error instanceof ParleyError) || error.code !== 'upstream_error') return;
+    if (error.cause instanceof BrokenCircuitError) return;
+    const status = error.httpStatus;
+    const isModelUnknown = error.cause instanceof StatusError && error.cause.isModelUnknown;
+    if (status < 500 && !operatorStatuses.has(status) && !isModelUnknown) return;
+    this.#deps.log.warn(
+      { engine: this.#deps.name, status, err: briefError(error.cause) },
+      'an upstream failed',
+    );
+  }
+}
+
+/** Marks failures to connect, as undici's own errors do not show whether a request was sent. */
+function markedConnector(timeout: number): buildConnector.connector {
+  const connect = buildConnector({ timeout, allowH2: false });
+  return (options, callback) =>
+    connect(options, (...[error, socket]) =>
+      error ? callback(new ConnectionError('connecting', error), null) : callback(null, socket),
+    );
+}
+
+/** A signal that aborts with `signal`, or with `timeUp` after `totalMs`. Call `end` when the call is over. */
+function limitTime(signal: AbortSignal, totalMs: number) {
+  const stop = new AbortController();
+  const leave = () => stop.abort(signal.reason);
+  const timer = setTimeout(() => stop.abort(timeUp(totalMs)), totalMs);
+  signal.addEventListener('abort', leave, { once: true });
+  if (signal.aborted) leave();
+  const end = () => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', leave);
+  };
+  return { signal: stop.signal, end };
+}
+
+/** The headers of every request, names and values in turn. The configured key replaces a configured Authorization. */
+function ownHeaders(configured: Readonly<Record<string, string>>, apiKey: string | undefined): string[] {
+  const kept = Object.entries(configured).filter(
+    ([name]) => apiKey === undefined || name.toLowerCase() !== 'authorization',
+  );
+  return [...kept.flat(), ...(apiKey === undefined ? [] : ['authorization', `Bearer ${apiKey}`])];
+}
+
+/** As much of an error body as arrives soon. A failure to read it does not matter: the status is the answer. */
+async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  const timer = setTimeout(() => body.destroy(), errorMsMax);
+  try {
+    for await (const piece of body as AsyncIterable<Uint8Array>) {
+      pieces.push(piece);
+      bytes += piece.length;
+      if (bytes >= errorBytesMax) break;
+    }
+  } catch {
+    // As above.
+  } finally {
+    clearTimeout(timer);
+  }
+  return Buffer.concat(pieces).subarray(0, errorBytesMax).toString();
+}

@@ -1,0 +1,167 @@
+/** Translates failures of an upstream. The message is for the client; the cause, for the log, has the upstream's error name. */
+import { type ErrorDetails, ParleyError } from '../../core/errors.ts';
+import { upstreamMessages } from '../upstream-messages.ts';
+
+/** Longer Retry-After values are cut to a day. */
+const retryAfterSecondsMax = 86_400;
+
+const stageMessages = {
+  /** No connection: refused, unknown host, TLS, or timeout. The request was not sent. */
+  connecting: upstreamMessages.unreachable,
+  /** The connection closed before the answer began. */
+  waiting: 'The engine behind this model closed the connection without an answer. Try again.',
+  /** The answer did not begin in time. */
+  late: 'The engine behind this model did not answer in time. Try again, or ask for less.',
+  /** The connection closed within the answer. */
+  reading: 'The engine behind this model broke off its answer. Try again.',
+  /** The answer paused for too long. */
+  idle: 'The engine behind this model stopped in the middle of its answer. Try again.',
+};
+
+/** A request that ended without a whole answer. */
+export class ConnectionError extends Error {
+  readonly stage: keyof typeof stageMessages;
+
+  constructor(stage: keyof typeof stageMessages, cause: unknown) {
+    super(`the connection failed while ${stage}`, { cause });
+    this.name = 'ConnectionError';
+    this.stage = stage;
+  }
+
+  /** Whether the upstream cannot be reached, as opposed to being slow. */
+  get isUnreachable(): boolean {
+    return this.stage === 'connecting' || this.stage === 'waiting';
+  }
+
+  toParleyError(): ParleyError {
+    return new ParleyError('upstream_error', {
+      message: stageMessages[this.stage],
+      hasNotRun: this.stage === 'connecting',
+      cause: this.cause,
+    });
+  }
+}
+
+/** @param reason for the operator's log */
+export function malformedResponse(reason: string, cause?: unknown): ParleyError {
+  return new ParleyError('upstream_error', {
+    message: 'The engine behind this model sent a malformed response. Try again.',
+    // A parser's error quotes its input, which may be what a user said.
+    cause: new Error(reason, cause instanceof SyntaxError ? {} : { cause }),
+  });
+}
+
+/** The error of a call that exceeded its total time. */
+export function timeUp(totalMs: number): ParleyError {
+  return new ParleyError('upstream_error', {
+    message: upstreamMessages.tooSlow,
+    cause: new Error(`the call took longer than ${totalMs} ms`),
+  });
+}
+
+/** The error of an answer that began with status 200 and then reports an error. @param body the JSON of the error */
+export function reportedError(body: string): ParleyError {
+  return new ParleyError('upstream_error', {
+    message: 'The engine behind this model failed on this request. Try again.',
+    cause: new Error(`the upstream reports an error${inBrackets(errorName(body))}`),
+  });
+}
+
+/** An answer with a status other than 2xx, for the log. */
+export class StatusError extends Error {
+  /** Whether the upstream lacks the configured model, whichever status says so. */
+  readonly isModelUnknown: boolean;
+
+  constructor(status: number, name: string | undefined) {
+    super(`the upstream answered ${status}${inBrackets(name)}`);
+    this.name = 'StatusError';
+    this.isModelUnknown = name === 'unknown_model' || name === 'model_not_found';
+  }
+}
+
+export interface ErrorResponse {
+  readonly status: number;
+  readonly retryAfter: string | string[] | undefined;
+  /** The beginning of the body. */
+  readonly body: string;
+}
+
+/** @param hasNotRun whether this status means that nothing was run */
+export function statusError({ status, retryAfter, body }: ErrorResponse, hasNotRun: boolean): ParleyError {
+  const cause = new StatusError(status, errorName(body));
+  if (status < 400 || status > 599) return new ParleyError('upstream_error', { cause });
+  const retryAfterSeconds = readRetryAfter(retryAfter, Date.now());
+  const details: ErrorDetails = {
+    message: cause.isModelUnknown ? upstreamMessages.unknownModel : statusMessage(status),
+    upstreamStatus: status,
+    hasNotRun,
+    cause,
+  };
+  return new ParleyError(
+    'upstream_error',
+    retryAfterSeconds === undefined ? details : { ...details, retryAfterSeconds },
+  );
+}
+
+function statusMessage(status: number): string {
+  switch (status) {
+    case 401:
+    case 403:
+      return upstreamMessages.keyRefused;
+    case 402:
+      return upstreamMessages.noCredits;
+    case 404:
+      return upstreamMessages.unknownModel;
+    case 408:
+    case 504:
+      return 'The engine behind this model did not finish in time. Try again, or ask for less.';
+    case 413:
+      return 'The request is too large for this model. Send less.';
+    case 429:
+      return upstreamMessages.tooManyRequests;
+    case 503:
+      return upstreamMessages.busy;
+    default:
+      return status < 500
+        ? 'The model refused the request. Check its fields against what the model takes.'
+        : 'The engine behind this model failed. Try again.';
+  }
+}
+
+/** Whole seconds from now, from a Retry-After in seconds or as an HTTP date; undefined if it is neither. */
+function readRetryAfter(value: string | string[] | undefined, nowMs: number): number | undefined {
+  const text = (Array.isArray(value) ? value[0] : value)?.trim();
+  if (!text) return undefined;
+  const isNumber = /^\d+(\.\d+)?$/.test(text);
+  // Date.parse takes almost any number for a year; an HTTP date has the name of its month.
+  if (!isNumber && !/[a-z]{3}/i.test(text)) return undefined;
+  const seconds = isNumber ? Number(text) : (Date.parse(text) - nowMs) / 1000;
+  if (Number.isNaN(seconds)) return undefined;
+  return Math.min(Math.max(Math.ceil(seconds), 0), retryAfterSecondsMax);
+}
+
+const namePattern = /^[\w.-]{1,100}$/;
+
+/**
+ * The upstream's name for its error, such as `model_not_found`; undefined if it has none. Its sentences are left out, as
+ * they may repeat a prompt.
+ */
+function errorName(body: string): string | undefined {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    const error = memberOf(parsed, 'error');
+    const names = [error, parsed].flatMap((value) => [memberOf(value, 'code'), memberOf(value, 'type')]);
+    return names.find((name): name is string => typeof name === 'string' && namePattern.test(name));
+  } catch {
+    // Not JSON, or cut off.
+    return undefined;
+  }
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function inBrackets(name: string | undefined): string {
+  return name === undefined ? '' : ` (${name})`;
+}

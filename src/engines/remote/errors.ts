@@ -1,0 +1,152 @@
+/**
+ * Translates failed calls to a remote Parley.
+ *
+ * A refusal of the request itself (a file without audio, a text with nothing to say) keeps its code: a local engine would
+ * refuse it likewise, and the client can fix it. Everything else, above all what the remote says about this server's key,
+ * is an `upstream_error` with the remote's status and Retry-After.
+ */
+import { fromBinary } from '@bufbuild/protobuf';
+import { anyUnpack, durationMs } from '@bufbuild/protobuf/wkt';
+import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
+import {
+  type ErrorInfo,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from '../../../gen/google/rpc/error_details_pb.ts';
+import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
+import { type ErrorCode, type ErrorDetails, errorTable, ParleyError } from '../../core/errors.ts';
+import { forOperator, upstreamMessages } from '../upstream-messages.ts';
+
+/** Codes that are passed on, with a message that replaces the table's. The remote's own message only goes to the log. */
+const requestErrors: Readonly<Partial<Record<ErrorCode, string | undefined>>> = {
+  invalid_input: '`input` has nothing that can be said: send words or numbers.',
+  input_too_long: undefined,
+  unknown_voice: undefined,
+  invalid_file: undefined,
+  unsupported_file_format: undefined,
+  payload_too_large: undefined,
+  invalid_messages: undefined,
+  invalid_parameter: 'The engine behind this model does not take a parameter as it is.',
+};
+
+/** Messages for codes that become `upstream_error`. */
+const serverErrors: Readonly<Partial<Record<ErrorCode, string>>> = {
+  invalid_api_key: upstreamMessages.keyRefused,
+  insufficient_scope: forOperator('does not allow this operation to this server'),
+  subscription_required: forOperator('has no active plan for this server'),
+  fair_use_limit_reached: forOperator('has reached the fair-use limit of this server'),
+  insufficient_credits: upstreamMessages.noCredits,
+  unknown_model: upstreamMessages.unknownModel,
+  engine_unavailable: forOperator('cannot do this'),
+  rate_limit_exceeded: upstreamMessages.tooManyRequests,
+  overloaded: upstreamMessages.busy,
+};
+
+/** The form that the remote's `param` must have to be passed on. */
+const fieldPath = /^[\w.[\]-]{1,100}$/;
+
+/** @param hasNotRun whether the call was never sent on a connection */
+export function translateError(thrown: unknown, hasNotRun: boolean): ParleyError {
+  if (!isStatus(thrown)) return new ParleyError('internal_error', { cause: thrown });
+  const { info, retryAfterSeconds } = readDetails(thrown);
+  if (info === undefined) return statusError(thrown, hasNotRun);
+  const details = {
+    cause: logCause(thrown, info),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  };
+  const code = codeOf(info);
+  if (code !== undefined && code in requestErrors) return requestError(code, info, details);
+  const message = code && serverErrors[code];
+  return new ParleyError('upstream_error', {
+    ...details,
+    ...(message !== undefined && { message }),
+    upstreamStatus: statusOf(info, code),
+  });
+}
+
+/** The error of a request that had no connection. */
+export function unreachable(cause: Error): ParleyError {
+  return new ParleyError('upstream_error', {
+    message: upstreamMessages.unreachable,
+    hasNotRun: true,
+    cause,
+  });
+}
+
+function requestError(code: ErrorCode, { metadata }: ErrorInfo, details: ErrorDetails): ParleyError {
+  const param = metadata['param'];
+  const message = requestErrors[code];
+  return new ParleyError(code, {
+    ...details,
+    ...(message !== undefined && { message }),
+    ...(param !== undefined && fieldPath.test(param) && { param }),
+  });
+}
+
+/** The error of a status without details: from the connection, the deadline, or a proxy that is not a Parley. */
+function statusError(failure: StatusObject, hasNotRun: boolean): ParleyError {
+  const cause = logCause(failure);
+  switch (failure.code) {
+    case status.UNAVAILABLE:
+      if (hasNotRun) return unreachable(new Error(`there is no connection: ${failure.details}`));
+      return new ParleyError('upstream_error', { cause });
+    case status.DEADLINE_EXCEEDED:
+      return new ParleyError('upstream_error', { message: upstreamMessages.tooSlow, cause });
+    case status.UNAUTHENTICATED:
+    case status.PERMISSION_DENIED:
+      return new ParleyError('upstream_error', {
+        message: upstreamMessages.keyRefused,
+        upstreamStatus: failure.code === status.UNAUTHENTICATED ? 401 : 403,
+        cause,
+      });
+    default:
+      return new ParleyError('upstream_error', { cause });
+  }
+}
+
+function codeOf({ domain, reason }: ErrorInfo): ErrorCode | undefined {
+  return domain === 'parley' && Object.hasOwn(errorTable, reason) ? (reason as ErrorCode) : undefined;
+}
+
+function statusOf({ metadata }: ErrorInfo, code: ErrorCode | undefined): number {
+  const httpStatus = Number(metadata['http_status']);
+  if (Number.isInteger(httpStatus) && httpStatus >= 400 && httpStatus <= 599) return httpStatus;
+  return errorTable[code ?? 'upstream_error'].http;
+}
+
+interface StatusDetails {
+  readonly info?: ErrorInfo | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+}
+
+function readDetails({ metadata }: StatusObject): StatusDetails {
+  const [packed] = metadata.get('grpc-status-details-bin');
+  if (!(packed instanceof Buffer)) return {};
+  try {
+    const { details } = fromBinary(StatusSchema, packed);
+    const info = details.map((detail) => anyUnpack(detail, ErrorInfoSchema)).find(Boolean);
+    const retry = details.map((detail) => anyUnpack(detail, RetryInfoSchema)).find(Boolean);
+    return { info, retryAfterSeconds: retry?.retryDelay && durationMs(retry.retryDelay) / 1000 };
+  } catch {
+    // Malformed details count as none.
+    return {};
+  }
+}
+
+/** All that the remote said, with its request id, by which its own records and log have the rest. */
+function logCause({ code, details }: StatusObject, info?: ErrorInfo): Error {
+  const reason = info ? ` ${info.reason} (${info.metadata['request_id'] ?? 'without an id'})` : '';
+  return new Error(`the remote ended the call with ${status[code]}${reason}: ${details}`);
+}
+
+function isStatus(thrown: unknown): thrown is StatusObject {
+  return (
+    thrown instanceof Error &&
+    'code' in thrown &&
+    typeof thrown.code === 'number' &&
+    'details' in thrown &&
+    typeof thrown.details === 'string' &&
+    'metadata' in thrown &&
+    thrown.metadata instanceof Metadata
+  );
+}

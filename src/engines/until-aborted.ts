@@ -1,0 +1,12 @@
+/** Settles as `work` does, or rejects with the signal's reason if it aborts first. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    if (signal.aborted) onAbort();
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
