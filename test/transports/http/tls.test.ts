@@ -22,7 +22,7 @@ import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { type Certificate, makeCertificate } from '../../support/certificates.ts';
-import { parley as runParley } from '../../support/command-line.ts';
+import { parleyProcess as runParley } from '../../support/command-line.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
