@@ -178,7 +178,7 @@ describe('behind the servers, each in its own shapes', () => {
 
 /** The catalog's speech model, once its voices have been read. */
 async function speechEntry(parley: Parley) {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 120_000;
   for (;;) {
     const { data } = (await (await parley.call('/models?type=speech')).json()) as ModelList;
     if (data.length > 0) return data[0];

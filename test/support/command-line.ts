@@ -145,9 +145,9 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
   };
 }
 
-/** Resolves once it holds; rejects after 20 seconds. */
+/** Resolves once it holds. */
 export async function until(holds: () => boolean): Promise<void> {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + 120_000;
   while (!holds()) {
     if (Date.now() > deadline) throw new Error(`waited in vain: ${holds}`);
     await new Promise((resolve) => setTimeout(resolve, 10));

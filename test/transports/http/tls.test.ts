@@ -232,7 +232,7 @@ describe('TLS', () => {
 
   describe('when the files change', () => {
     const errors = () => logged.filter(({ level }) => level === 'error');
-    const waitMs = { timeout: 15_000 };
+    const waitMs = { timeout: 120_000 };
 
     it('serves the new pair to new connections, and keeps those there are', async () => {
       const session = connectHttp2(origin, { ca });
