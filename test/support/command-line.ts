@@ -47,7 +47,7 @@ export function startParley(args: readonly string[], { cwd, env, timeoutMs }: Ru
 }
 
 /** Runs a script of the shell, in which "$@" is the program. */
-export function inShell(script: string, { cwd, env, timeoutMs = 20_000 }: RunOptions = {}): Promise<Ended> {
+export function inShell(script: string, { cwd, env, timeoutMs = 170_000 }: RunOptions = {}): Promise<Ended> {
   const args = ['-c', script, 'sh', program, ...programArgs];
   const limit = { timeout: timeoutMs, killSignal: 'SIGKILL' } as const;
   return ended(spawn('/bin/sh', args, { cwd, env: environment(env), ...limit }));
