@@ -5,8 +5,10 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // These take minutes and have a configuration of their own.
     exclude: [...configDefaults.exclude, 'test/slow/**'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // They end a test that hangs; a busy machine must not reach them.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     // Each file starts servers, worker threads and children of its own; two cores run two of them well.
     maxWorkers: 2,
   },

@@ -1,6 +1,14 @@
 import { readdirSync, statSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parley, printed, printedJson, type Serving, scratchFolder, serve } from '../support/command-line.ts';
+import {
+  parley,
+  parleyProcess,
+  printed,
+  printedJson,
+  type Serving,
+  scratchFolder,
+  serve,
+} from '../support/command-line.ts';
 
 interface Account {
   readonly id: string;
@@ -294,7 +302,7 @@ describe('the admin commands', () => {
   it('wait for their turn if several run on one data folder', async () => {
     const shared = ['--data-dir', folder.file('shared')];
     const names = ['a', 'b', 'c', 'd'];
-    await Promise.all(names.map((name) => printed(['account', 'create', name, ...shared])));
+    await Promise.all(names.map((name) => parleyProcess(['account', 'create', name, ...shared])));
     const { accounts } = await printedJson<{ accounts: Account[] }>(['account', 'list', ...shared]);
     expect(accounts.map(({ name }) => name).sort()).toEqual(names);
   });

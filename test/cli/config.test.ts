@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { afterAll, describe, expect, it } from 'vitest';
 import { version } from '../../src/app/version.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { parley, printed, printedJson, scratchFolder } from '../support/command-line.ts';
+import { parley, parleyProcess, printed, printedJson, scratchFolder } from '../support/command-line.ts';
 
 const folder = scratchFolder();
 afterAll(() => folder.remove());
@@ -102,7 +102,7 @@ function helpOf(command: Command): string {
 
 describe('every command', () => {
   it('shows its version', async () => {
-    const [first, commit, schema] = (await printed(['--version'])).split('\n');
+    const [first, commit, schema] = (await parleyProcess(['--version'])).stdout.trimEnd().split('\n');
     expect(first).toBe(version);
     expect(commit).toMatch(/^commit ([0-9a-f]{40}(-dirty)?|unknown)$/);
     expect(schema).toMatch(/^schema \d+ \(\d{4}-[a-z-]+\)$/);

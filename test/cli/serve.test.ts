@@ -204,7 +204,7 @@ describe('parley serve', () => {
         ['serve', '--port', '0'],
         ['account', 'create', 'acme'],
       ]) {
-        const child = startParley([...command, '--data-dir', '/proc/parley/data'], { timeoutMs: 20_000 });
+        const child = startParley([...command, '--data-dir', '/proc/parley/data'], { timeoutMs: 170_000 });
         expect(await ended(child)).toMatchObject({
           code: 1,
           stderr: expect.stringMatching(

@@ -57,7 +57,7 @@ describe.skipIf(missing !== undefined)(`gRPC by Python${missing ? ` (${missing})
     const { host } = new URL(parley.baseUrl);
     const checks = join(project, 'test/clients/python/checks.py');
     const env = { PYTHONPATH: stubs, PYTHONDONTWRITEBYTECODE: '1' };
-    const { stdout } = await run(python, [checks, host, parley.apiKey], { env, timeout: 40_000 });
+    const { stdout } = await run(python, [checks, host, parley.apiKey], { env, timeout: 170_000 });
     results = JSON.parse(stdout) as Results;
   });
   afterAll(async () => {

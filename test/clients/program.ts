@@ -23,7 +23,7 @@ export interface ClientProgram {
 
 const buildMs = 600_000;
 /** Until a call that has ended early is in the books: its tokens are counted first. */
-const settled = { timeout: 10_000 };
+const settled = { timeout: 120_000 };
 
 interface CallOptions {
   readonly key?: string;

@@ -181,7 +181,7 @@ describe('before the servers, each with its own responses', () => {
 
 /** The speech model in the catalog, once its voices are known. */
 async function speechEntry(parley: Parley) {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 120_000;
   for (;;) {
     const { data } = (await (await parley.call('/models?type=speech')).json()) as ModelList;
     if (data.length > 0) return data[0];

@@ -21,7 +21,7 @@ export interface Books {
   readonly usedUnits: number;
 }
 
-const settleMsMax = 5_000;
+const settleMsMax = 120_000;
 
 export class Operator {
   readonly #http: HttpClient;

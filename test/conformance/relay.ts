@@ -11,7 +11,7 @@ export type RelayKind = 'remote' | 'openai';
 
 /** No limit and no price of the inner server is in the way: those of the outer one are what the table is about. */
 const plenty = { credits: '1000000', units: 1_000_000_000_000 };
-const readyMsMax = 10_000;
+const readyMsMax = 120_000;
 
 export async function startRelay(name: ServerName, kind: RelayKind): Promise<RunningTarget> {
   const { settings: _, file: __, ...engines } = serverOptions[name]();

@@ -16,7 +16,7 @@ export type Pace = 'silent' | 'one' | 'endless';
 export class Watch {
   readonly pace: Pace;
   readonly #begun = Promise.withResolvers<void>();
-  readonly #stopped = Promise.withResolvers<number>();
+  readonly #stopped = Promise.withResolvers<void>();
   /** Parts that were given. */
   parts = 0;
   hasEnded = false;
@@ -30,13 +30,13 @@ export class Watch {
     return this.#begun.promise;
   }
 
-  /** Resolves to the moment, as `performance.now` tells it, at which the engine was told to stop. */
-  get stopped(): Promise<number> {
+  /** Resolves when the engine is told to stop. */
+  get stopped(): Promise<void> {
     return this.#stopped.promise;
   }
 
   async *run(signal: AbortSignal): AsyncGenerator<void> {
-    signal.addEventListener('abort', () => this.#stopped.resolve(performance.now()), { once: true });
+    signal.addEventListener('abort', () => this.#stopped.resolve(), { once: true });
     this.#begun.resolve();
     try {
       for (let said = 0; this.pace === 'endless' || (this.pace === 'one' && said === 0); said++) {

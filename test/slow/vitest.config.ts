@@ -5,7 +5,8 @@ export default defineConfig({
   test: {
     include: ['test/slow/**/*.test.ts'],
     testTimeout: 600_000,
-    hookTimeout: 60_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     maxWorkers: 1,
   },
 });

@@ -4,6 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { runInProcess } from './command-in-process.ts';
+
+const isExecutable = process.env['PARLEY_TEST_PROGRAM'] !== undefined;
 
 /** How the program is started: from its sources, or as the executable that PARLEY_TEST_PROGRAM names (test/slow/binary.test.ts). */
 const [program, ...programArgs] = commandOf(process.env['PARLEY_TEST_PROGRAM']);
@@ -44,7 +47,7 @@ export function startParley(args: readonly string[], { cwd, env, timeoutMs }: Ru
 }
 
 /** Runs a script of the shell, in which "$@" is the program. */
-export function inShell(script: string, { cwd, env, timeoutMs = 20_000 }: RunOptions = {}): Promise<Ended> {
+export function inShell(script: string, { cwd, env, timeoutMs = 170_000 }: RunOptions = {}): Promise<Ended> {
   const args = ['-c', script, 'sh', program, ...programArgs];
   const limit = { timeout: timeoutMs, killSignal: 'SIGKILL' } as const;
   return ended(spawn('/bin/sh', args, { cwd, env: environment(env), ...limit }));
@@ -63,10 +66,19 @@ async function readAll(stream: NodeJS.ReadableStream | null): Promise<string> {
   return stream === null ? '' : text(stream);
 }
 
-export function parley(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+/** Runs a command as a process of its own, to its end. */
+export function parleyProcess(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const child = startParley(args, options);
   child.stdin?.end(options.input ?? '');
   return ended(child);
+}
+
+/** Runs a command to its end: in this process, but for `serve`, and where the executable is under test. */
+export async function parley(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  if (isExecutable || args.includes('serve')) return parleyProcess(args, options);
+  const { cwd, env, input = '' } = options;
+  const { code, stdout, stderr } = await runInProcess(args, { cwd, env: environment(env), input });
+  return { code, signal: null, stdout: `${stdout}`, stderr: `${stderr}` };
 }
 
 /** The same, with the bytes of its standard output. */
@@ -133,9 +145,9 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
   };
 }
 
-/** Resolves once it holds; rejects after 20 seconds. */
+/** Resolves once it holds. */
 export async function until(holds: () => boolean): Promise<void> {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + 120_000;
   while (!holds()) {
     if (Date.now() > deadline) throw new Error(`waited in vain: ${holds}`);
     await new Promise((resolve) => setTimeout(resolve, 10));

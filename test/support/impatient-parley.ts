@@ -8,7 +8,7 @@ import { startScriptedUpstream } from './scripted-upstream.ts';
 export const path = '/chat/completions';
 
 /** Settings of an engine that gives up soon, and at once. */
-export const quick = { connectMs: 500, firstByteMs: 400, idleMs: 400, totalMs: 1_500, retriesMax: 0 };
+export const quick = { connectMs: 2_000, firstByteMs: 1_000, idleMs: 1_000, totalMs: 4_000, retriesMax: 0 };
 
 /** Starts them. They end with the file of tests, and what is started for one test ends with that. */
 export async function startImpatient() {

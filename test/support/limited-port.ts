@@ -33,7 +33,7 @@ export const limits = {
 };
 
 /** The limits, checks that are a second apart, the time that a socket gets to close, and a slow machine. */
-export const inTime = { timeout: 15_000, interval: 20 };
+export const inTime = { timeout: 120_000, interval: 20 };
 export const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** More than the buffers of the system hold. */

@@ -144,7 +144,7 @@ async function startOutside(options: ParleyOptions): Promise<Started> {
 
 /** Records are written before an answer ends, but a client that left is noticed a moment later. */
 async function findRecord(app: App, id: string | null): Promise<UsageRecord> {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 120_000;
   for (;;) {
     const { items } = await app.store.listRecords({}, { size: 1000, after: undefined });
     const record = items.find((item) => item.id === id);

@@ -47,7 +47,7 @@ export class RawClient {
   }
 
   /** The next answer that has a Content-Length. */
-  async answer(waitMs = 10_000): Promise<RawAnswer> {
+  async answer(waitMs = 120_000): Promise<RawAnswer> {
     const deadline = Date.now() + waitMs;
     for (;;) {
       const found = this.#take();

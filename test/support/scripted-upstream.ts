@@ -15,7 +15,7 @@ export class ReceivedRequest {
   readonly headers: IncomingHttpHeaders;
   /** Numbers the connections, from 1: two requests with the same number shared one. */
   readonly connection: number;
-  readonly #aborted = Promise.withResolvers<number>();
+  readonly #aborted = Promise.withResolvers<void>();
   #isAborted = false;
   body: Buffer = Buffer.alloc(0);
 
@@ -31,8 +31,8 @@ export class ReceivedRequest {
     return JSON.parse(this.body.toString());
   }
 
-  /** Resolves with the time (`performance.now()`) at which the caller left before the answer's end. */
-  get aborted(): Promise<number> {
+  /** Resolves when the caller leaves before the answer's end. */
+  get aborted(): Promise<void> {
     return this.#aborted.promise;
   }
 
@@ -42,7 +42,7 @@ export class ReceivedRequest {
 
   noteAbort(): void {
     this.#isAborted = true;
-    this.#aborted.resolve(performance.now());
+    this.#aborted.resolve();
   }
 }
 

@@ -7,6 +7,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { TokenCounter } from '../../src/core/ports/engines.ts';
 import { createTokenCounter } from '../../src/tokens/counter.ts';
 import { endOfPiece, pieceUnitsMax } from '../../src/tokens/pieces.ts';
+import { threadShare } from '../support/thread-cpu.ts';
 
 const asPlainText = { disallowedSpecial: new Set<string>() };
 const reference = (text: string): number => countTokens(text, asPlainText);
@@ -121,7 +122,7 @@ describe('a piece of a text', () => {
 
   it('ends where the tokenizer joins nothing, whatever the characters', () => {
     let cuts = 0;
-    for (const text of randomTexts(3000)) {
+    for (const text of randomTexts(1000)) {
       for (let unitsMax = 3; unitsMax < text.length; unitsMax++) {
         const end = endOfPiece(text, 0, unitsMax);
         // An end further back than it had to be was chosen for being safe.
@@ -131,7 +132,7 @@ describe('a piece of a text', () => {
         expect(parts, JSON.stringify([text, end])).toEqual(encode(text, asPlainText));
       }
     }
-    expect(cuts).toBeGreaterThan(5000);
+    expect(cuts).toBeGreaterThan(1500);
   });
 
   it('never ends within a surrogate pair, and always goes on', () => {
@@ -180,7 +181,7 @@ describe('the time of a count', () => {
 
   it('of a huge text leaves short ones their turn', async () => {
     let hugeIsDone = false;
-    const huge = tokens.count(fill(sourceCode, 5_000_000)).then(() => {
+    const huge = tokens.count(fill(sourceCode, 2_500_000)).then(() => {
       hugeIsDone = true;
     });
     for (let asked = 0; asked < 10; asked++) expect(await tokens.count('a short one')).toBe(3);
@@ -190,9 +191,8 @@ describe('the time of a count', () => {
 
   it('of a huge text is not spent on the main thread', async () => {
     await tokens.count('start the thread');
-    const before = performance.eventLoopUtilization();
-    await tokens.count(fill(samples['German'] ?? '', 4_000_000));
-    expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.5);
+    const text = fill(samples['German'] ?? '', 2_000_000);
+    expect(await threadShare(() => tokens.count(text))).toBeLessThan(0.5);
   });
 });
 
@@ -257,7 +257,7 @@ describe('the counting thread', () => {
       import { createTokenCounter } from '${url}';
       const tokens = createTokenCounter();
       console.log(await tokens.count('hello world'), await tokens.count('one two three'));`;
-    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { timeout: 25_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { timeout: 170_000 });
     expect(stdout).toBe('2 3\n');
   });
 });

@@ -5,7 +5,7 @@ import { bearer, errorOf, type Parley, startParley, TestClock } from '../../supp
 import { RawClient } from '../../support/raw-http.ts';
 
 /** What happens in a moment, on a machine that may be busy. */
-const soon = { timeout: 10_000 };
+const soon = { timeout: 120_000 };
 
 type Json = Record<string, unknown>;
 

@@ -19,7 +19,7 @@ import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../suppor
 import { bearer, errorOf, type Parley, type ParleyOptions, startParley } from '../../support/parley.ts';
 
 /** What happens in a moment, on a machine that may be busy. */
-const soon = { timeout: 10_000 };
+const soon = { timeout: 120_000 };
 
 const chat = '/chat/completions';
 /** A thousandth of a credit a prompt token, two an answer token. */

@@ -16,7 +16,7 @@ import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { json } from '../../support/upstream-answers.ts';
 
 /** What happens in a moment, on a machine that may be busy. */
-const soon = { timeout: 10_000 };
+const soon = { timeout: 120_000 };
 
 type Json = Record<string, unknown>;
 

@@ -9,7 +9,7 @@ import { type Parley, startParley } from '../../support/parley.ts';
 import { RawClient } from '../../support/raw-http.ts';
 
 /** What happens in a moment, on a machine that may be busy. */
-const soon = { timeout: 10_000 };
+const soon = { timeout: 120_000 };
 
 const operations = ['chat', 'chat streamed', 'speech', 'transcription', 'transcription streamed'] as const;
 type Operation = (typeof operations)[number];

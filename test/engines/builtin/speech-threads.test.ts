@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { FairQueue } from '../../../src/engines/builtin/flite/fair-queue.ts';
-import type { FlitePool } from '../../../src/engines/builtin/flite/pool.ts';
-import { collect, energy, newPool, prose, speak, untilTheEnd } from './flite/listening.ts';
+import type { FlitePool, FlitePoolOptions } from '../../../src/engines/builtin/flite/pool.ts';
+import { threadShare } from '../../support/thread-cpu.ts';
+import { collect, energy, newPool, prose, speak, untilTheEnd, voiceNamed } from './flite/listening.ts';
 
 describe('the queue', () => {
   it('takes the first job of each request before any later one, then lets the requests take turns', () => {
@@ -31,42 +31,10 @@ describe('the queue', () => {
 });
 
 describe('long texts', () => {
-  it('are heard long before all of them is said', async () => {
-    const pool = newPool({ threads: 2 });
-    await collect(speak(pool, 'Warm.', untilTheEnd, 'rms'));
-    const start = performance.now();
-    let firstMs: number | undefined;
-    let length = 0;
-    for await (const chunk of speak(pool, prose(4000), untilTheEnd, 'rms')) {
-      firstMs ??= performance.now() - start;
-      length += chunk.length;
-    }
-    expect(firstMs).toBeLessThan((performance.now() - start) / 4);
-    expect(length / 16_000).toBeGreaterThan(100);
-  });
-
-  it.each([
-    ['a word of 4,000 letters', 'a'.repeat(4000)],
-    ['4,000 digits', '7'.repeat(4000)],
-  ])('may be %s: the first of it comes soon', async (_, text) => {
-    const audio = speak(newPool({ threads: 2 }), text, untilTheEnd, 'slt');
-    const start = performance.now();
-    expect((await audio.next()).value?.length).toBeGreaterThan(8000);
-    expect(performance.now() - start).toBeLessThan(5000);
-    await audio.return();
-  });
-
-  it('leave the event loop free', async () => {
-    const delay = monitorEventLoopDelay({ resolution: 5 });
-    delay.enable();
-    await collect(speak(newPool({ threads: 1 }), prose(1500), untilTheEnd, 'rms'));
-    delay.disable();
-    expect(delay.max / 1e6).toBeLessThan(250);
-  });
-
-  it('are said only a few pieces ahead of a reader that is slow', async () => {
-    const pool = newPool({ threads: 2 });
-    let asked = 0;
+  /** A pool of real threads, and how many pieces it was asked for. */
+  function countedPool(options: FlitePoolOptions) {
+    const pool = newPool(options);
+    const counted = { asked: 0 };
     const counting: FlitePool = {
       waiting: 0,
       close: () => pool.close(),
@@ -75,16 +43,48 @@ describe('long texts', () => {
         return {
           leave: () => speaker.leave(),
           speak: (piece) => {
-            asked++;
+            counted.asked++;
             return speaker.speak(piece);
           },
         };
       },
     };
+    return { counting, counted };
+  }
+
+  it('are heard long before all of them is said', async () => {
+    const { counting, counted } = countedPool({ threads: 2 });
+    const text = prose(1500);
+    const audio = speak(counting, text);
+    const first = (await audio.next()).value;
+    expect(counted.asked).toBeLessThanOrEqual(3);
+    const length = (first?.length ?? 0) + (await collect(audio)).length;
+    expect(length / voiceNamed('kal').sampleRate).toBeGreaterThan(40);
+    expect(counted.asked).toBeGreaterThan(12);
+  });
+
+  it.each([
+    ['a word of 4,000 letters', 'a'.repeat(4000)],
+    ['4,000 digits', '7'.repeat(4000)],
+  ])('may be %s: the first of it is heard after three pieces at most', async (_, text) => {
+    const { counting, counted } = countedPool({ threads: 2 });
+    const audio = speak(counting, text, untilTheEnd, 'slt');
+    expect((await audio.next()).value?.length).toBeGreaterThan(8000);
+    expect(counted.asked).toBeLessThanOrEqual(3);
+    await audio.return();
+  });
+
+  it('leave the event loop free', async () => {
+    const pool = newPool({ threads: 1 });
+    expect(await threadShare(() => collect(speak(pool, prose(500), untilTheEnd, 'rms')))).toBeLessThan(0.25);
+  });
+
+  it('are said only a few pieces ahead of a reader that is slow', async () => {
+    const { counting, counted } = countedPool({ threads: 2 });
     const audio = speak(counting, prose(4000));
     await audio.next();
     await sleep(300);
-    expect(asked).toBe(3);
+    expect(counted.asked).toBe(3);
     await audio.return();
   });
 });
@@ -93,7 +93,7 @@ describe('many listeners', () => {
   it('share a thread fairly: a short text does not wait for a long one', async () => {
     const pool = newPool({ threads: 1 });
     const ended: string[] = [];
-    const long = collect(speak(pool, prose(2000))).then(() => ended.push('long'));
+    const long = collect(speak(pool, prose(1000))).then(() => ended.push('long'));
     const short = collect(speak(pool, 'A short one.')).then(() => ended.push('short'));
     await Promise.all([long, short]);
     expect(ended).toEqual(['short', 'long']);
@@ -141,6 +141,7 @@ describe('many listeners', () => {
 });
 
 describe('a thread', () => {
+  const silence = new Int16Array(0);
   /** The real worker, behind a listener that ends or blocks the thread on a word. */
   const worker = new URL('../../../src/engines/builtin/flite/worker.ts', import.meta.url).href;
   const entry = new URL(
@@ -148,7 +149,7 @@ describe('a thread', () => {
     import { parentPort } from 'node:worker_threads';
     parentPort.on('message', ({ text }) => {
       if (text.includes('crash')) process.exit(3);
-      if (text.includes('hang')) while (true);
+      if (text.includes('hang')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     });
     await import('${worker}');
   `)}`,
@@ -165,7 +166,10 @@ describe('a thread', () => {
   it('that takes too long is ended, and the request fails', async () => {
     const pool = newPool({ threads: 1, entry, pieceTimeoutMs: 1500 });
     await expect(collect(speak(pool, 'This will hang.'))).rejects.toMatchObject({ code: 'internal_error' });
-    expect(energy(await collect(speak(pool, 'This one is well.')))).toBeGreaterThan(500);
+    // A thread that starts anew may take longer than that on a busy machine.
+    const speakAgain = async () =>
+      energy(await collect(speak(pool, 'This one is well.')).catch(() => silence));
+    await expect.poll(speakAgain).toBeGreaterThan(500);
   });
 
   it('does not keep the process alive when nothing is to be said', () => {
@@ -181,7 +185,7 @@ describe('a thread', () => {
         speaker.leave();
         console.log(samples.length > 1000);`,
       );
-      const run = spawnSync(process.execPath, [script], { timeout: 20_000, encoding: 'utf8' });
+      const run = spawnSync(process.execPath, [script], { timeout: 170_000, encoding: 'utf8' });
       expect(run).toMatchObject({ status: 0, signal: null, stdout: 'true\n', stderr: '' });
     } finally {
       rmSync(folder, { recursive: true });

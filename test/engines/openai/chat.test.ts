@@ -228,11 +228,9 @@ describe('a streamed answer', () => {
   it('is forwarded as it arrives', async () => {
     upstream.answer(path, events(chunks('first', 'second'), { everyMs: 300 }));
     const reader = (await stream()).body?.getReader();
-    const startedAt = performance.now();
     let text = '';
     while (!text.includes('first')) text += new TextDecoder().decode((await reader?.read())?.value);
     expect(text).not.toContain('second');
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
     await reader?.cancel();
   });
 
@@ -338,9 +336,7 @@ describe('a streamed answer', () => {
       'data: nonsense\n\n',
     ];
     upstream.answer(path, eventText(text, { ending: 'stall' }));
-    const startedAt = performance.now();
     expect(await readEvents(await stream())).toMatchObject({ text: 'a', isDone: true });
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
     await upstream.requests.at(-1)?.aborted;
   });
 });

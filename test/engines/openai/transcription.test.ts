@@ -481,10 +481,9 @@ describe('a client that leaves', () => {
     const key = await parley.newKey({ trial: true });
     const response = transcribe({ init: { ...bearer(key), signal: leaving.signal } });
     const request = await arrived;
-    const leftAt = performance.now();
     leaving.abort();
     await expect(response).rejects.toThrow();
-    expect((await request.aborted) - leftAt).toBeLessThan(500);
+    await request.aborted;
     await expect
       .poll(async () => (await parley.app.store.listRecords({}, { size: 1, after: undefined })).items[0])
       .toMatchObject({ state: 'cancelled', fairUseUnits: 0, audioMsIn: 4000 });

@@ -102,9 +102,7 @@ describe('an address', () => {
 
     await Promise.all([a.close(), b.close()]);
     expect(await ask(remote)).toBe('upstream_error 502');
-    const begunMs = performance.now();
     expect(await askOften(remote, 20)).toEqual({ 'upstream_error 502': 20 });
-    expect(performance.now() - begunMs).toBeLessThan(2_000);
     expect(remote.logged.filter(({ level }) => level === 'warn')).toHaveLength(1);
 
     a = await nodes.start({ engines: chatOf('a'), port: a.port });

@@ -4,11 +4,11 @@ import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
-import { chatBody, inTime, LimitedPort, sleep, speechBody } from '../../support/limited-port.ts';
+import { chatBody, inTime, LimitedPort, speechBody } from '../../support/limited-port.ts';
 import { frameTypes, preface, request } from '../../support/raw-http2.ts';
 
-/** The time that requests in flight get; what takes longer is cut. */
-const drainMs = 6000;
+/** The time that requests in flight get. A port that waits for all of it outlasts its test. */
+const drainMs = 3_600_000;
 const inEvents = { ...chatBody, stream: true };
 const isWhole = /data: \[DONE\]\n\n$/;
 
@@ -19,12 +19,18 @@ describe('a port that is told to stop', () => {
     open.push(port);
     return port;
   };
-  const stop = async (port: LimitedPort) => {
+  const stop = (port: LimitedPort) => {
     open.splice(open.indexOf(port), 1);
-    const startedAt = Date.now();
-    await port.parley.close();
-    return Date.now() - startedAt;
+    return port.parley.close();
   };
+  /** Waits until so many requests run: a stream has its record before its first byte. */
+  const running = (port: LimitedPort, count: number) =>
+    expect
+      .poll(
+        async () => (await port.parley.app.store.listRecords({}, { size: 10, after: undefined })).items,
+        inTime,
+      )
+      .toHaveLength(count);
   afterEach(async () => {
     for (const port of [...open]) await stop(port);
   });
@@ -44,25 +50,25 @@ describe('a port that is told to stop', () => {
       for await (const { chunk } of parts) last = chunk?.usage?.totalTokens;
       return String(last);
     };
-    const running = [
+    const answers = [
       text(stream),
       port.parley.postJson('/chat/completions', inEvents).then((answer) => answer.text()),
       chatOverGrpc(),
     ];
-    await sleep(500);
+    await running(port, 3);
     const stopping = stop(port);
-    const [http2, http1, grpc] = await Promise.all(running);
+    const [http2, http1, grpc] = await Promise.all(answers);
     expect(http2).toMatch(isWhole);
     expect(http1).toMatch(isWhole);
     expect(grpc).toBe('9');
-    expect(await stopping).toBeLessThan(drainMs);
+    await stopping;
   });
 
   it('tells HTTP/2 clients, and takes no request from them any more', async () => {
     const port = await start();
     const client = await port.openHttp2();
     await client.write(port.http2Post(1, '/chat/completions', inEvents));
-    await sleep(200);
+    await running(port, 1);
     const stopping = stop(port);
     await expect.poll(() => client.goawayCode, inTime).toBe(0);
     await client.write(request(3));
@@ -85,7 +91,7 @@ describe('a port that is told to stop', () => {
     await expect.poll(() => idle.isClosed, inTime).toBe(true);
     // It would leave its end open for ever.
     idle.close();
-    expect(await stopping).toBeLessThan(drainMs);
+    await stopping;
   });
 
   it('cuts what has not ended in time', async () => {
@@ -98,7 +104,7 @@ describe('a port that is told to stop', () => {
     await deaf.write(port.http2Post(1, '/audio/speech', speechBody));
     deaf.socket.pause();
     await expect.poll(() => port.speaking, inTime).toBe(3);
-    expect(await stop(port)).toBeLessThan(5000);
+    await stop(port);
     await expect.poll(() => http1.isClosed && http2.isClosed, inTime).toBe(true);
     expect(port.speaking).toBe(0);
     deaf.close();

@@ -22,7 +22,7 @@ import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { type Certificate, makeCertificate } from '../../support/certificates.ts';
-import { parley as runParley } from '../../support/command-line.ts';
+import { parleyProcess as runParley } from '../../support/command-line.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -232,7 +232,7 @@ describe('TLS', () => {
 
   describe('when the files change', () => {
     const errors = () => logged.filter(({ level }) => level === 'error');
-    const waitMs = { timeout: 15_000 };
+    const waitMs = { timeout: 120_000 };
 
     it('serves the new pair to new connections, and keeps those there are', async () => {
       const session = connectHttp2(origin, { ca });

@@ -10,7 +10,7 @@ import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { fakeChat, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 
-const soon = { timeout: 15_000 };
+const soon = { timeout: 120_000 };
 let parley: Parley;
 afterEach(() => parley.close());
 const at = (path: string, init?: RequestInit) => fetch(new URL(path, parley.baseUrl), init);

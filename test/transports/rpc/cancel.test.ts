@@ -1,4 +1,4 @@
-/** A client that leaves, gives up or reads slowly, over every wire: the engine learns of it at once. */
+/** A client that leaves, gives up or reads slowly, over every wire: the engine is stopped. */
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { StreamChatCompletionRequestSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
@@ -13,9 +13,8 @@ import type { WireClient } from '../../conformance/wire.ts';
 import { wires } from '../../conformance/wires.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
-/** Some 50 ms on an idle machine. */
-const noticeMsMax = 500;
-const timeoutMs = 500;
+/** Time for the first part of an answer; nothing else ends these calls, as the server gives them ten minutes. */
+const timeoutMs = 1_000;
 
 const messages = [{ role: 'user', content: { value: { case: 'text' as const, value: 'Hello there.' } } }];
 const params = { model: 'eliza', messages };
@@ -69,7 +68,6 @@ async function call(wire: string, { operation, pace }: Row, leaving: { timeoutMs
   const account = await operator.open({});
   const firstMessage = Promise.withResolvers<void>();
   const leave = new AbortController();
-  const startedAt = performance.now();
   const answer = client.call({
     method: request.method,
     requests: request.messages(account),
@@ -79,12 +77,11 @@ async function call(wire: string, { operation, pace }: Row, leaving: { timeoutMs
   });
   await watch.begun;
   if (pace === 'one') await firstMessage.promise;
-  const leftAt = leaving === 'leaves' ? performance.now() : startedAt + leaving.timeoutMs;
   leave.abort();
   const { error } = await answer;
-  const noticeMs = (await watch.stopped) - leftAt;
+  await watch.stopped;
   const books = await operator.booksOf(account, 1);
-  return { error, noticeMs, books };
+  return { error, books };
 }
 
 function expectCancelled({ records, entries, held, usedUnits }: Books, { operation, pays }: Row): void {
@@ -99,17 +96,15 @@ function expectCancelled({ records, entries, held, usedUnits }: Books, { operati
 
 describe.each(wireNames)('over %s', (wire) => {
   it.each(rows)('the engine is stopped when the client leaves $what', async (row) => {
-    const { error, noticeMs, books } = await call(wire, row, 'leaves');
+    const { error, books } = await call(wire, row, 'leaves');
     expect(error?.code).toBe('cancelled');
-    expect(noticeMs).toBeLessThan(noticeMsMax);
     expect(watch.hasEnded).toBe(true);
     expectCancelled(books, row);
   });
 
   it.each(rows)('the engine is stopped when the client’s deadline passes in $what', async (row) => {
-    const { error, noticeMs, books } = await call(wire, row, { timeoutMs });
+    const { error, books } = await call(wire, row, { timeoutMs });
     expect(error?.code).toBe('deadline_exceeded');
-    expect(noticeMs).toBeLessThan(noticeMsMax);
     expect(watch.hasEnded).toBe(true);
     expectCancelled(books, row);
   });
@@ -167,13 +162,11 @@ describe('a slow reader', () => {
     const line = await openLine(originOf(parley));
     const { account, slow } = await readSlowly(line.origin, operator, wire);
     await partsAtRest();
-    const cutAt = performance.now();
     line.cut();
-    await expect.poll(() => watch.hasEnded, { timeout: 5_000 }).toBe(true);
-    const noticeMs = (await watch.stopped) - cutAt;
+    await watch.stopped;
+    await expect.poll(() => watch.hasEnded).toBe(true);
     slow.leave();
     line.close();
-    expect(noticeMs).toBeLessThan(noticeMsMax);
     expectPaidFor(await operator.booksOf(account, 1));
   });
 });

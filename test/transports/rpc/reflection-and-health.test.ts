@@ -198,17 +198,15 @@ describe.each(Object.keys(healthTransports))('health over %s', (wire) => {
   });
 
   it('tells a watcher when the server drains, and does not wait for it', async () => {
-    const ending = await startParley({ settings: { server: { drainMs: 20_000 } } });
+    const ending = await startParley({ settings: { server: { drainMs: 3_600_000 } } });
     const statuses: ServingStatus[] = [];
     let closed: Promise<void> | undefined;
-    const startedAt = performance.now();
     for await (const { status } of client(new URL(ending.baseUrl).origin).watch({})) {
       statuses.push(status);
       closed ??= ending.close();
     }
     await closed;
     expect(statuses).toEqual([ServingStatus.SERVING, ServingStatus.NOT_SERVING]);
-    expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 });
 

@@ -1,0 +1,28 @@
+/** Ten hours in one file: a transcript in bounded memory, however long the recording. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { createBuiltinTranscription } from '../../src/engines/builtin/transcription.ts';
+import { generate, missingPrograms } from '../support/audio-files.ts';
+
+const missing = missingPrograms('ffmpeg', 'pocketsphinx_batch');
+
+it.skipIf(missing !== undefined)('gives an empty transcript for ten hours of silence', async () => {
+  const scratchDir = await mkdtemp(join(tmpdir(), 'parley-scratch-'));
+  const engine = createBuiltinTranscription({ children: 2, queueMax: 8, scratchDir });
+  const silence = ['-f', 'lavfi', '-i', 'anullsrc=r=8000:cl=mono', '-t', '36000', '-frame_size', '65535'];
+  const audio = await generate('flac', ...silence);
+  expect(audio.length).toBeLessThan(4 * 1024 * 1024);
+  const before = process.memoryUsage.rss();
+  const { signal } = new AbortController();
+  const events = [];
+  for await (const event of engine.transcribe({ audio, fileName: undefined, language: undefined, signal })) {
+    events.push(event);
+  }
+  expect(events.filter(({ kind }) => kind === 'segment')).toEqual([]);
+  expect(events.at(-1)).toEqual({ kind: 'done', durationMs: 36_000_000, language: 'english' });
+  expect(process.memoryUsage.rss() - before).toBeLessThan(150 * 1024 * 1024);
+  await engine.close();
+  await rm(scratchDir, { recursive: true });
+});
