@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { FairQueue } from '../../../src/engines/builtin/flite/fair-queue.ts';
 import type { FlitePool } from '../../../src/engines/builtin/flite/pool.ts';
+import { FairQueue } from '../../../src/threads/fair-queue.ts';
 import { collect, energy, newPool, prose, speak, untilTheEnd } from './flite/listening.ts';
 
 describe('the queue', () => {
@@ -71,15 +71,16 @@ describe('long texts', () => {
       waiting: 0,
       close: () => pool.close(),
       enter: () => {
-        const speaker = pool.enter();
+        const group = pool.enter();
         return {
-          leave: () => speaker.leave(),
-          speak: (piece) => {
+          leave: () => group.leave(),
+          run: (piece) => {
             asked++;
-            return speaker.speak(piece);
+            return group.run(piece);
           },
         };
       },
+      openSession: () => pool.openSession(),
     };
     const audio = speak(counting, prose(4000));
     await audio.next();
@@ -142,11 +143,11 @@ describe('many listeners', () => {
 
 describe('a thread', () => {
   /** The real worker, behind a listener that ends or blocks the thread on a word. */
-  const worker = new URL('../../../src/engines/builtin/flite/worker.ts', import.meta.url).href;
+  const worker = new URL('../../../src/engines/builtin/flite/flite-worker.ts', import.meta.url).href;
   const entry = new URL(
     `data:text/javascript,${encodeURIComponent(`
     import { parentPort } from 'node:worker_threads';
-    parentPort.on('message', ({ text }) => {
+    parentPort.on('message', ({ task: { text } }) => {
       if (text.includes('crash')) process.exit(3);
       if (text.includes('hang')) while (true);
     });
@@ -176,9 +177,9 @@ describe('a thread', () => {
       writeFileSync(
         script,
         `import { createFlitePool } from '${pool}';
-        const speaker = createFlitePool({ threads: 1 }).enter();
-        const samples = await speaker.speak({ voice: 'kal', text: 'Hello.' });
-        speaker.leave();
+        const group = createFlitePool({ threads: 1 }).enter();
+        const samples = await group.run({ voice: 'kal', text: 'Hello.' });
+        group.leave();
         console.log(samples.length > 1000);`,
       );
       const run = spawnSync(process.execPath, [script], { timeout: 20_000, encoding: 'utf8' });

@@ -7,7 +7,7 @@ import { ParleyError } from '../../../src/core/errors.ts';
 import { audioFormats } from '../../../src/core/ports/engines.ts';
 import { openEncoder } from '../../../src/media/encoders/open.ts';
 import { createEncoderPool, type EncoderPool, type PcmSource } from '../../../src/media/encoding/encode.ts';
-import { pcmInFlightSamplesMax } from '../../../src/media/encoding/encode-slices.ts';
+import { pcmInFlightSamplesMax } from '../../../src/media/encoding/pcm-source.ts';
 import { inChunks, speechLike } from '../signals.ts';
 
 const rate = 16_000;
