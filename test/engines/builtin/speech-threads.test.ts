@@ -6,29 +6,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { FlitePool } from '../../../src/engines/builtin/flite/pool.ts';
-import { FairQueue } from '../../../src/threads/fair-queue.ts';
 import { collect, energy, newPool, prose, speak, untilTheEnd } from './flite/listening.ts';
-
-describe('the queue', () => {
-  it('takes the first job of each request before any later one, then lets the requests take turns', () => {
-    const queue = new FairQueue<string>();
-    const [a, b, c] = [queue.enter(), queue.enter(), queue.enter()];
-    for (const job of ['a1', 'a2', 'a3']) a.add(job);
-    for (const job of ['b1', 'b2']) b.add(job);
-    expect([queue.take(), queue.take(), queue.take()]).toEqual(['a1', 'b1', 'a2']);
-    for (const job of ['c1', 'c2']) c.add(job);
-    expect(queue.waiting).toBe(1);
-    expect([1, 2, 3, 4, 5].map(() => queue.take())).toEqual(['c1', 'b2', 'a3', 'c2', undefined]);
-  });
-
-  it('forgets the jobs of a request that leaves', () => {
-    const queue = new FairQueue<string>();
-    const place = queue.enter();
-    place.add('said to nobody');
-    place.leave();
-    expect([queue.size, queue.waiting, queue.take()]).toEqual([0, 0, undefined]);
-  });
-});
 
 describe('long texts', () => {
   it('are heard long before all of them is said', async () => {
