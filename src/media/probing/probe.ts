@@ -43,3 +43,19 @@ export function createDurationProbe(): DurationProbe {
     close: () => pool.close(),
   };
 }
+
+/** About the lowest bitrates of speech in each container, in bits a second. */
+const leastBitrates: Readonly<Record<MediaContainer, number>> = {
+  flac: 64_000,
+  mp3: 16_000,
+  mp4: 16_000,
+  mpeg: 32_000,
+  ogg: 8_000,
+  wav: 64_000,
+  webm: 8_000,
+};
+
+/** The duration assumed for a file of unknown duration, in milliseconds: about the longest that its bytes can hold. */
+export function assumedDurationMs(bytes: number, container: MediaContainer): number {
+  return Math.ceil((bytes * 8000) / leastBitrates[container]);
+}
