@@ -8,7 +8,7 @@ import type { FlitePool } from '../../../src/engines/builtin/flite/pool.ts';
 import { collect, energy, newPool, prose, speak, untilTheEnd } from './flite/listening.ts';
 
 describe('long texts', () => {
-  it('are heard long before all of them is said', async () => {
+  it('start to play long before the whole text is spoken', async () => {
     const pool = newPool({ threads: 2 });
     await collect(speak(pool, 'Warm.', untilTheEnd, 'rms'));
     const start = performance.now();
@@ -44,7 +44,7 @@ describe('long texts', () => {
     expect(own / 1e3).toBeLessThan(250);
   });
 
-  it('are said only a few pieces ahead of a reader that is slow', async () => {
+  it('are spoken only a few pieces ahead of a slow reader', async () => {
     const pool = newPool({ threads: 2 });
     let asked = 0;
     const counting: FlitePool = {
@@ -70,7 +70,7 @@ describe('long texts', () => {
   });
 });
 
-describe('many listeners', () => {
+describe('many requests', () => {
   it('share a thread fairly: a short text does not wait for a long one', async () => {
     const pool = newPool({ threads: 1 });
     const ended: string[] = [];
@@ -80,7 +80,7 @@ describe('many listeners', () => {
     expect(ended).toEqual(['short', 'long']);
   });
 
-  it('are turned away with a time to come back when too many wait, and an abort frees the place at once', async () => {
+  it('are refused with a retry time when too many wait, and an abort frees a place at once', async () => {
     const pool = newPool({ threads: 1, requestsWaitingMax: 1 });
     const first = speak(pool, prose(2000), untilTheEnd, 'rms');
     await first.next();
@@ -98,7 +98,7 @@ describe('many listeners', () => {
     await first.return();
   });
 
-  it('are turned away when too many listen', async () => {
+  it('are refused when too many are open', async () => {
     const pool = newPool({ threads: 1, requestsOpenMax: 1 });
     const slow = speak(pool, prose(500));
     await slow.next();
@@ -107,7 +107,7 @@ describe('many listeners', () => {
     expect((await speak(pool, 'Now there is room.').next()).done).toBe(false);
   });
 
-  it('who leave end at once, and those who aborted before are not begun', async () => {
+  it('end at once on an abort, and do not start after one', async () => {
     const pool = newPool({ threads: 1 });
     const abort = new AbortController();
     const audio = speak(pool, prose(4000), abort.signal, 'rms');
@@ -122,7 +122,7 @@ describe('many listeners', () => {
 });
 
 describe('a thread', () => {
-  /** The real worker, behind a listener that ends or blocks the thread on a word. */
+  /** The real worker, with a listener that ends or blocks the thread on a word. */
   const worker = new URL('../../../src/engines/builtin/flite/flite-worker.ts', import.meta.url).href;
   const entry = new URL(
     `data:text/javascript,${encodeURIComponent(`
@@ -135,7 +135,7 @@ describe('a thread', () => {
   `)}`,
   );
 
-  it('that crashes fails only the request it worked for, and is replaced', async () => {
+  it('that crashes fails only its own request, and is replaced', async () => {
     const pool = newPool({ threads: 1, entry });
     const crashing = collect(speak(pool, 'This will crash it.'));
     const other = collect(speak(pool, 'This one is well.'));
@@ -149,7 +149,7 @@ describe('a thread', () => {
     expect(energy(await collect(speak(pool, 'This one is well.')))).toBeGreaterThan(500);
   });
 
-  it('does not keep the process alive when nothing is to be said', () => {
+  it('does not keep the process alive without work', () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-exit-'));
     try {
       const script = join(folder, 'speak.mjs');
