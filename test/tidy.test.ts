@@ -20,7 +20,7 @@ const mayImport: Record<string, readonly string[]> = {
   codec: ['core', 'gen'],
   core: ['gen'],
   files: [],
-  threads: [],
+  threads: ['core'],
 };
 
 interface Import {

@@ -1,18 +1,18 @@
 /**
- * Gives the memory of a busy time back to the machine. V8 collects while it allocates, so after the last of a thousand
- * streams their garbage would stay until the next thousand come.
+ * Returns memory to the system after a busy time. V8 collects garbage only while it allocates, so without this the garbage
+ * of a thousand streams would stay until the next thousand.
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { RequestObserver } from '../core/ports/observer.ts';
 
-/** Without a request for so long, the busy time is over: a collection holds all else up for some 100 ms. */
+/** A collection blocks the process for some 100 ms, so it waits until there was no request for this time. */
 const quietMsDefault = 3_000;
-/** Growth of the heap since it was last collected that is worth it. */
-const grownBytesMin = 32 * 1024 * 1024;
+/** The heap must have grown by this since the last collection. */
+const grownBytesMin = 8 * 1024 * 1024;
 
 export class IdleMemory {
-  /** Tells of the requests, so that none has to wait for a collection. */
+  /** Counts running requests, so that none has to wait for a collection. */
   readonly observer: Pick<RequestObserver, 'began' | 'ended'>;
   readonly #quietMs: number;
   #running = 0;
@@ -29,7 +29,7 @@ export class IdleMemory {
       ended: () => {
         this.#running--;
         this.#lastEndedAtMs = performance.now();
-        this.#timer ??= this.#lookIn(this.#quietMs);
+        this.#timer ??= this.#checkIn(this.#quietMs);
       },
     };
   }
@@ -38,16 +38,16 @@ export class IdleMemory {
     clearTimeout(this.#timer);
   }
 
-  #lookIn(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.#look(), ms).unref();
+  #checkIn(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.#check(), ms).unref();
   }
 
-  /** Ends the looking where requests run: the end of the last begins it again. */
-  #look(): void {
+  /** Does nothing while requests run: the end of the last one starts the timer again. */
+  #check(): void {
     this.#timer = undefined;
     if (this.#running > 0) return;
     const quietMs = performance.now() - this.#lastEndedAtMs;
-    if (quietMs < this.#quietMs) this.#timer = this.#lookIn(this.#quietMs - quietMs);
+    if (quietMs < this.#quietMs) this.#timer = this.#checkIn(this.#quietMs - quietMs);
     else if (heapBytes() - this.#collectedBytes > grownBytesMin) this.#collect();
   }
 
@@ -57,17 +57,17 @@ export class IdleMemory {
   }
 }
 
-/** Of its kinds of collection only the last resort gives memory back to the system. A context of its own has it without a flag. */
+/** Only a `last-resort` collection returns memory to the system. A new context has `gc` while the flag is set. */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('gc');
-  // For other code of the process all is as it was.
+  // Other code must not see `gc`.
   setFlagsFromString('--no-expose-gc');
-  if (typeof collect !== 'function') throw new Error('V8 has no garbage collection to be called');
+  if (typeof collect !== 'function') throw new Error('V8 exposes no garbage collection');
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
-/** What V8 has taken from the system for the heap of this thread. */
+/** Bytes of this thread's heap. */
 function heapBytes(): number {
   return getHeapStatistics().total_heap_size;
 }

@@ -1,17 +1,17 @@
 /**
- * Tells silence from what may be speech, in frames of 10 ms, against a noise floor that follows the recording. It looks at
- * two bands, each with its own floor, so that neither hum nor hiss hides a voice. When in doubt, it is speech.
+ * Voice activity detection in frames of 10 ms, against a noise floor that adapts to the recording. It measures two bands,
+ * each with its own floor, so that neither hum nor hiss hides a voice. A doubtful frame counts as speech.
  */
 
 /** Samples in a frame: 10 ms at 16 kHz. */
 export const frameSamples = 160;
-/** Frames in a window: half a second, the grain in which audio passes through the detector. */
+/** Frames in a window: half a second. Audio passes through the detector window by window. */
 export const windowFrames = 50;
 export const windowSamples = windowFrames * frameSamples;
 
-/** Half a second of audio (at the end of a recording perhaps less) and what is known of each of its frames. */
+/** Half a second of audio, or less at the end of a recording, with the verdict and level of each frame. */
 export interface JudgedWindow {
-  /** The samples, filled up with zeros at the end of the recording; undefined where all of them are zero. */
+  /** The samples, padded with zeros at the end of the recording; undefined if all are zero. */
   readonly samples: Int16Array | undefined;
   /** 1 for each frame that may be speech, 0 for silence. Shorter only at the end of the recording. */
   readonly speech: Uint8Array;
@@ -19,28 +19,28 @@ export interface JudgedWindow {
   readonly levels: Float32Array;
 }
 
-/** How long the floor is looked for: behind, so that a long word is not taken for noise, and ahead for the start. */
+/** The floor is measured over windows behind, so that a long word does not count as noise, and ahead, for the start. */
 const floorWindowsBehind = 12;
 const floorWindowsAhead = 4;
-/** Frames below this are digital silence or its dither: they say nothing about the noise of the room. */
+/** Frames below this are digital silence or dither, and are ignored for the floor. */
 const emptyLevelDb = 3;
-/** Speech begins this far above the floor... */
+/** Speech starts when frames are this far above the floor... */
 const onsetDb = 8;
-/** ...when it stays there for so many frames, which a click does not... */
+/** ...for so many frames in a row, longer than a click... */
 const onsetFrames = 5;
-/** ...and ends when it has been closer to the floor than this... */
+/** ...and ends when they are closer to the floor than this... */
 const offsetDb = 5;
-/** ...for so many frames. */
+/** ...for so many frames in a row. */
 const offsetFrames = 8;
-/** What is so far below the loudness around it is no speech, however quiet the room: a voice that dies away. */
+/** Frames this far below the loudest around them are no speech, even in a silent room: a fading voice. */
 const speechRangeDb = 50;
-/** How strongly a frame's energy is mixed with those before it. */
+/** Share of a new frame in the smoothed energy. */
 const smoothing = 0.5;
 
-/** The loudness of each frame of a window in one band, in dB over one step of a sample. */
+/** The level of each frame of a window in one band, in dB over one step of a sample. */
 type BandLevels = Float32Array;
 
-/** The quietest frame of a band that is not empty, and the loudest; the wrong way round where all are empty. */
+/** The quietest and the loudest frame that is not empty; `emptyRange` if all are empty. */
 interface LevelRange {
   readonly quietest: number;
   readonly loudest: number;
@@ -59,17 +59,17 @@ interface MeasuredWindow {
 }
 
 export interface SpeechDetector {
-  /** Takes the next `windowSamples` samples, which it keeps, and returns those windows it has judged by now. */
+  /** Takes the next `windowSamples` samples and keeps them. Returns the windows that are judged, perhaps none. */
   push(samples: Int16Array): JudgedWindow[];
-  /** Takes what is left of the recording, less than a window, and returns all windows not yet returned. */
+  /** Takes the rest of the recording, less than a window. Returns all remaining windows. */
   end(rest: Int16Array): JudgedWindow[];
 }
 
-/** A detector for one recording. It holds about eight seconds of audio, whatever the length. */
+/** A detector for one recording. It holds about eight seconds of audio, at any length of the recording. */
 export function createSpeechDetector(): SpeechDetector {
   const meter = new Meter();
   const hysteresis = new Hysteresis();
-  /** Windows that count for the floor; the last `waiting` of them are not judged yet. */
+  /** Windows that the floor is measured over; the last `waiting` of them are not judged yet. */
   const windows: MeasuredWindow[] = [];
   let waiting = 0;
 
@@ -117,27 +117,27 @@ function judge(windows: readonly MeasuredWindow[], at: number, hysteresis: Hyste
   return { samples: window.samples, speech, levels: window.low };
 }
 
-/** Without any frame that says something about noise, there is none: all that is not empty counts. */
+/** The level of the noise in one band; 0 if all frames are empty. */
 function floorOf(
   windows: readonly MeasuredWindow[],
   rangeOf: (window: MeasuredWindow) => LevelRange,
 ): number {
   const ranges = windows.map(rangeOf);
   const quietest = Math.min(...ranges.map((range) => range.quietest));
-  // The median of the windows, so that a knock against the microphone does not hide a quiet voice.
+  // The median of the windows: a knock on the microphone does not hide a quiet voice.
   const loudness = ranges.map((range) => range.loudest).sort((a, b) => a - b)[ranges.length >> 1] ?? 0;
   return Math.max(Number.isFinite(quietest) ? quietest : 0, loudness - speechRangeDb);
 }
 
-/** Whether speech goes on, from how far each frame stands above the floor. */
+/** Decides for each frame, by its distance from the floor, whether speech starts, goes on or ends. */
 class Hysteresis {
   #isSpeech = false;
-  /** Frames in a row that speak against the present state. */
+  /** Frames in a row that contradict the present state. */
   #against = 0;
 
   next(aboveDb: number): boolean {
-    const speaksAgainst = this.#isSpeech ? aboveDb < offsetDb : aboveDb >= onsetDb;
-    this.#against = speaksAgainst ? this.#against + 1 : 0;
+    const contradicts = this.#isSpeech ? aboveDb < offsetDb : aboveDb >= onsetDb;
+    this.#against = contradicts ? this.#against + 1 : 0;
     if (this.#against >= (this.#isSpeech ? offsetFrames : onsetFrames)) {
       this.#isSpeech = !this.#isSpeech;
       this.#against = 0;
@@ -153,7 +153,7 @@ class Hysteresis {
 
 const emptyLevels: BandLevels = new Float32Array(windowFrames);
 
-/** Measures frames in both bands, each the difference of a sample to the one before it, which drops any DC offset. */
+/** Measures the level of frames in both bands, on the differences of adjacent samples, which have no DC offset. */
 class Meter {
   #lastSample = 0;
   #lowState = 0;
@@ -184,7 +184,7 @@ class Meter {
       const sample = samples[at] ?? 0;
       const difference = sample - last;
       last = sample;
-      // A leaky sum of the differences is the sample again, without what is below 100 Hz.
+      // A leaky sum of the differences restores the sample without frequencies below 100 Hz.
       low = difference + 0.96 * low;
       lowSum += low * low;
       highSum += difference * difference;
@@ -198,7 +198,7 @@ class Meter {
 
 const zeros = Buffer.alloc(windowSamples * 2);
 
-/** A comparison of memory: ten hours of silence are 576 million samples. */
+/** Compares memory, for speed: ten hours of silence are 576 million samples. */
 function isAllZero(samples: Int16Array): boolean {
   return zeros.equals(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength));
 }

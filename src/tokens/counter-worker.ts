@@ -1,12 +1,12 @@
-/** Counts what the main thread sends: one message is a list of texts, the answer the list of their counts. */
-import { parentPort } from 'node:worker_threads';
+/** The token counter's thread: a task is a text, its result the number of tokens. */
 import { countTokens, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base';
+import { serveTasks } from '../threads/serve-tasks.ts';
 import { endOfPiece, pieceUnitsMax } from './pieces.ts';
 
-/** `<|endoftext|>` and its like are ordinary text when a caller writes them. */
+/** Special tokens such as `<|endoftext|>` count as ordinary text. */
 const asPlainText = { disallowedSpecial: new Set<string>() };
 
-// The cache would keep words of callers, and with them whole texts, for as long as the thread lives.
+// The cache would keep callers' words, and through them whole texts, in memory.
 setMergeCacheSize(0);
 
 function count(text: string): number {
@@ -19,6 +19,4 @@ function count(text: string): number {
   return tokens;
 }
 
-const port = parentPort;
-if (port === null) throw new Error('counter-worker runs as a worker thread only');
-port.on('message', (texts: readonly string[]) => port.postMessage(texts.map(count)));
+serveTasks({ run: count });

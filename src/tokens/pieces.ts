@@ -1,25 +1,25 @@
 /**
- * Where a text may be cut so that its pieces are counted apart. The tokenizer first splits a text into words, then
- * merges the bytes of each word in time that grows with the square of its length; so the length must be bounded.
+ * Finds places where a text can be cut and its pieces counted separately. The tokenizer splits a text into words, then
+ * merges the bytes of each word in time that grows with the square of the word's length; so the length must be bounded.
  */
 
 /**
- * Most UTF-16 code units that the tokenizer is given in one go. A text of this size or less is never cut. At 512 the
- * slowest text (one letter of three bytes, over and over) takes 3 us a code unit, natural text 0.2 to 0.4 us.
+ * UTF-16 code units passed to the tokenizer at once, at most. Shorter texts are never cut. At 512 the slowest text (one
+ * letter of three bytes, repeated) takes 3 us a code unit, natural text 0.2 to 0.4 us.
  */
 export const pieceUnitsMax = 512;
 
 /**
- * Places that no word of the tokenizer spans, whatever stands around them: after a digit's run, after a letter that
- * neither a letter, a mark nor an apostrophe follows, and before a blank that does not follow another. A cut there
- * leaves the count as it is. (A line break is left out of the third: the tokenizer joins it to punctuation.)
+ * Places that no word of the tokenizer spans in any context: after a run of digits; after a letter not followed by a
+ * letter, a mark or an apostrophe; before a blank that does not follow a blank. A cut there does not change the count.
+ * (A line break is not such a blank: the tokenizer joins it to punctuation.)
  */
 const safePlace = /(?<=\p{N})(?=\P{N})|(?<=\p{L})(?=[^\p{L}\p{M}'])|(?<=\S)(?=[^\S\r\n])/uy;
 
 /**
- * The end of the piece of `text` that begins at `start`: at most `unitsMax` code units on, at the last safe place
- * within reach. Where the last `pieceUnitsMax` units have none (a run of letters, signs or blanks without a break), the
- * piece ends between two characters, and the count of the pieces may differ from that of the whole by a token or two.
+ * The end of the piece of `text` that starts at `start`: the last safe place within `unitsMax` code units. If the last
+ * `pieceUnitsMax` of them contain none (a run of letters, signs or blanks), the piece ends between two characters, and the
+ * sum of the counts may differ from the count of the whole by a token or two.
  */
 export function endOfPiece(text: string, start: number, unitsMax: number): number {
   const furthest = start + unitsMax;

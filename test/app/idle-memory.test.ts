@@ -1,11 +1,11 @@
-/** After a busy time the heap is given back, and never while a request runs. */
+/** The heap is returned to the system after a busy time, and never while a request runs. */
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { expect, it, vi } from 'vitest';
 import { IdleMemory } from '../../src/app/idle-memory.ts';
 import { startParley } from '../support/parley.ts';
 
-/** The flags that V8 was asked for: a collection by V8 itself asks for none. */
+/** The flags set in V8: a collection by V8 itself sets none. */
 const asked = vi.hoisted((): string[] => []);
 vi.mock('node:v8', async (original) => {
   const v8 = await original<typeof import('node:v8')>();
@@ -20,7 +20,7 @@ const quietMs = 200;
 const mib = 1024 * 1024;
 const heapMiB = () => getHeapStatistics().total_heap_size / mib;
 
-/** Fills the heap with what lives until it returns. */
+/** Fills the heap with objects that live until it returns. */
 function fill(): void {
   const texts = Array.from({ length: 1_500_000 }, (_, index) => ({ text: `text ${index}` }));
   expect(texts.length).toBe(1_500_000);
@@ -28,7 +28,7 @@ function fill(): void {
 
 const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-it('takes nothing from a request that runs, and gives back what it grew by once all have ended', async () => {
+it('does not collect while a request runs, and returns the memory once all have ended', async () => {
   const memory = new IdleMemory(quietMs);
   const { began, ended } = memory.observer as { began: () => void; ended: () => void };
   const beforeMiB = heapMiB();
@@ -49,7 +49,7 @@ it('takes nothing from a request that runs, and gives back what it grew by once 
   memory.close();
 });
 
-it('is told of the requests of a server', async () => {
+it('counts the requests of a server', async () => {
   const parley = await startParley();
   fill();
   const before = asked.length;
@@ -58,7 +58,7 @@ it('is told of the requests of a server', async () => {
   await parley.close();
 });
 
-it('collects nothing where the heap has hardly grown', async () => {
+it('does not collect if the heap has hardly grown', async () => {
   const collections: PerformanceEntry[] = [];
   const observer = new PerformanceObserver((list) => collections.push(...list.getEntries().filter(isFull)));
   observer.observe({ entryTypes: ['gc'] });

@@ -1,4 +1,4 @@
-/** Known signals, and how near two are to each other. */
+/** Test signals, and measures of their similarity. */
 
 /**
  * Voice-like: a gliding tone with overtones up to 3 kHz, in syllables with silence between them. It is loud from its first
@@ -17,7 +17,7 @@ export function speechLike(sampleRate: number, seconds: number): Int16Array {
   });
 }
 
-/** Noise, always the same, with most of its power in the lower frequencies as a voice has. */
+/** Reproducible noise, with most of its power in the lower frequencies, like a voice. */
 export function noise(sampleRate: number, seconds: number): Int16Array {
   let state = 1;
   let level = 0;
@@ -28,7 +28,7 @@ export function noise(sampleRate: number, seconds: number): Int16Array {
   });
 }
 
-/** Cuts samples into chunks of the given lengths, over and over; each chunk is a copy. */
+/** Cuts samples into chunks of the given lengths, in rotation; each chunk is a copy. */
 export async function* inChunks(samples: Int16Array, lengths: readonly number[]): AsyncGenerator<Int16Array> {
   let offset = 0;
   for (let turn = 0; offset < samples.length; turn += 1) {
@@ -38,7 +38,7 @@ export async function* inChunks(samples: Int16Array, lengths: readonly number[])
   }
 }
 
-/** How alike two signals are in shape over their common length: 1 is the same, 0 unrelated. */
+/** Correlation of two signals over their common length: 1 is the same shape, 0 unrelated. */
 export function correlation(a: Int16Array, b: Int16Array): number {
   let product = 0;
   let powerA = 0;
@@ -52,7 +52,7 @@ export function correlation(a: Int16Array, b: Int16Array): number {
   return product / Math.sqrt(powerA * powerB);
 }
 
-/** By how many samples `late` runs behind `signal`, up to `lagMax` either way: where their first second fits best. */
+/** The delay of `late` behind `signal` in samples, up to `lagMax` either way: the best fit of their first second. */
 export function lagOf(late: Int16Array, signal: Int16Array, sampleRate: number, lagMax: number): number {
   const part = signal.subarray(lagMax, lagMax + sampleRate);
   let best = { lag: 0, fit: Number.NEGATIVE_INFINITY };
@@ -75,7 +75,7 @@ export function signalToErrorDb(signal: Int16Array, other: Int16Array): number {
   return 10 * Math.log10(power / Math.max(error, 1e-9));
 }
 
-/** The loudness of every 10 ms, in whole samples. Speech keeps its shape in it through any codec. */
+/** The level of every 10 ms, in whole samples. Its shape survives any speech codec. */
 export function loudness(samples: Int16Array, sampleRate: number): Int16Array {
   const width = Math.round(sampleRate / 100);
   return Int16Array.from({ length: Math.floor(samples.length / width) }, (_, index) => {

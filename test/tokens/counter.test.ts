@@ -29,11 +29,11 @@ const samples: Readonly<Record<string, string>> = {
   code: sourceCode,
 };
 
-/** The sample over and over, cut to a length. */
+/** Repeats the sample up to a length. */
 const fill = (text: string, units: number): string =>
   text.repeat(Math.ceil(units / text.length)).slice(0, units);
 
-/** One for all tests that are about counts, as each thread loads the vocabulary. */
+/** Shared by the tests of counts, because each thread loads the vocabulary. */
 const tokens = createTokenCounter();
 afterAll(() => tokens.close());
 
@@ -51,14 +51,14 @@ async function workersOf(work: () => Promise<unknown>): Promise<Worker[]> {
 }
 
 describe('a token count', () => {
-  it.each(Object.keys(samples))('is that of the tokenizer for %s, short and long', async (name) => {
+  it.each(Object.keys(samples))("equals the tokenizer's for %s, short and long", async (name) => {
     const sample = samples[name] ?? '';
     for (const text of [sample, sample.trim(), fill(sample, 1000), fill(sample, 50_000)]) {
       expect(await tokens.count(text)).toBe(reference(text));
     }
   });
 
-  it('is that of the tokenizer for any text of up to 512 code units, even one without a break', async () => {
+  it("equals the tokenizer's for any text of up to 512 code units, even one without a break", async () => {
     for (const text of [
       'a'.repeat(512),
       'กิ'.repeat(256),
@@ -70,26 +70,26 @@ describe('a token count', () => {
     }
   });
 
-  it('takes special tokens for the text that they are', async () => {
+  it('counts special tokens as plain text', async () => {
     const text = 'Before <|endoftext|> and <|im_start|>user<|im_sep|>hi<|im_end|> after <|endofprompt|>';
     expect(await tokens.count(text)).toBe(reference(text));
     expect(await tokens.count('<|endoftext|>')).toBeGreaterThan(1);
   });
 
-  it('takes a lone surrogate for U+FFFD', async () => {
+  it('counts a lone surrogate as U+FFFD', async () => {
     for (const text of ['\ud800', '\udc00 a', 'a\udfff\ud83db', '\ude00\ud83d'.repeat(2000)]) {
       expect(await tokens.count(text)).toBe(await tokens.count(text.toWellFormed()));
     }
   });
 
-  it('of nothing is 0, and starts nothing', async () => {
+  it('of an empty text is 0, and starts no thread', async () => {
     const unused = createTokenCounter();
     const workers = await workersOf(async () => expect(await unused.count('')).toBe(0));
     expect(workers).toHaveLength(0);
     await unused.close();
   });
 
-  it('of a long run without a break differs by a few tokens a cut at most', async () => {
+  it('of a long run without a break is off by at most a few tokens a cut', async () => {
     const letters = Array.from({ length: 5000 }, (_, at) =>
       String.fromCharCode(97 + ((at * at * 7) % 26)),
     ).join('');
@@ -125,7 +125,7 @@ describe('a piece of a text', () => {
     for (const text of randomTexts(1000)) {
       for (let unitsMax = 3; unitsMax < text.length; unitsMax++) {
         const end = endOfPiece(text, 0, unitsMax);
-        // An end further back than it had to be was chosen for being safe.
+        // An end before the limit is a safe place.
         if (end >= unitsMax - 1) continue;
         cuts++;
         const parts = [...encode(text.slice(0, end), asPlainText), ...encode(text.slice(end), asPlainText)];
@@ -135,7 +135,7 @@ describe('a piece of a text', () => {
     expect(cuts).toBeGreaterThan(1500);
   });
 
-  it('never ends within a surrogate pair, and always goes on', () => {
+  it('never ends within a surrogate pair, and is never empty', () => {
     for (const text of ['😀'.repeat(3000), `a${'😀'.repeat(3000)}`]) {
       for (let start = 0; start < text.length; ) {
         const end = endOfPiece(text, start, 1024);
@@ -162,8 +162,8 @@ describe('the time of a count', () => {
     'combining marks': '\u0301'.repeat(units),
   };
 
-  it('is for any text within a bounded multiple of that for a natural text of its length', async () => {
-    /** Processor time of all threads, as others may use the processors too. */
+  it('is for any text at most a fixed multiple of the time for a natural text of that length', async () => {
+    /** CPU time of all threads, which other processes do not change. */
     const cpuMs = async (text: string): Promise<number> => {
       const before = process.cpuUsage();
       await tokens.count(text);
@@ -173,13 +173,13 @@ describe('the time of a count', () => {
     const natural = fill(Object.values(samples).join(''), units);
     await cpuMs(natural);
     const naturalMs = Math.max(await cpuMs(natural), await cpuMs(natural));
-    // Measured: up to 7 times. In one go 100,000 equal letters would take some 400 times as long.
+    // Measured: up to 7 times. Without cuts, 100,000 equal letters would take some 400 times as long.
     for (const [name, text] of Object.entries(hostile)) {
       expect((await cpuMs(text)) / naturalMs, name).toBeLessThan(30);
     }
   });
 
-  it('of a huge text leaves short ones their turn', async () => {
+  it('of a huge text does not delay short ones to its end', async () => {
     let hugeIsDone = false;
     const huge = tokens.count(fill(sourceCode, 2_500_000)).then(() => {
       hugeIsDone = true;
@@ -215,7 +215,7 @@ describe('the counting thread', () => {
     expect(counts).toEqual(texts.map(reference));
   });
 
-  it('that dies rejects the counts it was at, and the next count starts another', async () => {
+  it('that dies rejects the running counts, and the next count starts another', async () => {
     const tokens = open();
     const [first] = await workersOf(() => tokens.count('one'));
     const lost = tokens.count(fill(sourceCode, 1_000_000));
@@ -226,7 +226,7 @@ describe('the counting thread', () => {
     expect(second).toBeDefined();
   });
 
-  it('that dies leaves those that wait to the next', async () => {
+  it('that dies leaves waiting counts to the next thread', async () => {
     const tokens = open();
     const [first] = await workersOf(() => tokens.count('one'));
     const lost = tokens.count('ก'.repeat(40_000));
@@ -237,7 +237,7 @@ describe('the counting thread', () => {
     expect(await waiting).toBe(3);
   });
 
-  it('ends with the counter, which rejects what is under way and what comes after', async () => {
+  it('ends with the counter, which rejects running and later counts', async () => {
     const tokens = open();
     const [worker] = await workersOf(() => tokens.count('one'));
     const ended = new Promise((resolve) => worker?.once('exit', resolve));
@@ -251,7 +251,7 @@ describe('the counting thread', () => {
     await tokens.close();
   });
 
-  it('keeps the process alive while it counts, and no longer', async () => {
+  it('keeps the process alive only while it counts', async () => {
     const url = new URL('../../src/tokens/counter.ts', import.meta.url).href;
     const program = `
       import { createTokenCounter } from '${url}';

@@ -8,7 +8,7 @@ import { speakPcm } from './flite/speak.ts';
 import { canBeSaid, speakableText } from './flite/speakable-text.ts';
 import { defaultFliteVoice, type FliteVoice, fliteVoices } from './flite/voices.ts';
 
-/** Handed to the encoder at a time, so that `durationMs` does not run ahead of what was encoded by whole sentences. */
+/** Samples are passed to the encoder in chunks of this length, so that `durationMs` stays close to the encoded audio. */
 const chunkSeconds = 0.25;
 
 const voiceList: VoiceList = {
@@ -17,20 +17,20 @@ const voiceList: VoiceList = {
 };
 
 export interface BuiltinSpeechOptions {
-  /** How many worker threads there may be, 1 or more; each starts when there is work for it. */
+  /** Worker threads at most, 1 or more; each starts when there is work for it. */
   readonly threads: number;
   /** Requests that may wait for a thread; one more is `overloaded`. */
   readonly queueMax: number;
-  /** Not closed here: it belongs to whoever made it. */
+  /** Its owner closes it. */
   readonly encoders: EncoderPool;
 }
 
 /**
  * Speech by flite, which is part of the program: no network, no download, no other software.
  *
- * `check` throws `invalid_input` for a text of nothing but punctuation or unseen characters. The audio rejects with
- * `overloaded` where too many requests wait, `unknown_voice`, `request_cancelled` once the signal aborts, and
- * `internal_error` where flite fails on the text or its thread dies.
+ * `check` throws `invalid_input` for a text of only punctuation or invisible characters. The audio rejects with
+ * `overloaded` if too many requests wait, `request_cancelled` once the signal aborts, and `internal_error` if flite
+ * fails on the text or its thread dies. `synthesize` throws `unknown_voice`.
  */
 export function createBuiltinSpeech(options: BuiltinSpeechOptions): Owned<SpeechEngine> {
   const pool = createFlitePool({ threads: options.threads, requestsWaitingMax: options.queueMax });
@@ -65,7 +65,7 @@ function synthesize(
     const pieces = cutIntoPieces(speakableText(request.input));
     for await (const samples of speakPcm(pool, speaking, pieces, signal)) {
       for (let start = 0; start < samples.length; start += speaking.sampleRate * chunkSeconds) {
-        // Copied, since a chunk's memory belongs to the encoder.
+        // A copy, because the encoder takes the chunk's memory.
         const chunk = samples.slice(start, start + speaking.sampleRate * chunkSeconds);
         samplesGiven += chunk.length;
         yield chunk;

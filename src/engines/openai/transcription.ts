@@ -3,9 +3,8 @@ import type {
   TranscriptionEvent,
   TranscriptionRequest,
 } from '../../core/ports/engines.ts';
-import { assumedDurationMs } from '../../media/probing/assumed-duration.ts';
 import { detectContainer, type MediaContainer } from '../../media/probing/file-format.ts';
-import type { DurationProbe } from '../../media/probing/probe.ts';
+import { assumedDurationMs, type DurationProbe } from '../../media/probing/probe.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { languageName } from './transcription/language-name.ts';
 import { type FormBody, type FormField, multipartForm } from './transcription/multipart-form.ts';

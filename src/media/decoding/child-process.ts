@@ -1,16 +1,16 @@
-/** External programs as children: found on PATH, bounded in memory, killed at once with all that they started. */
+/** Child processes: found on PATH, limited in memory, killed together with their own children. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { basename } from 'node:path';
 import { PassThrough, Readable, type Writable } from 'node:stream';
 
 export interface ChildLimits {
-  /** Where `prlimit` lies; undefined where the system has none, and the child then runs unbounded. */
+  /** Path of `prlimit`; undefined where the system has none, and the child then runs without limits. */
   readonly prlimitPath: string | undefined;
   /** Bytes of address space the child may map. */
   readonly addressSpaceBytesMax: number;
 }
 
-/** How a child ended. `failure` tells of one that never started. */
+/** How a child ended. `failure` is set if it did not start. */
 export interface ChildEnd {
   readonly exitCode: number | null;
   readonly endSignal: NodeJS.Signals | null;
@@ -21,17 +21,17 @@ export interface Child {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Undefined where the program could not be started. */
+  /** Undefined if the program did not start. */
   readonly pid: number | undefined;
-  /** Settles once the system has let go of the child; never rejects. */
+  /** Resolves when the child has exited; never rejects. */
   readonly ended: Promise<ChildEnd>;
-  /** Ends the child and its group with SIGKILL. Harmless when it has ended already. */
+  /** Kills the child and its process group with SIGKILL. Does nothing once it has ended. */
   kill(): void;
 }
 
 /**
- * The absolute paths of those of `names` that PATH leads to. It asks the system's shell, so that what is found is what
- * an operator finds by typing the name.
+ * The absolute paths of those `names` that are found on PATH. The system's shell looks them up, so that the result is
+ * the same as an operator's.
  */
 export function findPrograms(names: readonly string[]): ReadonlyMap<string, string> {
   const lookup = spawnSync('/bin/sh', ['-c', 'for name; do command -v "$name"; done', 'sh', ...names], {
@@ -42,7 +42,7 @@ export function findPrograms(names: readonly string[]): ReadonlyMap<string, stri
 }
 
 /**
- * Starts the program at `path` without a shell, in a process group of its own. It inherits nothing of the server's
+ * Starts the program at `path` without a shell, in a process group of its own. It does not inherit the server's
  * environment: a decoder that a hostile file has taken over finds no secrets there.
  */
 export function startChild(path: string, args: readonly string[], limits: ChildLimits): Child {
@@ -53,7 +53,7 @@ export function startChild(path: string, args: readonly string[], limits: ChildL
     hasEnded = true;
   });
   const { stdin, stdout, stderr } = pipesOf(child);
-  // A child that dies early breaks its pipes. How it ended says all there is to say of that.
+  // A child that dies early breaks its pipes; `ended` reports it.
   for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {});
   return {
     stdin,
@@ -67,7 +67,7 @@ export function startChild(path: string, args: readonly string[], limits: ChildL
   };
 }
 
-/** Of a child that could not be started for want of files it has none: then those say nothing, and take what is written. */
+/** A child that did not start for lack of file descriptors has no pipes: use empty ones. */
 function pipesOf({
   stdin,
   stdout,
@@ -82,7 +82,7 @@ function pipesOf({
 
 function withLimits(path: string, args: readonly string[], limits: ChildLimits): [string, string[]] {
   if (limits.prlimitPath === undefined) return [path, [...args]];
-  // None of these programs has a file to write. prlimit replaces itself by the program: the child's pid is its own.
+  // None of these programs writes files. prlimit replaces itself with the program, so the child's pid stays right.
   return [
     limits.prlimitPath,
     [`--as=${limits.addressSpaceBytesMax}`, '--fsize=0', '--core=0', '--', path, ...args],
@@ -100,7 +100,7 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch (error) {
-    // The group may have ended in this very moment; any other reason is a fault of ours.
+    // The group may have just ended; any other error is a bug.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Decoding by ffmpeg, in a child that its reader can end at once: any of the ten formats to 16 kHz mono samples, read as
- * a stream. A file that is hostile costs a child of bounded memory, never the server.
+ * Decodes any of the ten formats to a stream of 16 kHz mono samples, with ffmpeg in a child process. A hostile file
+ * costs a child of limited memory, never the server.
  */
 import { endianness } from 'node:os';
 import type { Readable } from 'node:stream';
@@ -8,19 +8,19 @@ import { ParleyError } from '../../core/errors.ts';
 import type { MediaContainer } from '../probing/file-format.ts';
 import { type Child, type ChildEnd, findPrograms, startChild } from './child-process.ts';
 
-/** Samples a second of everything that is decoded here. */
+/** Sample rate of all decoded audio, in hertz. */
 export const decodedSampleRate = 16_000;
 
-/** In the byte order of this machine, so that the bytes can be viewed as samples. */
+/** The byte order of this machine, so that the bytes can be read as samples. */
 const sampleFormat = endianness() === 'LE' ? 's16le' : 's16be';
 
 /** Enough for every codec of the ten formats: 256 MB is not. */
 const addressSpaceBytesMax = 384 * 1024 * 1024;
-/** A decoder that writes nothing for so long, while it is being read, is taken to hang. */
+/** A decoder that writes nothing for this time while it is being read counts as hung. */
 const stallMsMax = 30_000;
-/** How much of ffmpeg's messages is looked at. A broken file makes it write without end. */
+/** Characters of ffmpeg's messages that are read. A broken file makes it write endless messages. */
 const messageCharsMax = 65_536;
-/** A stated duration above this is not believed. */
+/** Longer stated durations are not believed. */
 const statedDurationMsMax = 30 * 24 * 3_600_000;
 
 const demuxers = {
@@ -35,7 +35,7 @@ const demuxers = {
 
 export interface DecodeTools {
   readonly ffmpegPath: string;
-  /** Undefined where the system has none: the decoder's memory is then unbounded. */
+  /** Undefined where the system has none: the decoder's memory is then not limited. */
   readonly prlimitPath: string | undefined;
 }
 
@@ -45,13 +45,13 @@ export interface DecodeOptions {
   /** Ends the child at once; the iteration then rejects with the signal's reason. */
   readonly signal: AbortSignal;
   /**
-   * Told at most once, before the first samples or soon after: the milliseconds of audio that the container claims to
-   * hold. Nothing vouches for it. Guesses by bitrate are not told.
+   * Called at most once, before the first samples or soon after, with the milliseconds of audio that the container
+   * states, which may be wrong. Not called for ffmpeg's estimates by bitrate.
    */
   readonly onStatedDuration?: (durationMs: number) => void;
 }
 
-/** The programs that decoding needs, as PATH leads to them; undefined without ffmpeg. */
+/** The programs for decoding, looked up on PATH; undefined without ffmpeg. */
 export function findDecodeTools(): DecodeTools | undefined {
   const found = findPrograms(['ffmpeg', 'prlimit']);
   const ffmpegPath = found.get('ffmpeg');
@@ -60,8 +60,8 @@ export function findDecodeTools(): DecodeTools | undefined {
 
 /**
  * The first audio stream of the file at the absolute `path`, as blocks of 16 kHz mono samples of any length. Reading
- * slowly slows the decoder; returning early ends it. Of a file that is broken halfway, what could be read is all there
- * is; where that is nothing, it rejects with `invalid_file`.
+ * slowly slows the decoder; returning early ends it. A file that breaks off yields the samples before the break, or
+ * rejects with `invalid_file` if there are none.
  */
 export async function* decodeToPcm(
   path: string,
@@ -96,7 +96,7 @@ function decodeArgs(path: string, container: MediaContainer): string[] {
   const onlyAudio = ['-vn', '-sn', '-dn'];
   return [
     ...['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'info', '-threads', '1', '-filter_threads', '1'],
-    // Playlists and references inside a file must reach neither the network nor another file in another format.
+    // Playlists and references in a file must reach neither the network nor files of another format.
     ...['-protocol_whitelist', 'file,pipe', '-format_whitelist', demuxer],
     ...['-f', demuxer, ...onlyAudio, '-i', `file:${path}`],
     ...['-map', '0:a:0', ...onlyAudio, '-map_metadata', '-1', '-threads', '1'],
@@ -144,19 +144,19 @@ async function* chunksOf(stream: Readable): AsyncGenerator<Uint8Array, void, voi
   }
 }
 
-/** A copy, because a chunk may begin at an odd address, where 16-bit samples cannot be viewed in place. */
+/** Copies, because a chunk may start at an odd address, where 16-bit samples cannot be read in place. */
 function toSamples(bytes: Uint8Array): Int16Array {
   return new Int16Array(new Uint8Array(bytes).buffer);
 }
 
-/** Reads the messages to their end, so that the child is never held up by them, and finds the duration in their head. */
+/** Reads all messages, so that they never block the child, and finds the stated duration in the first of them. */
 function readMessages(stderr: Readable, onStatedDuration: ((durationMs: number) => void) | undefined): void {
   let head = '';
   stderr.setEncoding('utf8');
   stderr.on('data', (text: string) => {
     if (head.length >= messageCharsMax) return;
     head += text;
-    // Tags of the file are printed too, but indented further, so that none of them can pose as this line.
+    // Tags of the file are indented further, so that none of them can imitate this line.
     const line = /^ {2}Duration: (\d+):(\d\d):(\d\d)\.(\d\d),/m.exec(head);
     if (line === null) return;
     const isGuess = head.includes('Estimating duration from bitrate');
@@ -175,7 +175,7 @@ function checkEnd(end: ChildEnd, sampleCount: number): void {
       cause: end.failure,
     });
   }
-  // The system ran short of memory, or the decoder hung and was ended. What the reader ended never gets here.
+  // Out of memory, or the decoder hung and was killed. An abort by the reader never gets here.
   if (end.endSignal === 'SIGKILL')
     throw new ParleyError('upstream_error', { cause: new Error('ffmpeg was killed') });
   if (sampleCount > 0) return;

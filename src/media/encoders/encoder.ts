@@ -1,13 +1,13 @@
-/** Bytes in memory of their own, so that they can move to another thread without a copy. */
+/** Bytes that own their buffer, so that it can be transferred to another thread. */
 export type OwnedBytes = Uint8Array<ArrayBuffer>;
 
-/** One file being written: mono 16-bit PCM in, the bytes of the file out, in order. */
+/** Encodes one file: takes mono 16-bit PCM, returns the bytes of the file in order. */
 export interface Encoder {
-  /** Takes the next samples, of any number, and keeps no reference to them. Returns what is complete, which may be nothing. */
+  /** Takes any number of samples, and keeps no reference to them. Returns the bytes that are complete, perhaps none. */
   encode(samples: Int16Array): OwnedBytes;
-  /** Encodes what is still held and closes the file. Called once, after the last `encode`. */
+  /** Encodes the held-back samples and ends the file. Call once, after the last `encode`. */
   finish(): OwnedBytes;
-  /** Gives the codec's memory back. Called once, whether or not the file was finished. */
+  /** Frees the codec's memory. Call once, whether or not the file was finished. */
   free(): void;
 }
 

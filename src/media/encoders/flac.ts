@@ -2,13 +2,13 @@ import flac from 'libflacjs/dist/libflac.js';
 import { type Encoder, joinBytes, type OwnedBytes } from './encoder.ts';
 
 const bitsPerSample = 16;
-/** libFLAC's own default: smaller files than the levels below it, at a small part of the time the voice takes. */
+/** libFLAC's default: smaller files than lower levels, in a small part of the time that speaking takes. */
 const compressionLevel = 5;
 /** Short blocks, for a prompt stream: 144 ms at 8 kHz, 48 ms at 24 kHz. They cost about one percent in size. */
 const blockSamples = 1152;
 const statusOk = 0;
 
-/** A FLAC file at the source's rate. As in every stream, its header leaves total length and checksum unknown. */
+/** A FLAC file at the source's rate. Its header states neither length nor checksum, as in every stream. */
 export async function createFlacEncoder(sampleRate: number): Promise<Encoder> {
   if (!flac.isReady()) await new Promise((resolve) => flac.on('ready', resolve));
   return new FlacEncoder(sampleRate);

@@ -1,10 +1,10 @@
 import { createMp3Encoder as createLame } from 'wasm-media-encoders';
 import { type Encoder, joinBytes, type OwnedBytes } from './encoder.ts';
-import { resampled } from './resampled.ts';
+import { resampled } from './resample.ts';
 
 /**
- * Clear speech in mono at every rate. It is constant, not variable, because a stream cannot carry the index of
- * frames that players need to tell the duration of a variable one.
+ * Clear speech in mono at every rate. Constant, because players need a frame index for the duration of a variable
+ * bitrate, and a stream cannot have one.
  */
 const bitrateKbps = 64;
 
@@ -13,16 +13,15 @@ const rates = [8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_
 const highestRate = 48_000;
 const frameSamplesMax = 1152;
 
-/** An instance costs tens of milliseconds to make and can be configured anew, so a few wait for the next stream. */
+/** Making an instance takes tens of milliseconds, and an instance can be configured again, so a few are kept. */
 const idleCodecsMax = 4;
 
 type Lame = Awaited<ReturnType<typeof createLame>>;
 const idleCodecs: Lame[] = [];
 
 /**
- * An MP3 file at the source's own rate where MP3 has it, else at the next above. A decoder plays the usual 1,105
- * samples of codec delay as silence before the first: the tag that tells players to skip them also needs the
- * length, which a stream does not know.
+ * An MP3 file at the source's rate where MP3 has it, else at the next higher one. Players hear the usual 1,105 samples
+ * of codec delay as silence: the tag that makes them skip it also states the length, which a stream does not know.
  */
 export async function createMp3Encoder(sampleRate: number): Promise<Encoder> {
   const rate = rates.find((candidate) => candidate >= sampleRate) ?? highestRate;
@@ -46,7 +45,7 @@ class Mp3Encoder implements Encoder {
   }
 
   finish(): OwnedBytes {
-    // Of no samples LAME makes one frame, and players do not know an MP3 file by less than two.
+    // Players recognise an MP3 file by two frames; without samples LAME writes one.
     const start = this.#isEmpty ? this.encode(new Int16Array(frameSamplesMax)) : new Uint8Array(0);
     return joinBytes([start, this.#kept(() => this.#codec.finalize())]);
   }
@@ -55,7 +54,7 @@ class Mp3Encoder implements Encoder {
     if (this.#isSound && idleCodecs.length < idleCodecsMax) idleCodecs.push(this.#codec);
   }
 
-  /** A copy of what the codec returns, which lies in its own memory. A codec that has thrown is not used again. */
+  /** Copies the result out of the codec's memory. A codec that threw is not used again. */
   #kept(work: () => Uint8Array): OwnedBytes {
     this.#isSound = false;
     const bytes = new Uint8Array(work());

@@ -2,7 +2,7 @@ import { joinBytes, type OwnedBytes } from './encoder.ts';
 
 const headerBytes = 27;
 const checksumOffset = 22;
-/** A packet's length is written as bytes of this value and one smaller byte that ends it. */
+/** A packet's length is written as bytes of this value, ended by one smaller byte. */
 const lacingMax = 255;
 const segmentsMax = 255;
 

@@ -1,12 +1,12 @@
 import type { AudioFormat } from '../../core/ports/engines.ts';
 import type { Encoder } from './encoder.ts';
 
-/** The formats that take work; WAV only puts a header before its samples. */
+/** The formats that need an encoder; WAV is a header and the samples. */
 export type ComputedFormat = Exclude<AudioFormat, 'wav'>;
 
 /**
- * A new file in `format` from samples at `sampleRate` hertz. A codec is loaded when it is first asked for: together
- * they would make a thread that writes MP3 start slower and weigh twice as much.
+ * An encoder for samples at `sampleRate` hertz. Loads each codec on first use: all of them would make a thread that
+ * writes MP3 start slower and take twice the memory.
  */
 export async function openEncoder(format: ComputedFormat, sampleRate: number): Promise<Encoder> {
   switch (format) {
@@ -18,7 +18,7 @@ export async function openEncoder(format: ComputedFormat, sampleRate: number): P
       return (await import('./flac.ts')).createFlacEncoder(sampleRate);
     case 'pcm': {
       const { createPcmEncoder, pcmSampleRate } = await import('./pcm.ts');
-      const { resampled } = await import('./resampled.ts');
+      const { resampled } = await import('./resample.ts');
       return resampled(createPcmEncoder(), sampleRate, pcmSampleRate);
     }
   }

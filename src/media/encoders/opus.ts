@@ -1,19 +1,19 @@
 import { Encoder as Libopus } from '@evan/opus/wasm/index.js';
 import { type Encoder, joinBytes, type OwnedBytes } from './encoder.ts';
 import { OggPageWriter } from './ogg.ts';
-import { resampled } from './resampled.ts';
+import { resampled } from './resample.ts';
 
-/** Speech of full bandwidth; beyond it mono speech hardly gains. */
+/** Full bandwidth for speech; mono speech hardly gains from more. */
 const bitrateBps = 32_000;
-/** Half the time of libopus's own 9, without a measurable difference in speech. */
+/** Takes half the time of libopus's default 9, without a measurable difference in speech. */
 const complexity = 5;
 const framesPerSecond = 50;
 /** 100 ms on a page: players start at once, and the pages' headers stay under a tenth of the stream. */
 const pageFrames = 5;
-/** Ogg counts Opus in samples at this rate, whatever the encoder was given (RFC 7845). */
+/** Ogg counts Opus in samples at this rate, at any rate of the input (RFC 7845). */
 const granuleRate = 48_000;
 const codecRates = [8000, 12_000, 16_000, 24_000, 48_000];
-/** Always the same, so that the same speech is the same file. It only has to differ between streams mixed in one file. */
+/** Constant, so that the same speech gives the same file. Serials only have to differ between streams in one file. */
 const serial = 0x5061_726c;
 const vendor = 'Parley';
 
@@ -24,7 +24,7 @@ const setSignal = 4024;
 const signalVoice = 3001;
 const getLookahead = 4027;
 
-/** An Ogg Opus file. Rates that Opus does not take are resampled to 24 or 48 kHz, the next above. */
+/** An Ogg Opus file. Rates that Opus does not support are resampled to 24 or 48 kHz, the next higher one. */
 export function createOpusEncoder(sampleRate: number): Encoder {
   const rate = codecRates.includes(sampleRate) ? sampleRate : sampleRate < 24_000 ? 24_000 : 48_000;
   return resampled(new OggOpusEncoder(rate, sampleRate), sampleRate, rate);
@@ -64,8 +64,8 @@ class OggOpusEncoder implements Encoder {
   }
 
   /**
-   * The encoder runs behind by its lookahead, so silence follows until the last sample has come out. The last page
-   * counts only as far as that sample: a player drops the rest of its last frame.
+   * The codec delays its output by its lookahead, so silence is encoded until the last sample has come out. The last page
+   * states that sample's position; players drop the rest of the last frame.
    */
   finish(): OwnedBytes {
     const samplesDue = this.#samplesIn + this.#lookaheadSamples;
@@ -79,7 +79,7 @@ class OggOpusEncoder implements Encoder {
     this.#codec.drop();
   }
 
-  /** `lastFrame` is the number of the frame that stays for the last page. */
+  /** `lastFrame` is the number of the frame that is left for the last page. */
   #fill(samples: Int16Array, lastFrame = Number.POSITIVE_INFINITY): void {
     let offset = 0;
     while (offset < samples.length) {

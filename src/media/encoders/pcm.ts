@@ -1,12 +1,12 @@
 import { endianness } from 'node:os';
 import type { Encoder } from './encoder.ts';
 
-/** Clients take headerless `pcm` for 16-bit little-endian mono at this rate, whatever the voice was recorded at. */
+/** Clients read headerless `pcm` as 16-bit little-endian mono at this rate, for every voice. */
 export const pcmSampleRate = 24_000;
 
 const isLittleEndian = endianness() === 'LE';
 
-/** The samples as little-endian bytes: a view on the same memory wherever the machine's own order allows it. */
+/** The samples as little-endian bytes: a view on the same memory on a little-endian machine, else a copy. */
 export function littleEndianBytes<Memory extends ArrayBufferLike>(
   samples: Int16Array<Memory>,
 ): Uint8Array<Memory | ArrayBuffer> {
@@ -16,7 +16,7 @@ export function littleEndianBytes<Memory extends ArrayBufferLike>(
   return new Uint8Array(copy.buffer);
 }
 
-/** Writes samples that are at 24 kHz already. */
+/** Takes samples at 24 kHz. */
 export function createPcmEncoder(): Encoder {
   return {
     encode: (samples) => littleEndianBytes(new Int16Array(samples)),

@@ -4,13 +4,25 @@
  * Output sample k is taken at input position k * from / to exactly, so nothing is delayed: the first output sample is
  * the first input sample's moment. Before its start and after its end the signal counts as silence.
  */
+import { type Encoder, joinBytes } from './encoder.ts';
 
 /** Zero crossings of the sinc to each side: more are sharper and slower. */
 const zeroCrossings = 32;
 /** Where the low-pass is 6 dB down, as a share of the lower Nyquist frequency; the flat band ends at about 0.85. */
 const cutoffShare = 0.94;
-/** Shape of the Kaiser window. 9 puts what lies beyond the transition 90 dB down, under 16-bit noise. */
+/** Shape of the Kaiser window. 9 attenuates the stop band by 90 dB, below 16-bit noise. */
 const kaiserBeta = 9;
+
+/** Puts a resampler in front of an encoder that takes samples at `toRate`; where both rates are equal, returns the encoder itself. */
+export function resampled(encoder: Encoder, fromRate: number, toRate: number): Encoder {
+  if (fromRate === toRate) return encoder;
+  const resampler = new Resampler(fromRate, toRate);
+  return {
+    encode: (samples) => encoder.encode(resampler.process(samples)),
+    finish: () => joinBytes([encoder.encode(resampler.flush()), encoder.finish()]),
+    free: () => encoder.free(),
+  };
+}
 
 interface PolyphaseFilter {
   /** Output samples for every `down` input samples. */
@@ -24,7 +36,7 @@ interface PolyphaseFilter {
 
 export class Resampler {
   readonly #filter: PolyphaseFilter;
-  /** Input that later output still needs, from the first tap of the next output sample on. */
+  /** Input that later output needs, from the first tap of the next output sample on. */
   #held: Float32Array;
   #phase = 0;
   #samplesIn = 0;
@@ -36,13 +48,13 @@ export class Resampler {
     this.#held = new Float32Array(this.#filter.taps / 2 - 1);
   }
 
-  /** Resamples the next samples. What needs samples still to come is held back, at most a few milliseconds. */
+  /** Resamples the next samples. Holds back up to a few milliseconds, which depend on samples still to come. */
   process(samples: Int16Array): Int16Array<ArrayBuffer> {
     this.#samplesIn += samples.length;
     return this.#filtered(samples, Number.POSITIVE_INFINITY);
   }
 
-  /** The held-back end. All output together is then round(samples in * toRate / fromRate) samples. Called once, last. */
+  /** Returns the held-back end; all output is then round(samples in * toRate / fromRate) samples long. Call once, last. */
   flush(): Int16Array<ArrayBuffer> {
     const { up, down, taps } = this.#filter;
     const samplesDue = Math.round((this.#samplesIn * up) / down) - this.#samplesOut;
@@ -111,7 +123,7 @@ function designPhase(fraction: number, half: number, cutoff: number): Float32Arr
     row[tap] = value;
     sum += value;
   }
-  // Each phase alone keeps a constant signal constant; else the phases would hum at the rate they alternate.
+  // Each phase has a gain of 1; otherwise a constant signal would hum at the rate at which phases alternate.
   return row.map((value) => value / sum);
 }
 

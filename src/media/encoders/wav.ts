@@ -2,9 +2,9 @@ const headerBytes = 44;
 const bytesPerSample = 2;
 
 /**
- * The length of a stream whose end is not known: all bits set, in both length fields. ffmpeg and the browsers built
- * on it read that value, and no other, as "until the end", and so show no false duration while they play; sox and
- * Python's `wave` read a saved file to its end as they do with any length that is too large. OpenAI sends the same.
+ * The length of a stream whose end is not known: all bits set, in both length fields. ffmpeg and browsers read this
+ * value, and no other, as "until the end", and so show no false duration while they play; sox and Python's `wave` read
+ * to the end of the file, as with any length that is too large. OpenAI sends the same.
  */
 export const unknownLength = 0xffff_ffff;
 
@@ -26,4 +26,29 @@ export function wavHeader(sampleRate: number, dataBytes: number): Uint8Array {
   header.set(Buffer.from('data'), 36);
   view.setUint32(40, dataBytes, true);
   return header;
+}
+
+export interface WavHead {
+  readonly bytesPerSecond: number;
+  /** Offset of the samples in the file. */
+  readonly dataAt: number;
+  /** Bytes of samples as the header states them: 0 or far too many in a file that was written as a stream. */
+  readonly dataBytes: number;
+}
+
+/** Reads the header of a WAV file; undefined where it is no WAV file, or its samples begin beyond `bytes`. */
+export function readWavHead(bytes: Uint8Array): WavHead | undefined {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (!['RIFF', 'RF64'].includes(head.toString('latin1', 0, 4))) return undefined;
+  let bytesPerSecond = 0;
+  for (let at = 12; at + 8 <= head.length; ) {
+    const name = head.toString('latin1', at, at + 4);
+    const size = head.readUInt32LE(at + 4);
+    if (name === 'data') {
+      return bytesPerSecond > 0 ? { bytesPerSecond, dataAt: at + 8, dataBytes: size } : undefined;
+    }
+    if (name === 'fmt ' && at + 20 <= head.length) bytesPerSecond = head.readUInt32LE(at + 16);
+    at += 8 + size + (size % 2);
+  }
+  return undefined;
 }

@@ -1,84 +1,119 @@
 import { ParleyError } from '../../core/errors.ts';
 import type { AudioFormat } from '../../core/ports/engines.ts';
-import { encodeOnThread } from './encode-on-thread.ts';
-import { passesThrough, passThrough } from './encode-pass-through.ts';
-import type { PcmSource } from './encode-source.ts';
-import { EncoderThread } from './encode-thread.ts';
+import { createThreadPool, type Session } from '../../threads/pool.ts';
+import { siblingWorker } from '../../threads/sibling.ts';
+import type { OwnedBytes } from '../encoders/encoder.ts';
+import type { ComputedFormat } from '../encoders/open.ts';
+import type { EncodeTask } from './encode-worker.ts';
+import { InterruptibleStream } from './interruptible-stream.ts';
+import { passesThrough, passThrough } from './pass-through.ts';
+import { PcmReader, PcmSlicer, type PcmSource } from './pcm-source.ts';
 
-export type { PcmSource } from './encode-source.ts';
+export type { PcmSource } from './pcm-source.ts';
 
 const sampleRateMin = 8000;
 const sampleRateMax = 48_000;
 
-/** Turns speech into files as it is made. The work is done on threads, which start when they are first needed. */
+/** Encodes speech while it is produced, on worker threads. */
 export interface EncoderPool {
   /**
-   * The file, in pieces as they are complete; to be iterated once. `mp3`, `opus`, `flac` and `wav` keep the source's
+   * The file, in pieces as they are complete; can be iterated once. `mp3`, `opus`, `flac` and `wav` keep the source's
    * rate where the format has it; `pcm` is always 16-bit little-endian mono at 24 kHz, without a header.
    *
-   * Nothing is read from the source until the result is read. An early end or an abort lets go of the source and the
-   * encoder at once. Fails with the source's error; `request_cancelled`, or the signal's reason where that is a
+   * Reads from the source only when the result is read. An early end or an abort releases the source and the encoder
+   * at once. Fails with the source's error; `request_cancelled`, or the signal's reason if that is a
    * ParleyError; `internal_error` where the encoder or its thread fails; `overloaded` where the pool was closed.
    * Throws `internal_error` where the source's rate is not a whole number from 8,000 to 48,000.
    */
   encode(format: AudioFormat, source: PcmSource, signal: AbortSignal): AsyncIterable<Uint8Array>;
-  /** Starts a thread where none is free and loads the format's codec, so that the first stream need not wait for them. */
+  /** Starts a thread if none is free and loads the format's codec, so that the first stream waits for neither. */
   warm(format: AudioFormat): Promise<void>;
-  /** Ends the threads. What is still being encoded fails with `overloaded`. */
+  /** Ends the threads. Open streams fail with `overloaded`. */
   close(): Promise<void>;
 }
 
-/** `threads` is the most that run at a time, at least 1. Each serves many streams. */
+/** `threads` run at a time at most, at least 1. Each serves many streams. */
 export function createEncoderPool(options: { readonly threads: number }): EncoderPool {
-  return new ThreadPool(options.threads);
+  const pool = createThreadPool<EncodeTask, OwnedBytes>({
+    entry: siblingWorker(import.meta.url, 'encode-worker'),
+    threads: options.threads,
+  });
+  const open = (format: ComputedFormat, sampleRate: number) =>
+    new ThreadEncoder(pool.openSession(), format, sampleRate);
+  return {
+    encode(format, source, signal) {
+      const { sampleRate } = source;
+      if (!Number.isInteger(sampleRate) || sampleRate < sampleRateMin || sampleRate > sampleRateMax) {
+        const cause = new RangeError(`a sample rate of ${sampleRate} Hz`);
+        throw new ParleyError('internal_error', { cause });
+      }
+      if (passesThrough(format, sampleRate)) return passThrough(format, source, signal);
+      return encodeOnThread(() => open(format, sampleRate), source, signal);
+    },
+    async warm(format) {
+      if (passesThrough(format, sampleRateMin)) return;
+      const encoder = open(format, sampleRateMin);
+      try {
+        await encoder.encode(new Int16Array(sampleRateMin), true);
+      } finally {
+        encoder.close();
+      }
+    },
+    close: () => pool.close(),
+  };
 }
 
-class ThreadPool implements EncoderPool {
-  readonly #threadsMax: number;
-  readonly #threads = new Set<EncoderThread>();
-  #isClosed = false;
+/** One file that a thread encodes. Await each result before the next call. */
+class ThreadEncoder {
+  readonly #session: Session<EncodeTask, OwnedBytes>;
 
-  constructor(threadsMax: number) {
-    if (!Number.isInteger(threadsMax) || threadsMax < 1)
-      throw new RangeError('threads is a whole number from 1');
-    this.#threadsMax = threadsMax;
+  constructor(session: Session<EncodeTask, OwnedBytes>, format: ComputedFormat, sampleRate: number) {
+    this.#session = session;
+    // A failure to open is reported by the first `encode`.
+    session.run({ kind: 'open', format, sampleRate }).catch(() => undefined);
   }
 
-  encode(format: AudioFormat, source: PcmSource, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    const { sampleRate } = source;
-    if (!Number.isInteger(sampleRate) || sampleRate < sampleRateMin || sampleRate > sampleRateMax) {
-      throw new ParleyError('internal_error', { cause: new RangeError(`a sample rate of ${sampleRate} Hz`) });
-    }
-    if (passesThrough(format, sampleRate)) return passThrough(format, source, signal);
-    return encodeOnThread(() => this.#leastLoaded().open(format, sampleRate), source, signal);
+  /** Transfers the samples. Resolves with the bytes that are complete, perhaps none. */
+  encode(samples: Int16Array<ArrayBuffer>, isLast: boolean): Promise<Uint8Array> {
+    return this.#session.run({ kind: 'encode', samples, isLast }, [samples.buffer]);
   }
 
-  async warm(format: AudioFormat): Promise<void> {
-    const sampleRate = sampleRateMin;
-    if (passesThrough(format, sampleRate)) return;
-    const encoder = this.#leastLoaded().open(format, sampleRate);
-    try {
-      await encoder.finish(new Int16Array(sampleRate));
-    } finally {
-      encoder.close();
-    }
+  close(): void {
+    this.#session.close();
   }
+}
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await Promise.all(Array.from(this.#threads, (thread) => thread.close()));
-  }
-
-  #leastLoaded(): EncoderThread {
-    if (this.#isClosed) throw new ParleyError('overloaded');
-    const [thread] = Array.from(this.#threads).sort((a, b) => a.load - b.load);
-    const canStart = this.#threads.size < this.#threadsMax;
-    return thread !== undefined && (thread.load === 0 || !canStart) ? thread : this.#start();
-  }
-
-  #start(): EncoderThread {
-    const thread = new EncoderThread(() => this.#threads.delete(thread));
-    this.#threads.add(thread);
-    return thread;
-  }
+/**
+ * Sends the source slice by slice to a thread and yields the answers. Only a pull moves it: the next slice leaves when
+ * the reader wants more, and the next chunk is read when all slices of the last have left.
+ * The file's header leaves with the first samples, so that an engine that fails before them has sent nothing.
+ */
+function encodeOnThread(
+  open: () => ThreadEncoder,
+  source: PcmSource,
+  signal: AbortSignal,
+): AsyncIterable<Uint8Array> {
+  const pcm = new PcmReader(source);
+  let opened: ThreadEncoder | undefined;
+  return new InterruptibleStream(signal, {
+    async *run(wait) {
+      // Opened before the first chunk: the thread loads its codec while the engine works.
+      const encoder = open();
+      opened = encoder;
+      const slicer = new PcmSlicer(source.sampleRate);
+      for (let chunk = await wait(pcm.next()); chunk !== undefined; chunk = await wait(pcm.next())) {
+        slicer.push(chunk);
+        for (let slice = slicer.take(); slice !== undefined; slice = slicer.take()) {
+          const bytes = await wait(encoder.encode(slice, false));
+          if (bytes.length > 0) yield bytes;
+        }
+      }
+      const end = await wait(encoder.encode(slicer.rest(), true));
+      if (end.length > 0) yield end;
+    },
+    release() {
+      pcm.close();
+      opened?.close();
+    },
+  });
 }

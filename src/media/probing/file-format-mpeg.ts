@@ -1,4 +1,4 @@
-/** Headers of MPEG audio frames (layers I to III), as far as telling such frames from chance bytes needs. */
+/** Reads headers of MPEG audio frames (layers I to III), to tell them from chance bytes. */
 
 /** Kilobits a second by bitrate index 1 to 14: MPEG 1 by layer, then MPEG 2 and 2.5 with layers II and III alike. */
 const bitrates = {
@@ -39,7 +39,7 @@ export function mpegFrameAt(bytes: Uint8Array, at: number): number | undefined {
   const isHeader = sync === 0xff && (flags & 0xe0) === 0xe0 && version !== 1 && layer !== 4;
   if (!isHeader || sampleRate === undefined) return undefined;
   const kilobits = bitrateTable(version === 3, layer)[(rates >> 4) - 1];
-  // A free bitrate tells no length; it is so rare that it counts as no frame.
+  // With a free bitrate the header states no length; it is so rare that it counts as no frame.
   if (kilobits === undefined) return undefined;
   const divider = version === 3 ? 1 : version === 2 ? 2 : 4;
   return frameLength(layer, version === 3, kilobits * 1000, sampleRate / divider, (rates >> 1) & 1);

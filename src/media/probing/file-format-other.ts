@@ -1,8 +1,8 @@
-/** Formats that are known but not among the ten, so that a caller is told what was sent rather than that it is broken. */
+/** Known formats that are not supported, so that the error names the format. */
 
 interface Signature {
   readonly name: string;
-  /** Where the mark stands; 0 by default. */
+  /** Offset of the mark. Default 0. */
   readonly at?: number;
   /** The bytes of the mark, as characters of one byte each. */
   readonly mark: string;
@@ -40,7 +40,7 @@ const signatures: readonly Signature[] = [
   { name: 'a program', mark: '\x7fELF' },
 ];
 
-/** What a file is, in words for a message, where it is of a known format that is none of the ten. */
+/** The name of a known but unsupported format, for an error message; undefined for other files. */
 export function nameOfOtherFormat(bytes: Uint8Array): string | undefined {
   const known = signatures.find((signature) => isAt(bytes, signature.mark, signature.at ?? 0));
   if (known !== undefined) return known.name;
@@ -55,7 +55,7 @@ function isAt(bytes: Uint8Array, mark: string, at: number): boolean {
   return true;
 }
 
-/** ADTS has the sync of MPEG audio with a layer of 0. Its next frame must stand where the first one says. */
+/** ADTS has the sync word of MPEG audio with layer 0. The next frame must follow the first. */
 function isAdts(bytes: Uint8Array): boolean {
   const frameBytes = adtsFrameAt(bytes, 0);
   return (

@@ -1,23 +1,23 @@
 /**
- * Which of the ten formats of the contract a file is in. The content decides; the name only helps where the first bytes
- * fit more than one format. Every look is bounded, whatever the file claims about itself.
+ * Detects which of the ten supported formats a file has. The content decides; the name only helps where the first bytes
+ * fit several formats. Every search is bounded, whatever lengths the file states.
  */
 import { ParleyError } from '../../core/errors.ts';
 import { hasMpegFrames, mpegFrameAt } from './file-format-mpeg.ts';
 import { nameOfOtherFormat } from './file-format-other.ts';
 
-/** How a file is packed. The ten formats are seven ways of packing: m4a is mp4, oga is ogg, mpga is mp3. */
+/** The ten formats are seven containers: m4a is mp4, oga is ogg, mpga is mp3. */
 export const mediaContainers = ['flac', 'mp3', 'mp4', 'mpeg', 'ogg', 'wav', 'webm'] as const;
 export type MediaContainer = (typeof mediaContainers)[number];
 
-/** How far into a file the first MPEG frame is looked for; some recorders write padding in front of it. */
+/** The first MPEG frame must start within so many bytes; some recorders write padding before it. */
 const mpegSearchBytesMax = 65_536;
 
 const formatList = 'flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav or webm';
 
 /**
- * The container of `bytes`. Throws `unsupported_file_format` for content of another known format, and `invalid_file` for
- * an empty file or one that is nothing known.
+ * The container of `bytes`. Throws `unsupported_file_format` for another known format, and `invalid_file` for an empty
+ * file or an unknown format.
  */
 export function detectContainer(bytes: Uint8Array, fileName: string | undefined): MediaContainer {
   if (bytes.length === 0) {
@@ -49,7 +49,7 @@ function unsupported(name: string): ParleyError {
   });
 }
 
-/** Reads of a file's bytes that may lie beyond its end. */
+/** Reads a file's bytes; beyond its end they are 0 or missing. */
 class FileHead {
   readonly bytes: Uint8Array;
 
@@ -61,7 +61,7 @@ class FileHead {
     return this.bytes[at] ?? 0;
   }
 
-  /** Four bytes as a number, the first the highest. */
+  /** Four bytes as a big-endian number. */
   word(at: number): number {
     return (
       ((this.byte(at) << 24) | (this.byte(at + 1) << 16) | (this.byte(at + 2) << 8) | this.byte(at + 3)) >>> 0
@@ -81,18 +81,18 @@ function containerBySignature(file: FileHead): MediaContainer | undefined {
   return isMpegProgramStart(file.word(0)) ? 'mpeg' : undefined;
 }
 
-/** A pack header, a system header, or a packet of audio or video with which a cut stream begins. */
+/** A pack header, a system header, or the audio or video packet at the start of a cut stream. */
 function isMpegProgramStart(word: number): boolean {
   return word === 0x1ba || word === 0x1bb || (word >= 0x1c0 && word <= 0x1ef) || word === 0x1bd;
 }
 
 const mp4Brands = /^(iso.|mp4.|M4A |M4B |M4P |M4V |avc1|dash|cmf.|F4A |F4V |MSNV|NDA.)$/;
 
-/** MP4 names its brands; its relatives (QuickTime, 3GP, HEIF, JPEG 2000) name others and are not among the ten. */
+/** MP4 files state their brands; the related QuickTime, 3GP, HEIF and JPEG 2000 state others and are not supported. */
 function isoMediaContainer(file: FileHead, fileName: string | undefined): MediaContainer | undefined {
   const box = file.text(4, 4);
   if (box !== 'ftyp') {
-    // The oldest MP4 files name no brand and look like QuickTime: here alone the name decides.
+    // The oldest MP4 files state no brand and look like QuickTime: only here the file's name decides.
     const looksLikeEither = ['moov', 'mdat', 'wide', 'free', 'skip'].includes(box);
     if (!looksLikeEither) return undefined;
     if (/\.(mp4|m4a)$/i.test(fileName ?? '')) return 'mp4';
@@ -107,8 +107,8 @@ function isoMediaContainer(file: FileHead, fileName: string | undefined): MediaC
 }
 
 /**
- * WebM is the part of Matroska that the contract names. Other Matroska (.mkv, .mka) may hold any codec there is, and
- * says so itself in its document type.
+ * WebM is a subset of Matroska. Other Matroska files (.mkv, .mka) may hold any codec, are not supported, and have
+ * another document type.
  */
 function ebmlContainer(file: FileHead): MediaContainer | undefined {
   if (file.word(0) !== 0x1a45dfa3) return undefined;
@@ -123,7 +123,7 @@ function ebmlContainer(file: FileHead): MediaContainer | undefined {
   );
 }
 
-/** An ID3 tag may stand before MP3, and by mistake before other formats; what follows it decides. */
+/** An ID3 tag precedes MP3, and by mistake other formats; the bytes after it decide. */
 function id3Container(file: FileHead): MediaContainer | undefined {
   if (file.text(0, 3) !== 'ID3') return undefined;
   const size = [6, 7, 8, 9].reduce((sum, at) => sum * 128 + (file.byte(at) & 0x7f), 0);
@@ -137,6 +137,6 @@ function id3Container(file: FileHead): MediaContainer | undefined {
 
 function isMpegAudio(bytes: Uint8Array, fileName: string | undefined): boolean {
   if (hasMpegFrames(bytes, 3, mpegSearchBytesMax)) return true;
-  // One frame alone could be chance: a name that says so tips the balance.
+  // A single frame could be chance: then the file's name decides.
   return mpegFrameAt(bytes, 0) !== undefined && /\.(mp3|mpga|mpeg)$/i.test(fileName ?? '');
 }

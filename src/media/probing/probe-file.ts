@@ -1,14 +1,14 @@
-/** How long a recording is, read from its container without decoding it. */
+/** Reads the duration of a recording from its container, without decoding. */
 import { parseBuffer } from 'music-metadata';
-import { readWavHead } from '../encoders/wav-head.ts';
+import { readWavHead } from '../encoders/wav.ts';
 import type { MediaContainer } from './file-format.ts';
 import { flacLastFrameMs } from './probe-flac.ts';
 import { webmLastBlockMs } from './probe-webm.ts';
 
-/** What claims to be longer is not believed. */
+/** Longer durations are not believed. */
 const durationMsMax = 24 * 60 * 60 * 1000;
 
-/** By these the parser is chosen. Of an MPEG program stream it knows nothing, and in a WAV it believes what is claimed. */
+/** They select the parser, which does not know MPEG program streams, and believes any length that a WAV file states. */
 const mimeTypes: Readonly<Record<MediaContainer, string | undefined>> = {
   flac: 'audio/flac',
   mp3: 'audio/mpeg',
@@ -20,8 +20,8 @@ const mimeTypes: Readonly<Record<MediaContainer, string | undefined>> = {
 };
 
 /**
- * Milliseconds of audio, more than 0; undefined where they cannot be told. On a hostile file it may block its thread for
- * half a minute.
+ * Milliseconds of audio, more than 0; undefined where the file does not show them. A hostile file may block the thread
+ * for half a minute.
  */
 export async function readDurationMs(
   bytes: Uint8Array,
@@ -38,12 +38,12 @@ async function statedMs(bytes: Uint8Array, container: MediaContainer): Promise<n
     const { format } = await parseBuffer(bytes, file, { duration: true, skipCovers: true });
     return (format.duration ?? 0) * 1000;
   } catch {
-    // Whatever is wrong with the file, its length is unknown; whether it can be transcribed is not decided here.
+    // The duration of a broken file is unknown; whether it can be transcribed is not decided here.
     return undefined;
   }
 }
 
-/** By the samples that are there. */
+/** The duration by the samples in the file. */
 function foundMs(bytes: Uint8Array, container: MediaContainer): number | undefined {
   switch (container) {
     case 'wav':

@@ -1,9 +1,9 @@
-/** The length of a FLAC file by the number of its last frame: one that was written as a stream does not tell it in front. */
+/** The duration of a FLAC file by the number of its last frame: a file written as a stream does not state it in its header. */
 
 const streamInfoAt = 8;
 const headerBytesMax = 16;
 
-/** Milliseconds until the last whole frame header's frame ends; undefined where there is none. */
+/** Milliseconds until the end of the last frame that has a whole header; undefined without frames. */
 export function flacLastFrameMs(bytes: Uint8Array): number | undefined {
   if (bytes.length < streamInfoAt + 34) return undefined;
   const info = new DataView(bytes.buffer, bytes.byteOffset + streamInfoAt, 34);
@@ -22,12 +22,12 @@ export function flacLastFrameMs(bytes: Uint8Array): number | undefined {
 
 interface Frame {
   readonly hasFixedBlocks: boolean;
-  /** Of the frame where blocks are of one length, else of its first sample. */
+  /** Number of the frame if blocks have a fixed length, else of its first sample. */
   readonly number: number;
   readonly samples: number;
 }
 
-/** The header at the beginning of `bytes`; its checksum tells it from chance bytes. */
+/** The frame header at the start of `bytes`; undefined where the checksum does not match. */
 function frameHeader(bytes: Uint8Array): Frame | undefined {
   const [, flags = 0, sizes = 0] = bytes;
   const coded = codedNumber(bytes, 4);
@@ -49,7 +49,7 @@ function blockSize(code: number): number {
   return code < 6 ? 144 * 2 ** code : 2 ** code;
 }
 
-/** A number of up to 36 bits, written as UTF-8 would write it. */
+/** Reads a number of up to 36 bits, coded as in UTF-8. */
 function codedNumber(bytes: Uint8Array, at: number): { value: number; end: number } | undefined {
   const first = bytes[at] ?? 0;
   const ones = Math.clz32(~(first << 24));

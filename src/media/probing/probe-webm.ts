@@ -1,4 +1,4 @@
-/** The length of a WebM file by the times of its blocks: what a browser records says nothing of it in its header. */
+/** The duration of a WebM file by the times of its blocks: browsers record without stating it in the header. */
 
 const ids = {
   segment: 0x18538067,
@@ -11,12 +11,12 @@ const ids = {
   simpleBlock: 0xa3,
 } as const;
 
-/** Elements that hold others. All else is skipped by its length. */
+/** Elements with children. All others are skipped by their length. */
 const containers: readonly number[] = [ids.segment, ids.info, ids.cluster, ids.blockGroup];
 
 const nanosecondsPerMs = 1_000_000;
 
-/** Milliseconds until the last block begins; undefined where there is none. Each step takes two bytes or more. */
+/** Milliseconds until the start of the last block; undefined without blocks. Each step reads two bytes or more. */
 export function webmLastBlockMs(bytes: Uint8Array): number | undefined {
   const file = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let scale = nanosecondsPerMs;
@@ -38,9 +38,9 @@ export function webmLastBlockMs(bytes: Uint8Array): number | undefined {
 
 interface Element {
   readonly id: number;
-  /** Where its content begins. */
+  /** Offset of the content. */
   readonly start: number;
-  /** Of its content. That of a live stream may be open, and counts as endless. */
+  /** Bytes of the content; infinite where a live stream leaves it open. */
   readonly length: number;
 }
 
@@ -55,7 +55,7 @@ function elementAt(file: DataView, at: number): Element | undefined {
   const high = file.getUint8(at + idBytes) - mark;
   const low = wholeNumber(file, start - lengthBytes + 1, lengthBytes - 1);
   const length = high * 256 ** (lengthBytes - 1) + low;
-  // All ones.
+  // All bits set.
   const isOpen = length === mark * 256 ** (lengthBytes - 1) - 1;
   return {
     id: wholeNumber(file, at, idBytes),
@@ -64,12 +64,12 @@ function elementAt(file: DataView, at: number): Element | undefined {
   };
 }
 
-/** How long a number is that tells its own length by the zeros it begins with; 9 beyond the end of the file. */
+/** Bytes of a variable-size integer, by its leading zeros; 9 beyond the end of the file. */
 function vintBytes(file: DataView, at: number): number {
   return at < file.byteLength ? Math.clz32(file.getUint8(at)) - 23 : 9;
 }
 
-/** The number that is written there, cut at the end of the file and at eight bytes. */
+/** Reads an unsigned integer of up to eight bytes, cut at the end of the file. */
 function wholeNumber(file: DataView, start: number, length: number): number {
   let value = 0;
   const end = Math.min(start + Math.min(length, 8), file.byteLength);
@@ -77,7 +77,7 @@ function wholeNumber(file: DataView, start: number, length: number): number {
   return value;
 }
 
-/** A block names its track, then its time from that of its cluster. */
+/** Reads the time of a block relative to its cluster, which follows the track number. */
 function blockOffset(file: DataView, start: number): number {
   const at = start + vintBytes(file, start);
   return at + 2 <= file.byteLength ? file.getInt16(at) : 0;

@@ -1,13 +1,11 @@
-/** The thread that reads lengths: a file may keep it busy, and it is then ended from outside. */
-import { parentPort } from 'node:worker_threads';
+/** The thread that reads durations. A hostile file may keep it busy; the pool then ends it. */
+import { serveTasks } from '../../threads/serve-tasks.ts';
 import type { MediaContainer } from './file-format.ts';
 import { readDurationMs } from './probe-file.ts';
 
-export interface ProbeJob {
+export interface ProbeTask {
   readonly bytes: Uint8Array;
   readonly container: MediaContainer;
 }
 
-parentPort?.on('message', async ({ bytes, container }: ProbeJob) => {
-  parentPort?.postMessage(await readDurationMs(bytes, container));
-});
+serveTasks({ run: ({ bytes, container }: ProbeTask) => readDurationMs(bytes, container) });

@@ -1,113 +1,61 @@
-import { Worker } from 'node:worker_threads';
+import { createThreadPool } from '../../threads/pool.ts';
 import { siblingWorker } from '../../threads/sibling.ts';
 import type { MediaContainer } from './file-format.ts';
-import type { ProbeJob } from './probe-worker.ts';
+import type { ProbeTask } from './probe-worker.ts';
 
 /** A good file takes some milliseconds. */
 const runMsMax = 2_000;
-/** In the line and at work together, so that hostile files delay a good one by no more. */
+/** Waiting and reading together, so that hostile files delay a good one by no more. */
 const totalMsMax = 5_000;
 const heapMegabytesMax = 128;
 
 export interface DurationProbe {
   /**
-   * Milliseconds of audio, more than 0 and at most a day, as the container tells them without decoding; undefined where they
-   * cannot be told within seconds. Never rejects.
+   * Milliseconds of audio, more than 0 and at most a day, read from the container without decoding; undefined where the
+   * container does not say, or reading takes more than seconds. Never rejects.
    */
   durationMs(bytes: Uint8Array, container: MediaContainer): Promise<number | undefined>;
   close(): Promise<void>;
 }
 
-interface Probe {
-  readonly job: ProbeJob;
-  /** Gives the result, once. */
-  finish(durationMs?: number): void;
-}
-
-/**
- * Probes files one after the other in a thread, which starts with the first of them. A file that keeps it busy ends it; the
- * next gets a new one.
- */
+/** Probes one file after the other in a worker thread. A file that keeps the thread busy ends it; the next file gets a new one. */
 export function createDurationProbe(): DurationProbe {
-  return new ThreadProbe();
+  const pool = createThreadPool<ProbeTask, number | undefined>({
+    entry: siblingWorker(import.meta.url, 'probe-worker'),
+    threads: 1,
+    taskMsMax: runMsMax,
+    abortEndsThread: true,
+    resourceLimits: { maxOldGenerationSizeMb: heapMegabytesMax },
+  });
+  return {
+    async durationMs(bytes, container) {
+      const deadline = new AbortController();
+      const timer = setTimeout(() => deadline.abort(), totalMsMax);
+      try {
+        const group = pool.enter(deadline.signal);
+        return await group.run({ bytes, container }).finally(() => group.leave());
+      } catch {
+        return undefined;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    close: () => pool.close(),
+  };
 }
 
-class ThreadProbe implements DurationProbe {
-  readonly #line = new Set<Probe>();
-  #worker: Worker | undefined;
-  #current: Probe | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #closed = false;
+/** About the lowest bitrates of speech in each container, in bits a second. */
+const leastBitrates: Readonly<Record<MediaContainer, number>> = {
+  flac: 64_000,
+  mp3: 16_000,
+  mp4: 16_000,
+  mpeg: 32_000,
+  ogg: 8_000,
+  wav: 64_000,
+  webm: 8_000,
+};
 
-  durationMs(bytes: Uint8Array, container: MediaContainer): Promise<number | undefined> {
-    if (this.#closed) return Promise.resolve(undefined);
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => probe.finish(), totalMsMax);
-      const probe: Probe = {
-        job: { bytes, container },
-        finish: (durationMs) => {
-          clearTimeout(timer);
-          this.#line.delete(probe);
-          resolve(durationMs);
-        },
-      };
-      this.#line.add(probe);
-      this.#next();
-    });
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    for (const probe of this.#line) probe.finish();
-    this.#current?.finish();
-    await this.#drop();
-  }
-
-  #next(): void {
-    if (this.#current !== undefined) return;
-    const [probe] = this.#line;
-    if (probe === undefined) {
-      this.#worker?.unref();
-      return;
-    }
-    this.#line.delete(probe);
-    this.#current = probe;
-    this.#worker ??= this.#start();
-    this.#worker.ref();
-    this.#timer = setTimeout(() => this.#lost(this.#worker), runMsMax);
-    this.#worker.postMessage(probe.job);
-  }
-
-  #start(): Worker {
-    const worker = new Worker(siblingWorker(import.meta.url, 'probe-worker'), {
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytesMax },
-    });
-    worker.on('message', (durationMs: number | undefined) => {
-      if (worker === this.#worker) this.#finish(durationMs);
-    });
-    worker.on('error', () => this.#lost(worker));
-    worker.on('exit', () => this.#lost(worker));
-    return worker;
-  }
-
-  #finish(durationMs?: number): void {
-    clearTimeout(this.#timer);
-    this.#current?.finish(durationMs);
-    this.#current = undefined;
-    this.#next();
-  }
-
-  /** The length of the file that it was at stays unknown. */
-  #lost(worker: Worker | undefined): void {
-    if (worker === undefined || worker !== this.#worker) return;
-    void this.#drop();
-    this.#finish();
-  }
-
-  async #drop(): Promise<void> {
-    const worker = this.#worker;
-    this.#worker = undefined;
-    clearTimeout(this.#timer);
-    await worker?.terminate();
-  }
+/** The duration assumed for a file of unknown duration, in milliseconds: about the longest that its bytes can hold. */
+export function assumedDurationMs(bytes: number, container: MediaContainer): number {
+  return Math.ceil((bytes * 8000) / leastBitrates[container]);
 }

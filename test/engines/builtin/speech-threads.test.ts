@@ -4,31 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { FairQueue } from '../../../src/engines/builtin/flite/fair-queue.ts';
 import type { FlitePool, FlitePoolOptions } from '../../../src/engines/builtin/flite/pool.ts';
 import { threadShare } from '../../support/thread-cpu.ts';
 import { collect, energy, newPool, prose, speak, untilTheEnd, voiceNamed } from './flite/listening.ts';
-
-describe('the queue', () => {
-  it('takes the first job of each request before any later one, then lets the requests take turns', () => {
-    const queue = new FairQueue<string>();
-    const [a, b, c] = [queue.enter(), queue.enter(), queue.enter()];
-    for (const job of ['a1', 'a2', 'a3']) a.add(job);
-    for (const job of ['b1', 'b2']) b.add(job);
-    expect([queue.take(), queue.take(), queue.take()]).toEqual(['a1', 'b1', 'a2']);
-    for (const job of ['c1', 'c2']) c.add(job);
-    expect(queue.waiting).toBe(1);
-    expect([1, 2, 3, 4, 5].map(() => queue.take())).toEqual(['c1', 'b2', 'a3', 'c2', undefined]);
-  });
-
-  it('forgets the jobs of a request that leaves', () => {
-    const queue = new FairQueue<string>();
-    const place = queue.enter();
-    place.add('said to nobody');
-    place.leave();
-    expect([queue.size, queue.waiting, queue.take()]).toEqual([0, 0, undefined]);
-  });
-});
 
 describe('long texts', () => {
   /** A pool of real threads, and how many pieces it was asked for. */
@@ -39,20 +17,21 @@ describe('long texts', () => {
       waiting: 0,
       close: () => pool.close(),
       enter: () => {
-        const speaker = pool.enter();
+        const group = pool.enter();
         return {
-          leave: () => speaker.leave(),
-          speak: (piece) => {
+          leave: () => group.leave(),
+          run: (piece) => {
             counted.asked++;
-            return speaker.speak(piece);
+            return group.run(piece);
           },
         };
       },
+      openSession: () => pool.openSession(),
     };
     return { counting, counted };
   }
 
-  it('are heard long before all of them is said', async () => {
+  it('start to play long before the whole text is spoken', async () => {
     const { counting, counted } = countedPool({ threads: 2 });
     const text = prose(1500);
     const audio = speak(counting, text);
@@ -66,7 +45,7 @@ describe('long texts', () => {
   it.each([
     ['a word of 4,000 letters', 'a'.repeat(4000)],
     ['4,000 digits', '7'.repeat(4000)],
-  ])('may be %s: the first of it is heard after three pieces at most', async (_, text) => {
+  ])('may be %s: audio comes after three pieces at most', async (_, text) => {
     const { counting, counted } = countedPool({ threads: 2 });
     const audio = speak(counting, text, untilTheEnd, 'slt');
     expect((await audio.next()).value?.length).toBeGreaterThan(8000);
@@ -79,7 +58,7 @@ describe('long texts', () => {
     expect(await threadShare(() => collect(speak(pool, prose(500), untilTheEnd, 'rms')))).toBeLessThan(0.25);
   });
 
-  it('are said only a few pieces ahead of a reader that is slow', async () => {
+  it('are spoken only a few pieces ahead of a slow reader', async () => {
     const { counting, counted } = countedPool({ threads: 2 });
     const audio = speak(counting, prose(4000));
     await audio.next();
@@ -89,7 +68,7 @@ describe('long texts', () => {
   });
 });
 
-describe('many listeners', () => {
+describe('many requests', () => {
   it('share a thread fairly: a short text does not wait for a long one', async () => {
     const pool = newPool({ threads: 1 });
     const ended: string[] = [];
@@ -99,7 +78,7 @@ describe('many listeners', () => {
     expect(ended).toEqual(['short', 'long']);
   });
 
-  it('are turned away with a time to come back when too many wait, and an abort frees the place at once', async () => {
+  it('are refused with a retry time when too many wait, and an abort frees a place at once', async () => {
     const pool = newPool({ threads: 1, requestsWaitingMax: 1 });
     const first = speak(pool, prose(2000), untilTheEnd, 'rms');
     await first.next();
@@ -117,7 +96,7 @@ describe('many listeners', () => {
     await first.return();
   });
 
-  it('are turned away when too many listen', async () => {
+  it('are refused when too many are open', async () => {
     const pool = newPool({ threads: 1, requestsOpenMax: 1 });
     const slow = speak(pool, prose(500));
     await slow.next();
@@ -126,7 +105,7 @@ describe('many listeners', () => {
     expect((await speak(pool, 'Now there is room.').next()).done).toBe(false);
   });
 
-  it('who leave end at once, and those who aborted before are not begun', async () => {
+  it('end at once on an abort, and do not start after one', async () => {
     const pool = newPool({ threads: 1 });
     const abort = new AbortController();
     const audio = speak(pool, prose(4000), abort.signal, 'rms');
@@ -142,12 +121,12 @@ describe('many listeners', () => {
 
 describe('a thread', () => {
   const silence = new Int16Array(0);
-  /** The real worker, behind a listener that ends or blocks the thread on a word. */
-  const worker = new URL('../../../src/engines/builtin/flite/worker.ts', import.meta.url).href;
+  /** The real worker, with a listener that ends or blocks the thread on a word. */
+  const worker = new URL('../../../src/engines/builtin/flite/flite-worker.ts', import.meta.url).href;
   const entry = new URL(
     `data:text/javascript,${encodeURIComponent(`
     import { parentPort } from 'node:worker_threads';
-    parentPort.on('message', ({ text }) => {
+    parentPort.on('message', ({ task: { text } }) => {
       if (text.includes('crash')) process.exit(3);
       if (text.includes('hang')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     });
@@ -155,7 +134,7 @@ describe('a thread', () => {
   `)}`,
   );
 
-  it('that crashes fails only the request it worked for, and is replaced', async () => {
+  it('that crashes fails only its own request, and is replaced', async () => {
     const pool = newPool({ threads: 1, entry });
     const crashing = collect(speak(pool, 'This will crash it.'));
     const other = collect(speak(pool, 'This one is well.'));
@@ -172,7 +151,7 @@ describe('a thread', () => {
     await expect.poll(speakAgain).toBeGreaterThan(500);
   });
 
-  it('does not keep the process alive when nothing is to be said', () => {
+  it('does not keep the process alive without work', () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-exit-'));
     try {
       const script = join(folder, 'speak.mjs');
@@ -180,9 +159,9 @@ describe('a thread', () => {
       writeFileSync(
         script,
         `import { createFlitePool } from '${pool}';
-        const speaker = createFlitePool({ threads: 1 }).enter();
-        const samples = await speaker.speak({ voice: 'kal', text: 'Hello.' });
-        speaker.leave();
+        const group = createFlitePool({ threads: 1 }).enter();
+        const samples = await group.run({ voice: 'kal', text: 'Hello.' });
+        group.leave();
         console.log(samples.length > 1000);`,
       );
       const run = spawnSync(process.execPath, [script], { timeout: 170_000, encoding: 'utf8' });

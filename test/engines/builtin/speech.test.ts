@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { audioFormats } from '../../../src/core/ports/engines.ts';
-import { constantsOf } from '../../../src/engines/builtin/flite/constants.ts';
-import { compileFlite } from '../../../src/engines/builtin/flite/module.ts';
+import { compileFlite, constantsOf } from '../../../src/engines/builtin/flite/module.ts';
 import { cutIntoPieces } from '../../../src/engines/builtin/flite/pieces.ts';
 import { FliteProgram } from '../../../src/engines/builtin/flite/program.ts';
 import { speakPcm } from '../../../src/engines/builtin/flite/speak.ts';
@@ -20,7 +19,7 @@ import { collect, energy, newPool, prose, speak, untilTheEnd, voiceNamed } from 
 const flite = new FliteProgram(await compileFlite());
 
 describe('the voices', () => {
-  it('are those that the module lists, without the one that only tells the time', () => {
+  it('are those in the module, except the one that only tells the time', () => {
     const listed = flite.run(['-lv']).stdout.replace(/^.*?:/, '').trim().split(/\s+/);
     expect(listed).toContain('awb_time');
     expect(fliteVoices.map(({ id }) => id).sort()).toEqual(listed.filter((id) => id !== 'awb_time').sort());
@@ -44,13 +43,13 @@ describe('the voices', () => {
 });
 
 describe('a run of flite', () => {
-  it('leaves alone what its module has as constants: nearly all of it', async () => {
+  it('does not change the constants of its module, which are nearly all of it', async () => {
     const { constants } = await compileFlite();
     expect(constants.start).toBeGreaterThan(0);
     expect(constants.end - constants.start).toBeGreaterThan(16_000_000);
   });
 
-  it('has constants to find only in a module that begins its data in the usual way', () => {
+  it('refuses a module whose data starts in an unusual way', () => {
     const header = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
     const other = [1, 4, 1, 0x60, 0, 0];
     const data = [11, 9, 1, 0, 0x41, 0x80, 8, 0x0b, 2, 7, 7];
@@ -59,7 +58,7 @@ describe('a run of flite', () => {
     expect(() => constantsOf(new Uint8Array([...header, 11, 4, 1, 1, 1, 7]))).toThrow('does not begin');
   });
 
-  it('gives the same samples after any others as in an instance of its own', async () => {
+  it('gives the same samples after other runs as in a new instance', async () => {
     const module = await compileFlite();
     const used = new FliteProgram(module);
     const pieces = [
@@ -73,8 +72,8 @@ describe('a run of flite', () => {
   });
 });
 
-describe('what is said', () => {
-  it('is every word, in all pieces of a long text', () => {
+describe('the speech', () => {
+  it('contains every word of a long text', () => {
     const text = prose(2000);
     const words = (written: string) => written.toLowerCase().match(/[a-z]+/g) ?? [];
     const said = cutIntoPieces(speakableText(text)).flatMap((piece) =>
@@ -122,7 +121,7 @@ describe('what is said', () => {
     }
   });
 
-  it('is text only, where it looks like an option of the program', async () => {
+  it('of a text that looks like an option is that text', async () => {
     expect(energy(await collect(speak(newPool({ threads: 1 }), '--help')))).toBeGreaterThan(500);
   });
 
@@ -139,7 +138,7 @@ describe('what is said', () => {
     expect(longestSilenceMs(words, 16_000)).toBeLessThan(250);
   });
 
-  it('is in order when pieces are said in parallel, sample for sample', async () => {
+  it('is in order, sample for sample, when pieces are spoken in parallel', async () => {
     const text = Array.from({ length: 40 }, (_, index) => `This is number ${index + 1} of them.`).join(' ');
     const pieces = cutIntoPieces(speakableText(text));
     expect(pieces.length).toBe(40);
@@ -154,7 +153,7 @@ describe('what is said', () => {
     }
   });
 
-  it('is never silence, for any text that passes the check', async () => {
+  it('is never silent for a text that passes the check', async () => {
     const pool = newPool({ threads: 2 });
     const text = fc.oneof(
       fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }),
@@ -186,7 +185,7 @@ describe('the engine', () => {
     expect(voices.find(({ id }) => id === 'awb')?.language).toBe('en-GB');
   });
 
-  it('refuses a text of which nothing can be said', () => {
+  it('refuses a text without anything to speak', () => {
     const check = (input: string) => () => engine.check({ input, voice: 'rms', format: 'mp3' });
     expect(check('Hello')).not.toThrow();
     expect(check('&')).not.toThrow();
@@ -195,7 +194,7 @@ describe('the engine', () => {
     }
   });
 
-  it.each(audioFormats)('gives %s, and tells how long it is', async (format) => {
+  it.each(audioFormats)('gives %s and its duration', async (format) => {
     const output = engine.synthesize(
       { input: 'This is a test. It is short.', voice: 'rms', format },
       untilTheEnd,
@@ -205,12 +204,12 @@ describe('the engine', () => {
     for await (const chunk of output.audio) bytes += chunk.byteLength;
     expect(output.durationMs()).toBeGreaterThan(1500);
     expect(output.durationMs()).toBeLessThan(6000);
-    // PCM is 24 kHz in 16 bits, whatever the voice has.
+    // PCM is 24 kHz in 16 bits for every voice.
     if (format === 'pcm') expect(bytes / 48).toBeCloseTo(output.durationMs() ?? 0, -2);
     expect(bytes).toBeGreaterThan(4000);
   });
 
-  it('refuses a voice that it has not', () => {
+  it('refuses an unknown voice', () => {
     expect(() => engine.synthesize({ input: 'Hello', voice: 'alloy', format: 'mp3' }, untilTheEnd)).toThrow(
       expect.objectContaining({ code: 'unknown_voice' }),
     );
@@ -231,7 +230,7 @@ function bytesOf(samples: Int16Array): Uint8Array {
   return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
 }
 
-/** The longest run of 10 ms windows that are near silent. */
+/** The longest run of nearly silent windows of 10 ms. */
 function longestSilenceMs(samples: Int16Array, sampleRate: number): number {
   const window = sampleRate / 100;
   let longest = 0;

@@ -1,4 +1,4 @@
-/** Programs that the server starts, where it cannot start them. */
+/** Child processes that fail to start. */
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { startChild } from '../../../src/media/decoding/child-process.ts';
@@ -22,12 +22,12 @@ const program = `
 `;
 
 describe('a child that cannot be started', () => {
-  it('says so as its end, where there is no such program', async () => {
+  it('reports that the program is missing', async () => {
     const { failure } = await startChild('/nowhere/at/all', [], limits).ended;
     expect(failure).toMatchObject({ code: 'ENOENT' });
   });
 
-  it('says so as its end, and takes nobody with it, where the process has as many files open as it may', () => {
+  it('reports it, and the server lives on, when no more files can be opened', () => {
     const node = [process.execPath, '--input-type=module', '-e', program];
     const printed = execFileSync('/bin/sh', ['-c', 'ulimit -n 64; exec "$@"', 'sh', ...node], {
       encoding: 'utf8',

@@ -84,7 +84,7 @@ describe.skipIf(missing !== undefined)('decoding', () => {
     expect(decoded).toEqual([...samples]);
   });
 
-  it('tells what the container says of its duration, once', async () => {
+  it('reports the stated duration once', async () => {
     const told: number[] = [];
     await countSamples(
       decode(await encode(tone(3), 'ogg'), undefined, (durationMs) => told.push(durationMs)),
@@ -115,7 +115,7 @@ describe.skipIf(missing !== undefined)('decoding', () => {
     expect(energy).toBeGreaterThan(0);
   });
 
-  it('gives what could be read of a truncated file', async () => {
+  it('gives the readable part of a truncated file', async () => {
     const file = await encode(tone(4), 'mp3');
     const count = await countSamples(decode(file.subarray(0, file.length / 2)));
     expect(count / 16_000).toBeGreaterThan(1.5);
@@ -146,7 +146,7 @@ describe.skipIf(missing !== undefined)('decoding', () => {
       expect(block.length).toBeGreaterThan(0);
       const [pid] = runningPrograms('ffmpeg');
       expect(pid).toBeDefined();
-      // Two hours take it about a second; held back by its full pipe it is still there.
+      // Two hours take about a second to decode; the full pipe keeps the child waiting.
       await delay(2000);
       expect(runningPrograms('ffmpeg')).toEqual([pid]);
       break;
@@ -154,7 +154,7 @@ describe.skipIf(missing !== undefined)('decoding', () => {
     expect(runningPrograms('ffmpeg')).toEqual([]);
   });
 
-  it('ends at once when its signal aborts, with the reason of that', async () => {
+  it('ends at once with the reason when its signal aborts', async () => {
     const stop = new AbortController();
     const reason = new Error('gone');
     const reading = (async () => {

@@ -21,11 +21,11 @@ function resample(samples: Int16Array, from: number, to: number, chunk = samples
   return Int16Array.from(output);
 }
 
-/** Without the ends, where a tone that sets in at full level is no tone. */
+/** Without the ends, where the sudden start of a tone is noise. */
 const inner = (samples: Int16Array) => samples.subarray(400, -400);
 
 describe('Resampler', () => {
-  it.each(rates)('keeps a tone from %i Hz as it was, at its moment', (rate) => {
+  it.each(rates)('keeps a tone from %i Hz unchanged and in time', (rate) => {
     for (const hertz of [100, 1000, 0.4 * Math.min(rate, target)]) {
       const output = resample(tone(rate, hertz, rate), rate, target);
       expect(signalToErrorDb(inner(tone(target, hertz, target)), inner(output))).toBeGreaterThan(70);
@@ -43,13 +43,13 @@ describe('Resampler', () => {
     expect(signalToErrorDb(inner(tone(target, hertz, target)), output)).toBeGreaterThan(65);
   });
 
-  it.each(rates)('gives the same samples from %i Hz however they are cut', (rate) => {
+  it.each(rates)('gives the same samples from %i Hz for any chunk lengths', (rate) => {
     const samples = noise(rate, 0.2);
     const whole = resample(samples, rate, target);
     for (const chunk of [1, 7, 997]) expect(resample(samples, rate, target, chunk)).toEqual(whole);
   });
 
-  it('gives exactly the samples that the length calls for', () => {
+  it('gives exactly as many samples as the length requires', () => {
     for (const rate of rates) {
       for (const length of [0, 1, 2, 3, 100, 441, 9973]) {
         const output = resample(noise(rate, length / rate), rate, target);
@@ -58,12 +58,12 @@ describe('Resampler', () => {
     }
   });
 
-  it('keeps a constant level constant, from the first sample to the last but the edges', () => {
+  it('keeps a constant level, except at the edges', () => {
     const output = inner(resample(new Int16Array(8000).fill(10_000), 22_050, target));
     expect(new Set(output)).toEqual(new Set([10_000]));
   });
 
-  it('limits what overshoots instead of wrapping around', () => {
+  it('clips overshoots instead of wrapping around', () => {
     const square = Int16Array.from({ length: 8000 }, (_, index) => (index % 80 < 40 ? 32_767 : -32_768));
     const output = resample(square, 8000, target);
     for (let index = 0; index < output.length; index += 1) {

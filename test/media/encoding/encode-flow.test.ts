@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ParleyError } from '../../../src/core/errors.ts';
 import { audioFormats } from '../../../src/core/ports/engines.ts';
 import { createEncoderPool, type EncoderPool, type PcmSource } from '../../../src/media/encoding/encode.ts';
-import { pcmInFlightSamplesMax } from '../../../src/media/encoding/encode-slices.ts';
+import { pcmInFlightSamplesMax } from '../../../src/media/encoding/pcm-source.ts';
 import { threadShare } from '../../support/thread-cpu.ts';
 import { inChunks, speechLike } from '../signals.ts';
 
@@ -28,7 +28,7 @@ afterEach(async () => {
   process.off('worker', noteThread);
 });
 
-/** A source that counts what was taken from it and notes when it is let go. After its chunks it ends, or hangs for good. */
+/** A source that counts samples read and releases. After its chunks it ends or hangs. */
 class WatchedSource implements PcmSource, AsyncIterator<Int16Array> {
   readonly sampleRate = rate;
   readonly samples = { [Symbol.asyncIterator]: () => this };
@@ -145,7 +145,7 @@ describe('the end of a stream', () => {
     },
   );
 
-  it('by abort while the reader holds still lets go of the source at once', async () => {
+  it('by abort while the reader pauses releases the source at once', async () => {
     const control = new AbortController();
     const source = new WatchedSource(endless(160));
     const audio = await afterFirstPiece(source, control.signal);
@@ -155,7 +155,7 @@ describe('the end of a stream', () => {
     expect(await audio.next()).toEqual({ done: true, value: undefined });
   });
 
-  it('by abort before it began touches no source and starts no thread', async () => {
+  it('by abort before its start reads no source and starts no thread', async () => {
     const source = new WatchedSource([speech]);
     await expect(drain(pool.encode('mp3', source, AbortSignal.abort()))).rejects.toMatchObject({
       code: 'request_cancelled',
@@ -163,7 +163,7 @@ describe('the end of a stream', () => {
     expect([source.samplesTaken, source.returns, threads.length]).toEqual([0, 0, 0]);
   });
 
-  it('by a reader that leaves, also in the middle of a pull, is quiet', async () => {
+  it('by a reader that leaves, even during a pull, throws nothing', async () => {
     const control = new AbortController();
     const source = new WatchedSource([speech.slice(0, 4000)], 'hangs');
     const audio = await afterFirstPiece(source, control.signal);
@@ -191,7 +191,7 @@ describe('the end of a stream', () => {
     expect(getEventListeners(signal, 'abort').length).toBe(0);
   });
 
-  it('by an error of the source is that error', async () => {
+  it('by an error of the source throws that error', async () => {
     async function* failing(error: Error) {
       yield speech;
       throw error;
@@ -203,7 +203,7 @@ describe('the end of a stream', () => {
     await expect(failed(new Error('broken'))).rejects.toMatchObject({ code: 'internal_error' });
   });
 
-  it('is a refusal where the rate is no rate', () => {
+  it('throws on an invalid sample rate', () => {
     for (const sampleRate of [0, 7999, 16_000.5, 96_000, Number.NaN]) {
       expect(() => pool.encode('wav', { sampleRate, samples: arrived() }, never())).toThrow(ParleyError);
     }
@@ -211,7 +211,7 @@ describe('the end of a stream', () => {
 });
 
 describe('the threads', () => {
-  it.each(onThreads)('give eight streams of %s at once the bytes of one alone', async (format) => {
+  it.each(onThreads)('give eight concurrent streams of %s the same bytes as one alone', async (format) => {
     const alone = await drain(pool.encode(format, plain(), never()));
     const together = await Promise.all(
       Array.from({ length: 8 }, () => drain(pool.encode(format, plain(), never()))),
@@ -240,7 +240,7 @@ describe('the threads', () => {
     expect(threads.length).toBe(3);
   });
 
-  it('start with warm, and once', async () => {
+  it('start on warm, only once', async () => {
     await pool.warm('wav');
     expect(threads.length).toBe(0);
     await pool.warm('mp3');
@@ -248,7 +248,7 @@ describe('the threads', () => {
     expect(threads.length).toBe(1);
   });
 
-  it('that are closed fail what still runs and take nothing new', async () => {
+  it('that are closed fail open streams and refuse new ones', async () => {
     const audio = drain(pool.encode('flac', new WatchedSource(endless(4096)), never()));
     const failure = expect(audio).rejects.toMatchObject({ code: 'overloaded' });
     await sleep(20);

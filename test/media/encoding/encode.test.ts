@@ -11,7 +11,7 @@ import { correlation, inChunks, lagOf, loudness, noise, signalToErrorDb, speechL
 
 const rates = [8000, 16_000, 22_050, 24_000, 44_100, 48_000];
 const seconds = 3.01;
-/** What every MP3 decoder plays before the first sample: LAME's delay of 576 and the decoder's own of 529. */
+/** Samples that MP3 decoders play before the first one: LAME's delay of 576 and the decoder's of 529. */
 const mp3DelaySamples = 576 + 529;
 const mp3FrameSamplesMax = 1152;
 
@@ -48,7 +48,7 @@ describe.each(rates)('speech at %i Hz', (rate) => {
     const expected = speechLike(24_000, seconds);
     expect(decoded.length).toBe(Math.round((speech.length * 24_000) / rate));
     expect(lagOf(decoded, expected, 24_000, 480)).toBe(0);
-    // The signal's syllables begin and end on hard edges, which no rate renders as another does.
+    // The signal's syllables have hard edges, which differ between sample rates.
     expect(signalToErrorDb(expected, decoded)).toBeGreaterThan(30);
   });
 
@@ -90,7 +90,7 @@ describe.each(rates)('speech at %i Hz', (rate) => {
 });
 
 describe('a file', () => {
-  it.each(audioFormats)('is the same %s byte for byte however the samples are cut', async (format) => {
+  it.each(audioFormats)('is the same %s byte for byte for any chunk lengths', async (format) => {
     const speech = speechLike(22_050, 1);
     const whole = await encode(format, 22_050, speech, [speech.length]);
     for (const lengths of [[1], [997], [4096, 1, 0, 440]]) {
@@ -110,14 +110,17 @@ describe('a file', () => {
     }
   });
 
-  it.each(['flac', 'wav', 'opus'] as const)('of a few samples has exactly those as %s', async (format) => {
-    for (const length of [1, 324, 325, 480, 2401, 4800]) {
-      const samples = speechLike(24_000, length / 24_000);
-      const decodedRate = format === 'opus' ? 48_000 : 24_000;
-      const decoded = await decode(await encode(format, 24_000, samples), decodedRate);
-      expect(decoded.length).toBe((length * decodedRate) / 24_000);
-    }
-  });
+  it.each(['flac', 'wav', 'opus'] as const)(
+    'of a few samples contains exactly those as %s',
+    async (format) => {
+      for (const length of [1, 324, 325, 480, 2401, 4800]) {
+        const samples = speechLike(24_000, length / 24_000);
+        const decodedRate = format === 'opus' ? 48_000 : 24_000;
+        const decoded = await decode(await encode(format, 24_000, samples), decodedRate);
+        expect(decoded.length).toBe((length * decodedRate) / 24_000);
+      }
+    },
+  );
 
   it('has a Content-Type', () => {
     expect(audioFormats.map(contentType)).toEqual([

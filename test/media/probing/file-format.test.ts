@@ -54,7 +54,7 @@ describe('the format of a file', () => {
     ['WAV of over 4 GB', bytes('RF64', padding(4), 'WAVEfmt '), 'wav'],
     ['WebM', ebml('webm'), 'webm'],
   ];
-  it.each(known)('%s is told by its content, whatever its name', (_, content, container) => {
+  it.each(known)('%s is detected by its content, under any name', (_, content, container) => {
     expect(detectContainer(content, undefined)).toBe(container);
     expect(detectContainer(content, 'notes.txt')).toBe(container);
     expect(detectContainer(content, 'song.wav')).toBe(container);
@@ -83,7 +83,7 @@ describe('the format of a file', () => {
     expect(codeOf(content, 'song.mp3')).toEqual(['unsupported_file_format', 'file']);
   });
 
-  it('names what was sent and what may be sent', () => {
+  it('names the sent format and the supported ones', () => {
     expect(() => detectContainer(bytes('%PDF-1.7'), 'a.mp3')).toThrow(
       /a PDF document.*flac, m4a, mp3, mp4, mpeg, mpga/,
     );
@@ -101,14 +101,14 @@ describe('the format of a file', () => {
     expect(codeOf(content, 'song.mp3')).toEqual(['invalid_file', 'file']);
   });
 
-  it('lets the name decide between MP4 and QuickTime where the file names no brand', () => {
+  it('lets the name decide between MP4 and QuickTime if the file states no brand', () => {
     const unbranded = bytes([0, 0, 0, 8], 'wide', [0, 0, 1, 0], 'mdat', padding(40));
     expect(detectContainer(unbranded, 'voice.M4A')).toBe('mp4');
     expect(codeOf(unbranded, 'voice.mov')).toEqual(['unsupported_file_format', 'file']);
     expect(codeOf(unbranded)).toEqual(['unsupported_file_format', 'file']);
   });
 
-  it('takes a single MPEG frame for audio only under a name that says so', () => {
+  it('accepts a single MPEG frame as audio only under the name of an MPEG file', () => {
     expect(detectContainer(mp3Frame, 'beep.mp3')).toBe('mp3');
     expect(codeOf(mp3Frame)).toEqual(['invalid_file', 'file']);
   });

@@ -1,4 +1,4 @@
-/** How long a recording is, told from its container: of good files exactly, of hostile ones in bounded time or not at all. */
+/** Durations read from containers: exact for good files; for hostile ones in bounded time, or undefined. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { detectContainer } from '../../../src/media/probing/file-format.ts';
 import { createDurationProbe } from '../../../src/media/probing/probe.ts';
@@ -17,7 +17,7 @@ const largest = 4_000_000;
 
 const ftyp = Buffer.from('000000186674797069736f6d0000020069736f6d6d703432', 'hex');
 
-/** An MP4 whose header says this, in milliseconds. */
+/** An MP4 whose header states this duration in milliseconds. */
 function mp4OfDuration(duration: number): Buffer {
   const box = (name: string, ...content: readonly Buffer[]): Buffer => {
     const body = Buffer.concat(content);
@@ -39,7 +39,7 @@ function webm(elements: string): Buffer {
   return Buffer.from(head + elements, 'hex');
 }
 
-describe.skipIf(missing !== undefined)('the length is told of', () => {
+describe.skipIf(missing !== undefined)('the duration is read from', () => {
   it.each([
     ['WAV of 16 bits', 'wav', []],
     ['WAV of 24 bits, 48 kHz stereo', 'wav', ['-c:a', 'pcm_s24le', '-ar', '48000', '-ac', '2']],
@@ -75,13 +75,13 @@ describe.skipIf(missing !== undefined)('the length is told of', () => {
 describe('a WAV has no more samples than bytes', () => {
   const claims = { channels: 1, sampleRate: 16_000, bitsPerSample: 16 };
   const body = wavFile(samples).subarray(44);
-  it.each([0, 2 ** 31 - 1, 2 ** 32 - 1])('where it claims %d bytes', async (dataBytes) => {
+  it.each([0, 2 ** 31 - 1, 2 ** 32 - 1])('if it states %d bytes', async (dataBytes) => {
     const file = Buffer.concat([wavHeader({ ...claims, dataBytes }), body]);
     expect(Math.abs(((await durationOf(file)) ?? 0) - 6000)).toBeLessThan(5);
   });
 });
 
-describe('nothing is believed that cannot be', () => {
+describe('an impossible duration is not believed', () => {
   const xing = (frames: number) => {
     const frame = Buffer.alloc(417);
     frame.write('fffb9064', 'hex');
@@ -115,14 +115,14 @@ describe('nothing is believed that cannot be', () => {
 const frames = Buffer.concat(new Array<Buffer>(3).fill(Buffer.from('ffe318c4'.padEnd(144, '0'), 'hex')));
 
 describe('a hostile file', () => {
-  it('does not hold up the server, nor the file behind it for long', async () => {
+  it('does not block the server, nor the file behind it for long', async () => {
     const hostile = Buffer.concat([frames, Buffer.alloc(largest, 0xff)]);
     const probing = probe.durationMs(hostile, 'mp3');
     expect(await probe.durationMs(wavFile(samples), 'wav')).toBe(6000);
     expect(await probing).toBeUndefined();
   });
 
-  it('of chance bytes never breaks the parser', async () => {
+  it('of random bytes never breaks the parser', async () => {
     const heads = ['OggS', 'fLaC', 'RIFF\0\0\0\0WAVEfmt ', 'ID3\x04'].map((head) =>
       Buffer.from(head, 'latin1'),
     );
@@ -140,7 +140,7 @@ describe('a hostile file', () => {
 });
 
 describe('a probe that is closed', () => {
-  it('gives up what it is at, and takes no more', async () => {
+  it('ends the running probe, and refuses more', async () => {
     const own = createDurationProbe();
     const running = [Buffer.alloc(largest, 0xff), wavFile(samples)].map((file) =>
       own.durationMs(file, 'mp3'),

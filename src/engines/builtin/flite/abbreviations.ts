@@ -1,4 +1,4 @@
-/** Those that stand before a name or a number, so that the dot never ends a sentence. */
+/** Abbreviations before a name or a number: their dot never ends a sentence. */
 const leading: Readonly<Record<string, string>> = {
   'e.g.': 'for example',
   'i.e.': 'that is',
@@ -22,11 +22,11 @@ const leading: Readonly<Record<string, string>> = {
   'vol.': 'volume',
   'Apt.': 'Apartment',
   'w/o': 'without',
-  // In capitals it is Oklahoma to flite.
+  // flite reads it in capitals as Oklahoma.
   OK: 'okay',
 };
 
-/** Those that need a number behind them to be one. */
+/** Abbreviations only before a number. */
 const beforeNumber: Readonly<Record<string, string>> = {
   'No.': 'number',
   'no.': 'number',
@@ -48,7 +48,7 @@ const beforeNumber: Readonly<Record<string, string>> = {
   '#': 'number',
 };
 
-/** Those whose dot may end the sentence too. */
+/** Abbreviations whose dot may also end the sentence. */
 const closing: Readonly<Record<string, string>> = {
   'etc.': 'et cetera',
   'Inc.': 'Incorporated',
@@ -68,7 +68,7 @@ const leadingPattern = patternFor(leading, '(?![A-Za-z0-9])');
 const beforeNumberPattern = patternFor(beforeNumber, String.raw`\s?(?=\d)`);
 const closingPattern = patternFor(closing, String.raw`(["')]*(?:\s*$|\s+["'(]*(?=[A-Z])))?`);
 
-/** Writes out abbreviations that flite spells or mumbles; those that it knows, such as `Dr.`, stay. */
+/** Writes out abbreviations that flite spells or misreads; those that it knows, such as `Dr.`, stay. */
 export function wordsForAbbreviations(text: string): string {
   return text
     .replace(leadingPattern, (_, short: string) => leading[short] ?? short)
@@ -78,7 +78,7 @@ export function wordsForAbbreviations(text: string): string {
     });
 }
 
-/** Finds one of the words, as the first group, where no letter or digit stands before it. */
+/** Matches one of the words, as the first group, not after a letter or digit. */
 function patternFor(words: Readonly<Record<string, string>>, behind: string): RegExp {
   const literal = Object.keys(words).map((word) => word.replaceAll('.', String.raw`\.`));
   return new RegExp(`(?<![A-Za-z0-9.])(${literal.join('|')})${behind}`, 'g');

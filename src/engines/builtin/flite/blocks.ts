@@ -1,10 +1,9 @@
-/** A bullet, a number of a list, or the mark of a heading, with the blank behind it. */
+/** A bullet, a list number or a heading mark, with the blank behind it. */
 const itemStart = /^\s*(?:[-*+•‣◦▪·]|#{1,6}|\d{1,3}[.)])\s+/;
 
 /**
- * Keeps the line ends that a reader hears: blank lines between paragraphs as `\n\n`, and as `\n` the ends of lines
- * that were ended on purpose: before and after a list item or heading, and where the next word would still have fitted.
- * Other line ends only wrap the text, and become blanks.
+ * Keeps the line ends that matter for speech: `\n\n` between paragraphs, and `\n` before and after a list item or heading,
+ * and where the next word would still have fitted. Other line ends only wrap the text, and become blanks.
  */
 export function markBlocks(text: string): string {
   return text
@@ -19,7 +18,7 @@ function joinLines(lines: readonly string[]): string {
   let previous: string | undefined;
   for (const line of lines) {
     if (previous !== undefined) joined += endsOnPurpose(previous, line, width) ? '\n' : ' ';
-    // The mark is not read, but the number of a list item is.
+    // Marks are not spoken, but the number of a list item is.
     joined += line.replace(itemStart, (mark) => (/\d/.test(mark) ? mark : ''));
     previous = line;
   }

@@ -1,12 +1,12 @@
 import anyAscii from 'any-ascii';
 
-/** Replaces what is not text: lone surrogates, control characters, and what is not seen. Line ends become `\n`. */
+/** Replaces lone surrogates, control characters and invisible characters. Line ends become `\n`. */
 export function tidyCharacters(text: string): string {
   return (
     text
       .toWellFormed()
       .replace(/\r\n?|[\v\f\u0085\u2028\u2029]/g, '\n')
-      // The zero-width space parts words; the other format characters stand inside them.
+      // The zero-width space separates words; other format characters occur inside them.
       .replace(/[\u200b\ufffc\ufffd]|(?![\n])\p{Cc}/gu, ' ')
       .replace(/\p{Cf}|\p{Variation_Selector}|\p{Co}|\p{Cn}/gu, '')
       .replace(/[^\S\n]/g, ' ')
@@ -21,8 +21,8 @@ const superscript = '[⁰¹²³⁴⁵⁶⁷⁸⁹]';
 const exponentPattern = new RegExp(`(?<=[\\p{L}\\p{N})])(?:⁻?${superscript}+)`, 'gu');
 
 /**
- * Brings full-width forms, ligatures and the like to the usual characters (NFKC), after those that would lose their
- * meaning by it were put in words: exponents, fractions, and marks of trade.
+ * Normalises full-width forms, ligatures and the like (NFKC). Before that, characters that would lose their meaning are
+ * replaced by words: exponents, fractions, trademark signs.
  */
 export function composeCharacters(text: string): string {
   return text
@@ -34,7 +34,7 @@ export function composeCharacters(text: string): string {
     .replace(/⁄/g, '/');
 }
 
-/** Writes all that is left in ASCII: emoji by name, other scripts by sound as far as `any-ascii` knows it. */
+/** Writes the rest in ASCII: emoji by name, other scripts by sound as far as `any-ascii` knows them. */
 export function transliterate(text: string): string {
   return text
     .replace(/([\u{1f1e6}-\u{1f1ff}])([\u{1f1e6}-\u{1f1ff}])/gu, (_, first: string, second: string) => {
@@ -51,7 +51,7 @@ function emojiName(emoji: string): string {
 function transliterateRun(run: string): string {
   const ascii = anyAscii(run);
   if (/^[\p{Script=Latin}\p{M}]+$/u.test(run)) return ascii;
-  // Chinese and Korean come as `NiHao`, a capital a syllable; said as two words it keeps its syllables.
+  // `any-ascii` writes Chinese and Korean as `NiHao`, a capital for each syllable; separate words keep the syllables.
   const spaced = ascii.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').replace(/([.,!?;:])(?=\S)/g, '$1 ');
   return ` ${spaced} `;
 }

@@ -1,4 +1,4 @@
-/** Words for dates and times that flite misreads. Dates with slashes and most times it says well. */
+/** Words for dates and times that flite misreads. It reads dates with slashes and most times well. */
 export function wordsForDatesAndTimes(text: string): string {
   return clocks(dates(text));
 }
@@ -18,7 +18,7 @@ const months = [
   'December',
 ] as const;
 
-/** `2026-11-21`, which flite reads digit by digit, as a telephone number. */
+/** `2026-11-21`, which flite reads digit by digit, like a telephone number. */
 function dates(text: string): string {
   const iso = /(?<![\d-])(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?![\d-])(T(?=\d))?/g;
   return text.replace(iso, (_, year: string, month: string, day: string, time: string | undefined) => {
@@ -26,7 +26,7 @@ function dates(text: string): string {
   });
 }
 
-/** Times with seconds, and those that begin with a zero hour: flite says `00:00` as nothing at all. */
+/** Times with seconds, and times that start with a zero hour: flite leaves out `00:00`. */
 function clocks(text: string): string {
   const clock = /(?<![\d:])(\d{1,2}):([0-5]\d)(?::([0-5]\d)(?:[.,]\d+)?)?(Z?)(?![\d:])/g;
   return text.replace(clock, (_, hour: string, minute: string, second: string | undefined, utc: string) => {

@@ -1,4 +1,4 @@
-/** Singular and plural of what stands for itself behind a number only. */
+/** Singular and plural of units that are read as words only behind a number. */
 const units: Readonly<Record<string, readonly [string, string]>> = {
   'km/h': ['kilometer per hour', 'kilometers per hour'],
   'm/s': ['meter per second', 'meters per second'],

@@ -1,11 +1,11 @@
 interface Currency {
   readonly one: string;
   readonly many: string;
-  /** What its hundredths are called; where nobody counts in them, a decimal point is said. */
+  /** Name of the hundredths; without one, amounts are read with a decimal point. */
   readonly hundredths?: string;
 }
 
-/** By sign. The dollar is left to flite where it leads a number. */
+/** Currencies by sign. flite reads a dollar sign before a number itself. */
 const currencies: Readonly<Record<string, Currency>> = {
   $: { one: 'dollar', many: 'dollars', hundredths: 'cents' },
   '€': { one: 'euro', many: 'euros', hundredths: 'cents' },
@@ -34,7 +34,7 @@ const signFirst = new RegExp(
 const signLast = new RegExp(String.raw`(?<![\d.,])(${amount})\s?([${signs}])(?!\s?\.?\d)`, 'gu');
 const signAlone = new RegExp(`[${signs.replace('$', '')}]`, 'g');
 
-/** Words for amounts in currencies other than dollars, which flite says well, and for what it misreads in those. */
+/** Words for amounts in other currencies than dollars, and for dollar amounts that flite misreads. */
 export function wordsForMoney(text: string): string {
   return text
     .replace(signFirst, (_, sign: string, number: string, scale: string | undefined) => {

@@ -1,33 +1,33 @@
-/** A part of a text that is said in one breath. */
+/** A part of a text that is spoken as one utterance. */
 export interface TextPiece {
   readonly text: string;
   /** Silence behind it, in ms. */
   readonly pauseMs: number;
 }
 
-/** Between what the voices themselves leave at a comma (80 to 220 ms) and what a reader takes between sentences. */
+/** Longer than the voices' own pause at a comma (80 to 220 ms), as a reader pauses between sentences. */
 const pausesMs = { insideClause: 0, clause: 120, sentence: 350, paragraph: 700 } as const;
 
 /**
- * How long a piece may be, in letters' worth of speech: flite needs about a millisecond a letter, so the first pieces are
- * short and sound leaves soon. One fifth more is allowed where that completes a sentence, so that no crumb is left over.
+ * Maximum length of a piece, in letters of speech: flite needs about a millisecond a letter, so the first pieces are
+ * short, for an early start. One fifth more is allowed to complete a sentence, so that no tiny rest remains.
  */
 const pieceLengthMax = 250;
 const pieceLengths: readonly number[] = [60, 120];
 const completion = 1.2;
 
-/** A sentence shorter than this many letters is said in one breath with the next: "Hi! I am Ann." */
+/** A sentence shorter than this many letters is joined to the next: "Hi! I am Ann." */
 const sentenceLengthMin = 10;
-/** Less than this sounds broken when it is cut off. */
+/** A shorter cut-off piece sounds broken. */
 const cutLengthMin = 15;
 
-/** Titles that flite says in full, with a name behind them. */
+/** Titles before a name, which flite reads in full. */
 const titles = new Set(['Dr', 'Mr', 'Mrs', 'Ms', 'Messrs', 'St', 'Ph.D']);
 
 /**
- * Cuts a text that `speakableText` gave into pieces of at most 300 letters' worth of speech: at the ends of
- * paragraphs (a blank line), lines and sentences; in a longer sentence behind a clause, else between words; in a longer
- * word anywhere. The pieces have all of the text, in order.
+ * Cuts a text from `speakableText` into pieces of at most 300 letters of speech: at the ends of paragraphs (a blank line),
+ * lines and sentences; in a longer sentence behind a clause, else between words; in a longer word anywhere. The pieces
+ * contain the whole text, in order.
  */
 export function cutIntoPieces(text: string): TextPiece[] {
   const pieces: TextPiece[] = [];
@@ -43,7 +43,7 @@ export function cutIntoPieces(text: string): TextPiece[] {
 
 interface Word {
   readonly text: string;
-  /** How long it takes to say, with a letter of an ordinary word as 1. */
+  /** Time to speak it; a letter of an ordinary word is 1. */
   readonly length: number;
 }
 
@@ -71,7 +71,7 @@ function endsSentence(word: string, next: string): boolean {
   const bare = word.replace(/["')]+$/, '').replace(/^["'(]+/, '');
   if (!/[.!?]$/.test(bare) || /^["'(]*[a-z]/.test(next)) return false;
   if (/^[ap]\.m\.$/.test(bare)) return true;
-  // An initial ("J. Smith") or several ("the U.S. Navy"), which seldom end a sentence.
+  // Initials ("J. Smith", "the U.S. Navy") seldom end a sentence.
   if (/^(?:[A-Za-z]\.)+$/.test(bare)) return false;
   return !titles.has(bare.slice(0, -1));
 }
@@ -87,7 +87,7 @@ function cutSentence(words: readonly Word[], pieces: TextPiece[]): void {
   }
 }
 
-/** Whether all words from `start` on are no longer than `max` together. */
+/** Whether all words from `start` on have a total length of at most `max`. */
 function fits(words: readonly Word[], start: number, max: number): boolean {
   let length = 0;
   for (let index = start; index < words.length && length <= max; index++) length += words[index]?.length ?? 0;
@@ -95,8 +95,8 @@ function fits(words: readonly Word[], start: number, max: number): boolean {
 }
 
 /**
- * The end of a piece of at most `max`: behind the last clause that fits, else behind the last word that does not belong to the
- * next, else behind the last word; one word at least.
+ * The end of a piece of at most `max`: behind the last clause that fits, else behind the last word that may be separated
+ * from the next, else behind the last word; at least one word.
  */
 function cutPosition(words: readonly Word[], start: number, max: number): number {
   let length = 0;
@@ -114,7 +114,7 @@ function cutPosition(words: readonly Word[], start: number, max: number): number
   return clauseEnd ?? wordEnd ?? last;
 }
 
-/** A number is read in the light of what stands beside it, as in `June 5, 2026`, and a title with its name. */
+/** flite reads a number by its neighbours, as in `June 5, 2026`, and a title with its name. */
 function belongTogether(words: readonly Word[], position: number): boolean {
   const before = words[position - 1]?.text ?? '';
   const numbers = [before, words[position]?.text ?? ''].filter((word) => /\d|^--$/.test(word)).length;
@@ -122,16 +122,16 @@ function belongTogether(words: readonly Word[], position: number): boolean {
   return numbers > (isClause ? 1 : 0) || titles.has(before.replace(/\.$/, ''));
 }
 
-/** The pause at a cut before the word of this number. */
+/** The pause at a cut before the word at this index. */
 function pauseAt(words: readonly Word[], position: number): number {
   if (position === words.length) return pausesMs.sentence;
   const endsClause = /(?:[,;:)]["']?|^--)$/.test(words[position - 1]?.text ?? '');
   return endsClause || words[position]?.text.startsWith('(') ? pausesMs.clause : pausesMs.insideClause;
 }
 
-/** A word as it is, or in parts where it is too long for any piece. */
+/** The word, or its parts where it is too long for any piece. */
 function splitWord(word: string): Word[] {
-  // A letter of what nobody can pronounce is said by its name, and a digit in a large number as two words.
+  // Letters of an unpronounceable word are spelled, and a digit of a large number takes two words.
   const letterLength = /[aeiouy]/i.test(word) && !/^[A-Z]{2,}$/.test(word) ? 1 : 4;
   const parts: Word[] = [];
   let start = 0;

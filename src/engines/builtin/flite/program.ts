@@ -4,19 +4,19 @@ import { ReusedMemory } from './reused-memory.ts';
 
 export interface FliteRun {
   readonly stdout: string;
-  /** What was written to the file `out.wav`, where the arguments name it. */
+  /** Content of the file `out.wav`, if the arguments name it. */
   readonly wav: Uint8Array | undefined;
 }
 
-/** The name of the file that a run gives back. */
+/** The output file that a run returns. */
 export const wavFileName = 'out.wav';
 
-/** Prose takes 24 MB. Gibberish takes up to 67, which would stay. */
+/** A larger instance is not kept. Prose takes 24 MB, gibberish up to 67. */
 const keptBytesMax = 32 * 1024 * 1024;
 
 /**
- * The flite program. Each run begins in the memory of a new instance, of which the last one's is made again: making an
- * instance takes 11 ms, a fourth of what a short sentence does, and this less than one.
+ * The flite program. Every run starts with the memory of a new instance. Restoring the last instance takes less than 1 ms;
+ * making one takes 11 ms, a fourth of the time for a short sentence.
  */
 export class FliteProgram {
   readonly #module: FliteModule;
@@ -27,15 +27,15 @@ export class FliteProgram {
   }
 
   /**
-   * Runs it once, and blocks until it is done: a millisecond a letter or so.
+   * Runs flite once, and blocks until it is done: about a millisecond a letter.
    * Arguments are printable ASCII: the shim sizes their memory by UTF-16 units and then writes UTF-8. Text goes behind
-   * `-t`, which takes whatever follows it, `-lv` too, as the text; `-f` would split it into utterances with pauses of its own.
-   * Throws where flite traps or exits with anything but 0.
+   * `-t`, which takes the next argument as the text even if it looks like an option; `-f` would split it into utterances
+   * with pauses. Throws where flite traps, or exits with another code than 0.
    */
   run(args: readonly string[]): FliteRun {
     if (!args.every((arg) => /^[\x20-\x7e]*$/.test(arg))) throw new Error('flite takes printable ASCII only');
     const instance = this.#instance ?? new FliteInstance(this.#module);
-    // One that breaks off leaves its stack as it was then: it is not used again.
+    // A run that throws leaves its stack behind, so the instance is not used again.
     this.#instance = undefined;
     const run = instance.run(args);
     if (instance.bytes <= keptBytesMax) this.#instance = instance;

@@ -1,15 +1,15 @@
-import type { Constants } from './constants.ts';
+import type { Constants } from './module.ts';
 
 /**
- * The memory of an instance that runs more than once: each run finds what the first one found. What no run changes is left
- * as it is, which is nearly all.
+ * The memory of an instance that runs more than once, restored before each run. The constants, which are nearly all of it,
+ * are never copied.
  *
- * It only grows. What it has grown by is zeros again, as new memory is.
+ * Memory only grows; the added part is filled with zeros, as new memory is.
  */
 export class ReusedMemory {
   readonly #memory: WebAssembly.Memory;
   readonly #constants: Constants;
-  /** What lay before the constants, and behind them. */
+  /** Copies of the memory before and behind the constants. */
   readonly #before: Uint8Array;
   readonly #behind: Uint8Array;
   #isNew = true;
@@ -21,7 +21,7 @@ export class ReusedMemory {
     this.#behind = new Uint8Array(memory.buffer.slice(constants.end));
   }
 
-  /** To be called before each run. */
+  /** Call before each run. */
   begin(): void {
     if (!this.#isNew) this.#restore();
     this.#isNew = false;

@@ -1,4 +1,4 @@
-/** Symbols outside ASCII that mean a word. Others are left to transliteration. */
+/** Words for symbols outside ASCII. Other symbols are transliterated. */
 const symbolWords: Readonly<Record<string, string>> = {
   '©': 'copyright',
   '®': 'registered',
@@ -68,7 +68,7 @@ const greekNames: Readonly<Record<string, string>> = {
 
 const symbolPattern = new RegExp(`[${Object.keys(symbolWords).join('')}]`, 'gu');
 
-/** Names symbols outside ASCII, and Greek letters that stand alone, as in formulas. */
+/** Writes symbols outside ASCII as words, and names single Greek letters, as in formulas. */
 export function wordsForSymbols(text: string): string {
   const plain = plainMarks.reduce((written, [mark, ascii]) => written.replace(mark, ascii), text);
   return plain
@@ -99,9 +99,9 @@ const markWords: Readonly<Record<string, string>> = {
 };
 
 /**
- * Names ASCII marks where they mean something, and drops them where they only decorate, as in Markdown: `**bold**`,
- * `_so_`, `----`, `| a | b |`. What is left has letters, digits, `$` before a number, `/` in fractions and dates, and
- * the marks of sentences.
+ * Writes ASCII marks as words where they have a meaning, and drops them where they only decorate, as in Markdown:
+ * `**bold**`, `_so_`, `----`, `| a | b |`. The result has letters, digits, `$` before a number, `/` in fractions and
+ * dates, and punctuation.
  */
 export function wordsForMarks(text: string): string {
   return (
@@ -112,7 +112,7 @@ export function wordsForMarks(text: string): string {
       .replace(/>=/g, ' is at least ')
       .replace(/!==?/g, ' is not equal to ')
       .replace(/ --? |--/g, ', ')
-      // A tag's brackets are not a comparison.
+      // The brackets of a tag are no comparison.
       .replace(/<(\/?[a-z][^<>\n]{0,200})>/gi, ' $1 ')
       .replace(/(?<=[A-Z])#(?![A-Za-z0-9])/g, ' sharp ')
       .replace(/#(?=[A-Za-z])/g, ' hashtag ')
@@ -123,4 +123,15 @@ export function wordsForMarks(text: string): string {
       .replace(/([a-z]{2})\.(?=[A-Z][a-z])/g, '$1. ')
       .replace(/[^\n\x20-\x7e]/g, ' ')
   );
+}
+
+/** Words for minus signs, which flite drops, for ranges, and for marks that mean arithmetic between numbers. */
+export function wordsForArithmetic(text: string): string {
+  return text
+    .replace(/[−﹣－]/g, '-')
+    .replace(/(?<=\d) - (?=\d)/g, ' minus ')
+    .replace(/(?<=\d)\s?[–—]\s?(?=\d)/g, ' to ')
+    .replace(/(?<![\p{L}\p{N}])-\s?(?=[$€£¥₹.]\s?[\d.])/gu, ' minus ')
+    .replace(/(?<![\p{L}\p{N}])~(?=\d)/gu, ' about ')
+    .replace(/(?<=\d)\s?[*×]\s?(?=\d)/g, ' times ');
 }

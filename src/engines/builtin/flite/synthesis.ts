@@ -1,8 +1,7 @@
 import { type FliteProgram, wavFileName } from './program.ts';
 import { fliteVoices } from './voices.ts';
-import { readWav } from './wav.ts';
 
-/** What a thread is asked to say. */
+/** A task of a flite thread. */
 export interface SpokenPiece {
   /** The id of a voice of flite. */
   readonly voice: string;
@@ -10,10 +9,10 @@ export interface SpokenPiece {
   readonly text: string;
 }
 
-/** Silence that stays around the speech, so that no soft first or last sound is clipped. */
+/** Silence kept around the speech, so that no soft first or last sound is clipped. */
 const marginMs = 15;
 
-/** Says a text in one utterance and cuts off the silence before and after it, which differs from voice to voice. */
+/** Speaks a text as one utterance, and cuts off the silence around it, which differs from voice to voice. */
 export function synthesizePiece(flite: FliteProgram, piece: SpokenPiece): Int16Array<ArrayBuffer> {
   const args = ['-voice', piece.voice, '-psdur', '-t', piece.text, '-o', wavFileName];
   const { stdout, wav } = flite.run(args);
@@ -40,4 +39,42 @@ function speechSpan(segments: string): { startSeconds: number; endSeconds: numbe
     previousEnd = Number(end);
   }
   return { startSeconds: startSeconds ?? 0, endSeconds };
+}
+
+interface Pcm {
+  /** In Hz. */
+  readonly sampleRate: number;
+  /** One channel. */
+  readonly samples: Int16Array;
+}
+
+/** Reads a WAV file of mono 16-bit PCM. Throws on any other file. */
+function readWav(file: Uint8Array): Pcm {
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  if (tag(file, 0) !== 'RIFF' || tag(file, 8) !== 'WAVE') throw new Error('not a WAV file');
+  let sampleRate: number | undefined;
+  for (let at = 12; at + 8 <= file.byteLength; ) {
+    const start = at + 8;
+    const end = start + view.getUint32(at + 4, true);
+    if (tag(file, at) === 'fmt ') sampleRate = readFormat(view, start);
+    if (tag(file, at) === 'data' && sampleRate !== undefined) {
+      // A copy: samples need an even address, and a buffer of their own to be transferred.
+      const bytes = file.slice(start, Math.min(end, file.byteLength));
+      return { sampleRate, samples: new Int16Array(bytes.buffer, 0, bytes.byteLength >> 1) };
+    }
+    at = end + (end & 1);
+  }
+  throw new Error('a WAV file without sound');
+}
+
+function readFormat(view: DataView, start: number): number {
+  const format = view.getUint16(start, true);
+  const channels = view.getUint16(start + 2, true);
+  const bits = view.getUint16(start + 14, true);
+  if (format !== 1 || channels !== 1 || bits !== 16) throw new Error('not one channel of 16-bit PCM');
+  return view.getUint32(start + 4, true);
+}
+
+function tag(file: Uint8Array, at: number): string {
+  return String.fromCharCode(...file.subarray(at, at + 4));
 }

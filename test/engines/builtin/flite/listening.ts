@@ -1,4 +1,4 @@
-/** Speaks texts in real threads and measures what is heard. */
+/** Speaks texts in real threads and measures the audio. */
 import { afterEach } from 'vitest';
 import { cutIntoPieces } from '../../../../src/engines/builtin/flite/pieces.ts';
 import {
@@ -10,10 +10,10 @@ import { speakPcm } from '../../../../src/engines/builtin/flite/speak.ts';
 import { speakableText } from '../../../../src/engines/builtin/flite/speakable-text.ts';
 import { fliteVoices } from '../../../../src/engines/builtin/flite/voices.ts';
 
-/** Of a listener who never leaves. */
+/** A signal that never aborts. */
 export const untilTheEnd = new AbortController().signal;
 
-/** Closed behind each test. */
+/** Closed after each test. */
 const pools: FlitePool[] = [];
 export function newPool(options: FlitePoolOptions): FlitePool {
   const pool = createFlitePool(options);
@@ -30,7 +30,7 @@ export function voiceNamed(id: string) {
   return voice;
 }
 
-/** kal is the fastest voice by far, for tests of what is not about sound. */
+/** kal is by far the fastest voice, for tests that do not judge the sound. */
 export function speak(pool: FlitePool, text: string, signal = untilTheEnd, voice = 'kal') {
   return speakPcm(pool, voiceNamed(voice), cutIntoPieces(speakableText(text)), signal);
 }
@@ -47,12 +47,12 @@ export async function collect(audio: AsyncIterable<Int16Array>): Promise<Int16Ar
   return all;
 }
 
-/** Root mean square of the samples, of 32,767. */
+/** Root mean square of the samples, at most 32,767. */
 export function energy(samples: Int16Array): number {
   return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / Math.max(1, samples.length));
 }
 
-/** Prose of at least `length` characters in which no sentence comes twice. */
+/** Prose of at least `length` characters in which no sentence occurs twice. */
 export function prose(length: number): string {
   const who = [
     'The captain',

@@ -11,7 +11,7 @@ beforeAll(async () => {
   flite = new FliteProgram(await compileFlite());
 });
 
-/** The words that flite says for a text, as it prints them itself. */
+/** The words that flite speaks for a text, as flite prints them. */
 function saidWords(text: string): string {
   const { stdout } = flite.run(['-voice', 'kal', '-pw', '-t', text, '-o', 'none']);
   return stdout.replaceAll('_a', 'a').trim().split(/\s+/).join(' ');

@@ -1,15 +1,15 @@
 import type { AudioFormat } from '../../core/ports/engines.ts';
 import { littleEndianBytes, pcmSampleRate } from '../encoders/pcm.ts';
 import { unknownLength, wavHeader } from '../encoders/wav.ts';
-import { InterruptibleStream, type Wait } from './encode-interruptible.ts';
-import { PcmReader, type PcmSource } from './encode-source.ts';
+import { InterruptibleStream, type Wait } from './interruptible-stream.ts';
+import { PcmReader, type PcmSource } from './pcm-source.ts';
 
-/** Whether the format takes a source at this rate as it is, so that a thread would have nothing to do. */
+/** Whether the format takes the samples at this rate unchanged, so that no thread is needed. */
 export function passesThrough(format: AudioFormat, sampleRate: number): format is 'wav' | 'pcm' {
   return format === 'wav' || (format === 'pcm' && sampleRate === pcmSampleRate);
 }
 
-/** The source's own memory as bytes, behind a header where the format has one. */
+/** The bytes of the source without a copy, after a header where the format has one. */
 export function passThrough(
   format: 'wav' | 'pcm',
   source: PcmSource,
@@ -22,7 +22,7 @@ export function passThrough(
   });
 }
 
-/** The header waits for the first samples: an engine that fails before them has sent nothing, and no speech is an exact file. */
+/** The header waits for the first samples: an engine that fails before them has sent nothing. Without samples it states length 0. */
 async function* wavBytes(
   pcm: PcmReader,
   sampleRate: number,

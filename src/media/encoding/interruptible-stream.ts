@@ -1,24 +1,24 @@
 import { ParleyError, toParleyError } from '../../core/errors.ts';
 
-/** Passes a promise on, unless the stream is interrupted first: then it rejects, and the promise is let go. */
+/** Settles as the promise does, or rejects as soon as the stream is interrupted. */
 export type Wait = <Value>(promise: Promise<Value>) => Promise<Value>;
 
 export interface StreamWork<Item> {
-  /** Produces the items. Waits for nothing but through `wait`. */
+  /** Produces the items. Awaits every promise through `wait`. */
   run(wait: Wait): AsyncGenerator<Item, void, undefined>;
-  /** Lets go of everything that `run` took. */
+  /** Releases everything that `run` holds. */
   release(): void;
 }
 
-/** What cuts `run` short when the reader leaves. Nobody sees it. */
+/** Ends `run` when the reader leaves. It never reaches a caller. */
 const readerLeft = new ParleyError('request_cancelled');
 
 /**
- * An async generator that ends at once. A plain one notices an abort or a `return` only when what it waits for has
- * come; here both release everything in the same moment, also while the reader holds still or the source hangs.
+ * An async generator that an abort or a `return` ends at once. A plain one notices them only when the promise that it
+ * awaits settles; here both release everything immediately, even while the reader pauses or the source hangs.
  *
- * It starts with the first pull and can be iterated once. An abort rejects the pull that is open, or else the next, with the
- * signal's reason where that is a ParleyError, and `request_cancelled` where not. Errors leave as ParleyError.
+ * It starts with the first pull and can be iterated once. An abort rejects the open pull, else the next one, with the
+ * signal's reason if that is a ParleyError, else with `request_cancelled`. Every error is thrown as a ParleyError.
  */
 export class InterruptibleStream<Item> implements AsyncIterableIterator<Item, void, undefined> {
   readonly #signal: AbortSignal;

@@ -1,25 +1,26 @@
-/** The jobs of one request, in order. */
+/** The queued jobs of one request, in order. */
 interface Line<Job> {
   readonly jobs: Job[];
   /** Whether its first job was taken. */
   started: boolean;
 }
 
-/** What a request holds of the queue. */
+/** A request's place in the queue. */
 export interface Place<Job> {
   add(job: Job): void;
-  /** Gives the place up. What was not taken will not be. */
+  /** Drops the jobs that are still queued, and frees the place. */
   leave(): void;
 }
 
 /**
- * Shares the threads among requests: the first job of a request goes before all later jobs of others, oldest request first,
- * and later jobs are taken from the requests in turn.
+ * Shares workers among requests. The first job of each request goes before all later jobs of others, oldest request
+ * first; later jobs are taken from the requests in turn.
  */
 export class FairQueue<Job> {
   readonly #places = new Set<Line<Job>>();
+  /** Lines whose first job waits. */
   readonly #newcomers = new Set<Line<Job>>();
-  /** Lines with later jobs; whose turn is next comes first. */
+  /** Lines whose later jobs wait, next turn first. */
   readonly #turns = new Set<Line<Job>>();
 
   /** Requests that hold a place. */
@@ -27,7 +28,7 @@ export class FairQueue<Job> {
     return this.#places.size;
   }
 
-  /** Requests that wait for their first job to be taken. */
+  /** Requests whose first job waits. */
   get waiting(): number {
     return this.#newcomers.size;
   }

@@ -1,0 +1,189 @@
+import type { ResourceLimits } from 'node:worker_threads';
+import { ParleyError } from '../core/errors.ts';
+import { FairQueue, type Place } from './fair-queue.ts';
+import { PoolThread, type Session, type ThreadOptions } from './thread.ts';
+
+export type { Session } from './thread.ts';
+
+export interface ThreadPoolOptions {
+  /** The worker's entry, from `siblingWorker`. It calls `serveTasks`. */
+  readonly entry: URL;
+  /** Threads at most, 1 or more. Each starts when there is work for it. */
+  readonly threads: number;
+  /** Memory limits of each thread. Beyond them the thread dies, and its tasks fail. */
+  readonly resourceLimits?: ResourceLimits;
+  /** A task that takes longer fails, and its thread ends. No limit by default. */
+  readonly taskMsMax?: number;
+  /** Groups whose first task waits for a thread, at most. No limit by default. */
+  readonly waitingMax?: number;
+  /** Open groups at most. No limit by default. */
+  readonly openMax?: number;
+  /** Whether an abort ends the thread that runs a task of the group. By default the task runs on, and its result is dropped. */
+  readonly abortEndsThread?: boolean;
+  /** A thread without work ends after this time, which frees its memory. Default 20,000. */
+  readonly idleMs?: number;
+}
+
+/** The tasks of one request. */
+export interface TaskGroup<Task, Result> {
+  /** Rejects with `internal_error` where the task fails or its thread dies, and `request_cancelled` once the group was left. */
+  run(task: Task, transfer?: readonly ArrayBuffer[]): Promise<Result>;
+  /** Cancels the tasks that have not ended, and frees the group's place in the queue. */
+  leave(): void;
+}
+
+/** Worker threads that run tasks of one kind. A thread that dies fails its own tasks only, and is replaced when needed. */
+export interface ThreadPool<Task, Result> {
+  /** Groups whose first task waits for a thread. */
+  readonly waiting: number;
+  /**
+   * Opens a group, whose tasks run one to a thread, fairly shared with the tasks of other groups (`FairQueue`). An abort
+   * leaves the group. Throws `overloaded` where too many groups wait or are open, or the pool is closed.
+   */
+  enter(signal?: AbortSignal): TaskGroup<Task, Result>;
+  /** Opens a session on the thread with the least load. Its tasks start at once. Throws `overloaded` once the pool is closed. */
+  openSession(): Session<Task, Result>;
+  /** Ends the threads. Unfinished tasks fail with `overloaded`. */
+  close(): Promise<void>;
+}
+
+export function createThreadPool<Task, Result>(options: ThreadPoolOptions): ThreadPool<Task, Result> {
+  return new Pool(options);
+}
+
+const idleMsDefault = 20_000;
+
+/** A client that was turned away may try again after this time: the queue of a busy server moves on within it. */
+const retryAfterSeconds = 2;
+
+interface Job<Task, Result> {
+  readonly task: Task;
+  readonly transfer: readonly ArrayBuffer[] | undefined;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+  thread: PoolThread<Task, Result> | undefined;
+}
+
+class Pool<Task, Result> implements ThreadPool<Task, Result> {
+  readonly #options: ThreadPoolOptions;
+  readonly #threadOptions: ThreadOptions;
+  readonly #threads = new Set<PoolThread<Task, Result>>();
+  readonly #queue = new FairQueue<Job<Task, Result>>();
+  readonly #groups = new Set<Group<Task, Result>>();
+  #closed = false;
+
+  constructor(options: ThreadPoolOptions) {
+    if (!Number.isInteger(options.threads) || options.threads < 1) {
+      throw new RangeError('threads is a whole number from 1');
+    }
+    this.#options = options;
+    this.#threadOptions = { ...options, idleMs: options.idleMs ?? idleMsDefault };
+  }
+
+  get waiting(): number {
+    return this.#queue.waiting;
+  }
+
+  enter(signal?: AbortSignal): TaskGroup<Task, Result> {
+    const { waitingMax = Number.POSITIVE_INFINITY, openMax = Number.POSITIVE_INFINITY } = this.#options;
+    if (this.#closed || this.waiting >= waitingMax || this.#queue.size >= openMax) {
+      throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
+    }
+    const group = new Group(this.#queue.enter(), () => this.#runQueued());
+    this.#groups.add(group);
+    const abort = () => {
+      for (const thread of this.#leave(group, signal?.reason)) {
+        if (this.#options.abortEndsThread === true) void thread.end(cancelled(signal?.reason));
+      }
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    if (signal?.aborted) abort();
+    return {
+      run: (task, transfer) => group.run(task, transfer),
+      leave: () => {
+        signal?.removeEventListener('abort', abort);
+        this.#leave(group);
+      },
+    };
+  }
+
+  openSession(): Session<Task, Result> {
+    if (this.#closed) throw new ParleyError('overloaded', { retryAfterSeconds });
+    return this.#leastLoaded().openSession();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const failure = new ParleyError('overloaded', { retryAfterSeconds });
+    for (const group of this.#groups) group.cancel(failure);
+    this.#groups.clear();
+    await Promise.all(Array.from(this.#threads, (thread) => thread.end(failure)));
+  }
+
+  /** Returns the threads that run a task of the group. */
+  #leave(group: Group<Task, Result>, reason?: unknown): PoolThread<Task, Result>[] {
+    this.#groups.delete(group);
+    return group.cancel(cancelled(reason));
+  }
+
+  #runQueued(): void {
+    while (!this.#closed && this.#hasFreeThread()) {
+      const job = this.#queue.take();
+      if (job === undefined) return;
+      job.thread = this.#leastLoaded();
+      job.thread
+        .run(job.task, job.transfer)
+        .then(job.resolve, job.reject)
+        .finally(() => this.#runQueued());
+    }
+  }
+
+  #hasFreeThread(): boolean {
+    if (this.#threads.size < this.#options.threads) return true;
+    return Array.from(this.#threads).some(({ load }) => load === 0);
+  }
+
+  #leastLoaded(): PoolThread<Task, Result> {
+    const [thread] = Array.from(this.#threads).sort((a, b) => a.load - b.load);
+    const canStart = this.#threads.size < this.#options.threads;
+    if (thread !== undefined && (thread.load === 0 || !canStart)) return thread;
+    const started = new PoolThread<Task, Result>(this.#threadOptions, () => this.#threads.delete(started));
+    this.#threads.add(started);
+    return started;
+  }
+}
+
+class Group<Task, Result> {
+  readonly #place: Place<Job<Task, Result>>;
+  readonly #onQueued: () => void;
+  readonly #unfinished = new Set<Job<Task, Result>>();
+  #failure: ParleyError | undefined;
+
+  constructor(place: Place<Job<Task, Result>>, onQueued: () => void) {
+    this.#place = place;
+    this.#onQueued = onQueued;
+  }
+
+  run(task: Task, transfer?: readonly ArrayBuffer[]): Promise<Result> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    const { promise, resolve, reject } = Promise.withResolvers<Result>();
+    const job: Job<Task, Result> = { task, transfer, resolve, reject, thread: undefined };
+    this.#unfinished.add(job);
+    this.#place.add(job);
+    this.#onQueued();
+    return promise.finally(() => this.#unfinished.delete(job));
+  }
+
+  /** Fails what has not ended, and returns the threads that still run a task of the group. */
+  cancel(failure: ParleyError): PoolThread<Task, Result>[] {
+    this.#failure ??= failure;
+    this.#place.leave();
+    const jobs = Array.from(this.#unfinished);
+    for (const job of jobs) job.reject(this.#failure);
+    return jobs.flatMap(({ thread }) => thread ?? []);
+  }
+}
+
+function cancelled(cause: unknown): ParleyError {
+  return new ParleyError('request_cancelled', { cause });
+}
