@@ -1,0 +1,93 @@
+/** Keys that must not work: revoked, expired, rotated and past their overlap. Each is refused alike on every wire. */
+import { type Client, ConnectError, createClient } from '@connectrpc/connect';
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from '@connectrpc/connect-node';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
+import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
+import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+
+const hourMs = 3_600_000;
+const clock = new TestClock();
+let parley: Parley;
+const clients: Client<typeof CatalogService>[] = [];
+
+beforeAll(async () => {
+  parley = await startParley({ clock });
+  const baseUrl = new URL(parley.baseUrl).origin;
+  const transports = [
+    createConnectTransport({ baseUrl, httpVersion: '1.1' }),
+    createGrpcTransport({ baseUrl }),
+    createGrpcWebTransport({ baseUrl, httpVersion: '1.1' }),
+  ];
+  for (const transport of transports) clients.push(createClient(CatalogService, transport));
+});
+afterAll(() => parley.close());
+
+async function admin<T>(path: string, body: object = {}): Promise<T> {
+  const init = { method: 'POST', body: JSON.stringify(body), ...bearer(parley.adminKey) };
+  const response = await parley.call(`/admin${path}`, init);
+  expect(response.status).toBe(200);
+  return (await response.json()) as T;
+}
+
+interface NewKey {
+  readonly secret: string;
+  readonly key: { readonly id: string };
+}
+
+const newKey = (more: object = {}) => admin<NewKey>('/accounts/account-1/keys', { name: 'test', ...more });
+
+async function expectAccepted({ secret }: NewKey): Promise<void> {
+  expect((await parley.call('/models', bearer(secret))).status).toBe(200);
+  const { headers } = bearer(secret);
+  for (const client of clients) await client.listModels({}, { headers: new Headers(headers) });
+}
+
+async function expectRefused({ secret }: NewKey): Promise<void> {
+  const refused = await parley.call('/models', bearer(secret));
+  expect(await errorOf(refused)).toMatchObject({ status: 401, code: 'invalid_api_key' });
+  const { headers } = bearer(secret);
+  for (const client of clients) {
+    const error = await client
+      .listModels({}, { headers: new Headers(headers) })
+      .then(String, ConnectError.from);
+    if (typeof error === 'string') throw new Error('the key was accepted');
+    expect(error.findDetails(ErrorInfoSchema)[0]?.reason).toBe('invalid_api_key');
+  }
+}
+
+describe('a key', () => {
+  it('is refused from the moment it is revoked', async () => {
+    const key = await newKey();
+    await expectAccepted(key);
+    await admin(`/keys/${key.key.id}/revoke`);
+    await expectRefused(key);
+  });
+
+  it('is refused from the moment it expires', async () => {
+    const key = await newKey({ expires_at: new Date(clock.nowMs + hourMs).toISOString() });
+    await expectAccepted(key);
+    clock.nowMs += hourMs;
+    await expectRefused(key);
+  });
+
+  it('that was rotated works beside its successor until the overlap ends', async () => {
+    const old = await newKey();
+    const next = await admin<NewKey>(`/keys/${old.key.id}/rotate`, { overlap_seconds: hourMs / 1000 });
+    await expectAccepted(old);
+    await expectAccepted(next);
+    clock.nowMs += hourMs;
+    await expectRefused(old);
+    await expectAccepted(next);
+  });
+
+  it('that was never issued is refused, whether or not it is well formed', async () => {
+    const { secret, key } = await newKey();
+    const replaced = `${secret.slice(0, 10)}${secret[10] === 'a' ? 'b' : 'a'}${secret.slice(11)}`;
+    for (const unknown of [replaced, 'pk_', 'sk-something']) await expectRefused({ secret: unknown, key });
+  });
+});
