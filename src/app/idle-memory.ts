@@ -9,7 +9,7 @@ import type { RequestObserver } from '../core/ports/observer.ts';
 /** A collection blocks the process for some 100 ms, so it waits until there was no request for this time. */
 const quietMsDefault = 3_000;
 /** The heap must have grown by this since the last collection. */
-const grownBytesMin = 8 * 1024 * 1024;
+const grownBytesMin = 32 * 1024 * 1024;
 
 export class IdleMemory {
   /** Counts running requests, so that none has to wait for a collection. */
