@@ -60,16 +60,12 @@ function readVariable(
 ): string | undefined {
   const value = env[name]?.trim();
   if (value && keyPattern.test(value)) return value;
-  tree.refuse(
-    path,
-    value
-      ? `The value of the variable ${name} is not a key: an HTTP header cannot carry it.`
-      : `The variable ${name} is not set.`,
-    {
-      advice:
-        'Set it in the environment of the server, or write the key into a file and name that with `apiKeyFile`.',
-    },
-  );
+  const message = value
+    ? `The value of the variable ${name} is not a key: an HTTP header cannot carry it.`
+    : `The variable ${name} is not set.`;
+  const advice =
+    'Set it in the environment of the server, or write the key into a file and name that with `apiKeyFile`.';
+  tree.refuse(path, message, { advice });
   return undefined;
 }
 

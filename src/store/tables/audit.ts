@@ -2,10 +2,7 @@ import type { AuditId } from '../../core/ids.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
 import type { PageRequest } from '../../core/ports/page.ts';
 import { type Connection, prepare, query } from '../sqlite/database.ts';
-import type { AuditRow } from './schema.ts';
-
-/** Sorts after every id. */
-const afterAll = '~';
+import { type AuditRow, afterAll } from './schema.ts';
 
 /** Changes by administrators. Each entry is written in the transaction of its change. */
 export class AuditTrail {

@@ -22,33 +22,32 @@ function isOfKey({ accountId, operation, key }: Pick<IdempotencyClaim, 'accountI
 
 /** Statements on idempotency records. Synchronous: they run inside the store's transactions. */
 export class IdempotencyRecords {
-  readonly #dropExpiredOwn;
   readonly #dropExpired;
-  readonly #insert;
+  readonly #claim;
   readonly #find;
   readonly #keep;
   readonly #drop;
   readonly #dropUnfinished;
 
   constructor(connection: Connection) {
-    this.#dropExpiredOwn = prepare(connection, (p: IdempotencyClaim & { beforeMs: bigint }) =>
-      query.deleteFrom('kept_answers').where(isOfKey(p)).where('created_at_ms', '<', p.beforeMs),
-    );
     this.#dropExpired = prepare(connection, removeOldAnswers);
-    this.#insert = prepare(connection, (p: IdempotencyClaim) =>
-      query
+    this.#claim = prepare(connection, (p: IdempotencyClaim & { beforeMs: bigint }) => {
+      const first = {
+        fingerprint: p.fingerprint,
+        request_id: p.requestId,
+        created_at_ms: p.nowMs,
+        answer: null,
+      };
+      return query
         .insertInto('kept_answers')
-        .values({
-          account_id: p.accountId,
-          operation: p.operation,
-          key: p.key,
-          fingerprint: p.fingerprint,
-          request_id: p.requestId,
-          created_at_ms: p.nowMs,
-          answer: null,
-        })
-        .onConflict((conflict) => conflict.doNothing()),
-    );
+        .values({ account_id: p.accountId, operation: p.operation, key: p.key, ...first })
+        .onConflict((conflict) =>
+          conflict
+            .columns(['account_id', 'operation', 'key'])
+            .doUpdateSet(first)
+            .where('kept_answers.created_at_ms', '<', p.beforeMs),
+        );
+    });
     this.#find = prepare(connection, (p: IdempotencyClaim) =>
       query.selectFrom('kept_answers').select(['fingerprint', 'answer']).where(isOfKey(p)),
     );
@@ -69,9 +68,8 @@ export class IdempotencyRecords {
 
   claim(claim: IdempotencyClaim): ClaimOutcome {
     const beforeMs = BigInt(claim.forgetBeforeMs);
-    this.#dropExpiredOwn.run({ ...claim, beforeMs });
     this.#dropExpired.run({ beforeMs });
-    if (this.#insert.run(claim).changes > 0) return { kind: 'claimed' };
+    if (this.#claim.run({ ...claim, beforeMs }).changes > 0) return { kind: 'claimed' };
     const first = this.#find.get(claim);
     if (first === undefined || first.fingerprint !== claim.fingerprint) return { kind: 'conflict' };
     return first.answer === null ? { kind: 'running' } : { kind: 'kept', answer: first.answer };

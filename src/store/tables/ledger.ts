@@ -4,10 +4,7 @@ import { type AccountId, debitEntryId, type LedgerEntryId, type RequestId } from
 import type { EntryOutcome, LedgerEntry } from '../../core/ports/ledger.ts';
 import type { PageRequest } from '../../core/ports/page.ts';
 import { type Connection, prepare, query } from '../sqlite/database.ts';
-import type { LedgerRow } from './schema.ts';
-
-/** Sorts after every id. */
-const afterAll = '~';
+import { afterAll, type LedgerRow } from './schema.ts';
 
 /** Balances, holds and ledger entries. Every guard is part of the write that it guards. */
 export class Ledger {

@@ -146,6 +146,9 @@ export type AccountRow = Selectable<AccountsTable>;
 export type LedgerRow = Selectable<LedgerEntriesTable>;
 export type AuditRow = Selectable<AuditEntriesTable>;
 
+/** Sorts after every id and every day. */
+export const afterAll = '~';
+
 export function optionalNumber(value: bigint | null): number | undefined {
   return value === null ? undefined : Number(value);
 }

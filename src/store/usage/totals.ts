@@ -4,14 +4,12 @@ import { nanoCredits } from '../../core/billing/money.ts';
 import { firstRequestId } from '../../core/ids.ts';
 import type { TotalDimension, TotalsQuery, UsageTotal } from '../../core/ports/usage.ts';
 import { type Connection, prepare, query } from '../sqlite/database.ts';
-import type { Database } from '../tables/schema.ts';
+import { afterAll, type Database } from '../tables/schema.ts';
 import { recordsAsRollups, sumColumns, sums } from './rollup-rows.ts';
 import { readSnapshot, steps } from './snapshot.ts';
 
 /** A record id is created at most this long before its request starts, with a generous margin. */
 const idLeadMs = 3_600_000;
-/** Sorts after every id and every day. */
-const afterAll = '~';
 
 type Row = Record<(typeof sumColumns)[number], bigint> & Record<string, string | bigint>;
 
