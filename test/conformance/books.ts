@@ -1,4 +1,5 @@
 /** Accounts of a server and what is in its books about them, by its own admin calls. */
+import { expect } from 'vitest';
 import type { Caller, Subject } from './case.ts';
 import { type HttpClient, openHttp1 } from './http-client.ts';
 import type { Target } from './wire.ts';
@@ -67,6 +68,13 @@ export class Operator {
       if (isSettled || Date.now() > deadline) return this.#read(id, records.toReversed());
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
+  }
+
+  /** Waits for so many records: a request that runs has its own after a moment. */
+  async untilRecorded({ id }: Account, count: number): Promise<void> {
+    await expect
+      .poll(async () => ((await this.#get(`/usage?account_id=${id}`))['records'] as Json[]).length)
+      .toBe(count);
   }
 
   close(): Promise<void> {

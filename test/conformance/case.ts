@@ -62,7 +62,7 @@ export interface Case {
   readonly timeoutMs?: number;
   /** What the caller has done before, under the same Idempotency-Key. */
   readonly before?: readonly CaseRequest[];
-  /** What of the same caller still runs, under the same Idempotency-Key, until its client gives up. */
+  /** What of the same caller still runs, under the same Idempotency-Key, until its client leaves. */
   readonly meanwhile?: CaseRequest;
   /** Where absent the call must succeed. */
   readonly error?: ExpectedError;

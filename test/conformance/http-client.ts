@@ -44,11 +44,17 @@ export function openHttp1({ origin, ca }: Target): HttpClient {
 }
 
 export function openHttp2({ origin, ca }: Target): HttpClient {
-  const session = connect(origin, ca === undefined ? {} : { ca });
-  // Each request tells of it.
-  session.on('error', () => undefined);
+  const open = () => {
+    const opened = connect(origin, ca === undefined ? {} : { ca });
+    // Each request tells of it.
+    opened.on('error', () => undefined);
+    return opened;
+  };
+  let session = open();
   return {
     send: async ({ method, path, headers, body, signal, onChunk }) => {
+      // The server closes a session that was idle for long, as on a busy machine.
+      if (session.closed || session.destroyed) session = open();
       const stream = session.request(
         { ':method': method, ':path': path, ...headers },
         { ...(signal && { signal }) },

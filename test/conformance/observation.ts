@@ -6,7 +6,7 @@ import { errorTable } from '../../src/core/errors.ts';
 import { answerOf, withoutChance } from './answer.ts';
 import type { Account, Books, Json, Operator } from './books.ts';
 import type { Case, CaseRequest } from './case.ts';
-import type { Method, WireAnswer, WireClient, WireError } from './wire.ts';
+import type { Method, WireAnswer, WireCall, WireClient, WireError } from './wire.ts';
 
 export interface Observation {
   readonly answer: unknown;
@@ -19,13 +19,9 @@ export interface Observation {
   readonly faults: readonly string[];
 }
 
-/** How long what runs `meanwhile` is given to get to its engine. */
-const headStartMs = 500;
-const meanwhileMs = 2_000;
-
 export async function observe(row: Case, client: WireClient, operator: Operator): Promise<Observation> {
   const account = await operator.open(row.caller ?? {});
-  const send = (request: CaseRequest, timeoutMs?: number) =>
+  const send = (request: CaseRequest, limits: Pick<WireCall, 'timeoutMs' | 'signal'> = {}) =>
     client.call({
       method: request.method,
       requests: request.messages(account),
@@ -33,12 +29,14 @@ export async function observe(row: Case, client: WireClient, operator: Operator)
         ...(account.authorization !== undefined && { authorization: account.authorization }),
         ...(row.idempotencyKey !== undefined && { 'idempotency-key': row.idempotencyKey }),
       },
-      timeoutMs,
+      ...limits,
     });
   for (const request of row.before ?? []) await send(request);
-  const running = row.meanwhile && send(row.meanwhile, meanwhileMs);
-  if (running) await new Promise((resolve) => setTimeout(resolve, headStartMs));
-  const answer = await send(row.request, row.timeoutMs);
+  const leave = new AbortController();
+  const running = row.meanwhile && send(row.meanwhile, { signal: leave.signal });
+  if (running) await operator.untilRecorded(account, (row.before?.length ?? 0) + 1);
+  const answer = await send(row.request, { timeoutMs: row.timeoutMs });
+  leave.abort();
   await running;
   const books = await operator.booksOf(account, row.records.length);
   const isPartial =

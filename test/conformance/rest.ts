@@ -7,10 +7,20 @@ import { jsonCodec } from '../../src/codec/codec.ts';
 import { httpRule } from '../../src/codec/http-rule.ts';
 import { responseBodyCodec } from '../../src/codec/response-body.ts';
 import { type HttpAnswer, type HttpClient, openHttp1, openHttp2 } from './http-client.ts';
-import { type ErrorMembers, errorIn, jsonOf, type ReadAnswer, type RestCall } from './rest-call.ts';
-import { chatRequest, readChatStream } from './rest-chat.ts';
-import { readSpeech, speechRequest } from './rest-speech.ts';
-import { formRequest, readTranscript, readTranscriptStream } from './rest-transcription.ts';
+import {
+  chatRequest,
+  type ErrorMembers,
+  errorIn,
+  formRequest,
+  jsonOf,
+  type ReadAnswer,
+  type RestCall,
+  readChatStream,
+  readSpeech,
+  readTranscript,
+  readTranscriptStream,
+  speechRequest,
+} from './rest-operations.ts';
 import {
   cancelled,
   deadlineExceeded,

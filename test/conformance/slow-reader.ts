@@ -12,7 +12,7 @@ import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import type { StreamChatCompletionRequest } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import type { WireName } from './case.ts';
-import { chatRequest } from './rest-chat.ts';
+import { chatRequest } from './rest-operations.ts';
 import { pathOf } from './wire.ts';
 
 export interface SlowReader {

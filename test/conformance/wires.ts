@@ -1,6 +1,5 @@
-import { openConnectBinary, openConnectJson } from './connect.ts';
+import { openConnectBinary, openConnectJson, openGrpcWeb } from './connect.ts';
 import { openGrpc } from './grpc.ts';
-import { openGrpcWeb } from './grpc-web.ts';
 import { openRest, openRestOverHttp2 } from './rest.ts';
 import type { OpenWire } from './wire.ts';
 

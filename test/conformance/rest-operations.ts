@@ -1,0 +1,156 @@
+/** How REST carries speech, transcription and chat: the request of an RPC as HTTP, and the answer as its messages. */
+import { create, type JsonObject, type JsonValue, type Message } from '@bufbuild/protobuf';
+import {
+  type CreateTranscriptionRequest,
+  CreateTranscriptionRequestSchema,
+  CreateTranscriptionResponseSchema,
+  type StreamTranscriptionRequest,
+  StreamTranscriptionResponseSchema,
+  TranscriptSchema,
+} from '../../gen/parley/audio/v1/transcription_pb.ts';
+import {
+  ChatCompletionChunkSchema,
+  ChatCompletionParamsSchema,
+  type CreateChatCompletionRequest,
+  type StreamChatCompletionRequest,
+  StreamChatCompletionResponseSchema,
+} from '../../gen/parley/chat/v1/chat_pb.ts';
+import {
+  type SynthesizeSpeechRequest,
+  SynthesizeSpeechRequestSchema,
+  SynthesizeSpeechResponseSchema,
+} from '../../gen/parley/speech/v1/speech_pb.ts';
+import { jsonCodec } from '../../src/codec/codec.ts';
+import type { HttpAnswer, HttpCall } from './http-client.ts';
+
+export type RestCall = Pick<HttpCall, 'method' | 'path' | 'body'> & { readonly contentType?: string };
+
+/** The API's error. */
+export interface ErrorMembers {
+  readonly message: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: string;
+}
+
+/** What has come of an answer, and the error that a stream told on the way. */
+export interface ReadAnswer {
+  readonly messages: readonly Message[];
+  readonly error?: ErrorMembers | undefined;
+}
+
+export function jsonOf({ body }: HttpAnswer): JsonValue {
+  return JSON.parse(body.toString());
+}
+
+export function errorIn(answer: HttpAnswer): ErrorMembers {
+  const { error } = jsonOf(answer) as unknown as { error: ErrorMembers };
+  return error;
+}
+
+const speechCodec = jsonCodec(SynthesizeSpeechRequestSchema);
+
+export function speechRequest(request: Message): RestCall {
+  const json = JSON.stringify(speechCodec.encode(request as SynthesizeSpeechRequest));
+  return { method: 'POST', path: '/api/v1/audio/speech', body: json, contentType: 'application/json' };
+}
+
+/** The body is the audio itself, its type the Content-Type. */
+export function readSpeech({ body, headers }: HttpAnswer): ReadAnswer {
+  const contentType = headers['content-type'] ?? '';
+  return { messages: [create(SynthesizeSpeechResponseSchema, { audio: body, contentType })] };
+}
+
+const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
+const chunkCodec = jsonCodec(ChatCompletionChunkSchema);
+
+export function chatRequest(request: Message, stream: boolean): RestCall {
+  const { params } = request as CreateChatCompletionRequest | StreamChatCompletionRequest;
+  const json = paramsCodec.encode(params ?? create(ChatCompletionParamsSchema)) as JsonObject;
+  const body = JSON.stringify({ ...json, ...(stream && { stream }) });
+  return { method: 'POST', path: '/api/v1/chat/completions', body, contentType: 'application/json' };
+}
+
+/** Chunks as events, then `[DONE]`: without it the answer is cut. */
+export function readChatStream(answer: HttpAnswer): ReadAnswer {
+  const { events, error, isDone } = readEvents(answer);
+  if (!isDone && error === undefined && !answer.isCut) throw new Error('the stream ended without a word');
+  const chunks = events.map((event) => chunkCodec.decodeLeniently(event as JsonValue).message);
+  return {
+    messages: chunks.map((chunk) => create(StreamChatCompletionResponseSchema, { chunk })),
+    error,
+  };
+}
+
+const boundary = 'a-boundary-of-the-table';
+const transcriptCodec = jsonCodec(TranscriptSchema);
+
+/** The form of a request; `verbose_json` is the format that tells all that the schema has. */
+export function formRequest(request: Message, stream: boolean): RestCall {
+  const { file, fileName, model, language, timestampGranularities } = transcriptionOf(request);
+  const fields: [string, string | undefined][] = [
+    ['response_format', 'verbose_json'],
+    ['model', model],
+    ['language', language],
+    ...timestampGranularities.map((value): [string, string] => ['timestamp_granularities[]', value]),
+    ['stream', stream ? 'true' : undefined],
+  ];
+  const parts = fields.flatMap(([name, value]) =>
+    value === undefined ? [] : [part(`name="${name}"`, Buffer.from(value))],
+  );
+  if (file) parts.push(part(`name="file"; filename="${fileName ?? 'audio'}"`, file));
+  const body = Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]);
+  const contentType = `multipart/form-data; boundary=${boundary}`;
+  return { method: 'POST', path: '/api/v1/audio/transcriptions', body, contentType };
+}
+
+function transcriptionOf(message: Message): CreateTranscriptionRequest {
+  const request = message as CreateTranscriptionRequest | StreamTranscriptionRequest;
+  if (request.$typeName === 'parley.audio.v1.CreateTranscriptionRequest') return request;
+  return request.transcription ?? create(CreateTranscriptionRequestSchema);
+}
+
+function part(disposition: string, content: Uint8Array): Buffer {
+  const head = `--${boundary}\r\ncontent-disposition: form-data; ${disposition}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), content, Buffer.from('\r\n')]);
+}
+
+export function readTranscript(answer: HttpAnswer): ReadAnswer {
+  const transcript = transcriptCodec.decodeLeniently(jsonOf(answer)).message;
+  return { messages: [create(CreateTranscriptionResponseSchema, { transcript })] };
+}
+
+type TextEvent =
+  | { readonly type: 'transcript.text.delta'; readonly delta: string }
+  | { readonly type: 'transcript.text.done'; readonly text: string };
+
+/** REST tells the text of each segment, and the whole of it at the end. */
+export function readTranscriptStream(answer: HttpAnswer): ReadAnswer {
+  const { events, error } = readEvents(answer);
+  const messages = (events as TextEvent[]).map((event, id) =>
+    create(StreamTranscriptionResponseSchema, {
+      event:
+        event.type === 'transcript.text.delta'
+          ? { case: 'segment', value: { id, text: event.delta.trimStart() } }
+          : { case: 'transcript', value: { text: event.text } },
+    }),
+  );
+  return { messages, error };
+}
+
+interface Events {
+  readonly events: readonly unknown[];
+  /** What the last event said instead of an end. */
+  readonly error: ReadAnswer['error'];
+  readonly isDone: boolean;
+}
+
+/** The server-sent events of an answer; one that was cut in its middle is left out. */
+function readEvents({ body }: HttpAnswer): Events {
+  const blocks = body.toString().split('\n\n').slice(0, -1);
+  const data = blocks.map((block) => block.replace(/^data: /, ''));
+  const isDone = data.at(-1) === '[DONE]';
+  const events = (isDone ? data.slice(0, -1) : data).map((event): unknown => JSON.parse(event));
+  const last = events.at(-1) as { readonly error?: ReadAnswer['error'] } | undefined;
+  return { events: last?.error ? events.slice(0, -1) : events, error: last?.error, isDone };
+}
