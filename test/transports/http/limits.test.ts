@@ -94,7 +94,8 @@ describe('the port ends a request', () => {
       request(1, { path, method: 'POST', headers: grpcType, flags: endHeaders }),
       data(1, tooLarge),
     );
-    await expect.poll(() => client.received(frameTypes.headers, 1).length, inTime).toBe(1);
+    // Trailers may follow the headers at once.
+    await expect.poll(() => client.received(frameTypes.headers, 1).length, inTime).toBeGreaterThan(0);
     await expect.poll(() => client.resetCode(1), inTime).toBe(noError);
   });
 
