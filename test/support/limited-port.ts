@@ -27,7 +27,7 @@ export const limits = {
   stallMsMax: 1500,
   idleMs: 1500,
   pingEveryMs: 1000,
-  pingTimeoutMs: 3_000,
+  pingTimeoutMs: 1_200,
   keepAliveMs: 500,
   streamsPerConnectionMax: 20,
 };
