@@ -178,13 +178,10 @@ export class ServedCall {
     void this.#run(({ metering }) => metering.void(error));
   }
 
-  async #run<T>(run: (call: Call) => Promise<T>): Promise<T> {
+  #run<T>(run: (call: Call) => Promise<T>): Promise<T> {
     const call = this.#begin();
-    try {
-      return await this.#within(() => run(call));
-    } finally {
-      this.#end();
-    }
+    const span = this.#span;
+    return span === undefined ? run(call) : span.run(() => run(call)).finally(() => this.#end());
   }
 
   /** The consumer runs outside of the span, so each part is asked for within it. */

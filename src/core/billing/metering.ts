@@ -225,12 +225,14 @@ interface MeteredCall {
  * was ready pays nothing. When the promise resolves, the settlement is durable.
  */
 export async function metered<T>({ metering, signal }: MeteredCall, run: () => Promise<T>): Promise<T> {
-  return orVoid({ metering, signal }, async () => {
+  try {
     const answer = await run();
     signal.throwIfAborted();
     if (!metering.hasEnded) await metering.settle();
     return answer;
-  });
+  } catch (thrown) {
+    throw await voided({ metering, signal }, thrown);
+  }
 }
 
 /** Runs a part of an operation; an error voids its record. */
