@@ -1,95 +1,182 @@
-import { pipeline } from 'node:stream/promises';
-import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
-import { CollectedBytes } from '../../core/collected-bytes.ts';
+/** Reads multipart forms (RFC 7578): the whole body first, within its limit, then the parts in it. */
 import { ParleyError } from '../../core/errors.ts';
 import type { Exchange } from './exchange.ts';
-import { boundedBody } from './request.ts';
+import { readBytes } from './request.ts';
 
-const partsMax = 16;
-const fieldBytesMax = 64 * 1024;
-const fieldNameBytesMax = 100;
+/** RFC 2046, 5.1.1. */
 const boundaryCharactersMax = 70;
+/** Bounds the time that a form takes. Clients send some fifty. */
+const partsMax = 1_000;
+const partHeaderBytesMax = 16 * 1024;
+/** The largest value of a field that is used. Other fields have no limit but that of the body. */
+const fieldBytesMax = 64 * 1024;
 
 export interface Form {
-  /** The file part named `file`; undefined where there is none. */
+  /** The file part named `file`; undefined if there is none. Its bytes share the memory of the body. */
   readonly file: { readonly bytes: Uint8Array; readonly name: string } | undefined;
-  /** Each field's values, in order. */
+  /** Each used field's values, in order. */
   readonly fields: ReadonlyMap<string, readonly string[]>;
 }
 
-/**
- * Reads a form of at most `bytesMax` bytes, all parts and boundaries together. Its file is kept in memory, which the
- * limit bounds.
- * @throws what `tooLarge` makes; `invalid_request_error` for what is not well-formed multipart
- */
-export async function readForm(
-  exchange: Exchange,
-  bytesMax: number,
-  tooLarge: () => ParleyError,
-): Promise<Form> {
-  const parser = openParser(exchange);
-  const fields = new Map<string, string[]>();
-  let file: { content: CollectedBytes; name: string } | undefined;
-  let fault: ParleyError | undefined;
-  parser.on('field', (name, value, nameTruncated, valueTruncated) => {
-    if (nameTruncated || valueTruncated)
-      fault ??= malformed(`A form field is larger than ${fieldBytesMax} bytes.`);
-    else fields.set(name, [...(fields.get(name) ?? []), value]);
-  });
-  parser.on('file', (name, stream, fileName) => {
-    if (name !== 'file' || file !== undefined) {
-      fault ??= malformed('Send one file, as the form field `file`.');
-      stream.resume();
-      return;
-    }
-    file = { content: new CollectedBytes(), name: fileName ?? '' };
-    stream.on('data', (chunk: Buffer) => file?.content.add(chunk));
-    // A form that ends inside the file also errors on the parser, which is what the caller hears of.
-    stream.on('error', () => undefined);
-  });
-  parser.on('partsLimit', () => {
-    fault ??= malformed(`The form has more than ${partsMax} parts.`);
-  });
-  await feed(parser, boundedBody(exchange, bytesMax, tooLarge));
-  if (fault) throw fault;
-  return { file: file && { bytes: file.content.bytes, name: file.name }, fields };
+export interface FormOptions {
+  /** The names of the fields that are used. All others are passed over. */
+  readonly fieldNames: readonly string[];
+  /** Bytes of the whole body. */
+  readonly bytesMax: number;
+  /** Makes the error for a larger body. */
+  readonly tooLarge: () => ParleyError;
 }
 
-function openParser(exchange: Exchange): BusboyInstance {
-  const { headers } = exchange.request;
-  const contentType = headers['content-type'] ?? '';
-  const boundary = /boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType);
-  const name = boundary?.[1] ?? boundary?.[2] ?? '';
-  if (!/^multipart\/form-data\b/i.test(contentType) || name === '' || name.length > boundaryCharactersMax) {
+/** @throws what `tooLarge` makes; `invalid_request_error` for a malformed form */
+export async function readForm(exchange: Exchange, options: FormOptions): Promise<Form> {
+  const boundary = boundaryOf(exchange.request.headers['content-type'] ?? '');
+  const body = await readBytes(exchange, options.bytesMax, options.tooLarge);
+  return parseForm(body, boundary, options.fieldNames);
+}
+
+/** @throws `invalid_request_error` if the header does not name a form with a boundary */
+export function boundaryOf(contentType: string): string {
+  const [, parameters] = /^multipart\/form-data\s*(;.*)$/i.exec(contentType) ?? [];
+  const boundary = readParameters(parameters ?? '')?.get('boundary') ?? '';
+  if (boundary !== '' && boundary.length <= boundaryCharactersMax) return boundary;
+  throw malformed('Send the recording as multipart/form-data with a boundary, the file in the field `file`.');
+}
+
+/** @throws `invalid_request_error` for a malformed form, or one with another file than one named `file` */
+export function parseForm(body: Buffer, boundary: string, fieldNames: readonly string[]): Form {
+  const fields = new Map<string, string[]>();
+  let file: Form['file'];
+  for (const { name, fileName, content } of readParts(body, boundary)) {
+    if (name === undefined) continue;
+    if (fileName !== undefined) {
+      if (name !== 'file' || file !== undefined) throw malformed('Send one file, as the form field `file`.');
+      file = { bytes: content, name: fileName };
+    } else if (fieldNames.includes(name)) {
+      if (content.length > fieldBytesMax) {
+        throw malformed(`The form field \`${name}\` is larger than ${fieldBytesMax} bytes.`);
+      }
+      const values = fields.get(name);
+      if (values) values.push(content.toString());
+      else fields.set(name, [content.toString()]);
+    }
+  }
+  return { file, fields };
+}
+
+interface Part {
+  /** Undefined for a part that is no form field. */
+  readonly name: string | undefined;
+  /** Undefined for a part that is no file; empty for a file without a name. */
+  readonly fileName: string | undefined;
+  readonly content: Buffer;
+}
+
+const ascii = { tab: 0x09, lf: 0x0a, cr: 0x0d, space: 0x20, hyphen: 0x2d } as const;
+const lineEnd = Buffer.from('\r\n');
+const blankLine = Buffer.from('\r\n\r\n');
+
+/** Yields the parts in order. Whatever stands before the first boundary and after the last is ignored. */
+function* readParts(body: Buffer, boundary: string): Generator<Part> {
+  const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
+  let found = firstDelimiter(body, delimiter);
+  for (let parts = 0; !found.isLast; parts++) {
+    if (parts === partsMax) throw malformed(`The form has more than ${partsMax} parts.`);
+    const next = nextDelimiter(body, delimiter, found.end);
+    yield readPart(body.subarray(found.end, next.start));
+    found = next;
+  }
+}
+
+/** The place of a delimiter, from its line break to the end of its line. */
+interface Delimiter {
+  readonly start: number;
+  readonly end: number;
+  readonly isLast: boolean;
+}
+
+/** The first one needs no line break before it. */
+function firstDelimiter(body: Buffer, delimiter: Buffer): Delimiter {
+  const withoutBreak = delimiter.subarray(lineEnd.length);
+  const isFirstLine = body.subarray(0, withoutBreak.length).equals(withoutBreak);
+  return (isFirstLine && readDelimiter(body, 0, withoutBreak.length)) || nextDelimiter(body, delimiter, 0);
+}
+
+function nextDelimiter(body: Buffer, delimiter: Buffer, from: number): Delimiter {
+  let start = body.indexOf(delimiter, from);
+  while (start >= 0) {
+    const found = readDelimiter(body, start, start + delimiter.length);
+    if (found) return found;
+    start = body.indexOf(delimiter, start + lineEnd.length);
+  }
+  throw malformed('The form ends before its closing boundary, or its lines do not end in CRLF.');
+}
+
+/** Undefined if the line goes on after the boundary: then it belongs to the content of a part. */
+function readDelimiter(body: Buffer, start: number, boundaryEnd: number): Delimiter | undefined {
+  let end = boundaryEnd;
+  if (body[end] === ascii.hyphen && body[end + 1] === ascii.hyphen) return { start, end, isLast: true };
+  while (body[end] === ascii.space || body[end] === ascii.tab) end++;
+  if (body[end] !== ascii.cr || body[end + 1] !== ascii.lf) return undefined;
+  return { start, end: end + lineEnd.length, isLast: false };
+}
+
+function readPart(part: Buffer): Part {
+  if (part.subarray(0, lineEnd.length).equals(lineEnd)) {
+    return { name: undefined, fileName: undefined, content: part.subarray(lineEnd.length) };
+  }
+  const headerEnd = part.subarray(0, partHeaderBytesMax + blankLine.length).indexOf(blankLine);
+  if (headerEnd < 0) {
     throw malformed(
-      'Send the recording as multipart/form-data with a boundary, the file in the field `file`.',
+      `A part of the form has more than ${partHeaderBytesMax} bytes of headers, or no blank line after them.`,
     );
   }
-  const limits = {
-    parts: partsMax,
-    fieldSize: fieldBytesMax,
-    fieldNameSize: fieldNameBytesMax,
-    files: partsMax,
-  };
+  const header = part.toString('utf8', 0, headerEnd).replace(/\r\n[ \t]+/g, ' ');
+  return { ...readHeader(header), content: part.subarray(headerEnd + blankLine.length) };
+}
+
+function readHeader(header: string): Pick<Part, 'name' | 'fileName'> {
+  const [, disposition] = /^content-disposition:[ \t]*form-data[ \t]*(.*)$/im.exec(header) ?? [];
+  if (disposition === undefined) return { name: undefined, fileName: undefined };
+  const parameters = readParameters(disposition);
+  if (parameters === undefined) {
+    throw malformed(
+      'The Content-Disposition of a part cannot be read. Write quotes in a name as `%22` or `\\"`.',
+    );
+  }
+  const fileName = decodeExtended(parameters.get('filename*')) ?? parameters.get('filename');
+  const isFile = fileName !== undefined || /^content-type:[ \t]*application\/octet-stream\b/im.test(header);
+  return { name: parameters.get('name'), fileName: isFile ? withoutFolder(fileName ?? '') : undefined };
+}
+
+/** `; name="a"; filename=b` as a map with names in lower case; undefined if it is written otherwise. */
+function readParameters(text: string): ReadonlyMap<string, string> | undefined {
+  const parameter = /\s*;\s*(?:([^=;\s"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s"]*)))?/y;
+  const parameters = new Map<string, string>();
+  const length = text.trimEnd().length;
+  for (let end = 0; end < length; end = parameter.lastIndex) {
+    const match = parameter.exec(text);
+    if (match === null) return undefined;
+    const [, name, quoted, token] = match;
+    if (name !== undefined)
+      parameters.set(name.toLowerCase(), quoted?.replace(/\\(["\\])/g, '$1') ?? token ?? '');
+  }
+  return parameters;
+}
+
+/** `UTF-8''na%C3%AFve.wav` (RFC 8187), which some clients send for names beyond ASCII. */
+function decodeExtended(value: string | undefined): string | undefined {
+  const [, encoded] = /^utf-8'[^']*'(.*)$/i.exec(value ?? '') ?? [];
   try {
-    return new Busboy({
-      headers: { ...headers, 'content-type': contentType } satisfies BusboyHeaders,
-      limits,
-    });
-  } catch (cause) {
-    throw malformed('The Content-Type of the form cannot be read.', cause);
+    return encoded && decodeURIComponent(encoded);
+  } catch {
+    return undefined;
   }
 }
 
-async function feed(parser: BusboyInstance, body: AsyncIterable<Buffer>): Promise<void> {
-  try {
-    await pipeline(body, parser);
-  } catch (error) {
-    if (error instanceof ParleyError) throw error;
-    throw malformed('The form is malformed or ends too early.', error);
-  }
+function withoutFolder(fileName: string): string {
+  return fileName.slice(Math.max(fileName.lastIndexOf('/'), fileName.lastIndexOf('\\')) + 1);
 }
 
-function malformed(message: string, cause?: unknown): ParleyError {
-  return new ParleyError('invalid_request_error', { message, cause });
+function malformed(message: string): ParleyError {
+  return new ParleyError('invalid_request_error', { message });
 }

@@ -17,26 +17,27 @@ export interface RestLimits {
 const levelsMax = 100;
 
 /**
- * Yields the body's chunks, at most `bytesMax` in all. A larger Content-Length is refused before a byte is read, a body that turns out
- * larger as soon as it does.
+ * Reads a body of at most `bytesMax` bytes. A larger Content-Length is refused before a byte is read, a body that turns out larger as
+ * soon as it does.
+ * @throws what `tooLarge` makes
  */
-export async function* boundedBody(
+export async function readBytes(
   exchange: Exchange,
   bytesMax: number,
   tooLarge: () => ParleyError,
-): AsyncGenerator<Buffer> {
+): Promise<Buffer> {
   const { request } = exchange;
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
   exchange.acceptBody();
-  let bytes = 0;
+  const body = new CollectedBytes();
   // Leaving the loop must not destroy the request: the answer has to go out on its socket.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     exchange.signal.throwIfAborted();
     const part = chunk as Buffer;
-    bytes += part.length;
-    if (bytes > bytesMax) throw tooLarge();
-    yield part;
+    if (body.length + part.length > bytesMax) throw tooLarge();
+    body.add(part);
   }
+  return body.bytes;
 }
 
 /**
@@ -44,7 +45,7 @@ export async function* boundedBody(
  * @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object
  */
 export async function readJson(exchange: Exchange, call: Call, bytesMax: number): Promise<JsonObject> {
-  const bytes = await readBytes(exchange, bytesMax);
+  const bytes = await readBytes(exchange, bytesMax, () => bodyTooLarge(bytesMax));
   if (bytes.length === 0) throw badBody('The body is empty. Send a JSON object, such as `{"model": …}`.');
   const json = parseObject(bytes, exchange);
   const { model } = json;
@@ -55,7 +56,7 @@ export async function readJson(exchange: Exchange, call: Call, bytesMax: number)
 
 /** Reads a JSON object; an empty body stands for an empty object. */
 export async function readOptionalJson(exchange: Exchange, bytesMax: number): Promise<JsonObject> {
-  const bytes = await readBytes(exchange, bytesMax);
+  const bytes = await readBytes(exchange, bytesMax, () => bodyTooLarge(bytesMax));
   return bytes.length === 0 ? {} : parseObject(bytes, exchange);
 }
 
@@ -78,14 +79,10 @@ function isDeeperThan(levels: number, value: unknown): boolean {
   return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
 }
 
-async function readBytes(exchange: Exchange, bytesMax: number): Promise<Buffer> {
-  const body = new CollectedBytes();
-  const tooLarge = () =>
-    new ParleyError('payload_too_large', {
-      message: `The body is larger than ${bytesMax} bytes. Send less at once.`,
-    });
-  for await (const chunk of boundedBody(exchange, bytesMax, tooLarge)) body.add(chunk);
-  return body.bytes;
+function bodyTooLarge(bytesMax: number): ParleyError {
+  return new ParleyError('payload_too_large', {
+    message: `The body is larger than ${bytesMax} bytes. Send less at once.`,
+  });
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

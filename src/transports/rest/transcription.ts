@@ -21,6 +21,7 @@ import { replayHeaders, sendEvents } from './response.ts';
 
 /** SDKs send lists under a name with brackets; some clients leave the brackets out. */
 const granularityFields = ['timestamp_granularities[]', 'timestamp_granularities'];
+const fieldNames = ['model', 'language', 'response_format', 'stream', ...granularityFields];
 
 interface TranscriptionForm {
   readonly transcription: CreateTranscriptionRequest;
@@ -48,7 +49,7 @@ export function transcriptionHandler({ createTranscription, streamTranscription 
 }
 
 async function readUpload(exchange: Exchange, call: Call): Promise<TranscriptionForm> {
-  const form = await readForm(exchange, transcriptionBytesMax, tooLarge);
+  const form = await readForm(exchange, { fieldNames, bytesMax: transcriptionBytesMax, tooLarge });
   const transcription = toRequest(form);
   checkFile(transcription);
   const format = readTranscriptFormat(lastValue(form, 'response_format'));

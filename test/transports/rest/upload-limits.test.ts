@@ -166,10 +166,14 @@ describe('a form that is none', () => {
     ['nothing', ''],
     ['a form that ends inside the file', `${file().slice(0, -2)}`],
     ['a form without its end', file()],
-    ['17 fields', `${Array.from({ length: 17 }, (_, index) => field(`f${index}`, 'x')).join('')}${end}`],
+    [
+      '1,001 fields',
+      `${Array.from({ length: 1_001 }, (_, index) => field(`f${index}`, 'x')).join('')}${end}`,
+    ],
     ['a field of 70 KB', `${file()}${field('language', 'x'.repeat(70_000))}${end}`],
     ['two files', `${file()}${file()}${end}`],
     ['a file under another name', `${file('audio')}${end}`],
+    ['a form that ends inside a file under another name', file('audio').slice(0, -2)],
   ])('%s is invalid_request_error', async (_, body, type) => {
     expect(await errorOf(await post(body, type))).toMatchObject({
       status: 400,
@@ -215,6 +219,9 @@ describe('a form that is none', () => {
   it('a good one after all these is answered', async () => {
     expect((await post(file() + end)).status).toBe(200);
     expect((await post(field('unknown', 'x') + file() + end)).status).toBe(200);
+    expect((await post(`${file()}${end}text after the form`)).status).toBe(200);
+    const large = field('prompt', 'x'.repeat(70_000)) + field('keywords[]', 'x').repeat(40);
+    expect((await post(large + file() + end)).status).toBe(200);
   });
 });
 
