@@ -101,12 +101,15 @@ const refusals: Case[] = [
   refusal('speech of what cannot be said', { input: '…!?' }, 'invalid_input', 'input'),
   refusal('speech with a blank model', { model: ' ' }, 'invalid_input', 'model'),
   refusal('speech with a blank voice', { voice: '' }, 'invalid_input', 'voice'),
-  refusal('speech with a blank format', { responseFormat: '' }, 'invalid_input', 'response_format'),
   refusal('speech of a model that there is not', { model: 'tts-1' }, 'unknown_model', 'model', {
     model: 'tts-1',
   }),
   refusal('speech of a chat model', { model: 'eliza' }, 'unknown_model', 'model', { model: 'eliza' }),
   refusal('one code point too many', { input: ofEmoji(charactersMax + 1) }, 'input_too_long', 'input'),
+  refusal(
+    ...(['speech in a blank format', { responseFormat: '' }, 'unsupported_response_format'] as const),
+    'response_format',
+  ),
   refusal('speech as aac', { responseFormat: 'aac' }, 'unsupported_response_format', 'response_format'),
   refusal('speech in a voice that there is not', { voice: 'alloy' }, 'unknown_voice', 'voice'),
   refusal(

@@ -61,6 +61,16 @@ describe('POST /audio/speech', () => {
       expect((await audio(extra)).equals(plain)).toBe(true);
     });
 
+    it('whatever is in a field that is dropped', async () => {
+      for (const levels of [150, 100_000]) {
+        const nested = `${'['.repeat(levels)}${']'.repeat(levels)}`;
+        const body = JSON.stringify(hello).replace('{', `{"speed":${nested},`);
+        const response = await parley.call(speech, { method: 'POST', body });
+        expect(response.status, `${levels} levels`).toBe(200);
+        await response.arrayBuffer();
+      }
+    });
+
     it('in each voice of the catalog', async () => {
       const list = (await (await parley.call('/models?type=speech')).json()) as {
         data: [{ voices: string[] }];
@@ -145,7 +155,12 @@ describe('POST /audio/speech', () => {
       ['an empty model', { model: '', input: 'x' }, 'invalid_input', 'model'],
       ['an empty voice', { ...hello, voice: '' }, 'invalid_input', 'voice'],
       ['a voice that is an object', { ...hello, voice: {} }, 'invalid_input', 'voice'],
-      ['a format that is a number', { ...hello, response_format: 3 }, 'invalid_input', 'response_format'],
+      ...['', ' ', 5, [], {}, true].map((format): [string, object, string, string] => [
+        `the format ${JSON.stringify(format)}`,
+        { ...hello, response_format: format },
+        'unsupported_response_format',
+        'response_format',
+      ]),
       ['an unknown model', { model: 'tts-1', input: 'x' }, 'unknown_model', 'model'],
       ['a chat model', { model: 'eliza', input: 'x' }, 'unknown_model', 'model'],
       ['a transcription model', { model: 'pocketsphinx', input: 'x' }, 'unknown_model', 'model'],
@@ -171,6 +186,7 @@ describe('POST /audio/speech', () => {
       expect((await refusal({ input: 5 })).code).toBe('missing_model');
       expect((await refusal({ model: 'nope', response_format: 'aac' })).code).toBe('missing_input');
       expect((await refusal({ model: 'nope', input: ' ' })).code).toBe('invalid_input');
+      expect((await refusal({ model: 'nope', input: 'x', response_format: 5 })).code).toBe('unknown_model');
       expect((await refusal({ model: 'nope', input: long })).code).toBe('unknown_model');
       expect((await refusal({ model: 'flite', input: long, response_format: 'aac' })).code).toBe(
         'input_too_long',
