@@ -278,7 +278,7 @@ describe('POST /audio/speech', () => {
 });
 
 describe('POST /audio/speech over a month and a trial', () => {
-  it('refuses what passes the fair-use limit, says when it resets, and goes on then', async () => {
+  it('refuses what passes the fair-use limit, says what is left and when it resets, and goes on then', async () => {
     const clock = new TestClock(Date.UTC(2026, 10, 25));
     const parley = await startParley({ clock, settings: { fairUse: { trialUnitsPerMonth: 20 } } });
     try {
@@ -288,7 +288,16 @@ describe('POST /audio/speech over a month and a trial', () => {
       expect(refused.headers.get('x-should-retry')).toBe('false');
       const error = await errorOf(refused);
       expect(error).toMatchObject({ status: 402, code: 'fair_use_limit_reached' });
-      expect(error.message).toContain('2026-12-01');
+      expect(error.message).toBe(
+        "This request needs 12 fair-use units, and 8 of this month's 20 are left. " +
+          'A smaller request, of at most the units that are left, still passes. ' +
+          'The limit resets at 2026-12-01T00:00:00.000Z.',
+      );
+      expect((await parley.postJson(speech, { ...hello, input: 'Hi there' })).status).toBe(200);
+      expect((await errorOf(await speak())).message).toBe(
+        "This request needs 12 fair-use units, and 0 of this month's 20 are left. " +
+          'The limit resets at 2026-12-01T00:00:00.000Z.',
+      );
       expect(await parley.recordOf(refused)).toMatchObject({
         state: 'refused',
         code: 'fair_use_limit_reached',
