@@ -11,11 +11,11 @@ export interface Rendered {
   readonly text: string;
 }
 
-/** @throws `invalid_input` for a blank name, `unsupported_response_format` for another that is not one of the five */
+/** @throws `unsupported_response_format` for a name that is not one of the five */
 export function readTranscriptFormat(name: string | undefined): TranscriptFormat {
   const format = transcriptFormats.find((known) => known === (name ?? 'json'));
   if (format !== undefined) return format;
-  throw new ParleyError(name?.trim() === '' ? 'invalid_input' : 'unsupported_response_format', {
+  throw new ParleyError('unsupported_response_format', {
     message: `\`response_format\` must be one of ${transcriptFormats.join(', ')}.`,
     param: 'response_format',
   });

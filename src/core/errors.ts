@@ -158,10 +158,34 @@ export class ParleyError extends Error {
     this.httpStatus = details.upstreamStatus ?? errorTable[code].http;
   }
 
+  /** An upstream's status decides, so that a retry policy for UNAVAILABLE does not repeat a hopeless call. */
+  get grpcCode(): GrpcCode {
+    return this.code === 'upstream_error' ? upstreamGrpcCode(this.httpStatus) : errorTable[this.code].grpc;
+  }
+
   /** Whether Parley's own checks refused the request, rather than something failing. */
   get isRefusal(): boolean {
     return this.code !== 'upstream_error' && this.httpStatus < 500 && this.code !== 'request_cancelled';
   }
+}
+
+/** Codes of an upstream's statuses below 500. Any other such status is a request that the upstream does not take. */
+const upstreamGrpcCodes: Readonly<Record<number, GrpcCode>> = {
+  // What Parley's operator has to settle with the upstream, not the client.
+  401: 'FAILED_PRECONDITION',
+  402: 'FAILED_PRECONDITION',
+  403: 'FAILED_PRECONDITION',
+  404: 'NOT_FOUND',
+  // Timeouts of the upstream: another try may succeed.
+  408: 'UNAVAILABLE',
+  409: 'ABORTED',
+  413: 'RESOURCE_EXHAUSTED',
+  425: 'UNAVAILABLE',
+  429: 'RESOURCE_EXHAUSTED',
+};
+
+function upstreamGrpcCode(httpStatus: number): GrpcCode {
+  return httpStatus >= 500 ? 'UNAVAILABLE' : (upstreamGrpcCodes[httpStatus] ?? 'INVALID_ARGUMENT');
 }
 
 function adviceOf(code: ErrorCode): Advice | undefined {

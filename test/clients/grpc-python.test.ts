@@ -114,7 +114,7 @@ describe.skipIf(missing !== undefined)(`gRPC by Python${missing ? ` (${missing})
 
   it('reads how long to wait', () => {
     expect(results['error_with_retry']).toMatchObject({
-      code: 'UNAVAILABLE',
+      code: 'RESOURCE_EXHAUSTED',
       info: { reason: 'upstream_error', http_status: '429' },
       retrySeconds: 7,
     });

@@ -6,7 +6,7 @@ import type {
   DescMethodUnary,
 } from '@bufbuild/protobuf';
 import { create, type DescMessage, type Message, type MessageInitShape } from '@bufbuild/protobuf';
-import { type ErrorCode, errorTable } from '../../src/core/errors.ts';
+import { type ErrorCode, errorTable, type GrpcCode } from '../../src/core/errors.ts';
 import type { Method } from './wire.ts';
 
 /** One of the servers that the table runs against. */
@@ -48,6 +48,7 @@ export interface ExpectedError {
   readonly param?: string;
   readonly httpStatus?: number;
   readonly retryAfterSeconds?: number;
+  readonly grpc?: GrpcCode;
   /** Whether a part of the answer has gone out: REST can then only cut audio. */
   readonly afterOutput?: boolean;
 }

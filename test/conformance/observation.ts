@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { status as grpcStatus } from '@grpc/grpc-js';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
-import { errorTable } from '../../src/core/errors.ts';
+import { type ErrorCode, errorTable, ParleyError } from '../../src/core/errors.ts';
 import { answerOf, withoutChance } from './answer.ts';
 import type { Account, Books, Json, Operator } from './books.ts';
 import type { Case, CaseRequest } from './case.ts';
@@ -60,8 +60,7 @@ function errorSeen(error: WireError, { error: expected }: Case, method: Method):
     const isAudio = method === SpeechService.method.synthesizeSpeech;
     return { code: isAudio && code === 'cut' ? expected.code : code };
   }
-  const byTable = Object.entries(errorTable).find(([name]) => name === code)?.[1].grpc;
-  const grpc = grpcCode === undefined ? byTable : grpcStatus[grpcCode];
+  const grpc = grpcCode === undefined ? expectedGrpc(error) : grpcStatus[grpcCode];
   return { code, ...members, message: withoutChance(error.message), grpc };
 }
 
@@ -106,4 +105,11 @@ function faultsOf({ account, client, answer, books }: Outcome): string[] {
     'units used are those of the records': usedUnits === sum(records, 'fair_use_units'),
   };
   return Object.keys(rules).filter((rule) => !rules[rule]);
+}
+
+/** The gRPC code that belongs to an error which came over REST. */
+function expectedGrpc({ code, httpStatus }: WireError): string | undefined {
+  if (!(code in errorTable)) return undefined;
+  const details = httpStatus === undefined ? {} : { upstreamStatus: httpStatus };
+  return new ParleyError(code as ErrorCode, details).grpcCode;
 }

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
+import { ParleyError } from '../../src/core/errors.ts';
 import type { Case } from './case.ts';
 import type { Observation } from './observation.ts';
 import type { RelayKind } from './relay.ts';
@@ -63,7 +64,9 @@ const failed = 'The engine behind this model failed. Try again.';
 /** A failure of the inner server, whose status is kept. */
 function asUpstreamError(seen: Observation, message: string): Observation {
   const code = 'upstream_error';
-  return withRecords(withError(seen, { code, grpc: 'UNAVAILABLE', message }), { code });
+  const upstreamStatus = Number(isObject(seen.error) ? seen.error['httpStatus'] : 502);
+  const { grpcCode: grpc } = new ParleyError(code, { upstreamStatus });
+  return withRecords(withError(seen, { code, grpc, message }), { code });
 }
 
 const failures: Difference[] = [

@@ -1,5 +1,5 @@
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
-import type { ErrorCode } from '../../src/core/errors.ts';
+import type { ErrorCode, GrpcCode } from '../../src/core/errors.ts';
 import { type Case, type CaseRequest, calling, cancelled, type ExpectedError, ended, ok } from './case.ts';
 import { play, type Step } from './play.ts';
 import { trialUnits } from './servers.ts';
@@ -101,12 +101,15 @@ const refusals: Case[] = [
   refusal('speech of what cannot be said', { input: '…!?' }, 'invalid_input', 'input'),
   refusal('speech with a blank model', { model: ' ' }, 'invalid_input', 'model'),
   refusal('speech with a blank voice', { voice: '' }, 'invalid_input', 'voice'),
-  refusal('speech with a blank format', { responseFormat: '' }, 'invalid_input', 'response_format'),
   refusal('speech of a model that there is not', { model: 'tts-1' }, 'unknown_model', 'model', {
     model: 'tts-1',
   }),
   refusal('speech of a chat model', { model: 'eliza' }, 'unknown_model', 'model', { model: 'eliza' }),
   refusal('one code point too many', { input: ofEmoji(charactersMax + 1) }, 'input_too_long', 'input'),
+  refusal(
+    ...(['speech in a blank format', { responseFormat: '' }, 'unsupported_response_format'] as const),
+    'response_format',
+  ),
   refusal('speech as aac', { responseFormat: 'aac' }, 'unsupported_response_format', 'response_format'),
   refusal('speech in a voice that there is not', { voice: 'alloy' }, 'unknown_voice', 'voice'),
   refusal(
@@ -159,14 +162,29 @@ function failure(what: string, steps: readonly Step[], error: ExpectedError & { 
   };
 }
 
+/** A retry policy that names UNAVAILABLE repeats only calls that may succeed. */
+const upstreamStatuses: readonly [number, GrpcCode][] = [
+  [400, 'INVALID_ARGUMENT'],
+  [401, 'FAILED_PRECONDITION'],
+  [402, 'FAILED_PRECONDITION'],
+  [403, 'FAILED_PRECONDITION'],
+  [404, 'NOT_FOUND'],
+  [408, 'UNAVAILABLE'],
+  [422, 'INVALID_ARGUMENT'],
+  [500, 'UNAVAILABLE'],
+  [503, 'UNAVAILABLE'],
+];
+
 const failures: Case[] = [
   failure('speech whose engine cannot be reached', ['fail upstream_error'], { code: 'upstream_error' }),
   failure('speech whose upstream says 429', ['fail upstream_error 429 7'], {
-    ...{ code: 'upstream_error', httpStatus: 429, retryAfterSeconds: 7 },
+    ...{ code: 'upstream_error', httpStatus: 429, retryAfterSeconds: 7, grpc: 'RESOURCE_EXHAUSTED' },
   }),
-  failure('speech whose upstream refuses our own key', ['fail upstream_error 401'], {
-    ...{ code: 'upstream_error', httpStatus: 401 },
-  }),
+  ...upstreamStatuses.map(([httpStatus, grpc]) =>
+    failure(`speech whose upstream says ${httpStatus}`, [`fail upstream_error ${httpStatus}`], {
+      ...{ code: 'upstream_error', httpStatus, grpc },
+    }),
+  ),
   failure('speech that the engine has no room for', ['fail overloaded - 5'], {
     ...{ code: 'overloaded', httpStatus: 503, retryAfterSeconds: 5 },
   }),

@@ -11,7 +11,7 @@ import type { RequestObserver } from '../ports/observer.ts';
 import type { Hold } from '../ports/reservations.ts';
 import type { Store } from '../ports/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../ports/usage.ts';
-import { monthOf, nextMonthMs } from './fair-use.ts';
+import { fairUseError, monthOf, nextMonthMs } from './fair-use.ts';
 import { type NanoCredits, nanoCredits } from './money.ts';
 import type { Unsettled } from './unsettled.ts';
 
@@ -93,7 +93,7 @@ export class Metering {
     this.note(facts);
     const reservation = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
     const outcome = await this.#deps.store.reserve(this.#start, { fairUse: reservation, hold });
-    if (outcome === 'fair_use_limit_reached') throw this.#fairUseError();
+    if (outcome === 'fair_use_limit_reached') throw await this.#fairUseError(fairUse);
     if (outcome === 'insufficient_credits') return false;
     this.#state = 'reserved';
     this.#units = fairUse?.units;
@@ -106,7 +106,9 @@ export class Metering {
   async extend(fairUse: FairUseUnits): Promise<void> {
     if (this.#units !== undefined && fairUse.units <= this.#units) return;
     const month = monthOf(this.#start.startedAtMs);
-    if (!(await this.#deps.store.extend(this.id, { month, ...fairUse }))) throw this.#fairUseError();
+    if (!(await this.#deps.store.extend(this.id, { month, ...fairUse }))) {
+      throw await this.#fairUseError(fairUse);
+    }
     this.#units = fairUse.units;
   }
 
@@ -206,11 +208,14 @@ export class Metering {
     return { cost: hold, overrun };
   }
 
-  #fairUseError(): ParleyError {
-    const resetsAt = new Date(nextMonthMs(this.#start.startedAtMs)).toISOString();
-    return new ParleyError('fair_use_limit_reached', {
-      message: `The fair-use limit of this month is reached. It resets at ${resetsAt}.`,
-    });
+  /** Reads what is left for the message alone: the write has decided. */
+  async #fairUseError(
+    { units, limitUnits }: FairUseUnits = { units: 0, limitUnits: 0 },
+  ): Promise<ParleyError> {
+    const { accountId, startedAtMs } = this.#start;
+    const allUnits = await this.#deps.store.fairUseUnits(accountId, monthOf(startedAtMs));
+    const takenUnits = allUnits - (this.#units ?? 0);
+    return fairUseError({ units, limitUnits, takenUnits, resetsAtMs: nextMonthMs(startedAtMs) });
   }
 }
 

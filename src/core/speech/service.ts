@@ -103,8 +103,9 @@ export class SpeechOperations {
   }
 }
 
-function refuseBlank({ model, input, voice, responseFormat }: SynthesizeSpeechRequest): void {
-  const texts = { model, input, voice, response_format: responseFormat };
+/** A blank format is an unsupported one, which is refused later. */
+function refuseBlank({ model, input, voice }: SynthesizeSpeechRequest): void {
+  const texts = { model, input, voice };
   const blank = Object.entries(texts).find(([, text]) => text?.trim() === '');
   if (blank === undefined) return;
   const [param] = blank;

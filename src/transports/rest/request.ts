@@ -42,9 +42,29 @@ export async function readBytes(
 
 /**
  * Reads a JSON object, and notes its size and its `model` on the call, so that the record has them even if the body is refused.
- * @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object
+ * @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object, or is nested too deep
  */
 export async function readJson(exchange: Exchange, call: Call, bytesMax: number): Promise<JsonObject> {
+  const json = await readObject(exchange, call, bytesMax);
+  refuseDeep(json);
+  return json;
+}
+
+/**
+ * The same for a request whose other members are dropped, whatever is in them. A decoder of these members must not recurse: they may
+ * be nested to any depth.
+ */
+export async function readNamedMembers(
+  exchange: Exchange,
+  call: Call,
+  bytesMax: number,
+  names: readonly string[],
+): Promise<JsonObject> {
+  const json = await readObject(exchange, call, bytesMax);
+  return Object.fromEntries(Object.entries(json).filter(([name]) => names.includes(name)));
+}
+
+async function readObject(exchange: Exchange, call: Call, bytesMax: number): Promise<JsonObject> {
   const bytes = await readBytes(exchange, bytesMax, () => bodyTooLarge(bytesMax));
   if (bytes.length === 0) throw badBody('The body is empty. Send a JSON object, such as `{"model": …}`.');
   const json = parseObject(bytes, exchange);
@@ -57,16 +77,21 @@ export async function readJson(exchange: Exchange, call: Call, bytesMax: number)
 /** Reads a JSON object; an empty body stands for an empty object. */
 export async function readOptionalJson(exchange: Exchange, bytesMax: number): Promise<JsonObject> {
   const bytes = await readBytes(exchange, bytesMax, () => bodyTooLarge(bytesMax));
-  return bytes.length === 0 ? {} : parseObject(bytes, exchange);
+  if (bytes.length === 0) return {};
+  const json = parseObject(bytes, exchange);
+  refuseDeep(json);
+  return json;
 }
 
 function parseObject(bytes: Buffer, exchange: Exchange): JsonObject {
   const value = parse(bytes, exchange);
-  if (isDeeperThan(levelsMax, value)) {
-    throw badBody(`The body is nested more than ${levelsMax} levels deep. Send it flatter.`);
-  }
   if (isObject(value)) return value;
   throw badBody('The body must be a JSON object, such as `{"model": …}`.');
+}
+
+function refuseDeep(json: JsonObject): void {
+  if (!isDeeperThan(levelsMax, json)) return;
+  throw badBody(`The body is nested more than ${levelsMax} levels deep. Send it flatter.`);
 }
 
 function badBody(message: string, cause?: unknown): ParleyError {

@@ -7,10 +7,12 @@ import type { Call } from '../../core/call.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
 import type { RestLimits } from './request.ts';
-import { accept, readJson, requireMembers } from './request.ts';
+import { accept, readNamedMembers, requireMembers } from './request.ts';
 import { replayHeaders } from './response.ts';
 
 const codec = jsonCodec(SynthesizeSpeechRequestSchema);
+/** The contract's four fields. Any other has no effect. */
+const names = SynthesizeSpeechRequestSchema.fields.map(({ jsonName }) => jsonName);
 
 /** POST /audio/speech: takes JSON, answers with raw audio as it is produced. */
 export function speechHandler(
@@ -35,7 +37,10 @@ async function readSpeech(
   call: Call,
   bytesMax: number,
 ): Promise<SynthesizeSpeechRequest> {
-  const json = await readJson(exchange, call, bytesMax);
+  const json = await readNamedMembers(exchange, call, bytesMax, names);
   requireMembers(json, { model: 'missing_model', input: 'missing_input' });
+  // Not a wrong type but a wrong format, which is refused in its own place in the order of checks.
+  const { response_format: format = null } = json;
+  if (format !== null && typeof format !== 'string') json['response_format'] = '';
   return accept(codec.decode(json), () => 'invalid_input');
 }

@@ -3,13 +3,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { anyPack, durationFromMs } from '@bufbuild/protobuf/wkt';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
-import {
-  type Advice,
-  type AdviceKind,
-  errorTable,
-  type GrpcCode,
-  type ParleyError,
-} from '../../core/errors.ts';
+import type { Advice, AdviceKind, GrpcCode, ParleyError } from '../../core/errors.ts';
 import type { RequestId } from '../../core/ids.ts';
 
 /** The domain of every ErrorInfo; its reason is the string code. */
@@ -29,8 +23,8 @@ const codeNumbers: Readonly<Record<GrpcCode, number>> = {
   UNAUTHENTICATED: 16,
 };
 
-export function statusCode({ code }: ParleyError): number {
-  return codeNumbers[errorTable[code].grpc];
+export function statusCode({ grpcCode }: ParleyError): number {
+  return codeNumbers[grpcCode];
 }
 
 const listModels = 'parley.catalog.v1.CatalogService/ListModels';

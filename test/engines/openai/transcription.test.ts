@@ -460,10 +460,10 @@ describe('the length of the audio', () => {
     });
     try {
       const before = upstream.requests.length;
-      expect(await errorOf(await transcribe({ at: poor }))).toMatchObject({
-        status: 402,
-        code: 'fair_use_limit_reached',
-      });
+      const error = await errorOf(await transcribe({ at: poor }));
+      expect(error).toMatchObject({ status: 402, code: 'fair_use_limit_reached' });
+      // What the request itself has reserved by then is not taken from what is left.
+      expect(error.message).toMatch(/needs \d+ fair-use units, and 59 of this month's 59 are left/);
       expect(upstream.requests.length).toBe(before);
       upstream.answer(path, json({ ...heard, duration: 2 }));
       expect(await charge({ at: poor, file: seconds(2) })).toMatchObject({ state: 'ok', fairUseUnits: 30 });

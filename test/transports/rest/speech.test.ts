@@ -61,6 +61,16 @@ describe('POST /audio/speech', () => {
       expect((await audio(extra)).equals(plain)).toBe(true);
     });
 
+    it('whatever is in a field that is dropped', async () => {
+      for (const levels of [150, 100_000]) {
+        const nested = `${'['.repeat(levels)}${']'.repeat(levels)}`;
+        const body = JSON.stringify(hello).replace('{', `{"speed":${nested},`);
+        const response = await parley.call(speech, { method: 'POST', body });
+        expect(response.status, `${levels} levels`).toBe(200);
+        await response.arrayBuffer();
+      }
+    });
+
     it('in each voice of the catalog', async () => {
       const list = (await (await parley.call('/models?type=speech')).json()) as {
         data: [{ voices: string[] }];
@@ -145,7 +155,12 @@ describe('POST /audio/speech', () => {
       ['an empty model', { model: '', input: 'x' }, 'invalid_input', 'model'],
       ['an empty voice', { ...hello, voice: '' }, 'invalid_input', 'voice'],
       ['a voice that is an object', { ...hello, voice: {} }, 'invalid_input', 'voice'],
-      ['a format that is a number', { ...hello, response_format: 3 }, 'invalid_input', 'response_format'],
+      ...['', ' ', 5, [], {}, true].map((format): [string, object, string, string] => [
+        `the format ${JSON.stringify(format)}`,
+        { ...hello, response_format: format },
+        'unsupported_response_format',
+        'response_format',
+      ]),
       ['an unknown model', { model: 'tts-1', input: 'x' }, 'unknown_model', 'model'],
       ['a chat model', { model: 'eliza', input: 'x' }, 'unknown_model', 'model'],
       ['a transcription model', { model: 'pocketsphinx', input: 'x' }, 'unknown_model', 'model'],
@@ -171,6 +186,7 @@ describe('POST /audio/speech', () => {
       expect((await refusal({ input: 5 })).code).toBe('missing_model');
       expect((await refusal({ model: 'nope', response_format: 'aac' })).code).toBe('missing_input');
       expect((await refusal({ model: 'nope', input: ' ' })).code).toBe('invalid_input');
+      expect((await refusal({ model: 'nope', input: 'x', response_format: 5 })).code).toBe('unknown_model');
       expect((await refusal({ model: 'nope', input: long })).code).toBe('unknown_model');
       expect((await refusal({ model: 'flite', input: long, response_format: 'aac' })).code).toBe(
         'input_too_long',
@@ -262,7 +278,7 @@ describe('POST /audio/speech', () => {
 });
 
 describe('POST /audio/speech over a month and a trial', () => {
-  it('refuses what passes the fair-use limit, says when it resets, and goes on then', async () => {
+  it('refuses what passes the fair-use limit, says what is left and when it resets, and goes on then', async () => {
     const clock = new TestClock(Date.UTC(2026, 10, 25));
     const parley = await startParley({ clock, settings: { fairUse: { trialUnitsPerMonth: 20 } } });
     try {
@@ -272,7 +288,16 @@ describe('POST /audio/speech over a month and a trial', () => {
       expect(refused.headers.get('x-should-retry')).toBe('false');
       const error = await errorOf(refused);
       expect(error).toMatchObject({ status: 402, code: 'fair_use_limit_reached' });
-      expect(error.message).toContain('2026-12-01');
+      expect(error.message).toBe(
+        "This request needs 12 fair-use units, and 8 of this month's 20 are left. " +
+          'A smaller request, of at most the units that are left, still passes. ' +
+          'The limit resets at 2026-12-01T00:00:00.000Z.',
+      );
+      expect((await parley.postJson(speech, { ...hello, input: 'Hi there' })).status).toBe(200);
+      expect((await errorOf(await speak())).message).toBe(
+        "This request needs 12 fair-use units, and 0 of this month's 20 are left. " +
+          'The limit resets at 2026-12-01T00:00:00.000Z.',
+      );
       expect(await parley.recordOf(refused)).toMatchObject({
         state: 'refused',
         code: 'fair_use_limit_reached',

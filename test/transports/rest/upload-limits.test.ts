@@ -202,7 +202,7 @@ describe('a form that is none', () => {
   it.each([
     ['xml', 'unsupported_response_format'],
     ['JSON', 'unsupported_response_format'],
-    ['', 'invalid_input'],
+    ['', 'unsupported_response_format'],
   ])('the response format “%s” is %s', async (format, code) => {
     const response = await post(field('response_format', format) + file() + end);
     expect(await errorOf(response)).toMatchObject({ status: 400, code, param: 'response_format' });
