@@ -12,9 +12,9 @@ import {
 
 /** A part of an utterance without a gap. All numbers are samples. */
 export interface Stretch {
-  /** Where it begins in the utterance. */
+  /** Its start in the utterance. */
   readonly offset: number;
-  /** Where it begins in the recording. */
+  /** Its start in the recording. */
   readonly start: number;
   readonly length: number;
 }
