@@ -43,7 +43,7 @@ export interface AppOverrides {
 }
 
 export interface App {
-  /** Where clients go, version prefix included: `http://127.0.0.1:8080/api/v1`. */
+  /** The address for clients, with the version prefix: `http://127.0.0.1:8080/api/v1`. */
   readonly baseUrl: string;
   /** The same for administration, which may have a port of its own. */
   readonly adminBaseUrl: string;

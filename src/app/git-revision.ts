@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Of the sources and of the build in dist/, one of which this file is in. */
+/** The root of the clone, seen from the sources and from the build in dist/. */
 const roots = ['../..', '../../..'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
 
 /**

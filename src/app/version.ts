@@ -3,7 +3,7 @@ import { gitRevision } from './git-revision.ts';
 /** The version of Parley, the same as in package.json. */
 export const version = '0.1.0';
 
-/** What runs, in three lines for people and scripts: the version, the commit, and the schema of the database. */
+/** Describes the program in three lines for people and scripts: version, commit, schema of the database. */
 export async function versionText(): Promise<string> {
   // The migrations bring the query builder along, which nothing else needs at this moment.
   const { migrations } = await import('../store/migrations/migrations.ts');

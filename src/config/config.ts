@@ -17,6 +17,7 @@ import { defaultModels } from './schema/models.ts';
 
 export { ConfigError, type Finding, sourceText } from './reader/finding.ts';
 export type { ConfigOverrides } from './reader/overrides.ts';
+export { pathText, type SettingPath } from './reader/settings-tree.ts';
 export { configJsonSchema } from './schema/config-schema.ts';
 
 type DeepReadonly<T> = T extends bigint | boolean | number | string | undefined

@@ -6,7 +6,7 @@ export interface Diagnostic {
   readonly subject: string;
   /** The finding, in a sentence. */
   readonly found: string;
-  /** What to do about it; undefined if all is well. */
+  /** The next step for the operator; undefined if all is well. */
   readonly advice: string | undefined;
 }
 

@@ -7,42 +7,25 @@ const pcmBytesPerSecond = 48_000;
 /** The samples of a WAV usually begin far sooner. If they begin later, the length is unknown. */
 const wavHeadBytesMax = 4_096;
 
-export interface AudioLength {
-  add(bytes: Uint8Array): void;
-  /** Milliseconds so far; undefined if unknown. */
-  ms(): number | undefined;
-}
-
-export function createAudioLength(format: AudioFormat): AudioLength {
-  if (format === 'pcm') return new PcmLength();
-  if (format === 'wav') return new WavLength();
-  return { add: () => undefined, ms: () => undefined };
-}
-
-class PcmLength implements AudioLength {
-  #bytes = 0;
-
-  add(bytes: Uint8Array): void {
-    this.#bytes += bytes.length;
-  }
-
-  ms(): number {
-    return (this.#bytes * 1000) / pcmBytesPerSecond;
-  }
-}
-
-class WavLength implements AudioLength {
+export class AudioLength {
+  readonly #isWav: boolean;
   #bytes = 0;
   #beginning = Buffer.alloc(0);
-  #head: WavHead | undefined;
+  #head: Pick<WavHead, 'bytesPerSecond' | 'dataAt'> | undefined;
+
+  constructor(format: AudioFormat) {
+    this.#isWav = format === 'wav';
+    if (format === 'pcm') this.#head = { bytesPerSecond: pcmBytesPerSecond, dataAt: 0 };
+  }
 
   add(bytes: Uint8Array): void {
     this.#bytes += bytes.length;
-    if (this.#head !== undefined || this.#beginning.length >= wavHeadBytesMax) return;
+    if (!this.#isWav || this.#head !== undefined || this.#beginning.length >= wavHeadBytesMax) return;
     this.#beginning = Buffer.concat([this.#beginning, bytes]).subarray(0, wavHeadBytesMax);
     this.#head = readWavHead(this.#beginning);
   }
 
+  /** Milliseconds so far; undefined if unknown. */
   ms(): number | undefined {
     if (this.#head === undefined) return undefined;
     const { bytesPerSecond, dataAt } = this.#head;

@@ -1,6 +1,6 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { RequestObserver } from '../core/ports/observer.ts';
-import { observeRequests } from './request-metrics.ts';
+import { metricsIn, observeRequests } from './request-metrics.ts';
 
 /** The state of an engine at the moment the metrics are read. */
 export interface EngineReading {
@@ -28,26 +28,10 @@ export interface MetricsSources {
 export function createMetrics({ version, isModel, engines }: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const registers = [registry];
-  new Gauge({
-    name: 'parley_info',
-    help: 'The version of this server.',
-    labelNames: ['version'],
-    registers,
-  }).set({ version }, 1);
-  const labelNames = ['engine'];
-  const up = new Gauge({
-    name: 'parley_engine_up',
-    help: '1 if an engine can be reached, else 0.',
-    labelNames,
-    registers,
-  });
-  const waiting = new Gauge({
-    name: 'parley_engine_calls_waiting',
-    help: 'Calls that wait for an engine.',
-    labelNames,
-    registers,
-  });
+  const { gauge } = metricsIn(registry);
+  gauge('parley_info', 'The version of this server.', ['version']).set({ version }, 1);
+  const up = gauge('parley_engine_up', '1 if an engine can be reached, else 0.', ['engine']);
+  const waiting = gauge('parley_engine_calls_waiting', 'Calls that wait for an engine.', ['engine']);
   const readEngines = () => {
     for (const { engine, isUp, waiting: queued } of engines()) {
       up.set({ engine }, isUp ? 1 : 0);

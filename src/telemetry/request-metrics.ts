@@ -9,6 +9,19 @@ const nanoPerCredit = Number(nanoCreditsPerCredit);
 /** Stands for every model outside the catalog, so that clients cannot create time series. */
 const otherModel = 'other';
 
+/** Makes the metrics of one registry. */
+export function metricsIn(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter: <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+      new Counter({ name, help, labelNames, registers }),
+    gauge: <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+      new Gauge({ name, help, labelNames, registers }),
+    histogram: <Label extends string>(name: string, help: string, labelNames: Label[], buckets: number[]) =>
+      new Histogram({ name, help, labelNames, buckets, registers }),
+  };
+}
+
 /**
  * Counts requests as they end. Every label has few values: operation, wire, state and code are fixed words, a model is one
  * of the catalog.
@@ -16,46 +29,31 @@ const otherModel = 'other';
  * @param isModel whether the catalog has a model of that id now
  */
 export function observeRequests(registry: Registry, isModel: (id: string) => boolean): RequestObserver {
-  const registers = [registry];
-  const requests = new Counter({
-    name: 'parley_requests_total',
-    help: 'Ended requests with a valid key, as in their usage records.',
-    labelNames: ['operation', 'wire', 'model', 'state', 'code'],
-    registers,
-  });
-  const durations = new Histogram({
-    name: 'parley_request_duration_seconds',
-    help: 'Time from the arrival of a request to its end.',
-    labelNames: ['operation', 'wire'],
-    buckets: durationBuckets,
-    registers,
-  });
-  const firstOutputs = new Histogram({
-    name: 'parley_first_output_seconds',
-    help: 'Time from the arrival of a request to the first part of its response.',
-    labelNames: ['operation', 'wire'],
-    buckets: firstOutputBuckets,
-    registers,
-  });
-  const running = new Gauge({
-    name: 'parley_requests_running',
-    help: 'Requests with a valid key that have not ended.',
-    labelNames: ['operation'],
-    registers,
-  });
-  const holds = new Gauge({ name: 'parley_holds', help: 'Chat requests that hold credits.', registers });
-  const heldCredits = new Gauge({
-    name: 'parley_held_credits',
-    help: 'Credits that running chat requests hold.',
-    registers,
-  });
-  const refusedKeys = new Counter({
-    name: 'parley_refused_keys_total',
-    help: 'Requests without a valid key.',
-    labelNames: ['wire'],
-    registers,
-  });
-  const amounts = observeAmounts(registry);
+  const metrics = metricsIn(registry);
+  const requests = metrics.counter(
+    'parley_requests_total',
+    'Ended requests with a valid key, as in their usage records.',
+    ['operation', 'wire', 'model', 'state', 'code'],
+  );
+  const durations = metrics.histogram(
+    'parley_request_duration_seconds',
+    'Time from the arrival of a request to its end.',
+    ['operation', 'wire'],
+    durationBuckets,
+  );
+  const firstOutputs = metrics.histogram(
+    'parley_first_output_seconds',
+    'Time from the arrival of a request to the first part of its response.',
+    ['operation', 'wire'],
+    firstOutputBuckets,
+  );
+  const running = metrics.gauge('parley_requests_running', 'Requests with a valid key that have not ended.', [
+    'operation',
+  ]);
+  const holds = metrics.gauge('parley_holds', 'Chat requests that hold credits.');
+  const heldCredits = metrics.gauge('parley_held_credits', 'Credits that running chat requests hold.');
+  const refusedKeys = metrics.counter('parley_refused_keys_total', 'Requests without a valid key.', ['wire']);
+  const amounts = observeAmounts(metrics);
   const modelOf = ({ model = '' }: RecordStart) => (model === '' || isModel(model) ? model : otherModel);
   return {
     began: ({ operation }) => running.inc({ operation }),
@@ -83,38 +81,24 @@ export function observeRequests(registry: Registry, isModel: (id: string) => boo
 }
 
 /** Counts the tokens, audio, characters, credits and units that requests use. */
-function observeAmounts(registry: Registry) {
-  const registers = [registry];
-  const tokens = new Counter({
-    name: 'parley_tokens_total',
-    help: 'Tokens of charged chat requests.',
-    labelNames: ['model', 'kind', 'source'],
-    registers,
-  });
-  const credits = new Counter({
-    name: 'parley_credits_spent_total',
-    help: 'Credits debited for chat requests.',
-    labelNames: ['model'],
-    registers,
-  });
-  const audio = new Counter({
-    name: 'parley_audio_seconds_total',
-    help: 'Seconds of audio: in for transcription, out as speech.',
-    labelNames: ['model', 'direction'],
-    registers,
-  });
-  const characters = new Counter({
-    name: 'parley_characters_total',
-    help: 'Characters of speech input.',
-    labelNames: ['model'],
-    registers,
-  });
-  const units = new Counter({
-    name: 'parley_fair_use_units_total',
-    help: 'Fair-use units that requests used.',
-    labelNames: ['operation'],
-    registers,
-  });
+function observeAmounts(metrics: ReturnType<typeof metricsIn>) {
+  const tokens = metrics.counter('parley_tokens_total', 'Tokens of charged chat requests.', [
+    'model',
+    'kind',
+    'source',
+  ]);
+  const credits = metrics.counter('parley_credits_spent_total', 'Credits debited for chat requests.', [
+    'model',
+  ]);
+  const audio = metrics.counter(
+    'parley_audio_seconds_total',
+    'Seconds of audio: in for transcription, out as speech.',
+    ['model', 'direction'],
+  );
+  const characters = metrics.counter('parley_characters_total', 'Characters of speech input.', ['model']);
+  const units = metrics.counter('parley_fair_use_units_total', 'Fair-use units that requests used.', [
+    'operation',
+  ]);
   return (model: string, { operation, characters: count }: RecordStart, end: RecordEnd): void => {
     if (end.tokens) {
       const { promptTokens, completionTokens, source } = end.tokens;

@@ -23,7 +23,7 @@ import type { TraceHeaders, Tracer } from '../core/ports/tracer.ts';
 import type { RecordEnd, RecordStart } from '../core/ports/usage.ts';
 
 export interface TracesOptions {
-  /** Where spans are sent by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */
+  /** Receives spans by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */
   readonly endpoint: string;
   /** The share of traces to keep, from 0 to 1. For a trace that a client began, the client decides. */
   readonly sampleRatio: number;

@@ -1,7 +1,6 @@
 import { ParleyError } from '../core/errors.ts';
 import type { TokenCounter } from '../core/ports/engines.ts';
-import { createThreadPool, type ThreadPool } from '../threads/pool.ts';
-import { siblingWorker } from '../threads/sibling.ts';
+import { createThreadPool, siblingWorker, type ThreadPool } from '../threads/pool.ts';
 import { endOfPiece } from './pieces.ts';
 
 /** UTF-16 code units sent to the thread at a time: 4 ms of work for natural text, about 50 ms for the slowest. */

@@ -1,4 +1,4 @@
-/** What the pages on clients state besides their programs. */
+/** Statements of the client pages outside of their programs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { packages } from '../../scripts/setup/programs.mjs';

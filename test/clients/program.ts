@@ -1,4 +1,4 @@
-/** What the program of every page does, held to a server. It is the same in each language, so it stands here once. */
+/** Checks the program of each client page against a server. All languages share these checks. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export interface ClientProgram {
   readonly missing: string | undefined;
   /** Generates and compiles what is needed, in the folder `client` of a home of its own. */
   build(home: string): Promise<void>;
-  /** What the page has a person do in the shell before `run`. Default: nothing. */
+  /** Shell commands of the page before `run`. Default: none. */
   readonly before?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }

@@ -9,7 +9,7 @@ export interface ShellOptions {
   /** Default: the project. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** What follows the command, as `"$@"`. */
+  /** The arguments after the command, as `"$@"`. */
   readonly args?: readonly string[];
 }
 

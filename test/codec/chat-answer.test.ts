@@ -48,7 +48,7 @@ const asMessage = (json: JsonObject): ChatChunk =>
   messageChunk(messageCodec.decodeLeniently(structuredClone(json)).message);
 const asJson = (json: JsonObject): ChatChunk => chunkCodec.decode(structuredClone(json));
 
-/** What core reads of a chunk and writes to it, and what a client then gets. */
+/** The members of a chunk that core reads, and the JSON that a client gets after core has written to it. */
 function passed(chunk: ChatChunk) {
   const { text, other } = chunk;
   const choices = chunk.choices.map(({ index, finishReason }) => ({

@@ -1,4 +1,4 @@
-/** What administrators do. An admin call leaves no usage record. */
+/** Calls of administrators. They leave no usage record. */
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';

@@ -1,4 +1,4 @@
-/** What an answer says, the same for every wire: ids, times and the cuts between parts left out. */
+/** Compares answers across wires: without ids, times and the cuts between parts. */
 import { createHash } from 'node:crypto';
 import { type JsonValue, type Message, toJson } from '@bufbuild/protobuf';
 import type { StreamTranscriptionResponse } from '../../gen/parley/audio/v1/transcription_pb.ts';

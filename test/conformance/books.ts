@@ -12,7 +12,7 @@ export interface Account extends Subject {
   readonly authorization: string | undefined;
 }
 
-/** What the operator sees of an account. */
+/** An account as the operator sees it. */
 export interface Books {
   /** Oldest first. */
   readonly records: readonly Json[];

@@ -1,4 +1,4 @@
-/** What a row of the table says. */
+/** The rows of the table of cases. */
 
 import type {
   DescMethodClientStreaming,
@@ -28,11 +28,11 @@ export interface Caller {
   /** Credits that are loaded. */
   readonly credits?: string;
   readonly scopes?: readonly string[];
-  /** What is sent as the key, where not the account's own. */
+  /** The key that is sent, if not the account's own. */
   readonly key?: 'admin' | 'unknown' | 'none';
 }
 
-/** What a request may refer to. */
+/** Things that a request may refer to. */
 export interface Subject {
   readonly accountName: string;
   readonly keyId: string;
@@ -61,17 +61,17 @@ export interface Case {
   readonly idempotencyKey?: string;
   /** When the client gives up. */
   readonly timeoutMs?: number;
-  /** What the caller has done before, under the same Idempotency-Key. */
+  /** Earlier requests of the caller under the same Idempotency-Key. */
   readonly before?: readonly CaseRequest[];
-  /** What of the same caller still runs, under the same Idempotency-Key, until its client leaves. */
+  /** A request of the same caller under the same Idempotency-Key that runs until its client leaves. */
   readonly meanwhile?: CaseRequest;
-  /** Where absent the call must succeed. */
+  /** If absent, the call must succeed. */
   readonly error?: ExpectedError;
   /** A part of the answer, as `answerOf` tells it. */
   readonly answer?: unknown;
   /** Parts of the usage records that are left behind, oldest first; those of `before` too. */
   readonly records: readonly Readonly<Record<string, unknown>>[];
-  /** What there is to compare, where not the whole answer. */
+  /** The part of the answer to compare. Default: all of it. */
   readonly compare?: (answer: unknown) => unknown;
   /** Wires on which the case has no meaning, and why. */
   readonly notOn?: Partial<Record<WireName, string>>;

@@ -185,7 +185,7 @@ const declined: Case[] = bothWays((of, name) => ({
   bothWays((of, name) => ({
     what: `${name} that is cut to what the credits cover`,
     server: 'builtin',
-    // So much text that its count is less than its bytes, however a wire writes it.
+    // So long that it has fewer tokens than bytes on every wire.
     caller: { credits: '0.00006' },
     request: of({
       ...worried,

@@ -2,7 +2,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** A line between a client and a server, which can be cut. */
 export interface Line {
-  /** Where the client goes. */
+  /** The address that the client calls. */
   readonly origin: string;
   /** Ends the connections to the server without a word of the client's. */
   cut(): void;

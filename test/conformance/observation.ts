@@ -83,7 +83,7 @@ interface Outcome {
   readonly books: Books;
 }
 
-/** What must hold of every request on every wire. */
+/** Rules that hold for every request on every wire. */
 function faultsOf({ account, client, answer, books }: Outcome): string[] {
   const { records, entries, balance, held, usedUnits } = books;
   const sum = (rows: readonly Json[], member: string) =>

@@ -31,7 +31,7 @@ export function play(...steps: readonly Step[]): string {
 
 /** Bytes a second of a recording: so few that an hour is an upload. */
 const recordingRate = 500;
-/** Of each piece that is said in one. */
+/** The length of each piece of speech. */
 const pieceMs = 250;
 
 /** A recording, as any program takes it for one, whose samples are the script. */

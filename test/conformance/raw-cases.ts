@@ -1,4 +1,4 @@
-/** What only some wires can say: bodies that no client of the schema would send, as they are on HTTP/1.1. */
+/** Bodies that only some wires can carry: no client of the schema sends them. As they are on HTTP/1.1. */
 export interface RawCase {
   readonly what: string;
   readonly path: string;
@@ -6,7 +6,7 @@ export interface RawCase {
   readonly body: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   readonly status: number;
-  /** Of REST's error body, or of Connect's; undefined where the call succeeds or the answer has no words. */
+  /** The code in the error body of REST or Connect; undefined if the call succeeds or the answer has no body. */
   readonly code: string | undefined;
   /** The states of the usage records that are left. */
   readonly records: readonly string[];

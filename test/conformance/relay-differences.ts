@@ -12,7 +12,7 @@ export interface Difference {
   readonly why: string;
   readonly on: readonly RelayKind[];
   readonly of: (row: Case) => boolean;
-  /** What is seen in the place of what is seen of Parley alone, after the differences above. */
+  /** Changes the observation of Parley alone, after the differences above, into the expected one. */
   readonly change: (alone: Observation) => Observation;
 }
 
@@ -125,7 +125,7 @@ function withoutParam(seen: Observation): Observation {
   return { ...seen, error: { ...(isObject(seen.error) && seen.error), param: undefined } };
 }
 
-/** What the engine of kind `openai` says of an answer that is an error. */
+/** The messages of the `openai` engine for each status of an upstream. */
 const wordsOfStatus: Readonly<Record<number, string>> = {
   400: 'The model refused the request. Check its fields against what the model takes.',
   401: 'The engine behind this model does not accept the key of this server. Only the operator of this server can fix that.',

@@ -45,7 +45,7 @@ const transcription = { id: 'pocketsphinx', type: 'transcription', engine: 'inne
 const chat = { id: 'eliza', type: 'chat', engine: 'inner', price };
 const models = [speech, transcription, chat];
 
-/** What is asked of the server of that name without another behind it. */
+/** The settings of each server when no other is behind it. */
 const outerSettings: Readonly<Record<ServerName, object>> = {
   builtin: { models },
   playing: { models, fairUse: { trialUnitsPerMonth: trialUnits } },

@@ -33,7 +33,7 @@ export interface ErrorMembers {
   readonly code: string;
 }
 
-/** What has come of an answer, and the error that a stream told on the way. */
+/** The messages that arrived, and the error event of a stream. */
 export interface ReadAnswer {
   readonly messages: readonly Message[];
   readonly error?: ErrorMembers | undefined;
@@ -140,7 +140,7 @@ export function readTranscriptStream(answer: HttpAnswer): ReadAnswer {
 
 interface Events {
   readonly events: readonly unknown[];
-  /** What the last event said instead of an end. */
+  /** The error of the last event, if it was one. */
   readonly error: ReadAnswer['error'];
   readonly isDone: boolean;
 }

@@ -61,7 +61,7 @@ const transcribed = (facts: Record<string, unknown> = {}) => [
   ok({ operation: 'transcription', model: 'pocketsphinx', ...facts }),
 ];
 
-/** What only a real recogniser can do. @param spokenWav a short sentence, as `wavFile` makes them */
+/** Cases that need a real recogniser. @param spokenWav a short sentence, as `wavFile` makes them */
 export function recognitionCases(spokenWav: Uint8Array): Case[] {
   const silence = wavFile(new Int16Array(16_000));
   return [

@@ -9,7 +9,7 @@ import {
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { fakeChat, fakeSpeech, withFakes } from '../support/fake-engines.ts';
 
-/** What the engine does: works without a word, says one and works on, or says without end. */
+/** The engine works without output, sends one part and works on, or sends parts without end. */
 export type Pace = 'silent' | 'one' | 'endless';
 
 /** One run of an engine. */
@@ -57,7 +57,7 @@ export class Watch {
 }
 
 export const partBytes = 65_536;
-/** Of chance, so that no compression hides how much is sent. */
+/** Random, so that compression does not change how much is sent. */
 const padding = randomBytes(partBytes / 2).toString('hex');
 
 /** @param current the run that the next request is */

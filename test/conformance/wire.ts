@@ -1,4 +1,4 @@
-/** What a client of any wire does for the table: calls an RPC, and tells the answer in the words of the schema. */
+/** A client of one wire: calls an RPC, and returns the answer as messages of the schema. */
 import type {
   DescMethodClientStreaming,
   DescMethodServerStreaming,
@@ -47,7 +47,7 @@ export interface WireError {
 }
 
 export interface WireAnswer {
-  /** What has come of the answer, also before an error. */
+  /** The messages that arrived, also before an error. */
   readonly messages: readonly Message[];
   readonly requestId: string | undefined;
   readonly isReplay: boolean;
@@ -56,7 +56,7 @@ export interface WireAnswer {
 
 export interface WireClient {
   readonly name: string;
-  /** What the usage record calls the wire. */
+  /** The name of the wire in usage records. */
   readonly wire: Wire;
   call(call: WireCall): Promise<WireAnswer>;
   close(): Promise<void>;
@@ -65,7 +65,7 @@ export interface WireClient {
 /** Opens a client of one wire for one server. */
 export type OpenWire = (target: Target) => WireClient;
 
-/** What a client tells itself that has given up or left. */
+/** The error that a client gives itself after it has given up or left. */
 function ownEnd(code: string): WireError {
   return {
     code,

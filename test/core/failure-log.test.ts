@@ -1,4 +1,4 @@
-/** What the operator is told of requests that fail: each once, with its id. */
+/** The log of failed requests: each appears once, with its id. */
 import { spawnSync } from 'node:child_process';
 import { create } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
@@ -10,13 +10,13 @@ import { ParleyError } from '../../src/core/errors.ts';
 import { fakeChat, withFakes } from '../support/fake-engines.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 
-/** What was told: the request's id and what went wrong. */
+/** Log entries with an error: the request's id and the error. */
 let told: { requestId?: string; err?: unknown }[] = [];
 const keep = (fields: object) => {
   if ('err' in fields) told.push(fields);
 };
 
-/** What becomes of an answer, and after how many of its parts. */
+/** The failure of the engine, and the number of parts before it. */
 const engine = { failure: new Error(), parts: 0 };
 const engines = withFakes({
   chat: fakeChat({

@@ -59,7 +59,7 @@ async function firstStart(): Promise<Omit<Server, 'baseUrl'>> {
   return { apiKey, adminKey, carefulKey };
 }
 
-/** What the books have otherwise than the clients were told. */
+/** Differences between the books and the answers that clients got. */
 function brokenPromises(answered: readonly Answered[], { records }: Books): unknown[] {
   const byId = new Map(records.map((record) => [record.id, record]));
   return answered

@@ -49,7 +49,7 @@ describe.each(servers)('in front of another, with the %s server:', (name) => {
 /** Differences that made none, wherever they are said to be. */
 const idle = new Map(differences.map((difference) => [difference, true]));
 
-/** What the relay is to do, by what Parley alone did. */
+/** The expected observation of the relay: that of Parley alone with the known differences. */
 function expected(measure: Observation, row: Case, kind: RelayKind): Observation {
   return differencesOf(row, kind).reduce((seen, difference) => {
     const changed = difference.change(seen);

@@ -104,7 +104,7 @@ export function joinSamples(...parts: readonly (Int16Array | number)[]): Int16Ar
   return joined;
 }
 
-/** Where sound begins and ends in `samples`, in milliseconds: where it passes a twentieth of its peak. */
+/** The start and the end of sound in `samples`, in milliseconds: the first and the last sample above a twentieth of the peak. */
 export function soundBounds(samples: Int16Array): { startMs: number; endMs: number } {
   const peak = samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0);
   const isSound = (sample: number) => Math.abs(sample) > peak / 20;

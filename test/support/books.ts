@@ -83,7 +83,7 @@ export interface BookedUnits {
 }
 
 export interface Books {
-  /** What is wrong with them, rule by rule; empty where all rules hold. */
+  /** The rules that they break; empty if all hold. */
   readonly faults: readonly string[];
   readonly accounts: readonly { readonly name: string; readonly balance: bigint; readonly held: bigint }[];
   readonly records: readonly BookedRecord[];
@@ -97,7 +97,7 @@ export function readBooks(dataDir: string): Books {
   return withBooks(dataDir, (books) => books.transaction(() => read(books))());
 }
 
-/** What SQLite itself finds wrong with the file. */
+/** The faults that SQLite itself finds in the file. */
 export function fileFaults(dataDir: string): unknown[] {
   return withBooks(dataDir, (books) => {
     const faults = books.prepare<unknown[], string>('pragma integrity_check').pluck().all();

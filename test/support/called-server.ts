@@ -16,7 +16,7 @@ import { type Folder, type RunOptions, scratchFolder } from './command-line.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 import { type Parley, startParley } from './parley.ts';
 
-/** What the engines were asked since `forget`, and how many recordings were in work at once. */
+/** Requests that the engines got since `forget`, and the most recordings in work at once. */
 export const asked = {
   speech: [] as SpeechRequest[],
   chats: [] as ChatCompletionParams[],
@@ -101,7 +101,7 @@ export function forget(): void {
 
 export interface CalledServer {
   readonly server: Parley;
-  /** Where the commands run. */
+  /** The working folder of the commands. */
   readonly folder: Folder;
   /** They find the server and the key in their environment. */
   readonly options: RunOptions;

@@ -1,4 +1,4 @@
-/** What chat models say, in the JSON of the API. */
+/** Answers of chat models, in the JSON of the API. */
 
 type Json = Record<string, unknown>;
 

@@ -91,7 +91,7 @@ export async function parleyBytes(args: readonly string[], options: RunOptions =
   return Buffer.concat(chunks);
 }
 
-/** What a command that must succeed has printed. */
+/** The output of a command that must succeed. */
 export async function printed(args: readonly string[], options: RunOptions = {}): Promise<string> {
   const { code, stdout, stderr } = await parley(args, options);
   if (code !== 0) throw new Error(`parley ${args.join(' ')} ended with ${code}: ${stderr}`);

@@ -30,7 +30,7 @@ export class EngineNodes {
   readonly #folder: string;
   readonly #open = new Set<EngineNode>();
   #started = 0;
-  /** Of an account on trial, with credits. */
+  /** The key of an account on trial, with credits. */
   readonly apiKey: string;
 
   private constructor(apiKey: string, folder: string) {

@@ -1,4 +1,4 @@
-/** What the servers answer for which there is an example, in the shapes that their sources and documentation show. */
+/** Answers of the servers that have an example configuration, in the shapes of their sources and documentation. */
 
 import type { ScriptedUpstream } from './scripted-upstream.ts';
 import { eventText, json, whole } from './upstream-answers.ts';

@@ -1,5 +1,5 @@
 /**
- * What the rules of money say must become of two accounts, in plain variables: no database, no engine and nothing of the
+ * A model of two accounts under the rules of money, in plain variables: no database, no engine and nothing of the
  * program's own arithmetic.
  */
 import {
@@ -256,7 +256,7 @@ export class MoneyModel {
   }
 }
 
-/** Of each month that has any, in their order: units that are spent, and that are set aside. */
+/** The used and the reserved units of each month that has any, in order of the months. */
 function unitsOf({ usedUnits }: ExpectedAccount, running: readonly Running[]) {
   const months = new Set([...usedUnits.keys(), ...running.map(({ month }) => month)]);
   const counts = [...months].sort().map((month) => {
@@ -269,7 +269,7 @@ function unitsOf({ usedUnits }: ExpectedAccount, running: readonly Running[]) {
 
 const claimKey = ({ operation, idempotencyKey }: Request) => `${operation} ${idempotencyKey}`;
 
-/** What a repetition has to repeat: the fields that are sent. */
+/** The fields that a repeated request must repeat. */
 function fingerprintOf(request: Request): string {
   const isBad = request.flaw === 'bad field';
   if (request.operation === 'transcription') return JSON.stringify([isBad]);

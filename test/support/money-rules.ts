@@ -15,7 +15,7 @@ export const prices: Readonly<Record<ChatModelName, { readonly input: bigint; re
 export const prompt = 'Hello there';
 export const word = 'word ';
 
-/** What the model needs to know of texts: tokens of the prompt, and of so many times the word. */
+/** The token counts that the model needs: of the prompt, and of a number of words. */
 export interface TextTokens {
   readonly prompt: number;
   words(count: number): number;
@@ -45,7 +45,7 @@ export interface Running {
   readonly limitUnits: number;
   units: number;
   readonly hold: bigint;
-  /** Of chat: the limit that its engine is told. */
+  /** For chat: the limit that its engine gets. */
   readonly maxTokens: number | undefined;
   words: number;
   heardMs: number;
@@ -72,7 +72,7 @@ export interface ExpectedAccount {
 /** `runs`, `answered`, or the code of a refusal. */
 export type Outcome = string;
 
-/** What a chat sets aside, and the limit its engine is told; undefined where the credits do not cover a token. */
+/** The hold of a chat and the limit that its engine gets; undefined if the credits do not cover a token. */
 export function planHold(request: ChatRequest, available: bigint) {
   const input = Math.min(chatTokens, request.bytes);
   const most = Math.min(chatTokens, request.maxTokens ?? chatTokens);
@@ -90,7 +90,7 @@ export function costOf(model: ChatModelName, input: number, output: number): big
   return whole * 1_000_000n === millionths ? whole : whole + 1n;
 }
 
-/** Of a refusal or a failure: the status that goes with its code. */
+/** The HTTP status of each error code. */
 export const statuses: Readonly<Record<string, number>> = {
   invalid_input: 400,
   unknown_model: 400,

@@ -1,4 +1,4 @@
-/** What can happen to two accounts, as steps of a random history. */
+/** Random histories of two accounts, as lists of steps. */
 import fc from 'fast-check';
 
 export const accountNames = ['ada', 'bob'] as const;
@@ -8,7 +8,7 @@ export type ChatModelName = (typeof chatModels)[number];
 
 interface RequestFacts {
   readonly account: AccountName;
-  /** What is wrong with it; undefined where nothing is. */
+  /** The fault of the request; undefined for a good one. */
   readonly flaw: 'no key' | 'no scope' | 'bad field' | undefined;
   readonly idempotencyKey: string | undefined;
 }
@@ -34,7 +34,7 @@ export interface TranscriptionRequest extends RequestFacts {
 
 export type Request = ChatRequest | SpeechRequest | TranscriptionRequest;
 
-/** What a chat engine says that it used. */
+/** The usage that a chat engine reports. */
 export interface Report {
   readonly prompt: number;
   readonly completion: number;
@@ -42,7 +42,7 @@ export interface Report {
   readonly apart: number;
 }
 
-/** What happens to a request that runs. Where an act means nothing to its operation, nothing happens. */
+/** An event of a running request. One that means nothing to its operation changes nothing. */
 export type Act =
   | { readonly act: 'role' }
   | { readonly act: 'output' }

@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { printed, scratchFolder, serve } from './command-line.ts';
 import type { ParleyOptions } from './parley.ts';
 
-/** What a test needs of a server that it has not made itself. */
+/** A running server, as a test of the executable sees it. */
 export interface Executable {
   /** Its store is another connection to the same database, to look into; its operations are behind its wires only. */
   readonly app: App;

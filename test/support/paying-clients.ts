@@ -13,7 +13,7 @@ export interface Server {
 export interface Answered {
   readonly id: string;
   readonly operation: 'chat' | 'speech';
-  /** Of chat: tokens of the prompt and of the answer. */
+  /** For chat: tokens of the prompt and of the answer. */
   readonly usage: readonly [number, number] | undefined;
 }
 
@@ -30,7 +30,7 @@ interface Usage {
 
 const sentences = ['I am worried about my work.', 'Hello.', 'My mother does not listen to me.', 'Why?'];
 const clientsAtOnce = 8;
-/** What fetch says of a connection that cannot be had, or ends within an answer. */
+/** Messages of fetch for a connection that is refused or ends within an answer. */
 const lostConnection = new Set(['fetch failed', 'terminated']);
 const loadedCredits = '0.001';
 const jsonType = { 'content-type': 'application/json' };

@@ -106,7 +106,7 @@ export function request(streamId: number, options: RequestFrame = {}): Buffer {
 }
 
 export interface RawHttp2Options {
-  /** What it sends at once. Default: the preface and SETTINGS. */
+  /** The bytes that it sends first. Default: the preface and SETTINGS. */
   readonly start?: Buffer;
   /** The types of frames that it acknowledges. Default: SETTINGS and PING, as every client must. */
   readonly answers?: readonly FrameType[];

@@ -12,7 +12,7 @@ import type { TranscriptionEvent } from '../../src/core/ports/engines.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 
-/** What an engine does next. `end` is its good end: of chat with the usage that it reports, of transcription with the length. */
+/** The next step of an engine. `end` is success: chat reports its usage, transcription the length of the audio. */
 export type Cue =
   | { readonly do: 'role' }
   /** A part of the answer: a text of chat, a piece of audio, a segment of a transcript. */
@@ -30,7 +30,7 @@ export class Run {
   readonly #begun = Promise.withResolvers<void>();
   #awaiting: ((cue: Cue) => void) | undefined;
   #waits = Promise.withResolvers<void>();
-  /** Of chat: the limit that the engine was given. */
+  /** For chat: the limit that the engine was given. */
   maxTokens: number | undefined;
 
   constructor(signal: AbortSignal) {

@@ -37,7 +37,7 @@ export function failure(status: number, headers: Record<string, string> = {}): A
 export interface PieceOptions extends AnswerOptions {
   /** Between two pieces. Default 0: they may arrive together. */
   readonly everyMs?: number;
-  /** What happens after the last piece. Default: the answer ends. */
+  /** The event after the last piece. Default: the answer ends. */
   readonly ending?: 'end' | 'reset' | 'stall';
 }
 

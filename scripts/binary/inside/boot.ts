@@ -25,7 +25,7 @@ export function boot(name: string, cache?: string): void {
  */
 function returnFreedMemory(): void {
   const name = 'MALLOC_TRIM_THRESHOLD_';
-  // Where there is no /proc, the path may lead nowhere, and a failed `execve` aborts.
+  // Without /proc the path may not exist, and a failed `execve` aborts.
   if (process.env[name] !== undefined || process.execve === undefined || !existsSync(process.execPath))
     return;
   const args = [process.execPath, ...process.argv.slice(2)];

@@ -2,11 +2,11 @@ import { create } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import { ListAccountsResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { type AdminConnection, withAdmin } from '../client/admin-connection.ts';
+import { withAdmin } from '../client/admin-connection.ts';
 import { newCommand } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { dateText, timeText } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, collect, show } from './admin-command.ts';
+import { type AdminCommandFlags, adminCommand, callAndShow, collect, show } from './admin-command.ts';
 
 export const accountArgument = ['<account>', 'its id or name'] as const;
 
@@ -31,10 +31,7 @@ export function accountCommand(): Command {
 }
 
 function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
-  const run = async (admin: AdminConnection) => {
-    await show(flags, 'createAccount', await admin.invoke('createAccount', { name }), accountFacts);
-  };
-  return withAdmin(flags, run, { mayMakeFolder: true });
+  return callAndShow(flags, 'createAccount', { name }, accountFacts, { mayMakeFolder: true });
 }
 
 function listAccounts(flags: AdminCommandFlags): Promise<void> {
@@ -48,9 +45,7 @@ function listAccounts(flags: AdminCommandFlags): Promise<void> {
 }
 
 function showAccount(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  return withAdmin(flags, async (admin) => {
-    await show(flags, 'getAccount', await admin.invoke('getAccount', { accountId }), accountFacts);
-  });
+  return callAndShow(flags, 'getAccount', { accountId }, accountFacts);
 }
 
 function accountTable({ accounts }: { readonly accounts: readonly Account[] }): string {

@@ -2,7 +2,13 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { responseBodyCodec } from '../../codec/response-body.ts';
 import { type AdminMethod, adminMethods } from '../../core/services.ts';
-import type { AdminConnection, AdminResponse } from '../client/admin-connection.ts';
+import {
+  type AdminConnection,
+  type AdminConnectionOptions,
+  type AdminRequest,
+  type AdminResponse,
+  withAdmin,
+} from '../client/admin-connection.ts';
 import { type AdminFlags, type JsonFlag, withAdminFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
@@ -24,6 +30,21 @@ export function show<K extends AdminMethod>(
   return json
     ? printJson(responseBodyCodec(adminMethods[method]).encode(response))
     : printData(text(response));
+}
+
+/** Calls one method and prints its response. */
+export function callAndShow<K extends AdminMethod>(
+  flags: AdminCommandFlags,
+  method: K,
+  request: AdminRequest<K>,
+  text: (response: AdminResponse<K>) => string,
+  options?: AdminConnectionOptions,
+): Promise<void> {
+  return withAdmin(
+    flags,
+    async (admin) => show(flags, method, await admin.invoke(method, request), text),
+    options,
+  );
 }
 
 export interface LimitFlag {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import { ConfigError, type Finding, sourceText } from '../../config/config.ts';
+import { ConfigError, type Finding, pathText, type SettingPath, sourceText } from '../../config/config.ts';
 import { formatCredits, nanoCredits } from '../../core/billing/money.ts';
 import { type ConfigFlags, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
@@ -40,7 +40,7 @@ export function configCommand(): Command {
 
 async function showConfig(flags: ConfigCommandFlags): Promise<void> {
   const { config, sourceOf } = loadWithFlags(flags);
-  const settings = [...leavesOf(config, '')].map(
+  const settings = [...leavesOf(config, [])].map(
     ({ name, value }): Setting => ({ name, value, source: sourceText(sourceOf(name)) }),
   );
   if (flags.json) return printJson({ settings: settings.map((setting) => ({ ...setting })) });
@@ -77,11 +77,12 @@ function findingJson({ source, setting, message, suggestion, advice }: Finding):
 type Leaf = Pick<Setting, 'name' | 'value'>;
 
 /** All values with their names, such as `server.port` and `models[0].price.input`. */
-function* leavesOf(value: unknown, name: string): Generator<Leaf> {
+function* leavesOf(value: unknown, path: SettingPath): Generator<Leaf> {
+  const name = pathText(path);
   if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) yield* leavesOf(item, `${name}[${index}]`);
+    for (const [index, item] of value.entries()) yield* leavesOf(item, [...path, index]);
   } else if (typeof value === 'object' && value !== null) {
-    for (const [part, inner] of Object.entries(value)) yield* leavesOf(inner, memberName(name, part));
+    for (const [part, inner] of Object.entries(value)) yield* leavesOf(inner, [...path, part]);
   } else if (typeof value === 'bigint') {
     // Prices are in nano-credits here, under a longer name than in the file.
     yield { name: name.replace(/PerMillion$/, ''), value: formatCredits(nanoCredits(value)) };
@@ -95,10 +96,4 @@ function* leavesOf(value: unknown, name: string): Generator<Leaf> {
 /** Whether the value must not appear on a screen. */
 function isSecret(name: string): boolean {
   return /(key|secret|password|token)$/i.test(name);
-}
-
-/** Such as `server.port` or `models["a b"]`, as in the messages about the configuration. */
-function memberName(name: string, part: string): string {
-  if (!/^[\w-]+$/.test(part)) return `${name}[${JSON.stringify(part)}]`;
-  return name === '' ? part : `${name}.${part}`;
 }

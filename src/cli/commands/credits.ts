@@ -11,6 +11,7 @@ import { accountArgument, accountFacts } from './account.ts';
 import {
   type AdminCommandFlags,
   adminCommand,
+  callAndShow,
   collect,
   type LimitFlag,
   limitOption,
@@ -38,8 +39,10 @@ export function creditsCommand(): Command {
     'parley credits load acme 25 --reason "Invoice 1042"',
     'parley credits show acme',
   ])
-    .addCommand(withEntryOptions(load, 'credits above zero, such as 25 or 0.5').action(loadCredits))
-    .addCommand(withEntryOptions(adjust, 'credits, negative to take them').action(adjustCredits))
+    .addCommand(
+      withEntryOptions(load, 'credits above zero, such as 25 or 0.5').action(enterBy('loadCredits')),
+    )
+    .addCommand(withEntryOptions(adjust, 'credits, negative to take them').action(enterBy('adjustCredits')))
     .addCommand(balance.argument(...accountArgument).action(showCredits))
     .addCommand(
       ledger
@@ -57,27 +60,16 @@ function withEntryOptions(command: Command, amount: string): Command {
     .option('--idempotency-key <key>', 'runs with the same key count once (default: a new key for each run)');
 }
 
-function loadCredits(accountId: string, amount: string, flags: EntryFlags): Promise<void> {
-  const { reason, idempotencyKey = randomUUID() } = flags;
-  return withAdmin(flags, async (admin) => {
-    const loaded = await admin.invoke('loadCredits', { accountId, amount, reason, idempotencyKey });
-    await show(flags, 'loadCredits', loaded, accountFacts);
-  });
-}
-
-function adjustCredits(accountId: string, amount: string, flags: EntryFlags): Promise<void> {
-  const { reason, idempotencyKey = randomUUID() } = flags;
-  return withAdmin(flags, async (admin) => {
-    const adjusted = await admin.invoke('adjustCredits', { accountId, amount, reason, idempotencyKey });
-    await show(flags, 'adjustCredits', adjusted, accountFacts);
-  });
+/** The action of a command that enters credits into the ledger. */
+function enterBy(method: 'loadCredits' | 'adjustCredits') {
+  return (accountId: string, amount: string, flags: EntryFlags): Promise<void> => {
+    const { reason, idempotencyKey = randomUUID() } = flags;
+    return callAndShow(flags, method, { accountId, amount, reason, idempotencyKey }, accountFacts);
+  };
 }
 
 function showCredits(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  return withAdmin(flags, async (admin) => {
-    const found = await admin.invoke('getAccount', { accountId });
-    await show(flags, 'getAccount', found, ({ account }) => `${account?.balance ?? ''}\n`);
-  });
+  return callAndShow(flags, 'getAccount', { accountId }, ({ account }) => `${account?.balance ?? ''}\n`);
 }
 
 function showLedger(accountId: string, flags: AdminCommandFlags & LimitFlag): Promise<void> {

@@ -7,7 +7,7 @@ import { newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { parseExpiry, parseSpan, timeText } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, show } from './admin-command.ts';
+import { type AdminCommandFlags, adminCommand, callAndShow, show } from './admin-command.ts';
 
 interface CreateFlags extends AdminCommandFlags {
   readonly account?: string;
@@ -108,12 +108,8 @@ async function issue<K extends 'createKey' | 'createAdminKey'>(
 function listKeys(flags: ListFlags, command: Command): Promise<void> {
   const { account, admin: areAdmin } = flags;
   if (account === undefined && !areAdmin) usageError(command, 'give --account <account>, or --admin');
-  return withAdmin(flags, async (admin) => {
-    if (account === undefined) {
-      return show(flags, 'listAdminKeys', await admin.invoke('listAdminKeys', {}), keyTable);
-    }
-    await show(flags, 'listKeys', await admin.invoke('listKeys', { accountId: account }), keyTable);
-  });
+  if (account === undefined) return callAndShow(flags, 'listAdminKeys', {}, keyTable);
+  return callAndShow(flags, 'listKeys', { accountId: account }, keyTable);
 }
 
 function rotateKey(keyId: string, flags: RotateFlags): Promise<void> {
@@ -127,15 +123,13 @@ function rotateKey(keyId: string, flags: RotateFlags): Promise<void> {
 }
 
 function revokeKey(keyId: string, flags: AdminCommandFlags): Promise<void> {
-  return withAdmin(flags, async (admin) => {
-    await show(flags, 'revokeKey', await admin.invoke('revokeKey', { keyId }), ({ key }) =>
-      facts([
-        ['id', key?.id],
-        ['name', key?.name],
-        ['revoked', timeText(key?.revokedAt)],
-      ]),
-    );
-  });
+  return callAndShow(flags, 'revokeKey', { keyId }, ({ key }) =>
+    facts([
+      ['id', key?.id],
+      ['name', key?.name],
+      ['revoked', timeText(key?.revokedAt)],
+    ]),
+  );
 }
 
 function keyTable({ keys }: { readonly keys: readonly Key[] }): string {

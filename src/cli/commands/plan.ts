@@ -1,10 +1,9 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
-import { withAdmin } from '../client/admin-connection.ts';
 import { newCommand } from '../terminal/command.ts';
 import { parseExpiry } from '../terminal/times.ts';
 import { accountArgument, accountFacts } from './account.ts';
-import { type AdminCommandFlags, adminCommand, show } from './admin-command.ts';
+import { type AdminCommandFlags, adminCommand, callAndShow } from './admin-command.ts';
 
 interface ActivateFlags extends AdminCommandFlags {
   readonly until: Date;
@@ -39,20 +38,14 @@ export function planCommand(): Command {
 }
 
 function beginTrial(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  return withAdmin(flags, async (admin) => {
-    await show(flags, 'startTrial', await admin.invoke('startTrial', { accountId }), accountFacts);
-  });
+  return callAndShow(flags, 'startTrial', { accountId }, accountFacts);
 }
 
 function activatePlan(accountId: string, flags: ActivateFlags): Promise<void> {
   const request = { accountId, endsAt: timestampFromDate(flags.until) };
-  return withAdmin(flags, async (admin) => {
-    await show(flags, 'activatePlan', await admin.invoke('activatePlan', request), accountFacts);
-  });
+  return callAndShow(flags, 'activatePlan', request, accountFacts);
 }
 
 function endPlan(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  return withAdmin(flags, async (admin) => {
-    await show(flags, 'endPlan', await admin.invoke('endPlan', { accountId }), accountFacts);
-  });
+  return callAndShow(flags, 'endPlan', { accountId }, accountFacts);
 }

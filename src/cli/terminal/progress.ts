@@ -18,39 +18,22 @@ export interface Progress {
   close(): void;
 }
 
-/** A single file needs no progress. */
-const silent: Progress = {
-  started: () => undefined,
-  ended: () => undefined,
-  around: (print) => print(),
-  close: () => undefined,
-};
-
 export function createProgress(total: number): Progress {
-  if (process.stderr.isTTY) return new Bar(total);
-  return total > 1 ? new Lines(total) : silent;
+  return process.stderr.isTTY ? new Bar(total) : lines(total);
 }
 
-class Lines implements Progress {
-  readonly #total: number;
-  #done = 0;
-
-  constructor(total: number) {
-    this.#total = total;
-  }
-
-  started(): void {}
-
-  ended(file: string, outcome: string): void {
-    this.#done++;
-    printStatus(`${this.#done}/${this.#total} ${file}: ${outcome}`);
-  }
-
-  around(print: () => Promise<void>): Promise<void> {
-    return print();
-  }
-
-  close(): void {}
+/** A single file needs no progress. */
+function lines(total: number): Progress {
+  let done = 0;
+  return {
+    started() {},
+    ended(file, outcome) {
+      done++;
+      if (total > 1) printStatus(`${done}/${total} ${file}: ${outcome}`);
+    },
+    around: (print) => print(),
+    close() {},
+  };
 }
 
 class Bar implements Progress {

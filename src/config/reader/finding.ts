@@ -1,4 +1,4 @@
-/** Where a value was set. Lines and columns count from 1. */
+/** The place that set a value. Lines and columns count from 1. */
 export type Source =
   | { readonly kind: 'default' }
   | { readonly kind: 'file'; readonly file: string; readonly line: number; readonly column: number }

@@ -71,14 +71,14 @@ export class SettingsTree {
     return this.#origins.get(pathText(path))?.value !== undefined;
   }
 
-  /** Where the value stands; for a missing one, where the nearest enclosing setting stands. */
+  /** The place of the value; for a missing one, that of the nearest enclosing setting. */
   valueSource(path: SettingPath): Source {
     const origin = this.#origins.get(pathText(path));
     if (origin !== undefined) return origin.value ?? origin.name;
     return path.length === 0 ? defaultSource : this.valueSource(path.slice(0, -1));
   }
 
-  /** Where the name of the setting stands. */
+  /** The place of the setting's name. */
   nameSource(path: SettingPath): Source {
     return this.#origins.get(pathText(path))?.name ?? this.valueSource(path);
   }

@@ -18,8 +18,7 @@ import { formatCredits } from '../billing/money.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
 import type { AccountId } from '../ids.ts';
-import { checkOneOf } from '../one-of.ts';
-import { nextPage, readPage } from '../paging.ts';
+import { checkOneOf, invalid, nextPage, readPage } from '../parameters.ts';
 import type { Account } from '../ports/accounts.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
@@ -80,10 +79,6 @@ export function readRecordFilter(
     model,
     state,
   };
-}
-
-function invalid(param: string, message: string): ParleyError {
-  return new ParleyError('invalid_parameter', { message, param });
 }
 
 /** An account as its holder and its operator see it. */

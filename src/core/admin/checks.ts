@@ -2,6 +2,7 @@
 
 import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../billing/money.ts';
 import { ParleyError } from '../errors.ts';
+import { invalid } from '../parameters.ts';
 import { type Scope, scopes } from '../ports/keys.ts';
 
 export const nameCharactersMax = 100;
@@ -59,8 +60,4 @@ export function tooMuchTaken({ balance, held }: { balance: NanoCredits; held: Na
       ? `${whole}: no more than that can be taken.`
       : `${whole}, of which running requests have set aside ${formatCredits(held)}: no more than ${free} can be taken.`;
   return new ParleyError('insufficient_credits', { message, advice: undefined, param: 'amount' });
-}
-
-export function invalid(param: string, message: string): ParleyError {
-  return new ParleyError('invalid_parameter', { message, param });
 }

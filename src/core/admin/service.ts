@@ -7,7 +7,7 @@ import { type AccountDeps, describeAccount, describeRecord, readRecordFilter } f
 import type { AdminCall } from '../call.ts';
 import { ParleyError } from '../errors.ts';
 import { newAccountId, newAuditId, newKeyId, newLedgerEntryId } from '../ids.ts';
-import { nextPage, readPage } from '../paging.ts';
+import { invalid, nextPage, readPage } from '../parameters.ts';
 import type { Account } from '../ports/accounts.ts';
 import type { AuditEntry } from '../ports/audit.ts';
 import type { Key } from '../ports/keys.ts';
@@ -36,7 +36,7 @@ export class AdminOperations {
     const account = { id: newAccountId(nowMs), name, createdAtMs: nowMs };
     const audit = this.#audit(call, 'account.create', account.id, { name });
     if (!(await this.#deps.store.createAccount(account, audit))) {
-      throw check.invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
+      throw invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
     }
     return create(pb.CreateAccountResponseSchema, await this.#view(account.id));
   }
@@ -56,7 +56,7 @@ export class AdminOperations {
     const startsAtMs = this.#now();
     const period = { startsAtMs, endsAtMs: startsAtMs + trialMs };
     if (!(await this.#deps.store.startTrial(id, period, this.#audit(call, 'trial.start', id, {})))) {
-      throw check.invalid('account_id', `The account \`${name}\` has had its trial.`);
+      throw invalid('account_id', `The account \`${name}\` has had its trial.`);
     }
     return create(pb.StartTrialResponseSchema, await this.#view(id));
   }
@@ -76,7 +76,7 @@ export class AdminOperations {
     const { id, name, subscription } = await this.#account(request.accountId);
     const { state } = entitlementAt(subscription, this.#now());
     if (state !== 'active' && state !== 'trial') {
-      throw check.invalid('account_id', `The account \`${name}\` has no plan or trial that runs.`);
+      throw invalid('account_id', `The account \`${name}\` has no plan or trial that runs.`);
     }
     await this.#deps.store.endSubscription(id, this.#now(), this.#audit(call, 'plan.end', id, { state }));
     return create(pb.EndPlanResponseSchema, await this.#view(id));
@@ -143,7 +143,7 @@ export class AdminOperations {
     const nowMs = this.#now();
     const lastsUntilMs = old.expiresAtMs ?? Infinity;
     if (old.revokedAtMs !== undefined || lastsUntilMs <= nowMs) {
-      throw check.invalid('key_id', 'The key is revoked or has expired. Create a new one.');
+      throw invalid('key_id', 'The key is revoked or has expired. Create a new one.');
     }
     const oldExpiresAtMs = Math.min(nowMs + check.checkOverlap(request.overlapSeconds) * 1000, lastsUntilMs);
     const issued = this.#issue(old);
@@ -196,8 +196,8 @@ export class AdminOperations {
   ): Promise<Account> {
     const account = await this.#account(request.accountId);
     const amount = check.checkAmount(request.amount);
-    if (kind === 'load' && amount <= 0n) throw check.invalid('amount', '`amount` must be above zero.');
-    if (amount === 0n) throw check.invalid('amount', '`amount` must not be zero.');
+    if (kind === 'load' && amount <= 0n) throw invalid('amount', '`amount` must be above zero.');
+    if (amount === 0n) throw invalid('amount', '`amount` must not be zero.');
     const createdAtMs = this.#now();
     const entry: LedgerEntry = {
       id: newLedgerEntryId(createdAtMs),
@@ -218,7 +218,7 @@ export class AdminOperations {
       throw check.tooMuchTaken((await this.#deps.store.findAccount(account.id)) ?? account);
     }
     if (outcome === 'balance_too_large') {
-      throw check.invalid('amount', 'The balance would be larger than an account can hold. Load less.');
+      throw invalid('amount', 'The balance would be larger than an account can hold. Load less.');
     }
     return account;
   }

@@ -5,6 +5,7 @@ import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { keptMs } from '../billing/idempotency.ts';
 import { formatCredits } from '../billing/money.ts';
 import type { AccountId } from '../ids.ts';
+import { invalid } from '../parameters.ts';
 import type { AuditEntry } from '../ports/audit.ts';
 import type { Store } from '../ports/store.ts';
 import {
@@ -15,7 +16,7 @@ import {
   type UsageStore,
   type UsageTotal,
 } from '../ports/usage.ts';
-import { invalid, required } from './checks.ts';
+import { required } from './checks.ts';
 
 const dayMs = 86_400_000;
 const totalsMax = 10_000;

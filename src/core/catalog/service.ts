@@ -8,7 +8,7 @@ import {
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
-import { checkOneOf } from '../one-of.ts';
+import { checkOneOf } from '../parameters.ts';
 import { quote } from '../quote.ts';
 import { type Catalog, modelTypes } from './catalog.ts';
 import { ModelLists } from './model-lists.ts';

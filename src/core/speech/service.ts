@@ -117,18 +117,8 @@ function refuseBlank({ model, input, voice }: SynthesizeSpeechRequest): void {
 
 /** Counts code points, not UTF-16 units: an emoji is one, not two. */
 function countCharacters(text: string): number {
-  let count = text.length;
-  for (let index = 0; index < text.length - 1; index++) {
-    if (isHighSurrogate(text.charCodeAt(index)) && isLowSurrogate(text.charCodeAt(index + 1))) {
-      count--;
-      index++;
-    }
-  }
-  return count;
+  return text.replace(/[\ud800-\udbff][\udc00-\udfff]/g, '_').length;
 }
-
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
-const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
 
 function checkFormat(name: string): AudioFormat {
   const format = audioFormats.find((known) => known === name);

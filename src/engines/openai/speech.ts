@@ -1,6 +1,6 @@
 import type { AudioFormat, SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
 import { contentType } from '../../core/speech/content-type.ts';
-import { createAudioLength } from '../speech-length.ts';
+import { AudioLength } from '../speech-length.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
 import type { VoiceSource } from './voices/voice-source.ts';
@@ -32,7 +32,7 @@ function synthesize(
   { input, voice, format }: SpeechRequest,
   signal: AbortSignal,
 ): SpeechOutput {
-  const length = createAudioLength(format);
+  const length = new AudioLength(format);
   async function* audio(): AsyncGenerator<Uint8Array> {
     const answer = await upstream.call({
       method: 'POST',

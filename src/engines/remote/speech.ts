@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { SynthesizeSpeechRequestSchema } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
 import type { SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
-import { createAudioLength } from '../speech-length.ts';
+import { AudioLength } from '../speech-length.ts';
 import type { RemoteModel } from './catalog.ts';
 
 export function createRemoteSpeech(model: RemoteModel): SpeechEngine {
@@ -27,7 +27,7 @@ function synthesize(
     voice,
     responseFormat: format,
   });
-  const length = createAudioLength(format);
+  const length = new AudioLength(format);
   async function* relayed(): AsyncGenerator<Uint8Array, void, void> {
     for await (const { audio } of calls.stream(SpeechService.method.synthesizeSpeech, request, signal)) {
       length.add(audio);

@@ -8,7 +8,7 @@ import { type Encoder, joinBytes } from './encoder.ts';
 
 /** Zero crossings of the sinc to each side: more are sharper and slower. */
 const zeroCrossings = 32;
-/** Where the low-pass is 6 dB down, as a share of the lower Nyquist frequency; the flat band ends at about 0.85. */
+/** The low-pass is 6 dB down at this share of the lower Nyquist frequency; the flat band ends at about 0.85. */
 const cutoffShare = 0.94;
 /** Shape of the Kaiser window. 9 attenuates the stop band by 90 dB, below 16-bit noise. */
 const kaiserBeta = 9;

@@ -1,7 +1,10 @@
 /** An encoder thread: a session is a file, its tasks open the encoder and then encode slice by slice. */
+import type { AudioFormat } from '../../core/ports/engines.ts';
 import { serveTasks } from '../../threads/serve-tasks.ts';
 import { type Encoder, joinBytes, type OwnedBytes } from '../encoders/encoder.ts';
-import { type ComputedFormat, openEncoder } from '../encoders/open.ts';
+
+/** The formats that need an encoder; WAV is a header and the samples. */
+export type ComputedFormat = Exclude<AudioFormat, 'wav'>;
 
 export type EncodeTask =
   | { readonly kind: 'open'; readonly format: ComputedFormat; readonly sampleRate: number }
@@ -32,3 +35,23 @@ serveTasks<EncodeTask, OwnedBytes>({
     encoder?.free();
   },
 });
+
+/**
+ * An encoder for samples at `sampleRate` hertz. Loads each codec on first use: all of them would make a thread that
+ * writes MP3 start slower and take twice the memory.
+ */
+async function openEncoder(format: ComputedFormat, sampleRate: number): Promise<Encoder> {
+  switch (format) {
+    case 'mp3':
+      return (await import('../encoders/mp3.ts')).createMp3Encoder(sampleRate);
+    case 'opus':
+      return (await import('../encoders/opus.ts')).createOpusEncoder(sampleRate);
+    case 'flac':
+      return (await import('../encoders/flac.ts')).createFlacEncoder(sampleRate);
+    case 'pcm': {
+      const { createPcmEncoder, pcmSampleRate } = await import('../encoders/pcm.ts');
+      const { resampled } = await import('../encoders/resample.ts');
+      return resampled(createPcmEncoder(), sampleRate, pcmSampleRate);
+    }
+  }
+}

@@ -1,10 +1,8 @@
 import { ParleyError } from '../../core/errors.ts';
 import type { AudioFormat } from '../../core/ports/engines.ts';
-import { createThreadPool, type Session } from '../../threads/pool.ts';
-import { siblingWorker } from '../../threads/sibling.ts';
+import { createThreadPool, type Session, siblingWorker } from '../../threads/pool.ts';
 import type { OwnedBytes } from '../encoders/encoder.ts';
-import type { ComputedFormat } from '../encoders/open.ts';
-import type { EncodeTask } from './encode-worker.ts';
+import type { ComputedFormat, EncodeTask } from './encode-worker.ts';
 import { InterruptibleStream } from './interruptible-stream.ts';
 import { passesThrough, passThrough } from './pass-through.ts';
 import { PcmReader, PcmSlicer, type PcmSource } from './pcm-source.ts';
@@ -26,8 +24,6 @@ export interface EncoderPool {
    * Throws `internal_error` where the source's rate is not a whole number from 8,000 to 48,000.
    */
   encode(format: AudioFormat, source: PcmSource, signal: AbortSignal): AsyncIterable<Uint8Array>;
-  /** Starts a thread if none is free and loads the format's codec, so that the first stream waits for neither. */
-  warm(format: AudioFormat): Promise<void>;
   /** Ends the threads. Open streams fail with `overloaded`. */
   close(): Promise<void>;
 }
@@ -38,8 +34,6 @@ export function createEncoderPool(options: { readonly threads: number }): Encode
     entry: siblingWorker(import.meta.url, 'encode-worker'),
     threads: options.threads,
   });
-  const open = (format: ComputedFormat, sampleRate: number) =>
-    new ThreadEncoder(pool.openSession(), format, sampleRate);
   return {
     encode(format, source, signal) {
       const { sampleRate } = source;
@@ -48,16 +42,7 @@ export function createEncoderPool(options: { readonly threads: number }): Encode
         throw new ParleyError('internal_error', { cause });
       }
       if (passesThrough(format, sampleRate)) return passThrough(format, source, signal);
-      return encodeOnThread(() => open(format, sampleRate), source, signal);
-    },
-    async warm(format) {
-      if (passesThrough(format, sampleRateMin)) return;
-      const encoder = open(format, sampleRateMin);
-      try {
-        await encoder.encode(new Int16Array(sampleRateMin), true);
-      } finally {
-        encoder.close();
-      }
+      return encodeOnThread(() => new ThreadEncoder(pool.openSession(), format, sampleRate), source, signal);
     },
     close: () => pool.close(),
   };

@@ -1,5 +1,4 @@
-import { createThreadPool } from '../../threads/pool.ts';
-import { siblingWorker } from '../../threads/sibling.ts';
+import { createThreadPool, siblingWorker } from '../../threads/pool.ts';
 import type { MediaContainer } from './file-format.ts';
 import type { ProbeTask } from './probe-worker.ts';
 

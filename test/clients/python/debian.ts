@@ -5,7 +5,7 @@ import { missingPrograms } from '../../support/audio-files.ts';
 /** Debian's own: another on PATH does not have Debian's packages. */
 export const python = '/usr/bin/python3';
 
-/** What of it this machine lacks, as the reason to print with a skipped test; undefined where it has all. */
+/** The programs that this machine lacks, as the reason of a skipped test; undefined if it has all. */
 export function missingFromPython(): string | undefined {
   const programs = missingPrograms(python, 'protoc', 'grpc_python_plugin');
   if (programs !== undefined) return programs;

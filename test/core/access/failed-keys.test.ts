@@ -1,4 +1,4 @@
-/** Who tries keys is slowed down; who has one is not. */
+/** The rate limit of requests without a valid key. Requests with one are never limited. */
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

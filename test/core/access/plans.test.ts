@@ -4,7 +4,7 @@ import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../suppor
 import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
 import { RawClient } from '../../support/raw-http.ts';
 
-/** What happens in a moment, on a machine that may be busy. */
+/** For events that take a moment, on a machine that may be busy. */
 const soon = { timeout: 120_000 };
 
 type Json = Record<string, unknown>;

@@ -1,4 +1,4 @@
-/** What a chat sets aside before it runs, and what becomes of it: every rule of money, from one request's side. */
+/** The hold of a chat, from its reservation to its settlement: the rules of money for one request. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, type ParleyOptions, startParley } from '../../support/parley.ts';
 
-/** What happens in a moment, on a machine that may be busy. */
+/** For events that take a moment, on a machine that may be busy. */
 const soon = { timeout: 120_000 };
 
 const chat = '/chat/completions';
@@ -50,11 +50,11 @@ interface Reported {
   readonly other?: { [name: string]: number | null };
 }
 
-/** What the engine was asked, what it reports, and when it goes on. */
+/** Records the requests of the engine, and sets what it reports and when it goes on. */
 const engine = {
   seen: [] as ChatCompletionParams[],
   reports: undefined as Reported | undefined,
-  /** What a stream is of, in the place of a text and its end. */
+  /** Chunks for a stream, instead of a text and its end. */
   chunks: undefined as MessageInitShape<typeof ChatCompletionChunkSchema>[] | undefined,
   goesOn: Promise.withResolvers<void>(),
 };
@@ -458,7 +458,7 @@ describe('the debit of a chat', () => {
 });
 
 describe('settling', () => {
-  /** What the store does when a request ends, in the place of ending it at once. */
+  /** Runs before the store ends a request. */
   let beforeFinish: () => Promise<void> = async () => undefined;
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   beforeEach(async () => {

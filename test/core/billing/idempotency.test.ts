@@ -15,12 +15,12 @@ import { bearer, errorOf, type Parley, startParley, TestClock } from '../../supp
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { json } from '../../support/upstream-answers.ts';
 
-/** What happens in a moment, on a machine that may be busy. */
+/** For events that take a moment, on a machine that may be busy. */
 const soon = { timeout: 120_000 };
 
 type Json = Record<string, unknown>;
 
-/** What the engines do: each run counts, waits, and fails where it shall. */
+/** Engines that count each run, wait, and fail if told to. */
 const engine = {
   runs: 0,
   fails: undefined as Error | undefined,
@@ -122,7 +122,7 @@ const operations = [
   ['transcription', transcription, 'pocketsphinx'],
 ] as const;
 
-/** What an account has spent: credits and units, and what is still set aside. */
+/** The spent and the reserved credits and units of an account. */
 async function spentBy(key: string) {
   const account = (await (await parley.call('/account', bearer(key))).json()) as {
     balance_nano_credits: number;
@@ -351,7 +351,7 @@ describe('a key', () => {
     engine.goesOn = goesOn.promise;
     const cut = Promise.all(operations.map(([, ask]) => ask(running).then((answer) => answer.text())));
     await expect.poll(() => engine.runs, soon).toBe(4);
-    // What a killed process leaves behind is what is in its files at that moment.
+    // A copy of the files is what a process killed at this moment would leave.
     const folder = mkdtempSync(join(tmpdir(), 'parley-killed-'));
     cpSync(parley.dataDir, folder, { recursive: true });
     goesOn.resolve();

@@ -1,4 +1,4 @@
-/** What guards money where the rules above it fail: the tables themselves, and the one write in which each rule is checked. */
+/** The last guards of money: constraints of the tables, and conditions in the writes themselves. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What becomes of a request, whatever happens to it: one table of outcomes over every operation, on real sockets. */
+/** The outcomes of requests: one table over every operation, on real sockets. */
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
@@ -8,13 +8,13 @@ import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../suppor
 import { type Parley, startParley } from '../../support/parley.ts';
 import { RawClient } from '../../support/raw-http.ts';
 
-/** What happens in a moment, on a machine that may be busy. */
+/** For events that take a moment, on a machine that may be busy. */
 const soon = { timeout: 120_000 };
 
 const operations = ['chat', 'chat streamed', 'speech', 'transcription', 'transcription streamed'] as const;
 type Operation = (typeof operations)[number];
 
-/** What the engine does, one after the other. At `wait` it works on until it is stopped; `flood` is output without end. */
+/** A step of the engine. At `wait` it works until it is stopped; `flood` is output without end. */
 type Step = 'role' | 'reasoning' | 'output' | 'hour' | 'flood' | 'finish' | 'wait' | Error;
 type Client = 'reads' | 'leaves' | 'leaves while it uploads' | 'reads nothing';
 type Request = 'good' | 'wrong' | 'large';
@@ -369,7 +369,7 @@ async function collect<T>(parts: AsyncIterable<T>): Promise<T[]> {
   return collected;
 }
 
-/** What a client is left with that reads to the end. */
+/** The response as a client that reads to the end gets it. */
 async function receive(response: Response): Promise<Got> {
   if (response.status !== 200) {
     const { error: body } = (await response.json()) as { error: { code: string; type: string } };
@@ -431,7 +431,7 @@ async function leave(url: string, init: RequestInit): Promise<void> {
   await answer.catch(() => undefined);
 }
 
-/** What the account's holder and its operator see after: the finished record, the ledger, what is held and used. */
+/** The state after the request, from the RPCs of client and operator: usage record, ledger, holds and units. */
 async function lookUp(key: string) {
   const get = async (path: string, as: string) =>
     (await (

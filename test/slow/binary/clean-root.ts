@@ -22,7 +22,7 @@ export interface CleanRoot {
   remove(): Promise<void>;
 }
 
-/** What every thread of the executable links to: `libc` and what Node itself is built with. */
+/** The libraries that the executable links to: `libc` and those of Node's build. */
 function librariesOf(executable: string): string[] {
   const listed = execFileSync('ldd', [executable], { encoding: 'utf8' });
   return [...listed.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path);

@@ -1,5 +1,5 @@
 /**
- * What gRPC leans on inside of grpc-js and of Node, so that an upgrade that moves it is told by a test and not by a client:
+ * Checks the internals of grpc-js and of Node that the gRPC transport relies on, so that an upgrade fails here first:
  * grpc-js has no public way to serve a stream of a connection that it shares with other protocols.
  */
 import { EventEmitter } from 'node:events';

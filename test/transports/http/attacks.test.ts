@@ -1,4 +1,4 @@
-/** What a client can do to the port that costs it little: each attack ends in time, costs little here, and is survived. */
+/** Attacks on the port that cost the attacker little. Each ends in time, costs the server little, and the server survives. */
 import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';

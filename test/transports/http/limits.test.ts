@@ -1,4 +1,4 @@
-/** What a client may take of the port, in time, bytes and numbers, and that nobody who keeps to it is cut off. */
+/** Limits of the port in time, bytes and numbers. A client within the limits is never cut off. */
 import { once } from 'node:events';
 import { constants, type OutgoingHttpHeaders } from 'node:http2';
 import { text } from 'node:stream/consumers';
@@ -375,7 +375,7 @@ describe('a message of an RPC', () => {
     },
   );
 
-  /** So many megabytes of zeros as gzip, member after member. */
+  /** This many megabytes of zeros as gzip, one member for each. */
   const bombOf = (megabytes: number) => {
     const member = gzipSync(Buffer.alloc(1_000_000));
     return Buffer.concat(Array.from({ length: megabytes }, () => member));

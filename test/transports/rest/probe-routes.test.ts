@@ -1,4 +1,4 @@
-/** What watches over a server: is it alive, should it get requests, and how is it doing. */
+/** The paths for monitoring: liveness, readiness and metrics. */
 import { create } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';

@@ -30,7 +30,7 @@ interface Row {
   readonly what: string;
   readonly operation: string;
   readonly pace: Pace;
-  /** What is charged: units of speech, credits of chat. */
+  /** Whether the request costs something: units for speech, credits for chat. */
   readonly pays: boolean;
 }
 

@@ -13,7 +13,7 @@ import { data, endHeaders, endStream, RawHttp2, request } from '../../support/ra
 const count = 20_000;
 const sent = Array.from({ length: count }, (_, index) => String(index % 10)).join('');
 
-/** What a server reads of a body, and in how many pieces. */
+/** Reads a body as a server does. Returns its bytes and the number of pieces. */
 async function read(body: Readable) {
   joinPieces(body);
   const pieces: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** What a client can ask without a key: the schemas that the server speaks, and whether it serves. */
+/** Calls that need no key: reflection of the schemas, and health. */
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
-import { createThreadPool, type ThreadPool } from '../../../threads/pool.ts';
-import { siblingWorker } from '../../../threads/sibling.ts';
+import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threads/pool.ts';
 import type { SpokenPiece } from './synthesis.ts';
 
 export interface FlitePoolOptions {

@@ -26,7 +26,7 @@ export function synthesizePiece(flite: FliteProgram, piece: SpokenPiece): Int16A
   return new Int16Array(samples.slice(start, Math.ceil(speech.endSeconds * sampleRate + margin)));
 }
 
-/** Where the first sound starts and the last ends, from `-psdur`: `pau:0.224 w:0.260 ... t:4.914 pau:5.059`. */
+/** The start of the first sound and the end of the last, from `-psdur`: `pau:0.224 w:0.260 ... t:4.914 pau:5.059`. */
 function speechSpan(segments: string): { startSeconds: number; endSeconds: number } {
   let previousEnd = 0;
   let startSeconds: number | undefined;

@@ -1,7 +1,7 @@
 import type { Voice } from '../../../core/ports/engines.ts';
 
 export interface FliteVoice extends Voice {
-  /** Of flite's PCM, in hertz. */
+  /** The rate of flite's PCM, in hertz. */
   readonly sampleRate: number;
 }
 

@@ -12,9 +12,9 @@ import {
 
 /** A part of an utterance without a gap. All numbers are samples. */
 export interface Stretch {
-  /** Where it begins in the utterance. */
+  /** Its start in the utterance. */
   readonly offset: number;
-  /** Where it begins in the recording. */
+  /** Its start in the recording. */
   readonly start: number;
   readonly length: number;
 }
@@ -99,7 +99,8 @@ function intoWindows(
 /** Collects frames of speech with their surroundings, and ends utterances at a pause or at their maximum length. */
 class Cutter {
   readonly #draft = new Draft();
-  readonly #pause = new PauseTail();
+  /** The last frames of a pause, which are put before the speech that follows. */
+  #runUp: { readonly samples: Int16Array; readonly level: number }[] = [];
   /** Frames of the recording so far. */
   #position = 0;
   /** Frames of silence since the last speech. */
@@ -130,10 +131,10 @@ class Cutter {
   }
 
   #addSpeech(samples: Int16Array, level: number): void {
-    const runUp = this.#pause.take();
-    for (const [index, frame] of runUp.entries()) {
-      this.#draft.add(frame.samples, frame.level, this.#position - runUp.length + index);
+    for (const [index, frame] of this.#runUp.entries()) {
+      this.#draft.add(frame.samples, frame.level, this.#position - this.#runUp.length + index);
     }
+    this.#runUp = [];
     this.#draft.add(samples, level, this.#position);
     this.#silentFrames = 0;
   }
@@ -142,7 +143,8 @@ class Cutter {
     this.#silentFrames += 1;
     const isEndOfSpeech = this.#silentFrames <= pauseFramesKept && this.#draft.frames > 0;
     if (isEndOfSpeech) this.#draft.add(samples, level, this.#position);
-    else this.#pause.add({ samples, level });
+    else this.#runUp.push({ samples, level });
+    if (this.#runUp.length > pauseFramesKept) this.#runUp.shift();
   }
 
   #takeEnded(): Utterance | undefined {
@@ -156,27 +158,6 @@ class Cutter {
 }
 
 const silentFrame = new Int16Array(frameSamples);
-
-interface PauseFrame {
-  readonly samples: Int16Array;
-  readonly level: number;
-}
-
-/** The last frames of a pause, which are put before the speech that follows. */
-class PauseTail {
-  #frames: PauseFrame[] = [];
-
-  add(frame: PauseFrame): void {
-    this.#frames.push(frame);
-    if (this.#frames.length > pauseFramesKept) this.#frames.shift();
-  }
-
-  take(): readonly PauseFrame[] {
-    const frames = this.#frames;
-    this.#frames = [];
-    return frames;
-  }
-}
 
 /** The unfinished utterance. */
 class Draft {

@@ -1,11 +1,22 @@
+/** Checks of request fields that several services share. */
 import { ParleyError } from './errors.ts';
 import type { Page, PageRequest } from './ports/page.ts';
 
-export const pageSizeDefault = 100;
+const pageSizeDefault = 100;
 export const pageSizeMax = 1_000;
 
 /** A page token is the id of the page's last item. */
 const tokenPattern = /^[a-z]{3}_[0-9a-f]{32}$/;
+
+export function invalid(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_parameter', { message, param });
+}
+
+/** @throws `invalid_parameter`, listing the known values, for any other value */
+export function checkOneOf(param: string, value: string | undefined, known: readonly string[]): void {
+  if (value === undefined || known.includes(value)) return;
+  throw invalid(param, `\`${param}\` must be one of ${known.join(', ')}.`);
+}
 
 /** @throws `invalid_parameter` for a size outside 1 to 1,000, and for a malformed page token */
 export function readPage(request: {
@@ -14,18 +25,14 @@ export function readPage(request: {
 }): PageRequest {
   const size = request.pageSize ?? pageSizeDefault;
   if (size < 1 || size > pageSizeMax) {
-    throw new ParleyError('invalid_parameter', {
-      message: `\`page_size\` must be from 1 to ${pageSizeMax}.`,
-      param: 'page_size',
-    });
+    throw invalid('page_size', `\`page_size\` must be from 1 to ${pageSizeMax}.`);
   }
   const after = request.pageToken;
   if (after !== undefined && !tokenPattern.test(after)) {
-    throw new ParleyError('invalid_parameter', {
-      message:
-        '`page_token` is not one that a page gave. Send its `next_page_token`, or none for the first page.',
-      param: 'page_token',
-    });
+    throw invalid(
+      'page_token',
+      '`page_token` is not one that a page gave. Send its `next_page_token`, or none for the first page.',
+    );
   }
   return { size, after };
 }
