@@ -36,31 +36,31 @@ import { version } from './version.ts';
 export interface AppOverrides {
   readonly clock?: Clock;
   readonly log?: Log;
-  /** Engines by the names that the configuration gives them, in the place of those that it describes. */
+  /** Engines by their names in the configuration, in place of those that it describes. */
   readonly engines?: Readonly<Record<string, EngineSet>>;
   /** Opens the store of a data folder. Default: SQLite. */
   readonly openStore?: (dataDir: string) => Promise<Store>;
 }
 
 export interface App {
-  /** The address for clients, with the version prefix: `http://127.0.0.1:8080/api/v1`. */
+  /** The base URL of clients, with version prefix: `http://127.0.0.1:8080/api/v1`. */
   readonly baseUrl: string;
-  /** The same for administration, which may have a port of its own. */
+  /** The base URL of administration, which may have a port of its own. */
   readonly adminBaseUrl: string;
   readonly services: Services;
   readonly store: Store;
   /** Models that cannot be called on this machine, with the reason. */
   unavailable(): readonly { readonly model: string; readonly reason: string }[];
   /**
-   * Takes over engines, models, prices and fair-use rules of another configuration, all of it or nothing. Requests that run go on with
-   * what they began with. Throws where anything else differs.
+   * Takes over engines, models, prices and fair-use rules of another configuration, all or nothing. Running requests keep theirs.
+   * @throws if anything else differs
    */
   reload(config: Config): void;
-  /** Lets requests in flight finish, then releases everything. */
+  /** Lets running requests finish, then releases everything. */
   close(): Promise<void>;
 }
 
-/** Starts the server that the configuration describes. Rejects where the data folder or the address cannot be had. */
+/** Starts the server that the configuration describes. Rejects if the data folder is in use or the address cannot be bound. */
 export async function createApp(config: Config, overrides: AppOverrides = {}): Promise<App> {
   const opened = new AsyncDisposableStack();
   try {
@@ -71,7 +71,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   }
 }
 
-/** @param opened takes whatever is opened, to be closed in the opposite order */
+/** @param opened collects what must be closed, in reverse order */
 async function open(config: Config, overrides: AppOverrides, opened: AsyncDisposableStack): Promise<App> {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.log.level);
@@ -130,14 +130,14 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   };
 }
 
-/** The libraries of tracing are loaded only where it is configured. */
+/** Loads the libraries of tracing only if it is configured. */
 async function openTracer({ tracing: { endpoint, sampleRatio } }: Config): Promise<Tracer> {
   if (endpoint === undefined) return noTracer;
   const { createTraces } = await import('../telemetry/traces.ts');
   return createTraces({ endpoint, sampleRatio, version });
 }
 
-/** A collector that is away must not make a stop look like a failure. */
+/** Sends the last traces. An unreachable collector must not make a stop look like a failure. */
 async function endTraces(tracer: Tracer, log: Log): Promise<void> {
   try {
     await tracer.close();
@@ -168,7 +168,7 @@ function observedBy(
 interface Reloadable {
   readonly engines: Engines;
   readonly catalog: Catalog;
-  /** Whoever reads it reads it anew each time. */
+  /** Changed in place: its readers read it anew for each request. */
   readonly fairUse: FairUseRules;
 }
 

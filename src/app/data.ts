@@ -1,4 +1,4 @@
-/** The data folder of a server: taken for this process, its store open and in order. */
+/** Locks the data folder of a server and opens its store. */
 import type { Config } from '../config/config.ts';
 import { Retention } from '../core/billing/retention.ts';
 import type { Clock } from '../core/ports/clock.ts';
@@ -15,10 +15,10 @@ export interface DataDeps {
 }
 
 /**
- * Releases what an earlier process had left open, and removes old records from now on where the configuration says so.
+ * Also releases requests left open by a dead process, and starts to remove old records if the configuration says so.
  *
- * @param opened takes whatever is opened, to be closed in the opposite order
- * @throws DataInUseError where another process has the folder
+ * @param opened collects what must be closed, in reverse order
+ * @throws DataInUseError if another process has locked the folder
  */
 export async function openData(
   { dataDir, retention: { usageDays } }: Config,
@@ -30,7 +30,7 @@ export async function openData(
   const store = await openStore(dataDir);
   opened.defer(() => store.close());
   const interrupted = await store.recover(clock.now());
-  if (interrupted > 0) log.warn({ interrupted }, 'released what an earlier run had left open');
+  if (interrupted > 0) log.warn({ interrupted }, 'released requests left open by an earlier run');
   if (usageDays !== undefined) {
     const retention = new Retention({ store, clock, log }, usageDays);
     opened.defer(() => retention.close());

@@ -1,7 +1,7 @@
 import { destination, pino } from 'pino';
 import type { Log } from '../core/ports/log.ts';
 
-/** Writes a BriefError, which is not an Error, as it is. */
+/** Anything but an Error is a BriefError, which is written as it is. */
 const serializers = {
   err: (err: unknown): unknown => (err instanceof Error ? pino.stdSerializers.err(err) : err),
 };

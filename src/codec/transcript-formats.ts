@@ -21,7 +21,7 @@ export function readTranscriptFormat(name: string | undefined): TranscriptFormat
   });
 }
 
-/** @param withSegments whether `verbose_json` carries segments; they are left out where only words were asked for */
+/** @param withSegments whether `verbose_json` has segments; false if the request asks for words alone */
 export function renderTranscript(
   transcript: Transcript,
   format: TranscriptFormat,
@@ -52,7 +52,7 @@ function verbose({ language, duration, text, segments, words }: Transcript, with
   };
 }
 
-/** Values that no engine reports are null, not invented. */
+/** Values that the engine does not report are null. */
 function verboseSegment({ id, start, end, text, avgLogprob }: TranscriptSegment) {
   return {
     id,
@@ -68,7 +68,7 @@ function verboseSegment({ id, start, end, text, avgLogprob }: TranscriptSegment)
   };
 }
 
-/** How far the text compresses: clients take a high value for a recogniser that repeats itself. */
+/** The compression ratio of the text. Clients take a high value as a sign of a model that repeats itself. */
 function compressionRatio(text: string): number {
   const bytes = Buffer.from(text);
   return bytes.length === 0 ? 0 : bytes.length / deflateSync(bytes).length;

@@ -1,6 +1,6 @@
 /**
- * What every transport does with a request, once: the id and the deadline, the gate (asked with the headers alone, before a byte of
- * the body is read), the function of core, the end of the usage record, and the error that the client is told.
+ * The steps that every transport takes for a request: id and deadline, the gate (asked with the headers alone, before a byte of the
+ * body is read), the function of core, the end of the usage record, and the error for the client.
  */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { Gate } from '../core/access/gate.ts';
@@ -25,7 +25,7 @@ export interface CallDeps {
   readonly requestMsMax: number;
 }
 
-/** What a transport knows of a request before its body. */
+/** A request before its body is read. */
 export interface RequestHead {
   readonly wire: Wire;
   /** The client's address, without a port. */
@@ -44,7 +44,7 @@ export class ServedCall {
   #call: Call | undefined;
   #adminCall: AdminCall | undefined;
   #error: ParleyError | undefined;
-  /** Whether the body has been read or the function has begun: from then on, whoever reads or runs ends the record. */
+  /** Whether reading the body or running the function has begun. From then on `#run` or `stream` ends the record. */
   #hasBegun = false;
   #isClosed = false;
   #running = 0;
@@ -56,12 +56,17 @@ export class ServedCall {
     this.#deadline = new Deadline(deps.requestMsMax);
   }
 
-  /** Aborts when the client has left or the time is up. Its reason is a ParleyError. */
+  /** Aborts when the client leaves or the deadline passes. Its reason is a ParleyError. */
   get signal(): AbortSignal {
     return this.#deadline.signal;
   }
 
-  /** Whether the answer is that of an earlier request under the same Idempotency-Key. Known once the answer begins. */
+  /** Whether the connection or stream is gone. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Whether the answer repeats that of an earlier request with the same Idempotency-Key. Known once the answer begins. */
   get isReplay(): boolean {
     return this.#call?.isReplay ?? false;
   }
@@ -69,6 +74,7 @@ export class ServedCall {
   /**
    * Asks the gate, with the headers alone. Called once, before the body is read.
    * @param name the operation as traces show it
+   * @throws as the gate; `request_cancelled` if the client has left meanwhile
    */
   async open(rpc: Rpc, name = `${rpc.method.parent.typeName}/${rpc.method.name}`): Promise<void> {
     const { wire, address, header } = this.#head;
@@ -86,7 +92,9 @@ export class ServedCall {
       const idempotencyKey = header('idempotency-key');
       this.#call = await gate.open({ ...credentials, id, operation, idempotencyKey, signal });
     });
-    if (this.#isClosed) this.#recordUnread();
+    if (!this.#isClosed) return;
+    this.#recordUnread();
+    throw new ParleyError('request_cancelled');
   }
 
   /** Asks the gate for a path that is no RPC. @throws as `Gate.openAdmin` */
@@ -95,7 +103,7 @@ export class ServedCall {
     await this.#deps.gate.openAdmin({ wire, address, authorization: header('authorization') });
   }
 
-  /** Reads the request. An error voids the record, which keeps what was noted on the call until then. */
+  /** Reads the request. An error voids the record, which keeps the facts noted on the call until then. */
   read<T>(read: (call: Call) => Promise<T>): Promise<T> {
     return this.#run((call) => orVoid(call, () => read(call)));
   }
@@ -142,7 +150,7 @@ export class ServedCall {
     return this.#within(() => rpc.run(request, call));
   }
 
-  /** The error that the client is told. An operator's error is logged, once for each request. */
+  /** The error for the client. An error that the operator must look into is logged, once for each request. */
   errorOf(thrown: unknown): ParleyError {
     const error = toParleyError(this.signal.aborted ? this.signal.reason : thrown);
     if (this.#error === undefined) logFailure(this.#deps.log, this.id, error);
@@ -150,18 +158,18 @@ export class ServedCall {
     return error;
   }
 
-  /** The client has left, or its own deadline has passed. */
+  /** Aborts the call because the client has left or its own deadline has passed. */
   cancel(): void {
     this.#deadline.cancel();
   }
 
-  /** The answer is complete: nothing aborts it any more. */
+  /** Marks the answer as complete. Nothing aborts the call from then on. */
   finish(): void {
     this.#deadline.stop();
   }
 
   /**
-   * The connection or stream is gone. A request that the gate opened, but whose body never became a message, is recorded here.
+   * Ends the call with its connection or stream. Records a request that the gate opened but whose body never became a message.
    * @param hasLeft whether the client left before the whole answer was written
    */
   close(hasLeft: boolean): void {
@@ -184,7 +192,7 @@ export class ServedCall {
     return span === undefined ? run(call) : span.run(() => run(call)).finally(() => this.#end());
   }
 
-  /** The consumer runs outside of the span, so each part is asked for within it. */
+  /** Asks for each part within the span, since the consumer runs outside of it. */
   async *#traced<T>(span: TraceSpan, parts: AsyncGenerator<T, void, void>): AsyncGenerator<T, void, void> {
     let isOver = false;
     try {
@@ -198,7 +206,7 @@ export class ServedCall {
       isOver = true;
       throw error;
     } finally {
-      // A consumer that returns early ends the source, too.
+      // If the consumer returns early, the source must end as well.
       if (!isOver) await span.run(() => parts.return());
       this.#end();
     }
@@ -216,7 +224,7 @@ export class ServedCall {
     this.#endSpan();
   }
 
-  /** A record can end after its client has gone; the span ends after both. */
+  /** Ends the span once the connection is closed and the record has ended, in whichever order. */
   #endSpan(): void {
     if (!this.#isClosed || this.#running > 0) return;
     this.#span?.end(this.#error);

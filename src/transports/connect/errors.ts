@@ -3,7 +3,7 @@ import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_
 import { errorInfo, retryInfo, rpcMessage, statusCode } from '../rpc/errors.ts';
 import type { ServedCall } from '../run-call.ts';
 
-/** An error as Connect and gRPC-Web send it. A deadline of the client's own that has passed is the protocol's to report. */
+/** The error for a client of Connect or gRPC-Web. If the client's own deadline has passed, connect-node's error stays. */
 export function connectError(thrown: unknown, { signal }: HandlerContext, served: ServedCall): ConnectError {
   const error = served.errorOf(thrown);
   const reason: unknown = signal.reason;

@@ -1,18 +1,22 @@
-/** Requests over Connect and gRPC-Web as connect-node takes them, with or without their body. */
+/** Reads requests of Connect and gRPC-Web, in the form that connect-node takes. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
-import { type ContextValues, createContextKey } from '@connectrpc/connect';
+import type { Message } from '@bufbuild/protobuf';
+import { Code, ConnectError, type ContextValues, createContextKey } from '@connectrpc/connect';
 import type { UniversalServerRequest } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
+import { ParleyError } from '../../core/errors.ts';
 import type { Wire } from '../../core/ports/usage.ts';
+import { malformedMessage } from '../rpc/errors.ts';
 import type { RequestHead, ServedCall } from '../run-call.ts';
 
 export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
 
-/** A call on its way to its function, or the error with which the gate refused it. */
+/** A call that the gate has opened or refused. */
 export interface GatedCall {
   readonly served: ServedCall;
+  /** The error of the gate; undefined for an opened call. */
   readonly refusal: unknown;
   readonly response: Response;
 }
@@ -35,37 +39,45 @@ function wireOf(contentType: string): Wire {
   return contentType.startsWith('application/grpc') ? 'grpc' : 'connect';
 }
 
-/** Undefined if the Host header is no host: connect-node makes a URL of it. */
+/** Undefined if the Host header is not a valid host. */
 export function toUniversal(
   request: Request,
   response: Response,
   values: ContextValues,
 ): UniversalServerRequest | undefined {
   try {
-    return universalRequestFromNodeRequest(request, response, undefined, values);
+    const received = universalRequestFromNodeRequest(request, response, undefined, values);
+    return { ...received, body: bodyOf(request) };
   } catch {
     return undefined;
   }
 }
 
-/** Headers that describe a body, which an empty message does not have. */
-const bodyHeaders = ['content-length', 'content-encoding', 'connect-content-encoding', 'grpc-encoding'];
-
-/**
- * The request of a refused call with an empty message for a body. connect-node then words the refusal in the client's protocol, and
- * the body that the client sends is never read.
- */
-export function withoutBody(received: UniversalServerRequest): UniversalServerRequest {
-  const header = new Headers(received.header);
-  for (const name of bodyHeaders) header.delete(name);
-  return { ...received, header, body: emptyMessage(header.get('content-type') ?? '') };
+/** Leaving the loop must not destroy the request: the answer has to go out on its connection. */
+async function* bodyOf(request: Request): AsyncGenerator<Uint8Array> {
+  yield* request.iterator({ destroyOnReturn: false });
 }
 
-async function* emptyMessage(contentType: string): AsyncGenerator<Uint8Array> {
-  const message = contentType.includes('json') ? Buffer.from('{}') : Buffer.alloc(0);
-  const isEnveloped = /^application\/(grpc|connect\+)/.test(contentType);
-  if (!isEnveloped) return yield message;
-  const envelope = Buffer.alloc(5);
-  envelope.writeUInt32BE(message.length, 1);
-  yield Buffer.concat([envelope, message]);
+/** The messages of a client's stream. Throws a ParleyError for a body that is malformed or too large. */
+export async function* requestsOf(messages: AsyncIterable<Message>): AsyncGenerator<Message> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw readError(ConnectError.from(error));
+  }
+}
+
+function readError(cause: ConnectError): ParleyError {
+  switch (cause.code) {
+    case Code.Canceled:
+    case Code.Aborted:
+      return new ParleyError('request_cancelled', { cause });
+    case Code.ResourceExhausted:
+      return new ParleyError('payload_too_large', {
+        message: 'A message of the request is too large.',
+        cause,
+      });
+    default:
+      return new ParleyError('invalid_request_error', { message: malformedMessage, cause });
+  }
 }

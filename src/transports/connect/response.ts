@@ -1,4 +1,4 @@
-/** Answers over Connect and gRPC-Web, in the shapes that connect-node asks for. */
+/** Answers calls of Connect and gRPC-Web, in the forms that connect-node takes. */
 import { constants, Http2ServerResponse } from 'node:http2';
 import { type DescMessage, type Message, toBinary } from '@bufbuild/protobuf';
 import type { HandlerContext } from '@connectrpc/connect';
@@ -28,7 +28,7 @@ export async function* stream(rpc: AnyRpc, sent: Sent, context: HandlerContext):
       markReplay(context, served.isReplay);
       served.signal.addEventListener('abort', giveUp);
       for (const part of parts) {
-        // The source throws the reason when it is asked for more.
+        // The source throws the reason when the next part is requested.
         if (served.signal.aborted) break;
         try {
           yield part;
@@ -47,12 +47,22 @@ export async function* stream(rpc: AnyRpc, sent: Sent, context: HandlerContext):
   }
 }
 
-/** The gated call of a context, bound to the client's deadline. Throws the refusal of the gate. */
-function take(context: HandlerContext): GatedCall & { readonly release: () => void } {
-  const gated = context.values.get(gatedKey);
-  if (gated === undefined) throw new Error('a call reached its handler without passing the gate');
-  const { served, refusal } = gated;
+/** Ends a call that the gate refused before connect-node reads its body. */
+export function throwRefusal(context: HandlerContext): void {
+  const { served, refusal } = gatedOf(context);
   if (refusal !== undefined) throw connectError(refusal, context, served);
+}
+
+function gatedOf({ values }: HandlerContext): GatedCall {
+  const gated = values.get(gatedKey);
+  if (gated === undefined) throw new Error('a call reached its handler without passing the gate');
+  return gated;
+}
+
+/** The gated call of a context, bound to the client's deadline. */
+function take(context: HandlerContext): GatedCall & { readonly release: () => void } {
+  const gated = gatedOf(context);
+  const { served } = gated;
   const cancel = () => served.cancel();
   context.signal.addEventListener('abort', cancel);
   if (context.signal.aborted) cancel();
@@ -65,12 +75,12 @@ function take(context: HandlerContext): GatedCall & { readonly release: () => vo
   };
 }
 
-/** connect-node does not say how many bytes a message had: it is encoded again to be measured. */
+/** Encodes the message again to measure it, since connect-node does not report its size. */
 function bytesOf(input: DescMessage): (message: Message) => number {
   return (message) => toBinary(input, message).length;
 }
 
-/** Ends the answer so that no client takes it for complete. */
+/** Resets the connection or stream, so that no client takes the answer for complete. */
 function cut(response: Response): void {
   if (response instanceof Http2ServerResponse) response.stream.close(constants.NGHTTP2_CANCEL);
   else response.destroy();

@@ -1,23 +1,33 @@
-/** The services over Connect and gRPC-Web, by connect-node; and over gRPC on HTTP/1.1. */
+/** Serves the RPCs over Connect and gRPC-Web, and over gRPC on HTTP/1.1, with connect-node. */
 import { type ConnectRouter, createConnectRouter, createContextValues } from '@connectrpc/connect';
+import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import { compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
+import type { Log } from '../../core/ports/log.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { type AnyRpc, rpcPath } from '../rpc/rpcs.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
-import { gatedKey, headOf, type Response, toUniversal, withoutBody } from './request.ts';
-import { answer, stream } from './response.ts';
+import {
+  type GatedCall,
+  gatedKey,
+  headOf,
+  type Request,
+  type Response,
+  requestsOf,
+  toUniversal,
+} from './request.ts';
+import { answer, stream, throwRefusal } from './response.ts';
 
 export interface ConnectLimits {
   /** Bytes of a message after decompression. */
   readonly messageBytesMax: number;
 }
 
-/** The longest timer that Node has; a client may allow more time than Parley's own limit. */
+/** The longest timer of Node. Clients may allow more time than Parley's own limit. */
 const timeoutMsMax = 2 ** 31 - 1;
 
-/** Asks the gate with the headers alone; only an opened call's body is read. */
+/** Asks the gate with the headers alone, and reads the body only of a call that it opens. */
 export function createConnectHandler(
   rpcs: readonly AnyRpc[],
   limits: ConnectLimits,
@@ -27,6 +37,7 @@ export function createConnectHandler(
     readMaxBytes: limits.messageBytesMax,
     maxTimeoutMs: timeoutMsMax,
     acceptCompression: [compressionGzip],
+    requestGate: throwRefusal,
   });
   for (const rpc of rpcs) addRpc(router, rpc);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
@@ -38,27 +49,37 @@ export function createConnectHandler(
     const served = new ServedCall(headOf(request), deps);
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
-    const run = (refusal: unknown) => {
-      const values = createContextValues().set(gatedKey, { served, refusal, response });
-      const received = toUniversal(request, response, values);
-      if (received === undefined) return refuseUnserved(response);
-      if (refusal === undefined) {
-        if (request.headers.expect !== undefined) response.writeContinue();
-        joinPieces(request);
-      } else {
-        drainBody(request);
-      }
-      handle(refusal === undefined ? received : withoutBody(received))
-        .then((answered) => universalResponseToNodeResponse(answered, response))
-        .catch((err: unknown) => {
-          // A client that has left is the reason, and its call has ended with that.
-          if (!received.signal.aborted) deps.log.error({ err }, 'an answer could not be written');
-          response.destroy();
-        });
-    };
     const open = rpc.kind === 'open' ? Promise.resolve() : served.open(rpc);
+    const run = (refusal: unknown) => serve(handle, request, { served, refusal, response }, deps.log);
     open.then(() => run(undefined), run);
   };
+}
+
+/** Answers a call that the gate has opened or refused. Never rejects. */
+async function serve(
+  handle: UniversalHandlerFn,
+  request: Request,
+  gated: GatedCall,
+  log: Log,
+): Promise<void> {
+  const { served, refusal, response } = gated;
+  if (served.isClosed) return;
+  const received = toUniversal(request, response, createContextValues().set(gatedKey, gated));
+  if (received === undefined) return refuseUnserved(response);
+  response.once('finish', () => drainBody(request));
+  try {
+    if (refusal === undefined) acceptBody(request, response);
+    await universalResponseToNodeResponse(await handle(received), response);
+  } catch (err) {
+    // If the client has left, its call has already ended.
+    if (!received.signal.aborted) log.error({ err }, 'an answer could not be written');
+    response.destroy();
+  }
+}
+
+function acceptBody(request: Request, response: Response): void {
+  if (request.headers.expect !== undefined) response.writeContinue();
+  joinPieces(request);
 }
 
 function refuseUnserved(response: Response): void {
@@ -73,13 +94,13 @@ function addRpc(router: ConnectRouter, rpc: AnyRpc): void {
       router.rpc(method, (request, context) => answer(rpc, request, context));
       break;
     case 'client_streaming':
-      router.rpc(method, (requests, context) => answer(rpc, requests, context));
+      router.rpc(method, (requests, context) => answer(rpc, requestsOf(requests), context));
       break;
     case 'server_streaming':
       router.rpc(method, (request, context) => stream(rpc, request, context));
       break;
     case 'bidi_streaming':
-      router.rpc(method, (requests, context) => stream(rpc, requests, context));
+      router.rpc(method, (requests, context) => stream(rpc, requestsOf(requests), context));
       break;
   }
 }

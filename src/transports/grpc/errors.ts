@@ -1,4 +1,4 @@
-/** A ParleyError as gRPC sends it: through grpc-js once a call runs, as trailers alone for a call that the gate refused. */
+/** Sends a ParleyError over gRPC: through grpc-js once a call runs, as bare trailers if the gate refused it. */
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { Metadata, type ServiceError, type StatusObject } from '@grpc/grpc-js';
 import { rpcMessage, statusCode, statusDetails } from '../rpc/errors.ts';
@@ -13,10 +13,10 @@ export function serviceError(thrown: unknown, served: ServedCall): ServiceError 
   return Object.assign(new Error(details), status);
 }
 
-/** Answers a call whose body nobody has read, and tells the client to stop sending it. */
+/** Answers a call whose body has not been read, and tells the client to stop sending it. */
 export function refuse(stream: ServerHttp2Stream, thrown: unknown, served: ServedCall): void {
   const error = served.errorOf(thrown);
-  if (stream.destroyed || stream.closed) return;
+  if (stream.destroyed || stream.closed || stream.headersSent) return;
   stream.respond(
     { ':status': 200, 'content-type': 'application/grpc+proto', 'x-request-id': served.id },
     { waitForTrailers: true },
@@ -28,7 +28,7 @@ export function refuse(stream: ServerHttp2Stream, thrown: unknown, served: Serve
       'grpc-status-details-bin': Buffer.from(statusDetails(error, served.id)).toString('base64'),
     });
     setImmediate(() => {
-      // The client still sends: the trailers have left by now, and nobody wants the rest.
+      // The trailers have left by now. Stops a client that is still sending.
       if (!stream.destroyed && stream.state.remoteClose === 0) stream.close(constants.NGHTTP2_NO_ERROR);
     });
   });

@@ -1,7 +1,9 @@
-/** The head and the size of a gRPC request. */
+/** Reads the head and the messages of gRPC requests. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
 import { type DescMessage, fromBinary, type Message, type MessageShape } from '@bufbuild/protobuf';
+import { ParleyError } from '../../core/errors.ts';
+import { malformedMessage } from '../rpc/errors.ts';
 import type { RequestHead } from '../run-call.ts';
 
 export function headOf({ session }: ServerHttp2Stream, headers: IncomingHttpHeaders): RequestHead {
@@ -28,7 +30,23 @@ export function requestBytes(request: Message): number {
   return sizes.get(request) ?? 0;
 }
 
-/** The messages of a client's stream. Leaving a loop over them does not destroy the call, which still has to be answered. */
-export function requestsOf(call: Readable): AsyncIterable<Message> {
-  return { [Symbol.asyncIterator]: () => call.iterator({ destroyOnReturn: false }) };
+/** Returns the error for a malformed message of a stream. On an exception grpc-js would cancel the call as if its client had left. */
+export function decodeStreamed<Desc extends DescMessage>(
+  schema: Desc,
+  bytes: Uint8Array,
+): MessageShape<Desc> | ParleyError {
+  try {
+    return fromBinary(schema, bytes);
+  } catch (cause) {
+    return new ParleyError('invalid_request_error', { message: malformedMessage, cause });
+  }
+}
+
+/** The messages of a client's stream, which are those of `decodeStreamed`. Throws at the first malformed one. */
+export async function* requestsOf(call: Readable): AsyncGenerator<Message> {
+  // Leaving the loop must not destroy the call, which still has to be answered.
+  for await (const request of call.iterator({ destroyOnReturn: false })) {
+    if (request instanceof ParleyError) throw request;
+    yield request;
+  }
 }

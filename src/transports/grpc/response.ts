@@ -1,4 +1,4 @@
-/** Answers over grpc-js: the head once, the parts with backpressure. */
+/** Writes answers to grpc-js: the head once, the parts with backpressure. */
 import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerDuplexStream, type ServerWritableStream } from '@grpc/grpc-js';
 import type { Batches } from '../../core/batches.ts';

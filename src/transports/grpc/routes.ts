@@ -1,4 +1,4 @@
-/** The services over gRPC, by grpc-js. */
+/** Serves the RPCs over gRPC with grpc-js. */
 import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
@@ -18,7 +18,7 @@ import { joinPieces } from '../rpc/join-pieces.ts';
 import { type AnyRpc, answerRpc, rpcPath, type Sent, streamRpc } from '../rpc/rpcs.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import { refuse, serviceError } from './errors.ts';
-import { decodeRequest, headOf, requestBytes, requestsOf } from './request.ts';
+import { decodeRequest, decodeStreamed, headOf, requestBytes, requestsOf } from './request.ts';
 import { answerHead, type WritableCall, writeAll } from './response.ts';
 
 export interface GrpcLimits {
@@ -29,10 +29,10 @@ export interface GrpcLimits {
 /** Serves one HTTP/2 stream of a connection that other protocols may share. */
 export type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
-/** Names a call's ServedCall to its handler. The value that a client sends under this name is overwritten. */
+/** Carries the id of a call's ServedCall to its handler. Overwrites any value that a client sends. */
 const servedHeader = 'x-parley-served';
 
-/** The part of a grpc-js call that all kinds have. */
+/** The members that all kinds of grpc-js calls have. */
 interface AnyCall {
   readonly metadata: Metadata;
   readonly cancelled: boolean;
@@ -41,9 +41,9 @@ interface AnyCall {
 }
 
 /**
- * Serves the RPCs on a grpc-js server that listens nowhere and is handed streams. A stream reaches it only after the gate has opened
- * its call; until then nothing of the body is read.
- * @throws if this grpc-js does not let its streams be handed in
+ * Hands streams to a grpc-js server that does not listen itself. A stream reaches it only after the gate has opened its call; until
+ * then nothing of the body is read.
+ * @throws if this version of grpc-js does not accept streams from outside
  */
 export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, deps: CallDeps): GrpcHandler {
   const server = new Server({
@@ -61,32 +61,32 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, d
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (stream, headers) => {
     const rpc = byPath.get(headers[':path'] ?? '');
-    // grpc-js answers UNIMPLEMENTED, and reads no body for it.
+    // grpc-js answers UNIMPLEMENTED without reading the body.
     if (rpc === undefined) return serve(stream, headers);
     const served = new ServedCall(headOf(stream, headers), deps);
     stream.once('close', () => {
-      // A handler takes its call out of the map; from then on it says itself when the answer is complete.
+      // A handler removes its call from the map, and calls `finish` when the answer is complete.
       const hasRun = !calls.delete(served.id);
       served.close(hasRun || stream.aborted);
     });
     const open = rpc.kind === 'open' ? Promise.resolve() : served.open(rpc);
-    open.then(
-      () => {
-        if (stream.destroyed) return;
+    open
+      .then(() => {
+        // The client has left: the record ends when the stream closes.
+        if (stream.destroyed || stream.closed) return;
         calls.set(served.id, served);
         joinPieces(stream);
         serve(stream, { ...headers, [servedHeader]: served.id });
-        // A stream without a body has ended before grpc-js could listen for it.
+        // A stream without a body has ended before grpc-js listens for its end.
         if (stream.readableEnded) stream.emit('end');
-      },
-      (error: unknown) => refuse(stream, error, served),
-    );
+      })
+      .catch((error: unknown) => refuse(stream, error, served));
   };
 }
 
 /**
- * The listener with which the server takes a stream. grpc-js has no public way to share a connection with other protocols, so this
- * reads a private field; a test watches over it.
+ * The server's own listener for streams. grpc-js has no public way to share a connection with other protocols, so this reads a
+ * private field, which a test checks.
  */
 function streamHandlerOf(server: Server): GrpcHandler {
   const servers: unknown = Reflect.get(server, 'http2Servers');
@@ -99,18 +99,20 @@ function streamHandlerOf(server: Server): GrpcHandler {
 function definitionOf(rpc: AnyRpc) {
   const { input, output, methodKind } = rpc.method;
   const operation = 'operation' in rpc ? rpc.operation : undefined;
+  const requestStream = methodKind === 'client_streaming' || methodKind === 'bidi_streaming';
+  const decode = requestStream ? decodeStreamed : decodeRequest;
   return {
     path: rpcPath(rpc),
-    requestStream: methodKind === 'client_streaming' || methodKind === 'bidi_streaming',
+    requestStream,
     responseStream: methodKind === 'server_streaming' || methodKind === 'bidi_streaming',
     requestSerialize: (message: Message) => asBuffer(toBinary(input, message)),
-    requestDeserialize: (bytes: Buffer): Message => decodeRequest(input, bytes),
+    requestDeserialize: (bytes: Buffer) => decode(input, bytes),
     responseSerialize: answerEncoder(operation, (message: Message) => asBuffer(toBinary(output, message))),
     responseDeserialize: (bytes: Buffer): Message => fromBinary(output, bytes),
   };
 }
 
-/** grpc-js wants a Buffer; this one shares its memory with the bytes. */
+/** A Buffer, as grpc-js requires, that shares its memory with the bytes. */
 function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }

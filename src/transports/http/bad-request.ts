@@ -1,4 +1,4 @@
-/** The answers to what never becomes a request, in the shape of every other error. */
+/** Answers malformed, slow and oversized HTTP/1 requests, in the shape of every other error. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -13,7 +13,7 @@ const reasons: Readonly<Record<Status, readonly [reason: string, message: string
   431: ['Request Header Fields Too Large', 'The request has too many headers, or too large ones. Send less.'],
 };
 
-/** Answers what the HTTP/1 parser refuses, and requests that do not come in time. */
+/** Answers requests that the HTTP/1 parser refuses or that do not come in time. */
 export function refuseBadRequests(server: Server): void {
   const answers = new WeakMap<Socket, Set<ServerResponse>>();
   const note = ({ socket }: IncomingMessage, response: ServerResponse) => {
@@ -24,14 +24,14 @@ export function refuseBadRequests(server: Server): void {
   server.prependListener('request', note);
   server.prependListener('checkContinue', note);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // In the middle of an answer there is no place for another.
+    // Another answer cannot be sent in the middle of one.
     const isAnswering = [...(answers.get(socket) ?? [])].some(({ headersSent }) => headersSent);
     if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy();
     else refuse(socket, statusOf(error));
   });
 }
 
-/** Answers a request that Node would serve with some of its headers left out. */
+/** Answers a request with too many headers. Node would serve it without some of them. */
 export function refuseHeaders(response: ServerResponse): void {
   const body = bodyOf(431);
   response.writeHead(431, {

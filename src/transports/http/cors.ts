@@ -1,11 +1,11 @@
-/** Lets pages of listed origins call from a browser, over REST, Connect and gRPC-Web alike. */
+/** Allows web pages of listed origins to call over REST, Connect and gRPC-Web. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { PortHandler } from './server.ts';
 
-/** A browser may keep the answer to its question for so long. */
+/** How long a browser may cache the answer to a preflight request. */
 const maxAgeSeconds = 7_200;
-/** What a page may read beside the body. */
+/** Response headers that a page may read. */
 const exposed = [
   ...['x-request-id', 'retry-after', 'x-should-retry', 'idempotent-replayed'],
   ...['grpc-status', 'grpc-message', 'grpc-status-details-bin'],
@@ -15,8 +15,8 @@ type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
 /**
- * @param origins such as `https://app.example.com`, or `*` for all; where it is empty nothing is allowed, and OPTIONS is left to
- *   `handle` like any other request
+ * @param origins such as `https://app.example.com`, or `*` for all; if empty, none is allowed and `handle` gets OPTIONS like any
+ *   other request
  */
 export function withCors(origins: readonly string[], handle: PortHandler): PortHandler {
   if (origins.length === 0) return handle;
@@ -39,7 +39,7 @@ function isPreflight({ method, headers }: Request): boolean {
 function answerPreflight({ headers }: Request, response: Response, isAllowed: boolean): void {
   if (isAllowed) {
     response.setHeader('access-control-allow-methods', 'GET, POST');
-    // Keys are sent in a header, never by the browser itself, so any header may come.
+    // Any header is safe: browsers never add keys by themselves, as they do cookies.
     const wanted = headers['access-control-request-headers'];
     if (wanted !== undefined) response.setHeader('access-control-allow-headers', wanted);
     response.setHeader('access-control-max-age', String(maxAgeSeconds));

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 
-/** What an HTTP/2 client sends first, with prior knowledge (RFC 9113, 3.4). */
+/** The first bytes of an HTTP/2 client with prior knowledge (RFC 9113, 3.4). */
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 /**
- * Reads as much of a connection as tells HTTP/2 from HTTP/1, puts it back, and decides. One that says nothing, or not
- * enough, for `firstByteMsMax` is closed: the servers behind only watch what they have been handed.
+ * Reads the first bytes of a connection to tell HTTP/2 from HTTP/1, and puts them back. Closes a connection that sends too few for
+ * `firstByteMsMax`: no server watches it yet.
  */
 export function detectProtocol(
   socket: Socket,

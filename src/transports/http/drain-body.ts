@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 
-/** How long the rest of a refused body is drained, so that its client gets to read the answer. */
+/** How long the rest of a refused body is read. Clients read the answer only after they have sent the body. */
 const drainMsMax = 5_000;
 
-/** Reads away what is left of a body that nobody wants; after a while the connection or stream is destroyed. */
+/** Reads and discards the rest of a body. Destroys the connection or stream if it takes too long. */
 export function drainBody(request: Readable & { readonly complete: boolean }): void {
   if (request.complete) return;
   const timer = setTimeout(() => request.destroy(), drainMsMax);

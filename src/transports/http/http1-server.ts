@@ -6,16 +6,16 @@ import type { TlsPair } from './tls-pair.ts';
 
 export type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** The default of 30 s would let a slow client keep its socket for that much longer than its limit. */
+/** With Node's default of 30 s a slow client would keep its socket 30 s beyond its limit. */
 const connectionsCheckMs = 1_000;
 
 /**
- * The server of HTTP/1, with TLS where there is a pair of certificate and key. Of all servers on a port it must be the
- * one that listens: Node watches its slow clients only then.
+ * Creates the HTTP/1 server, with TLS if there is a pair of certificate and key. It must be the one that listens on the port: Node
+ * enforces timeouts only on a listening server.
  */
 export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tls?: TlsPair): Server {
   const options = {
-    // Node refuses one that is longer than that of the whole request.
+    // Node refuses a value above `requestTimeout`.
     headersTimeout: Math.min(limits.headersMsMax, limits.bodyMsMax),
     requestTimeout: limits.bodyMsMax,
     keepAliveTimeout: limits.keepAliveMs,
@@ -25,7 +25,7 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
   };
   const server = tls ? tlsServer(options, limits, tls) : createServer(options);
   server.timeout = limits.stallMsMax;
-  // One more than may be: Node leaves out those after it in silence.
+  // One above the limit, to notice too many: Node drops the rest silently.
   server.maxHeadersCount = limits.headerCountMax + 1;
   const receive: Http1Handler = (request, response) => {
     endStalledAnswer(response);
@@ -33,7 +33,7 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
     else handle(request, response);
   };
   server.on('request', receive);
-  // The handler itself says when the body may come: a refused request is spared sending it.
+  // The handler sends 100 Continue itself, so that a client whose request is refused need not send the body.
   server.on('checkContinue', receive);
   refuseBadRequests(server);
   return server;
@@ -46,14 +46,14 @@ function tlsServer(options: object, limits: ServerLimits, tls: TlsPair): Server 
     ALPNProtocols: ['h2', 'http/1.1'],
     handshakeTimeout: limits.headersMsMax,
   });
-  // Node would hand these on as errors of HTTP, to be answered on a socket that cannot carry an answer.
+  // By default Node emits `clientError`, whose listener would answer on a socket that cannot carry an answer.
   server.removeAllListeners('tlsClientError');
   server.on('tlsClientError', (_, socket) => socket.destroy());
   tls.serve(server);
   return server;
 }
 
-/** The socket was silent for the time: on both sides where nothing waits to be sent, else it is the client that does not read. */
+/** Cuts a client that does not read its answer. If nothing waits to be sent, the engine is the slow one, and the answer goes on. */
 function endStalledAnswer(response: ServerResponse): void {
   response.on('timeout', (socket) => {
     if (socket.writableLength > 0) socket.destroy();

@@ -3,19 +3,19 @@ import type { Socket } from 'node:net';
 import { Http2Stream } from './http2-stream.ts';
 import { lingerMsMax, type ServerLimits } from './limits.ts';
 
-/** Requests since the last check, about a second, among which resets are counted; below it a client may change its mind. */
+/** Requests in about a second above which resets count as abuse. Clients may cancel fewer at will. */
 const judgedRequestsMin = 200;
-/** PING and SETTINGS frames since the last check. Clients that measure the line send one a round trip. */
+/** PING and SETTINGS frames in about a second. Clients that measure bandwidth send one each round trip. */
 const controlFramesMax = 1_000;
 
-/** Watches one HTTP/2 connection for what Node leaves open: one that is idle, dead, or busy with nothing but resets. */
+/** Watches one HTTP/2 connection and closes it if it is idle, dead, or abused. Node does not. */
 export class Http2Connection {
   readonly #session: ServerHttp2Session;
   readonly #socket: Socket;
   readonly #limits: ServerLimits;
   readonly #streams = new Map<ServerHttp2Stream, Http2Stream>();
   readonly #openedAtMs = Date.now();
-  /** Whether it has agreed to the settings, as every client must at once: only then do they bind it. */
+  /** Whether the client has acknowledged the server's SETTINGS, which bind it only from then on. */
   #hasAgreed = false;
   #idleSinceMs = this.#openedAtMs;
   #pingedAtMs = this.#openedAtMs;
@@ -38,12 +38,12 @@ export class Http2Connection {
     });
   }
 
-  /** Lets requests in flight finish, and tells the client to send no more. */
+  /** Tells the client to send no more requests. Running requests finish. */
   close(): void {
     if (!this.#session.destroyed) this.#session.close();
   }
 
-  /** To be called about every second. */
+  /** Call it about every second. */
   check(nowMs: number): void {
     this.#requests = 0;
     this.#resets = 0;
@@ -69,7 +69,7 @@ export class Http2Connection {
     stream.once('close', () => {
       this.#streams.delete(stream);
       this.#idleSinceMs = Date.now();
-      // Also those that the server had to reset, or a client would have it do that.
+      // Counts resets by the server as well: a client can provoke them.
       if (stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#countReset();
     });
   }
@@ -84,7 +84,7 @@ export class Http2Connection {
     if (this.#controlFrames > controlFramesMax) this.#refuse();
   }
 
-  /** A client that is dead does not answer, nor does one that never ends a block of headers. */
+  /** Neither a dead client nor one that never ends a block of headers answers a PING. */
   #checkPing(nowMs: number): void {
     const { pingEveryMs, pingTimeoutMs } = this.#limits;
     const sinceMs = nowMs - this.#pingedAtMs;
@@ -97,12 +97,12 @@ export class Http2Connection {
     });
   }
 
-  /** It costs more than it brings. */
+  /** Ends the connection with ENHANCE_YOUR_CALM. */
   #refuse(): void {
     if (this.#isRefused) return;
     this.#isRefused = true;
     const error = new Error('the client keeps the connection busy with resets or control frames');
-    // Node is in the middle of reading: it would forget to tell the client why.
+    // Node is in the middle of reading and would not send the GOAWAY.
     setImmediate(() => this.#session.destroy(error, constants.NGHTTP2_ENHANCE_YOUR_CALM));
   }
 }

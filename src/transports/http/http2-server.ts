@@ -1,4 +1,4 @@
-/** One HTTP/2 server for gRPC and all else, each stream handed to whom its content type names. */
+/** One HTTP/2 server for gRPC and all else. The content type of a stream decides which handler gets it. */
 import {
   createServer,
   type Http2Server,
@@ -18,12 +18,12 @@ export interface Http2Handlers {
   readonly grpc: StreamHandler;
 }
 
-/** `:method`, `:scheme` and `:path`, which are no headers elsewhere; `:authority` stands for `Host`. */
+/** `:method`, `:scheme` and `:path`. They do not count as headers, but `:authority` does, in the place of `Host`. */
 const pseudoHeaders = 3;
-/** Megabytes of what Node and nghttp2 keep for a connection; beyond it streams are refused. */
+/** Megabytes that Node and nghttp2 may keep for a connection. Beyond it streams are refused. */
 const sessionMemoryMax = 10;
 
-/** It listens nowhere: sockets that speak HTTP/2 are handed to it. */
+/** Creates a server that does not listen: it is handed sockets that speak HTTP/2. */
 export function createHttp2Server(limits: ServerLimits, { handle, grpc }: Http2Handlers): Http2Server {
   const server = createServer({
     settings: {
@@ -34,21 +34,21 @@ export function createHttp2Server(limits: ServerLimits, { handle, grpc }: Http2H
     maxHeaderListPairs: limits.headerCountMax + pseudoHeaders,
     maxSessionMemory: sessionMemoryMax,
   });
-  // Listening for requests makes Node add the listener that turns a stream into a request and a response.
+  // With the first listener for requests, Node adds one that turns a stream into a request and a response.
   server.on('request', handle);
   server.on('checkContinue', handle);
   const toRequest = server.listeners('stream') as StreamListener[];
   server.removeAllListeners('stream');
   server.on('stream', (...args) => {
     const [stream, headers] = args;
-    // Whoever serves it hears of its end otherwise.
+    // The handlers learn of the end by `close`.
     stream.on('error', () => undefined);
-    // Reset in the same breath as opened. Both sides would throw on it, where nobody can catch.
+    // The client has already reset it. Both handlers would throw where nothing catches.
     if (stream.destroyed || stream.closed) return;
     if (isGrpc(headers)) grpc(stream, headers);
     else for (const listener of toRequest) listener.apply(server, args);
   });
-  // A connection that breaks is its own business.
+  // Its streams close with a broken connection, which is enough.
   server.on('sessionError', () => undefined);
   return server;
 }

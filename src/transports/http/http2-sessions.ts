@@ -5,7 +5,7 @@ import type { ServerLimits } from './limits.ts';
 
 const checkMs = 1_000;
 
-/** The connections of an HTTP/2 server, which keeps no list of them itself and watches none. */
+/** Lists and watches the connections of an HTTP/2 server. Node does neither. */
 export class Http2Sessions {
   readonly #server: Http2Server;
   readonly #limits: ServerLimits;
@@ -23,22 +23,22 @@ export class Http2Sessions {
     const watch = (session: ServerHttp2Session) => {
       const connection = new Http2Connection(session, socket, this.#limits);
       this.#connections.add(connection);
-      // A session says that it is closed while its socket may still be open.
+      // A closed session may still have an open socket.
       socket.once('close', () => this.#connections.delete(connection));
     };
-    // The HTTP/1 server that accepted it lets clients half close. HTTP/2 has no use for that, and would hear only of a whole close.
+    // The HTTP/1 server that accepted the socket allows half-closed ones, on which HTTP/2 would not notice that the client has left.
     socket.allowHalfOpen = false;
     this.#server.once('session', watch);
     this.#server.emit('connection', socket);
     this.#server.off('session', watch);
   }
 
-  /** Tells every client to send no more requests; each connection ends with the last of those it has. */
+  /** Tells every client to send no more requests. Each connection ends with its last running request. */
   close(): void {
     for (const connection of this.#connections) connection.close();
   }
 
-  /** To be called when no connection is left. */
+  /** Call it when no connection is left. */
   stop(): void {
     clearInterval(this.#checks);
   }

@@ -2,17 +2,17 @@ import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { lingerMsMax, type ServerLimits } from './limits.ts';
 
-/** A connection that sends less than this in the time of a stall stands still: what it sends may be answers to pings. */
+/** A connection that sends fewer bytes than this within `stallMsMax` stands still: they may be answers to pings. */
 const movingBytesMin = 65_536;
 
-/** Watches one HTTP/2 stream for a client that sends its request, or takes its answer, too slowly. */
+/** Watches one HTTP/2 stream for a client that sends its request, or reads its answer, too slowly. */
 export class Http2Stream {
   readonly #stream: ServerHttp2Stream;
   readonly #socket: Socket;
   readonly #limits: ServerLimits;
   readonly #openedAtMs: number;
   #answeredAtMs: number | undefined;
-  /** What waited to be sent when last something of it went, how much the socket had sent then, and when that was. */
+  /** Bytes that waited when the answer last moved, bytes that the socket had sent by then, and the time of that. */
   #waitingBytes = 0;
   #sentBytes = 0;
   #movedAtMs = 0;
@@ -24,7 +24,7 @@ export class Http2Stream {
     this.#openedAtMs = nowMs;
   }
 
-  /** Closes the stream where its client lets it wait for longer than it may. */
+  /** Closes the stream if its client is too slow. */
   check(nowMs: number): void {
     const { localClose, remoteClose } = this.#stream.state;
     const isUnfinished = remoteClose === 0;
@@ -36,16 +36,16 @@ export class Http2Stream {
     }
   }
 
-  /** The client has its answer, which the code of an error would take from it again. */
+  /** Ends the stream without an error code, which would make the client discard its answer. */
   #leave(): void {
     this.#stream.close(constants.NGHTTP2_NO_ERROR);
-    // What came of the request and was never read would keep it open.
+    // Unread bytes of the request would keep it open.
     this.#stream.destroy();
   }
 
   /**
-   * A request whose answer has begun may take as long as the program gives it: a call that streams both ways is not whole
-   * before its end.
+   * Once the answer has begun, the limit for the body no longer applies: a call that streams both ways sends its request until its
+   * end.
    */
   #isTooOld(nowMs: number, isUnfinished: boolean): boolean {
     const { bodyMsMax, requestMsMax, stallMsMax } = this.#limits;
@@ -57,7 +57,7 @@ export class Http2Stream {
   #isStalled(nowMs: number): boolean {
     const waitingBytes = this.#stream.writableLength;
     const sentBytes = this.#socket.bytesWritten;
-    // A large part goes as one: while it does, only the socket tells that it moves.
+    // While one large part is sent, only the bytes of the socket show that the answer moves.
     const hasMoved = waitingBytes !== this.#waitingBytes || sentBytes - this.#sentBytes >= movingBytesMin;
     if (waitingBytes === 0 || hasMoved) {
       this.#waitingBytes = waitingBytes;

@@ -1,16 +1,16 @@
-/** What clients may take of the port. Times are in milliseconds. */
+/** Limits of clients of the port. Times are in milliseconds. */
 export interface ServerLimits {
-  /** Sockets that are open at once, whatever they speak. */
+  /** Open sockets, of all protocols. */
   readonly connectionsMax: number;
-  /** For each step before a request is there: the TLS handshake, the first byte, the headers. */
+  /** For each of the TLS handshake, the first byte and the headers. */
   readonly headersMsMax: number;
   readonly headerBytesMax: number;
   readonly headerCountMax: number;
   /** From the first byte of a request to its last. */
   readonly bodyMsMax: number;
-  /** From a whole request to the end of what the program does for it. */
+  /** From the headers to the end of the answer. */
   readonly requestMsMax: number;
-  /** How long a client may take nothing of an answer that waits for it. */
+  /** How long a client may read nothing of an answer. */
   readonly stallMsMax: number;
   /** HTTP/1: between two requests. */
   readonly keepAliveMs: number;
@@ -23,8 +23,8 @@ export interface ServerLimits {
 }
 
 /**
- * How long a client may go on, or keep its socket, once it has been told all: Node itself would wait for ever. Long enough
- * for it to read that.
+ * How long a client may keep its stream or socket after its whole answer was sent, so that it can read the answer. Node itself would
+ * wait for ever.
  */
 export function lingerMsMax({ stallMsMax }: ServerLimits): number {
   return Math.min(5_000, stallMsMax);

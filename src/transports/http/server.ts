@@ -14,9 +14,9 @@ export interface ServerOptions {
   /** 0 takes any free port. */
   readonly port: number;
   readonly limits: ServerLimits;
-  /** Default: in the clear. */
+  /** Default: no TLS. */
   readonly tls?: TlsPair | undefined;
-  /** Answers what is not gRPC, over HTTP/1.1 and HTTP/2 alike. */
+  /** Answers all requests but gRPC, over HTTP/1.1 and HTTP/2. */
   readonly handle: PortHandler;
   /** Answers gRPC. */
   readonly grpc: StreamHandler;
@@ -28,20 +28,20 @@ export type PortHandler = (
 ) => void;
 
 export interface RunningServer {
-  /** `http://127.0.0.1:8080`, with the port that was taken. */
+  /** Such as `http://127.0.0.1:8080`, with the actual port. */
   readonly origin: string;
-  /** Stops listening, lets requests in flight finish for at most `drainMs`, then cuts them. */
+  /** Stops listening, gives running requests at most `drainMs`, then cuts them. */
   close(drainMs: number): Promise<void>;
 }
 
 const idleCheckMs = 20;
 
-/** Listens. Rejects where the address cannot be had. */
+/** Listens. Rejects if the address cannot be bound. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { host, port, limits, tls } = options;
   const server = createHttp1Server(limits, options.handle, tls);
   const sessions = new Http2Sessions(createHttp2Server(limits, options), limits);
-  // Those that speak HTTP/2 count, too: the server has accepted them all.
+  // Includes connections of HTTP/2: this server accepts them all.
   server.maxConnections = limits.connectionsMax;
   const undecided = routeSockets(server, tls ? 'secureConnection' : 'connection', sessions, limits);
   const accepted = acceptedSockets(server);
@@ -52,7 +52,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       sessions.close();
       destroyAll(undecided);
-      // A connection whose answer ends from now on would stay for its keep-alive time.
+      // A connection whose answer ends from now on would stay open for its keep-alive time.
       const idle = setInterval(() => server.closeIdleConnections(), idleCheckMs);
       const cut = setTimeout(() => destroyAll(accepted), drainMs);
       await closed;
@@ -79,8 +79,8 @@ function destroyAll(sockets: ReadonlySet<Socket>): void {
 }
 
 /**
- * Puts the choice of the protocol before the HTTP/1 server's own listener: by what TLS has agreed on, or by the first bytes.
- * @returns the sockets that have not told yet what they speak
+ * Puts the detection of the protocol, by ALPN or by the first bytes, before the HTTP/1 server's own listener.
+ * @returns the sockets whose protocol is not known yet
  */
 function routeSockets(
   server: Server,

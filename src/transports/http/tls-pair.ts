@@ -5,19 +5,19 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { fileReason } from '../../files/reason.ts';
 
 export interface TlsFiles {
-  /** Paths of PEM files: the certificate, with those above it that clients need, and its private key. */
+  /** Paths of PEM files: the certificate with its chain, and its private key. */
   readonly cert: string;
   readonly key: string;
 }
 
 export interface TlsPairEvents {
-  /** A new pair is in use, for connections from now on. */
+  /** A new pair is in use for new connections. */
   readonly onTaken: () => void;
-  /** The files have changed and cannot be used. The pair before stays in use. */
+  /** The files have changed and cannot be used. The earlier pair stays in use. */
   readonly onRefused: (error: TlsFilesError) => void;
 }
 
-/** What is wrong with the files, in words for the operator. */
+/** Certificate or key cannot be used. The message tells the operator why. */
 export class TlsFilesError extends Error {
   constructor(message: string, cause: unknown) {
     super(message, { cause });
@@ -25,7 +25,7 @@ export class TlsFilesError extends Error {
   }
 }
 
-/** They are looked at rather than watched: that sees through links, mounts and network drives alike. */
+/** Polls the files: watching them fails on links, mounts and network drives. */
 const lookEveryMs = 2_000;
 
 /** A certificate and its key, read again when the files change. */
@@ -35,7 +35,7 @@ export class TlsPair {
   readonly #servers = new Set<Server>();
   readonly #looks: NodeJS.Timeout;
   #context: SecureContextOptions;
-  /** What the last look found, and what was last taken or refused. */
+  /** The contents that the last look found, and those last taken or refused. */
   #seen: string;
   #settled: string;
 
@@ -47,7 +47,7 @@ export class TlsPair {
     this.#looks = setInterval(() => this.#look(), lookEveryMs).unref();
   }
 
-  /** @throws TlsFilesError where the files cannot be read or used */
+  /** @throws TlsFilesError if the files cannot be read or used */
   static async open(files: TlsFiles, events: TlsPairEvents): Promise<TlsPair> {
     const found = await read(files);
     if (found instanceof TlsFilesError) throw found;
@@ -58,7 +58,7 @@ export class TlsPair {
     return this.#context;
   }
 
-  /** Gives every later pair to a server that was made with this one. */
+  /** Gives every later pair to a server that was created with this one. */
   serve(server: Server): void {
     this.#servers.add(server);
     server.once('close', () => this.#servers.delete(server));
@@ -68,7 +68,7 @@ export class TlsPair {
     clearInterval(this.#looks);
   }
 
-  /** Two looks must find the same, so that no pair is judged while it is being written. */
+  /** Two looks must find the same contents, so that a pair is not judged while it is being written. */
   async #look(): Promise<void> {
     const found = await read(this.#files);
     const identity = identityOf(found);

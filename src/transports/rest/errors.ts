@@ -1,4 +1,4 @@
-/** A ParleyError as REST sends it: the error body of the API, and headers for retries. */
+/** Turns a ParleyError into the error body of the REST API and its headers for retries. */
 import type { Advice, AdviceKind, ErrorCode, ParleyError } from '../../core/errors.ts';
 
 /** The error shape of the API: all four members are always there. */
@@ -21,7 +21,7 @@ const words: Readonly<Record<AdviceKind, (type: Advice['type']) => string>> = {
     'The operator of this server loads more with `parley credits load <account> <amount> --reason <text>`.',
 };
 
-/** Chat models are the ones that a plain list begins with. */
+/** A list without a type includes chat models. */
 function typeQuery(type: Advice['type']): string {
   return type === undefined || type === 'chat' ? '' : `?type=${type}`;
 }
@@ -48,7 +48,7 @@ export function errorHeaders(error: ParleyError): Record<string, string> {
   };
 }
 
-/** The coarse `type` beside the code, in the words that hosted APIs use. An upstream's 401 or 402 must not read as ours. */
+/** The coarse `type` beside the code, in the words of hosted APIs. An upstream's 401 or 402 must not read as ours. */
 function errorType({ code, httpStatus }: ParleyError): string {
   if (code === 'upstream_error') return 'server_error';
   switch (httpStatus) {

@@ -39,7 +39,7 @@ export class Exchange {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly #response: HttpResponse;
-  /** Texts written in this turn: sent one by one, each would be an HTTP chunk or frame of its own. */
+  /** Texts written in this turn of the event loop. They leave together, since each write is an HTTP chunk or frame of its own. */
   #gathered = '';
 
   constructor(
@@ -56,7 +56,7 @@ export class Exchange {
     response.once('close', () => this.#close());
   }
 
-  /** Aborts when the client has left or the time is up. Its reason is a ParleyError. */
+  /** Aborts when the client leaves or the deadline passes. Its reason is a ParleyError. */
   get signal(): AbortSignal {
     return this.served.signal;
   }
@@ -77,7 +77,7 @@ export class Exchange {
       'content-type': contentType,
       'content-length': Buffer.byteLength(text),
     });
-    // A string leaves in one write with the head.
+    // Node sends a string in one write with the head.
     this.#response.end(text);
     drainBody(this.request);
   }
@@ -112,7 +112,7 @@ export class Exchange {
   }
 
   #gather(text: string): void {
-    // Runs at the end of the turn, so an event that comes alone is not held back.
+    // Runs at the end of the turn, so a single event is not held back.
     if (this.#gathered === '') process.nextTick(() => this.#release());
     this.#gathered += text;
     if (this.#gathered.length >= gatheredCharactersMax) this.#release();
@@ -124,14 +124,14 @@ export class Exchange {
     if (text !== '' && !this.#response.destroyed) this.#response.write(text);
   }
 
-  /** Ends the answer so that no client takes it for complete. */
+  /** Resets the connection or stream, so that no client takes the answer for complete. */
   #cut(): void {
     const response = this.#response;
     if (response instanceof Http2ServerResponse) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else response.destroy();
   }
 
-  /** The port limits how long a client may go without reading. */
+  /** Has no timeout of its own: the port limits how long a client may go without reading. */
   #drained(): Promise<void> {
     return new Promise((resolve, reject) => {
       const response = this.#response;
@@ -153,7 +153,7 @@ export class Exchange {
   }
 
   #close(): void {
-    // Over HTTP/2, `finish` is emitted for a broken answer, too.
+    // Not told by `finish`, which HTTP/2 emits for a broken answer, too.
     this.served.close(!this.#response.writableEnded);
   }
 }

@@ -5,12 +5,12 @@ import { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
 import { wrongPath } from './wrong-path.ts';
 
-/** Serves the REST paths; any other path is `not_found` as JSON. */
+/** Serves the REST paths. Any other path is answered with `not_found` as JSON. */
 export function restHandler(routes: readonly Route[], deps: CallDeps): PortHandler {
   const router = FindMyWay();
   for (const route of routes) {
     const { rule } = route;
-    // The router only finds the route, which it keeps as its store.
+    // The router only finds routes, each kept as its `store`.
     router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, route);
   }
   return (request, response) => {

@@ -4,7 +4,7 @@ import type { Route } from './routes.ts';
 export interface Probes {
   /** Why a load balancer should send no requests; undefined if it should. */
   readonly whyNotReady: () => string | undefined;
-  /** Engines that can and cannot be reached. Their names are in the metrics, which need a key. */
+  /** Numbers of engines that can and cannot be reached. Their names are only in the metrics, which need a key. */
   readonly engines: () => { readonly up: number; readonly down: number };
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   readonly metricsAccess: 'off' | 'key' | 'open';

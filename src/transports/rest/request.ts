@@ -1,4 +1,4 @@
-/** Reads the body of a request: its bytes within a limit, its JSON, and the fields of that. */
+/** Reads the body of a request: its bytes within a limit, its JSON, and the fields of the JSON. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Decoded } from '../../codec/codec.ts';
 import { isObject } from '../../codec/shape.ts';
@@ -13,7 +13,7 @@ export interface RestLimits {
   readonly chatBodyBytesMax: number;
 }
 
-/** Nested objects and arrays. Connect reads as many; far more would overflow the stack. */
+/** Levels of nested objects and arrays, as many as Connect accepts. Far more would overflow the stack. */
 const levelsMax = 100;
 
 /**
@@ -98,7 +98,7 @@ function badBody(message: string, cause?: unknown): ParleyError {
   return new ParleyError('invalid_request_error', { message, cause });
 }
 
-/** Its own recursion ends at that depth, too. */
+/** Recurses no deeper than `levels`. */
 function isDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
@@ -116,7 +116,7 @@ function parse(bytes: Buffer, { request }: Exchange): unknown {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch (cause) {
-    // Content-Type is not checked, but it tells what went wrong with a body that is no JSON.
+    // Content-Type is not checked, but helps to explain what is wrong with the body.
     const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');
     throw badBody(
       isForm ? formAdvice : 'The body is not valid JSON in UTF-8. Check quotes, commas and brackets.',
@@ -127,7 +127,7 @@ function parse(bytes: Buffer, { request }: Exchange): unknown {
 
 const formAdvice = 'The body is a form. Send a JSON object here, with `Content-Type: application/json`.';
 
-/** Throws if a required member is absent or null. Called before the other members are looked at. */
+/** Throws if a required member is absent or null. Call it before other members are checked. */
 export function requireMembers(body: JsonObject, codes: Readonly<Record<string, ErrorCode>>): void {
   for (const [member, code] of Object.entries(codes)) {
     if (body[member] === undefined || body[member] === null) throw new ParleyError(code, { param: member });

@@ -1,4 +1,4 @@
-/** Answers in the forms that the API's clients read: JSON, text, and server-sent events. */
+/** Sends server-sent events, and the header of a repeated answer. */
 import type { JsonValue } from '@bufbuild/protobuf';
 import type { Batches } from '../../core/batches.ts';
 import type { ServedCall } from '../run-call.ts';
@@ -12,17 +12,17 @@ const sseHeaders: Record<string, string> = {
   'x-accel-buffering': 'no',
 };
 
-/** Ends a whole chat stream; a stream without it was cut short. */
+/** Ends a complete chat stream. A stream without it was cut short. */
 export const sseDone = 'data: [DONE]\n\n';
 
-/** Tells a client that the answer is that of an earlier request under the same Idempotency-Key. */
+/** Marks an answer that repeats that of an earlier request with the same Idempotency-Key. */
 export function replayHeaders({ isReplay }: ServedCall): Record<string, string> {
   return isReplay ? { 'idempotent-replayed': 'true' } : {};
 }
 
 /**
- * Sends each part as an event. The status leaves with the first batch, so an error before it is thrown and gets an answer of its
- * own. A later error becomes the last event: SDKs look for an `error` member and for the missing `[DONE]`.
+ * Sends each part as an event. The status leaves with the first batch. An error before it is thrown, to be answered with its own
+ * status. A later error becomes the last event: SDKs look for an `error` member and for the missing `[DONE]`.
  *
  * @returns whether all parts were sent
  */

@@ -1,4 +1,4 @@
-/** The REST paths, made from the table of RPCs: the schema of an RPC states its verb and path. */
+/** The REST routes, made from the table of RPCs. The schema of an RPC states its verb and path. */
 import { hasOption } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
@@ -12,14 +12,14 @@ import { adminHandler, unaryHandler } from './unary.ts';
 
 export interface Route {
   readonly rule: Pick<HttpRule, 'verb' | 'path'>;
-  /** The RPC that the gate is asked for; undefined for probes, which have no gate. */
+  /** The RPC that the gate checks; undefined for probes, which have no gate. */
   readonly rpc: Rpc | undefined;
   readonly handle: RestHandler;
 }
 
 /** @param isServed whether an RPC is served at this port */
 export function restRoutes(table: RpcTable, limits: RestLimits, isServed: (rpc: Rpc) => boolean): Route[] {
-  /** RPCs whose HTTP form is more than their schema: raw audio, forms, server-sent events. */
+  /** RPCs with an HTTP form of their own: raw audio, forms, server-sent events. */
   const special = new Map<Rpc, RestHandler>([
     [table.synthesizeSpeech, speechHandler(table, limits)],
     [table.createTranscription, transcriptionHandler(table)],

@@ -29,7 +29,7 @@ interface TranscriptionForm {
   readonly isStreamed: boolean;
 }
 
-/** POST /audio/transcriptions: takes a form, answers with the transcript in the format it asks for. `stream` chooses the RPC. */
+/** POST /audio/transcriptions: takes a form, answers with the transcript in the requested format. `stream` chooses the RPC. */
 export function transcriptionHandler({ createTranscription, streamTranscription }: RpcTable): RestHandler {
   return async (exchange) => {
     const { served } = exchange;
@@ -62,7 +62,7 @@ type TextEvent =
   | { readonly type: 'transcript.text.delta'; readonly delta: string }
   | { readonly type: 'transcript.text.done'; readonly text: string };
 
-/** Each segment as a delta as soon as it is recognised, and the whole text at the end. */
+/** Yields each segment as a delta as soon as it is recognised, and the whole text at the end. */
 async function* toTextEvents(batches: Batches<StreamTranscriptionResponse>): AsyncGenerator<TextEvent[]> {
   let hasText = false;
   for await (const parts of batches) {
@@ -74,7 +74,7 @@ async function* toTextEvents(batches: Batches<StreamTranscriptionResponse>): Asy
       }
       if (event.case === 'transcript') {
         const { text } = event.value;
-        // Some models give no segments; a client that joins the deltas needs the text all the same.
+        // Some models give no segments. Clients that join the deltas need the text as one.
         if (!hasText && text !== '') yield [{ type: 'transcript.text.delta', delta: text }];
         yield [{ type: 'transcript.text.done', text }];
       }

@@ -1,4 +1,4 @@
-/** Routes made from the schema alone: path, query and body form the request, the response or one field of it the answer. */
+/** Handlers made from the schema alone. Path, query and body form the request; the response or one of its fields is the answer. */
 import {
   type DescField,
   type DescMessage,
@@ -16,7 +16,7 @@ import { answerEncoder } from '../encode-once.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
 
-/** The largest body of these requests, which hold names, ids and dates. */
+/** Bytes of a body. These requests hold names, ids and dates. */
 const bodyBytesMax = 64 * 1024;
 
 export function unaryHandler(rpc: UnaryRpc): RestHandler {
@@ -61,7 +61,7 @@ async function readMembers(
   return members;
 }
 
-/** The query's parameters as JSON members. Parameters that the request message does not have are ignored. */
+/** The query's parameters as JSON members. Ignores parameters that are no field of the request message. */
 function readQuery(query: URLSearchParams, input: DescMessage): JsonObject {
   const members: JsonObject = {};
   for (const field of input.fields) {

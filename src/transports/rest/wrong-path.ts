@@ -1,4 +1,4 @@
-/** What to tell those who ask for what is not there: most of them are a prefix, a method or a slash away from what is. */
+/** Words `not_found`. Most wrong paths differ from a served one by a prefix, a method or a slash. */
 import type { HTTPMethod } from 'find-my-way';
 import { basePath } from '../../core/base-path.ts';
 import { ParleyError } from '../../core/errors.ts';
@@ -6,13 +6,13 @@ import { quote } from '../../core/quote.ts';
 
 /** The verbs of the REST paths. */
 const verbs = ['GET', 'POST'] as const;
-/** Beginnings that base URLs have in place of ours, or twice. */
+/** Prefixes that clients send in place of the base path, or twice. */
 const prefixPattern = /^(?:\/(?:api|v1))+(?=\/|$)/;
 
-/** Whether anything is served there. */
+/** Whether there is a route for the verb and path. */
 export type IsServed = (verb: HTTPMethod, path: string) => boolean;
 
-/** The error `not_found`, with the path or the method that was probably meant. */
+/** The error `not_found`, with the path or the method that the client probably meant. */
 export function wrongPath(path: string, isServed: IsServed): ParleyError {
   return new ParleyError('not_found', { message: adviceFor(path, isServed) });
 }

@@ -1,4 +1,4 @@
-/** A ParleyError as gRPC, Connect and gRPC-Web send it: the status code of the one table, and details for programs. */
+/** A ParleyError as gRPC, Connect and gRPC-Web send it: its status code, and details for programs. */
 import { create, toBinary } from '@bufbuild/protobuf';
 import { anyPack, durationFromMs } from '@bufbuild/protobuf/wkt';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
@@ -48,8 +48,8 @@ export function rpcMessage({ message, advice }: ParleyError): string {
 }
 
 /**
- * ErrorInfo: the string code as its reason; the request's id, the HTTP status and the field in its metadata, and problem and advice
- * apart, for clients with words of their own. RetryInfo is sent where there is a time to wait.
+ * ErrorInfo has the string code as its reason. Its metadata holds the request's id, the HTTP status, the field, and problem and advice
+ * apart, for clients that word their own messages.
  */
 export function errorInfo({ code, param, httpStatus, message, advice }: ParleyError, requestId: RequestId) {
   return create(ErrorInfoSchema, {
@@ -66,10 +66,14 @@ export function errorInfo({ code, param, httpStatus, message, advice }: ParleyEr
   });
 }
 
+/** RetryInfo, for errors with a time to wait. */
 export function retryInfo({ retryAfterSeconds }: ParleyError) {
   if (retryAfterSeconds === undefined) return undefined;
   return create(RetryInfoSchema, { retryDelay: durationFromMs(retryAfterSeconds * 1000) });
 }
+
+export const malformedMessage =
+  'A message of the request cannot be read. Send it as the schema of the RPC describes it.';
 
 /** The bytes of `grpc-status-details-bin`. */
 export function statusDetails(error: ParleyError, requestId: RequestId): Uint8Array {

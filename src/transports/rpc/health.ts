@@ -11,7 +11,7 @@ export class Health {
   readonly #watchers = new Set<() => void>();
   #isDraining = false;
 
-  /** @param services the full names that can be asked for; the empty name stands for the whole server */
+  /** @param services full names of services; the empty name is the whole server */
   constructor(services: Iterable<string>) {
     this.#services = new Set(['', ...services]);
   }
@@ -21,12 +21,12 @@ export class Health {
     for (const wake of this.#watchers) wake();
   }
 
-  /** Undefined for a service that there is not. */
+  /** Undefined for an unknown service. */
   check({ service }: HealthCheckRequest): MessageShape<typeof HealthCheckResponseSchema> | undefined {
     return this.#services.has(service) ? this.#response(this.#current()) : undefined;
   }
 
-  /** Tells the status now and at its change, until the watcher leaves. It ends with the server, whose end it would hold up. */
+  /** Yields the status now and when it changes, until the client leaves. Ends when the server drains, so as not to delay it. */
   async *watch({ service }: HealthCheckRequest, signal: AbortSignal) {
     const isKnown = this.#services.has(service);
     yield this.#response(isKnown ? this.#current() : ServingStatus.SERVICE_UNKNOWN);

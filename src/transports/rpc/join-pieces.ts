@@ -1,15 +1,14 @@
 import type { Readable } from 'node:stream';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
 
-/** Nearly every body is over by then, and waits for nothing. */
+/** Most bodies have fewer pieces and are passed on as they come. */
 const piecesAtOnceMax = 8;
-/** So much waits for the turn to end before the client has to. */
+/** Bytes that collect in one turn before the client must wait. */
 const waitingBytesMax = 65_536;
 
 /**
- * From here on a body comes in pieces that have all that came in one turn, however small its client has cut it. Connect and
- * grpc-js keep the pieces of a message, and Connect copies for each what it has so far: of the smallest pieces, a few hundred
- * KB would cost hundreds of MB or minutes, before anybody has looked at the key.
+ * Joins the pieces of a body that arrive in one turn of the event loop. Connect and grpc-js keep each piece of a message, and Connect
+ * copies all earlier bytes for each piece: a few hundred KB in pieces of one byte would cost hundreds of MB, or minutes.
  */
 export function joinPieces(body: Readable): void {
   const push = body.push.bind(body);

@@ -15,7 +15,7 @@ import type { Rpc } from '../../core/rpcs.ts';
 import { Health } from './health.ts';
 import { Reflection } from './reflection.ts';
 
-/** An RPC of any shape, as a stream of requests to a stream of responses; a unary one has one of each. */
+/** An RPC of any kind, from a stream of requests to a stream of responses. A unary RPC has one of each. */
 export interface OpenRpc {
   readonly kind: 'open';
   readonly method: DescMethodUnary | DescMethodServerStreaming | DescMethodBiDiStreaming;
@@ -57,7 +57,7 @@ function healthRpcs(health: Health): OpenRpc[] {
 function checkOf(health: Health, request: HealthCheckRequest): Message {
   const response = health.check(request);
   if (response !== undefined) return response;
-  throw new ParleyError('not_found', { message: 'There is no such service here.', param: 'service' });
+  throw new ParleyError('not_found', { message: 'There is no service of this name.', param: 'service' });
 }
 
 function reflectionRpcs(reflection: Reflection): OpenRpc[] {
@@ -78,7 +78,7 @@ function reflectionRpcs(reflection: Reflection): OpenRpc[] {
   ];
 }
 
-/** The two versions are the same on the wire. */
+/** Both versions have the same binary encoding. */
 async function* toV1(requests: AsyncIterable<v1alpha.ServerReflectionRequest>) {
   for await (const request of requests) {
     const bytes = toBinary(v1alpha.ServerReflectionRequestSchema, request);

@@ -1,4 +1,4 @@
-/** Server reflection: tells a client the schemas that it was not built with. v1 and v1alpha have the same messages. */
+/** Server reflection: sends the schemas to clients that were built without them. v1 and v1alpha have the same messages. */
 import {
   create,
   type DescExtension,
@@ -66,7 +66,7 @@ export class Reflection {
         };
       }
       default:
-        return { case: 'errorResponse', value: { errorCode: 3, errorMessage: 'Ask for something.' } };
+        return { case: 'errorResponse', value: { errorCode: 3, errorMessage: 'Send a `message_request`.' } };
     }
   }
 
@@ -87,7 +87,7 @@ export class Reflection {
     for (const extension of message.nestedExtensions) this.#addExtension(extension, file);
   }
 
-  /** A name, and those that are looked up under it. */
+  /** Adds a name, and the names of its members. */
   #addSymbols(typeName: string, members: readonly { readonly name: string }[], file: DescFile): void {
     this.#filesBySymbol.set(typeName, file);
     for (const { name } of members) this.#filesBySymbol.set(`${typeName}.${name}`, file);
@@ -100,12 +100,12 @@ export class Reflection {
   }
 }
 
-/** A file with all that it imports, so that a client needs to ask once. */
+/** A file and all its imports, so that one request is enough. */
 function files(file: DescFile | undefined): NonNullable<Answer> {
   if (file === undefined) {
     return {
       case: 'errorResponse',
-      value: { errorCode: notFound, errorMessage: 'There is no such schema here.' },
+      value: { errorCode: notFound, errorMessage: 'There is no schema of this name.' },
     };
   }
   const fileDescriptorProto = [...closure(file)].map(({ proto }) =>

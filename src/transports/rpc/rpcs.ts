@@ -1,4 +1,4 @@
-/** The RPCs as gRPC, Connect and gRPC-Web serve them: those of the table, and the open ones that need no key. */
+/** Runs RPCs for gRPC, Connect and gRPC-Web: those of the table, and the open ones, which need no key. */
 import type { Message } from '@bufbuild/protobuf';
 import { type Batches, singly } from '../../core/batches.ts';
 import { ParleyError } from '../../core/errors.ts';
@@ -18,7 +18,7 @@ export function rpcPath({ method }: AnyRpc): string {
 
 /**
  * Runs an RPC with one response, behind the gate.
- * @param bytesOf the bytes of a request's message
+ * @param bytesOf the size of a request's message in bytes
  */
 export async function answerRpc(
   rpc: AnyRpc,
@@ -61,7 +61,7 @@ export async function* streamRpc(
   }
 }
 
-/** Chat needs the size of a request for the bound of its prompt. */
+/** Notes the size of a chat request, which bounds its prompt. */
 function noteBytes(
   rpc: Extract<Rpc, { readonly operation: unknown }>,
   request: Message,
@@ -72,7 +72,7 @@ function noteBytes(
 }
 
 function oneOf(sent: Sent): Message {
-  if (Symbol.asyncIterator in sent) throw new Error('a stream was sent where one message belongs');
+  if (Symbol.asyncIterator in sent) throw new Error('a stream was sent in the place of one message');
   return sent;
 }
 
@@ -90,5 +90,5 @@ async function first(responses: AsyncIterable<Message>): Promise<Message> {
 }
 
 function misplaced({ method }: AnyRpc): Error {
-  return new Error(`${method} is served in a shape that it does not have`);
+  return new Error(`${method} is served as another kind of RPC than it is`);
 }

@@ -283,7 +283,7 @@ describe('parley backup and parley restore', () => {
       /has the database of .* now: .* 1 account,/,
     );
     const restored = await serve(at, options);
-    expect(restored.stderr()).toContain('released what an earlier run had left open');
+    expect(restored.stderr()).toContain('released requests left open by an earlier run');
     expect(await printed(['account', 'list', ...at], options)).not.toContain('later');
     const { records, accounts: all, units } = readBooks(dataDir);
     expect(records.filter(({ state }) => state === 'interrupted')).toHaveLength(1);
