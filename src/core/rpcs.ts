@@ -70,6 +70,9 @@ export interface AdminRpc<I extends DescMessage = DescMessage, O extends DescMes
   run(request: MessageShape<I>, call: AdminCall): Promise<MessageShape<O>>;
 }
 
+/** Bytes of a request that holds only names, ids and dates: catalog, account and administration. */
+export const plainRequestBytesMax = 64 * 1024;
+
 export type Rpc = UnaryRpc | ServerStreamRpc | ClientStreamRpc | AdminRpc;
 export type RpcTable = ReturnType<typeof rpcTable>;
 

@@ -6,7 +6,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
-import { type AnyRpc, rpcPath } from '../rpc/rpcs.ts';
+import { type AnyRpc, messageBytesMax, rpcPath } from '../rpc/rpcs.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import {
   type GatedCall,
@@ -39,7 +39,7 @@ export function createConnectHandler(
     acceptCompression: [compressionGzip],
     requestGate: throwRefusal,
   });
-  for (const rpc of rpcs) addRpc(router, rpc);
+  for (const rpc of rpcs) addRpc(router, rpc, limits);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (request, response) => {
@@ -87,25 +87,29 @@ function refuseUnserved(response: Response): void {
   response.end();
 }
 
-function addRpc(router: ConnectRouter, rpc: AnyRpc): void {
+function addRpc(router: ConnectRouter, rpc: AnyRpc, limits: ConnectLimits): void {
   const { method } = rpc;
+  const options = optionsOf(rpc, limits);
   switch (method.methodKind) {
     case 'unary':
-      router.rpc(method, (request, context) => answer(rpc, request, context), optionsOf(rpc));
+      router.rpc(method, (request, context) => answer(rpc, request, context), options);
       break;
     case 'client_streaming':
-      router.rpc(method, (requests, context) => answer(rpc, requestsOf(requests), context));
+      router.rpc(method, (requests, context) => answer(rpc, requestsOf(requests), context), options);
       break;
     case 'server_streaming':
-      router.rpc(method, (request, context) => stream(rpc, request, context));
+      router.rpc(method, (request, context) => stream(rpc, request, context), options);
       break;
     case 'bidi_streaming':
-      router.rpc(method, (requests, context) => stream(rpc, requestsOf(requests), context));
+      router.rpc(method, (requests, context) => stream(rpc, requestsOf(requests), context), options);
       break;
   }
 }
 
 /** A misspelt field must not be ignored where it decides about a key. Other requests may be newer than this server. */
-function optionsOf({ kind }: AnyRpc) {
-  return kind === 'admin' ? { jsonOptions: { ignoreUnknownFields: false } } : {};
+function optionsOf(rpc: AnyRpc, limits: ConnectLimits) {
+  const readMaxBytes = messageBytesMax(rpc, limits.messageBytesMax);
+  return rpc.kind === 'admin'
+    ? { readMaxBytes, jsonOptions: { ignoreUnknownFields: false } }
+    : { readMaxBytes };
 }

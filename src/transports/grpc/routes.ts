@@ -13,9 +13,10 @@ import {
   type sendUnaryData,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
+import { plainRequestBytesMax } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
-import { type AnyRpc, answerRpc, rpcPath, type Sent, streamRpc } from '../rpc/rpcs.ts';
+import { type AnyRpc, answerRpc, isLarge, rpcPath, type Sent, streamRpc } from '../rpc/rpcs.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import { refuse, serviceError } from './errors.ts';
 import { decodeRequest, decodeStreamed, headOf, requestBytes, requestsOf } from './request.ts';
@@ -46,23 +47,20 @@ interface AnyCall {
  * @throws if this version of grpc-js does not accept streams from outside
  */
 export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, deps: CallDeps): GrpcHandler {
-  const server = new Server({
-    'grpc.max_receive_message_length': limits.messageBytesMax,
-    'grpc.max_send_message_length': -1,
-    'grpc.enable_channelz': 0,
-  });
   const calls = new Map<string, ServedCall>();
-  for (const rpc of rpcs) {
-    const { name } = rpc.method;
-    server.addService({ [name]: definitionOf(rpc) }, { [name]: handlerOf(rpc, calls) });
-  }
-  server.createConnectionInjector(ServerCredentials.createInsecure());
-  const serve = streamHandlerOf(server);
+  // Two servers, as grpc-js has one message limit for all methods of a server.
+  const serveLarge = serverOf(rpcs.filter(isLarge), limits.messageBytesMax, calls);
+  const servePlain = serverOf(
+    rpcs.filter((rpc) => !isLarge(rpc)),
+    plainRequestBytesMax,
+    calls,
+  );
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (stream, headers) => {
     const rpc = byPath.get(headers[':path'] ?? '');
     // grpc-js answers UNIMPLEMENTED without reading the body.
-    if (rpc === undefined) return serve(stream, headers);
+    if (rpc === undefined) return servePlain(stream, headers);
+    const serve = isLarge(rpc) ? serveLarge : servePlain;
     const served = new ServedCall(headOf(stream, headers), deps);
     stream.once('close', () => {
       // A handler removes its call from the map, and calls `finish` when the answer is complete.
@@ -82,6 +80,25 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, d
       })
       .catch((error: unknown) => refuse(stream, error, served));
   };
+}
+
+/** A grpc-js server of some RPCs, as the function that serves one stream. */
+function serverOf(
+  rpcs: readonly AnyRpc[],
+  messageBytes: number,
+  calls: Map<string, ServedCall>,
+): GrpcHandler {
+  const server = new Server({
+    'grpc.max_receive_message_length': messageBytes,
+    'grpc.max_send_message_length': -1,
+    'grpc.enable_channelz': 0,
+  });
+  for (const rpc of rpcs) {
+    const { name } = rpc.method;
+    server.addService({ [name]: definitionOf(rpc) }, { [name]: handlerOf(rpc, calls) });
+  }
+  server.createConnectionInjector(ServerCredentials.createInsecure());
+  return streamHandlerOf(server);
 }
 
 /**

@@ -11,14 +11,11 @@ import {
 import { jsonCodec } from '../../codec/codec.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
-import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
+import { type AdminRpc, plainRequestBytesMax, type UnaryRpc } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
 import { checkMembers, checkQuery } from './strict-members.ts';
-
-/** Bytes of a body. These requests hold names, ids and dates. */
-const bodyBytesMax = 64 * 1024;
 
 export function unaryHandler(rpc: UnaryRpc): RestHandler {
   const read = requestReader(rpc.method, rpc.operation === 'account');
@@ -50,7 +47,7 @@ function requestReader(method: UnaryRpc['method'], isStrict: boolean) {
     const hasBody = rule.body === '*';
     if (isStrict) checkQuery(exchange.query, input, hasBody ? [] : queryNames(input, rule));
     const members = hasBody
-      ? await readOptionalJson(exchange, bodyBytesMax)
+      ? await readOptionalJson(exchange, plainRequestBytesMax)
       : readQuery(exchange.query, input);
     if (isStrict && hasBody) checkMembers(members, input, pathMembers(rule, parameters));
     Object.assign(members, pathMembers(rule, parameters));

@@ -2,7 +2,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import { type Batches, singly } from '../../core/batches.ts';
 import { ParleyError } from '../../core/errors.ts';
-import type { Rpc } from '../../core/rpcs.ts';
+import { plainRequestBytesMax, type Rpc } from '../../core/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
 
@@ -14,6 +14,16 @@ export type Sent = Message | AsyncIterable<Message>;
 /** The path of an RPC: `/parley.chat.v1.ChatService/CreateChatCompletion`. */
 export function rpcPath({ method }: AnyRpc): string {
   return `/${method.parent.typeName}/${method.name}`;
+}
+
+/** Whether a request can be large: a conversation, a text, a recording. */
+export function isLarge(rpc: AnyRpc): boolean {
+  return 'operation' in rpc && rpc.operation !== 'catalog' && rpc.operation !== 'account';
+}
+
+/** Bytes of a request's message after decompression. @param largest the configured limit of large ones */
+export function messageBytesMax(rpc: AnyRpc, largest: number): number {
+  return isLarge(rpc) ? largest : plainRequestBytesMax;
 }
 
 /**

@@ -12,7 +12,9 @@ import {
   createGrpcWebTransport,
 } from '@connectrpc/connect-node';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Health } from '../../../gen/health/v1/health_pb.ts';
 import { TranscriptionService } from '../../../gen/parley/audio/v1/transcription_service_pb.ts';
+import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { SynthesizeSpeechRequestSchema } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import {
@@ -374,6 +376,23 @@ describe('a message of an RPC', () => {
       }
     },
   );
+
+  it.each([
+    ['gRPC', createGrpcTransport],
+    ['Connect', createConnectTransport],
+    ['gRPC-Web', createGrpcWebTransport],
+  ])('may have 64 KiB over %s if it holds only names, ids and dates', async (_, transportOf) => {
+    const { origin: baseUrl } = new URL(parley.baseUrl);
+    const transport = transportOf({ baseUrl, httpVersion: '2' });
+    const headers = { authorization: `Bearer ${parley.apiKey}` };
+    const long = 'x'.repeat(70_000);
+    const models = createClient(CatalogService, transport).listModels({ type: long }, { headers });
+    const health = createClient(Health, transport).check({ service: long });
+    for (const answer of [models, health]) {
+      const error = await answer.then(() => undefined, ConnectError.from);
+      expect(error?.code).toBe(Code.ResourceExhausted);
+    }
+  });
 
   /** This many megabytes of zeros as gzip, one member for each. */
   const bombOf = (megabytes: number) => {
