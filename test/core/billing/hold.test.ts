@@ -458,11 +458,11 @@ describe('the debit of a chat', () => {
 });
 
 describe('settling', () => {
-  /** Runs before the store ends a request. */
-  let beforeFinish: () => Promise<void> = async () => undefined;
+  /** Runs before the store settles a request. */
+  let beforeSettle: () => Promise<void> = async () => undefined;
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   beforeEach(async () => {
-    beforeFinish = async () => undefined;
+    beforeSettle = async () => undefined;
     engine.goesOn.resolve();
     await start({ log, openStore: async (dataDir) => slowedDown(await openStore(dataDir)) });
   });
@@ -470,7 +470,7 @@ describe('settling', () => {
 
   function slowedDown(store: Store): Store {
     const settle: Store['settle'] = async (...end) => {
-      await beforeFinish();
+      await beforeSettle();
       return store.settle(...end);
     };
     return new Proxy(store, {
@@ -499,7 +499,7 @@ describe('settling', () => {
 
   it.each(requests)('%s is committed before its end is sent', async (_, path, init) => {
     const commit = Promise.withResolvers<void>();
-    beforeFinish = () => commit.promise;
+    beforeSettle = () => commit.promise;
     let ended = false;
     let received = '';
     const whole = (async () => {
@@ -518,7 +518,7 @@ describe('settling', () => {
   it.each(requests)(
     '%s that cannot be settled is no success, costs nothing, and releases its hold',
     async (_, path, init) => {
-      beforeFinish = () => Promise.reject(new Error('the disk is gone'));
+      beforeSettle = () => Promise.reject(new Error('the disk is gone'));
       const response = await parley.call(path, init());
       const body = await response.text().catch(() => 'cut');
       if (response.status === 200) {
@@ -530,7 +530,7 @@ describe('settling', () => {
       }
       const during = await accountOf(parley.apiKey);
       expect(during.held_nano_credits > 0).toBe(path === chat);
-      beforeFinish = async () => undefined;
+      beforeSettle = async () => undefined;
       await expect.poll(() => held(parley.apiKey), soon).toBe(0);
       expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', code: 'internal_error' });
       expect(await accountOf(parley.apiKey)).toMatchObject({
