@@ -69,17 +69,14 @@ describe('GET /models', () => {
     expect(eliza).not.toHaveProperty('voices');
   });
 
-  it.each(['video', 'Speech', ''])(
-    'refuses a type that there is not, %j, and names those that there are',
-    async (type) => {
-      expect(await errorOf(await parley.call(`/models?type=${type}`))).toMatchObject({
-        status: 400,
-        code: 'invalid_parameter',
-        param: 'type',
-        message: '`type` must be one of speech, transcription, chat.',
-      });
-    },
-  );
+  it.each(['video', 'Speech', ''])('refuses the unknown type %j, and names the known ones', async (type) => {
+    expect(await errorOf(await parley.call(`/models?type=${type}`))).toMatchObject({
+      status: 400,
+      code: 'invalid_parameter',
+      param: 'type',
+      message: '`type` must be one of speech, transcription, chat.',
+    });
+  });
 
   it('lists no speech and no transcription without a plan or trial; credits do not matter to it', async () => {
     const broke = await parley.newKey();
@@ -120,7 +117,7 @@ describe('GET /models', () => {
   });
 
   describe('GET /models/{id}', () => {
-    it('gives one of them, the same as in the list', async () => {
+    it('gives one model, as in the list', async () => {
       const [flite] = await modelsOf(parley, '?type=speech');
       expect(await (await parley.call('/models/flite')).json()).toEqual(flite);
     });
@@ -139,7 +136,7 @@ describe('GET /models', () => {
 });
 
 describe('GET /models with an operator’s own entries', () => {
-  it('takes ids with slashes and voices under the names that clients have built in', async () => {
+  it('takes ids with slashes, and voices under names that clients have built in', async () => {
     const file = join(tmpdir(), `parley-${process.pid}.yaml`);
     writeFileSync(
       file,
@@ -190,7 +187,7 @@ describe('GET /models as time goes on', () => {
     }
   });
 
-  it('lists no transcription where its programs are not installed', async () => {
+  it('lists no transcription if its programs are not installed', async () => {
     const transcription = fakeTranscription({
       availability: () => ({ available: false, reason: 'Install it.' }),
     });

@@ -31,7 +31,7 @@ describe('POST /audio/speech', () => {
       expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(1000);
     });
 
-    it('as mp3 where no format is named, and takes null for absent', async () => {
+    it('as mp3 if no format is named, with null as absent', async () => {
       const response = await post({ ...hello, response_format: null, voice: null });
       expect(response.headers.get('content-type')).toBe('audio/mpeg');
       await response.arrayBuffer();
@@ -90,7 +90,7 @@ describe('POST /audio/speech', () => {
       await response.arrayBuffer();
     });
 
-    it('whatever the client says that it accepts', async () => {
+    it('whatever `Accept` says', async () => {
       const response = await post(hello, {
         headers: { authorization: `Bearer ${parley.apiKey}`, accept: 'text/html' },
       });
@@ -113,7 +113,7 @@ describe('POST /audio/speech', () => {
   });
 
   describe('counts characters as code points', () => {
-    it('takes 4,000 of them, also where each is two UTF-16 units', async () => {
+    it('takes 4,000, even if each is two UTF-16 units', async () => {
       const input = 'a '.repeat(1995) + '😀'.repeat(10);
       const response = await post({ model: 'flite', voice: 'kal', input });
       expect(response.status).toBe(200);
@@ -218,7 +218,7 @@ describe('POST /audio/speech', () => {
       expect(error).toMatchObject({ status: 403, code: 'insufficient_scope' });
     });
 
-    it('a key without the scope is insufficient_scope, before anything is said of the plan', async () => {
+    it('a key without the scope is insufficient_scope, checked before the plan', async () => {
       const key = await parley.newKey({ scopes: ['chat'] });
       expect(await errorOf(await post(hello, bearer(key)))).toMatchObject({
         status: 403,
@@ -226,7 +226,7 @@ describe('POST /audio/speech', () => {
       });
     });
 
-    it('no plan is subscription_required, which credits do not change and no retry helps', async () => {
+    it('no plan is subscription_required, whatever the credits, and not to be retried', async () => {
       const key = await parley.newKey({ credits: '100' });
       const response = await post('not even an object', bearer(key));
       expect(response.headers.get('x-should-retry')).toBe('false');
@@ -246,7 +246,7 @@ describe('POST /audio/speech', () => {
     }
   });
 
-  it('spends fair use by the character, never credits, and records what it did', async () => {
+  it('spends fair use by the character, never credits, and leaves a record', async () => {
     const key = await parley.newKey({ trial: true, credits: '3' });
     const response = await post(hello, bearer(key));
     await response.arrayBuffer();
@@ -269,7 +269,7 @@ describe('POST /audio/speech', () => {
     expect(account).toMatchObject({ balance: '3', fair_use: { used_units: 12, limit_units: 300_000 } });
   });
 
-  it('records a refusal with its code, and what was asked for', async () => {
+  it('records a refusal with its code and model', async () => {
     const response = await post({ model: 'nope', input: 'x' });
     const record = await parley.recordOf(response);
     expect(record).toMatchObject({ state: 'refused', httpStatus: 400, code: 'unknown_model', model: 'nope' });
@@ -278,7 +278,7 @@ describe('POST /audio/speech', () => {
 });
 
 describe('POST /audio/speech over a month and a trial', () => {
-  it('refuses what passes the fair-use limit, says what is left and when it resets, and goes on then', async () => {
+  it('refuses requests beyond the fair-use limit, says what is left and when it resets, and serves again then', async () => {
     const clock = new TestClock(Date.UTC(2026, 10, 25));
     const parley = await startParley({ clock, settings: { fairUse: { trialUnitsPerMonth: 20 } } });
     try {
@@ -324,7 +324,7 @@ describe('POST /audio/speech over a month and a trial', () => {
   });
 });
 
-describe('POST /audio/speech where the engine fails', () => {
+describe('POST /audio/speech if the engine fails', () => {
   const withEngine = async (speech: Partial<SpeechEngine>, run: (parley: Parley) => Promise<void>) => {
     const parley = await startParley({ engines: withFakes({ speech: fakeSpeech(speech) }) });
     try {
@@ -343,7 +343,7 @@ describe('POST /audio/speech where the engine fails', () => {
     }),
   });
 
-  it('passes an upstream’s status and Retry-After through, in words of its own', async () => {
+  it('passes an upstream’s status and Retry-After through, with its own message', async () => {
     const error = new ParleyError('upstream_error', { upstreamStatus: 429, retryAfterSeconds: 7 });
     await withEngine(failing(error), async (parley) => {
       const response = await parley.postJson(speech, hello);
@@ -357,7 +357,7 @@ describe('POST /audio/speech where the engine fails', () => {
     });
   });
 
-  it('answers 502 where it could not be reached', async () => {
+  it('answers 502 if the upstream cannot be reached', async () => {
     await withEngine(failing(new ParleyError('upstream_error')), async (parley) => {
       expect(await errorOf(await parley.postJson(speech, hello))).toMatchObject({
         status: 502,
@@ -366,7 +366,7 @@ describe('POST /audio/speech where the engine fails', () => {
     });
   });
 
-  it('answers 500 for a failure of its own, and tells nothing of it', async () => {
+  it('answers 500 for an internal failure, without details', async () => {
     await withEngine(failing(new Error('secret detail')), async (parley) => {
       const error = await errorOf(await parley.postJson(speech, hello));
       expect(error).toMatchObject({ status: 500, code: 'internal_error', type: 'server_error' });
@@ -374,7 +374,7 @@ describe('POST /audio/speech where the engine fails', () => {
     });
   });
 
-  it('cuts the connection after the first byte, so that no end looks clean, and charges nothing', async () => {
+  it('resets the connection after the first byte, without a clean end, and charges nothing', async () => {
     await withEngine(failing(new ParleyError('upstream_error'), 3), async (parley) => {
       const response = await parley.postJson(speech, hello);
       expect(response.status).toBe(200);
@@ -387,7 +387,7 @@ describe('POST /audio/speech where the engine fails', () => {
     });
   });
 
-  it('charges the whole input where the client leaves after some audio, and stops the engine', async () => {
+  it('charges the whole input if the client leaves after some audio, and stops the engine', async () => {
     let stopped = false;
     const endless: Partial<SpeechEngine> = {
       synthesize: (_, signal) => ({
@@ -416,7 +416,7 @@ describe('POST /audio/speech where the engine fails', () => {
     });
   });
 
-  it('stops the engine at a reader that takes nothing', async () => {
+  it('stops the engine for a client that reads nothing', async () => {
     let produced = 0;
     const eager: Partial<SpeechEngine> = {
       synthesize: () => ({
