@@ -1,9 +1,9 @@
 /** Rules of the catalog that involve more than one setting. They run even if the schema refuses other settings. */
 
+import { didYouMean } from '../../core/suggestion.ts';
 import { contextTokensDefault } from '../schema/models.ts';
 import { sourceText } from './finding.ts';
 import { isMap, type SettingPath, type SettingsTree } from './settings-tree.ts';
-import { didYouMean } from './suggestion.ts';
 
 /** A model before validation. The schema refuses values of the wrong type; these rules ignore them. */
 interface WrittenModel {

@@ -1,10 +1,10 @@
 /** Settings from outside the file: variables of the environment, and above them flags of the command line. */
 import type { z } from 'zod';
+import { didYouMean, nameWords } from '../../core/suggestion.ts';
 import type { configSchema } from '../schema/config-schema.ts';
 import type { Source } from './finding.ts';
 import { type ScalarSetting, scalarSettings } from './scalar-settings.ts';
 import { isMap, pathText, type SettingPath, type SettingsTree } from './settings-tree.ts';
-import { didYouMean, nameWords } from './suggestion.ts';
 
 const prefix = 'PARLEY_';
 /** Short names for the variables that people use most. The long ones work as well. */

@@ -1,8 +1,8 @@
 /** Turns the issues of the schema into findings: in plain words, with their place and the likely correction. */
 import type { z } from 'zod';
+import { didYouMean } from '../../core/suggestion.ts';
 import { scalarSettings } from './scalar-settings.ts';
 import { isMap, pathText, type SettingPath, type SettingsTree } from './settings-tree.ts';
-import { didYouMean } from './suggestion.ts';
 
 type Issue = z.core.$ZodIssue;
 

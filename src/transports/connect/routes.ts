@@ -91,7 +91,7 @@ function addRpc(router: ConnectRouter, rpc: AnyRpc): void {
   const { method } = rpc;
   switch (method.methodKind) {
     case 'unary':
-      router.rpc(method, (request, context) => answer(rpc, request, context));
+      router.rpc(method, (request, context) => answer(rpc, request, context), optionsOf(rpc));
       break;
     case 'client_streaming':
       router.rpc(method, (requests, context) => answer(rpc, requestsOf(requests), context));
@@ -103,4 +103,9 @@ function addRpc(router: ConnectRouter, rpc: AnyRpc): void {
       router.rpc(method, (requests, context) => stream(rpc, requestsOf(requests), context));
       break;
   }
+}
+
+/** A misspelt field must not be ignored where it decides about a key. Other requests may be newer than this server. */
+function optionsOf({ kind }: AnyRpc) {
+  return kind === 'admin' ? { jsonOptions: { ignoreUnknownFields: false } } : {};
 }

@@ -15,12 +15,13 @@ import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
+import { checkMembers, checkQuery } from './strict-members.ts';
 
 /** Bytes of a body. These requests hold names, ids and dates. */
 const bodyBytesMax = 64 * 1024;
 
 export function unaryHandler(rpc: UnaryRpc): RestHandler {
-  const read = requestReader(rpc.method);
+  const read = requestReader(rpc.method, rpc.operation === 'account');
   const { encode } = responseBodyCodec(rpc.method);
   const textOf = answerEncoder(rpc.operation, (response: Message) => JSON.stringify(encode(response)));
   return async (exchange, parameters) => {
@@ -32,7 +33,7 @@ export function unaryHandler(rpc: UnaryRpc): RestHandler {
 }
 
 export function adminHandler(rpc: AdminRpc): RestHandler {
-  const read = requestReader(rpc.method);
+  const read = requestReader(rpc.method, true);
   const { encode } = responseBodyCodec(rpc.method);
   return async (exchange, parameters) => {
     const response = await exchange.served.administer(rpc, await read(exchange, parameters));
@@ -40,28 +41,33 @@ export function adminHandler(rpc: AdminRpc): RestHandler {
   };
 }
 
-function requestReader(method: UnaryRpc['method']) {
+/** @param isStrict whether unknown members and query parameters are refused rather than ignored */
+function requestReader(method: UnaryRpc['method'], isStrict: boolean) {
   const rule = httpRule(method);
-  const codec = jsonCodec(method.input);
+  const { input } = method;
+  const codec = jsonCodec(input);
   return async (exchange: Exchange, parameters: PathParameters): Promise<MessageShape<DescMessage>> => {
-    const members = await readMembers(exchange, parameters, rule, method.input);
+    const hasBody = rule.body === '*';
+    if (isStrict) checkQuery(exchange.query, input, hasBody ? [] : queryNames(input, rule));
+    const members = hasBody
+      ? await readOptionalJson(exchange, bodyBytesMax)
+      : readQuery(exchange.query, input);
+    if (isStrict && hasBody) checkMembers(members, input, pathMembers(rule, parameters));
+    Object.assign(members, pathMembers(rule, parameters));
     return accept(codec.decode(members), () => 'invalid_parameter');
   };
 }
 
-async function readMembers(
-  exchange: Exchange,
-  parameters: PathParameters,
-  rule: HttpRule,
-  input: DescMessage,
-): Promise<JsonObject> {
-  const members =
-    rule.body === '*' ? await readOptionalJson(exchange, bodyBytesMax) : readQuery(exchange.query, input);
-  for (const [parameter, field] of rule.pathFields) members[field] = parameters[parameter] ?? '';
-  return members;
+function pathMembers({ pathFields }: HttpRule, parameters: PathParameters): Record<string, string> {
+  return Object.fromEntries([...pathFields].map(([name, field]) => [field, parameters[name] ?? '']));
 }
 
-/** The query's parameters as JSON members. Ignores parameters that are no field of the request message. */
+function queryNames({ fields }: DescMessage, { pathFields }: HttpRule): readonly string[] {
+  const inPath = [...pathFields.values()];
+  return fields.map(({ jsonName }) => jsonName).filter((name) => !inPath.includes(name));
+}
+
+/** The query's parameters as JSON members. */
 function readQuery(query: URLSearchParams, input: DescMessage): JsonObject {
   const members: JsonObject = {};
   for (const field of input.fields) {

@@ -137,6 +137,62 @@ describe('the account and admin paths', () => {
     await expect(admin('POST', '/accounts/account-1/keys', key)).rejects.toThrow(`"param":"${param}"`);
   });
 
+  it.each<[string, string, unknown, string, RegExp]>([
+    ['POST', '/accounts/account-1/keys', { name: 'x', scope: ['chat'] }, 'scope', /`scopes`/],
+    ['POST', '/accounts/account-1/keys', { name: 'x', scopes: [] }, 'scopes', /at least one/],
+    [
+      'POST',
+      '/accounts/account-1/keys',
+      { name: 'x', expires: '2030-01-01T00:00:00Z' },
+      'expires',
+      /`expires_at`/,
+    ],
+    ['POST', '/accounts/account-1/keys', { name: 'x', quota: null }, 'quota', /name, scopes, expires_at/],
+    [
+      'POST',
+      '/accounts/account-1/keys',
+      { name: 'x', account_id: 'other' },
+      'account_id',
+      /differs from the path/,
+    ],
+    ['POST', '/accounts/account-1/keys?scopes=chat', { name: 'x' }, 'scopes', /query parameter/],
+    ['POST', '/keys/key_1/rotate', { overlap: 3600 }, 'overlap', /`overlap_seconds`/],
+    ['POST', '/keys/key_1/rotate?overlap_seconds=3600', undefined, 'overlap_seconds', /takes none/],
+    ['GET', '/usage?account=acme', undefined, 'account', /`account_id`/],
+    ['GET', '/usage?account_id=account-1&account_id=acme', undefined, 'account_id', /more than once/],
+    ['GET', '/accounts/account-1?page_size=5', undefined, 'page_size', /takes none/],
+  ])('refuse %s %s with %j, and name what was meant', async (method, path, body, param, words) => {
+    const response = await parley.call(`/admin${path}`, {
+      ...{ method, ...bearer(parley.adminKey) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const error = await errorOf(response);
+    expect(error).toMatchObject({ status: 400, code: 'invalid_parameter', param });
+    expect(error.message).toMatch(words);
+  });
+
+  it('refuse unknown query parameters of a key’s holder, too', async () => {
+    const error = await errorOf(await parley.call('/usage?from=2026-11-01'));
+    expect(error).toMatchObject({ status: 400, code: 'invalid_parameter', param: 'from' });
+    expect((await parley.call('/models?types=speech')).status).toBe(200);
+  });
+
+  it('take a body that repeats the path', async () => {
+    const request = { name: 'twice', account_id: 'account-1' };
+    expect(await admin('POST', '/accounts/account-1/keys', request)).toHaveProperty('secret');
+  });
+
+  it('refuse unknown members over Connect as JSON, too', async () => {
+    const origin = new URL(parley.app.baseUrl).origin;
+    const response = await fetch(`${origin}/parley.admin.v1.AdminService/CreateKey`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${parley.adminKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ account_id: 'account-1', name: 'x', scope: ['chat'] }),
+    });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: 'invalid_argument' });
+  });
+
   it('never let an account’s key reach an admin call', async () => {
     for (const path of ['/admin/accounts', '/admin/usage', '/admin/accounts/account-1/keys']) {
       const error = await errorOf(await parley.call(path));

@@ -598,7 +598,7 @@ export type CreateKeyRequest = Message<"parley.admin.v1.CreateKeyRequest"> & {
   name?: string | undefined;
 
   /**
-   * `speech`, `transcription`, `chat`. Default: all three.
+   * `speech`, `transcription`, `chat`. Default: all three. REST refuses an empty list.
    *
    * @generated from field: repeated string scopes = 3;
    */
