@@ -52,10 +52,24 @@ export async function createDemo(
     sync(dataDir);
   }
   const firstRun = { baseUrl, ...(await createAccount(app)) };
-  writeDurably(unfinished, `${JSON.stringify(firstRun, null, 2)}\n`);
+  writeDurably(unfinished, toText(firstRun));
   renameSync(unfinished, path);
   sync(dataDir);
   return firstRun;
+}
+
+/** Writes the address of the running server into the file of an earlier start, if there is one. */
+export function updateFirstRun(dataDir: string, baseUrl: string): void {
+  const firstRun = readFirstRun(dataDir);
+  if (firstRun === undefined || firstRun.baseUrl === baseUrl) return;
+  const path = firstRunPath(dataDir);
+  const next = `${path}.next`;
+  writeDurably(next, toText({ ...firstRun, baseUrl }));
+  renameSync(next, path);
+}
+
+function toText(firstRun: FirstRun): string {
+  return `${JSON.stringify(firstRun, null, 2)}\n`;
 }
 
 function writeDurably(path: string, text: string): void {

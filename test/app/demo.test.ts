@@ -167,7 +167,12 @@ describe('parley serve --demo on a used data folder', () => {
     expect(second.stdout()).toBe(
       `\n  Parley is ready at ${second.baseUrl}\n  The keys of the first start are in data/first-run.json.\n\n`,
     );
-    expect(readFileSync(folder.file('data/first-run.json'), 'utf8')).toBe(keys);
+    const file = folder.file('data/first-run.json');
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
+      ...JSON.parse(keys),
+      baseUrl: second.baseUrl,
+    });
+    expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
   it('adds no demo to other accounts', async () => {

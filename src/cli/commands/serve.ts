@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import type { Command } from 'commander';
 import type { App } from '../../app/create-app.ts';
-import { createDemo, firstRunPath, readFirstRun } from '../../app/demo.ts';
+import { createDemo, firstRunPath, readFirstRun, updateFirstRun } from '../../app/demo.ts';
 import { createLog } from '../../app/log.ts';
 import type { Config } from '../../config/config.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -50,6 +50,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   try {
     const adminBaseUrl = localUrl(opened.adminBaseUrl);
     writeServerFile(config.dataDir, { baseUrl, adminBaseUrl, pid: process.pid });
+    updateFirstRun(config.dataDir, baseUrl);
     for (const { model, reason } of opened.unavailable())
       log.warn({ model, reason }, 'model is not available');
     if (flags.demo) await showDemo(opened, config, baseUrl);
