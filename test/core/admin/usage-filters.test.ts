@@ -146,7 +146,9 @@ describe('GET /usage and GET /admin/usage', () => {
   });
 
   it('never give the holder records of another account, whatever the filter', async () => {
-    const { records } = await read('/usage', otherKey, { account_id: accountId });
+    const asked = await parley.call(`/usage?account_id=${accountId}`, bearer(otherKey));
+    expect(await errorOf(asked)).toMatchObject({ status: 400, param: 'account_id' });
+    const { records } = await read('/usage', otherKey, {});
     const ids = new Set(made.filter((request) => request.key === key).map(({ id }) => id));
     expect(records.length).toBeGreaterThan(5);
     expect(records.filter(({ id }) => ids.has(id))).toEqual([]);
