@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
-import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 
 interface ModelEntry {
   id: string;
@@ -80,18 +80,6 @@ describe('GET /models', () => {
       });
     },
   );
-
-  it('lists no speech and no transcription without a plan or trial; credits do not matter to it', async () => {
-    const broke = await parley.newKey();
-    expect(ids(await modelsOf(parley, '', broke))).toEqual(['eliza']);
-    const rich = await parley.newKey({ credits: '100' });
-    expect(await modelsOf(parley, '?type=speech', rich)).toEqual([]);
-  });
-
-  it('follows the key’s scopes', async () => {
-    const key = await parley.newKey({ trial: true, scopes: ['transcription'] });
-    expect(ids(await modelsOf(parley, '', key))).toEqual(['pocketsphinx']);
-  });
 
   it('answers HEAD as it answers GET', async () => {
     const response = await parley.call('/models', { method: 'HEAD' });
@@ -178,18 +166,6 @@ describe('GET /models with an operator’s own entries', () => {
 });
 
 describe('GET /models as time goes on', () => {
-  it('lists no speech any more once the trial is over', async () => {
-    const clock = new TestClock();
-    const parley = await startParley({ clock });
-    try {
-      expect(ids(await modelsOf(parley))).toContain('flite');
-      clock.nowMs += 14 * 24 * 3_600_000;
-      expect(ids(await modelsOf(parley))).toEqual(['eliza']);
-    } finally {
-      await parley.close();
-    }
-  });
-
   it('lists no transcription where its programs are not installed', async () => {
     const transcription = fakeTranscription({
       availability: () => ({ available: false, reason: 'Install it.' }),

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ParleyError } from '../../../src/core/errors.ts';
 import type { SpeechEngine } from '../../../src/core/ports/engines.ts';
 import { fakeSpeech, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
@@ -308,131 +307,27 @@ describe('POST /audio/speech over a month and a trial', () => {
       await parley.close();
     }
   });
-
-  it('is open for 14 days of trial and no moment longer', async () => {
-    const clock = new TestClock();
-    const parley = await startParley({ clock });
-    try {
-      clock.nowMs += 14 * 24 * 3_600_000 - 1;
-      expect((await parley.postJson(speech, hello)).status).toBe(200);
-      clock.nowMs += 1;
-      const error = await errorOf(await parley.postJson(speech, hello));
-      expect(error).toMatchObject({ status: 402, code: 'subscription_required' });
-    } finally {
-      await parley.close();
-    }
-  });
 });
 
-describe('POST /audio/speech where the engine fails', () => {
-  const withEngine = async (speech: Partial<SpeechEngine>, run: (parley: Parley) => Promise<void>) => {
-    const parley = await startParley({ engines: withFakes({ speech: fakeSpeech(speech) }) });
-    try {
-      await run(parley);
-    } finally {
-      await parley.close();
-    }
-  };
-  const failing = (error: Error, partsBefore = 0): Partial<SpeechEngine> => ({
+it('POST /audio/speech stops the engine at a reader that takes nothing', async () => {
+  let produced = 0;
+  const eager: Partial<SpeechEngine> = {
     synthesize: () => ({
       audio: (async function* () {
-        for (let part = 0; part < partsBefore; part++) yield Buffer.alloc(20_000, 1);
-        throw error;
+        for (; produced < 100_000_000; produced += 65_536) yield Buffer.alloc(65_536, 1);
       })(),
       durationMs: () => 0,
     }),
-  });
-
-  it('passes an upstream’s status and Retry-After through, in words of its own', async () => {
-    const error = new ParleyError('upstream_error', { upstreamStatus: 429, retryAfterSeconds: 7 });
-    await withEngine(failing(error), async (parley) => {
-      const response = await parley.postJson(speech, hello);
-      expect(response.headers.get('retry-after')).toBe('7');
-      expect(await errorOf(response)).toMatchObject({ status: 429, code: 'upstream_error' });
-      expect(await parley.recordOf(response)).toMatchObject({
-        state: 'failed',
-        httpStatus: 429,
-        fairUseUnits: 0,
-      });
-    });
-  });
-
-  it('answers 502 where it could not be reached', async () => {
-    await withEngine(failing(new ParleyError('upstream_error')), async (parley) => {
-      expect(await errorOf(await parley.postJson(speech, hello))).toMatchObject({
-        status: 502,
-        code: 'upstream_error',
-      });
-    });
-  });
-
-  it('answers 500 for a failure of its own, and tells nothing of it', async () => {
-    await withEngine(failing(new Error('secret detail')), async (parley) => {
-      const error = await errorOf(await parley.postJson(speech, hello));
-      expect(error).toMatchObject({ status: 500, code: 'internal_error', type: 'server_error' });
-      expect(error.message).not.toContain('secret');
-    });
-  });
-
-  it('cuts the connection after the first byte, so that no end looks clean, and charges nothing', async () => {
-    await withEngine(failing(new ParleyError('upstream_error'), 3), async (parley) => {
-      const response = await parley.postJson(speech, hello);
-      expect(response.status).toBe(200);
-      await expect(response.arrayBuffer()).rejects.toThrow();
-      expect(await parley.recordOf(response)).toMatchObject({
-        state: 'failed',
-        code: 'upstream_error',
-        fairUseUnits: 0,
-      });
-    });
-  });
-
-  it('charges the whole input where the client leaves after some audio, and stops the engine', async () => {
-    let stopped = false;
-    const endless: Partial<SpeechEngine> = {
-      synthesize: (_, signal) => ({
-        audio: (async function* () {
-          try {
-            for (;;) {
-              yield Buffer.alloc(10_000, 1);
-              await new Promise((resolve) => setTimeout(resolve, 5));
-              signal.throwIfAborted();
-            }
-          } finally {
-            stopped = true;
-          }
-        })(),
-        durationMs: () => 0,
-      }),
-    };
-    await withEngine(endless, async (parley) => {
-      const leave = new AbortController();
-      const response = await parley.postJson(speech, hello, { signal: leave.signal });
-      await response.body?.getReader().read();
-      leave.abort();
-      const record = await parley.recordOf(response);
-      expect(record).toMatchObject({ state: 'cancelled', code: 'request_cancelled', fairUseUnits: 12 });
-      expect(stopped).toBe(true);
-    });
-  });
-
-  it('stops the engine at a reader that takes nothing', async () => {
-    let produced = 0;
-    const eager: Partial<SpeechEngine> = {
-      synthesize: () => ({
-        audio: (async function* () {
-          for (; produced < 100_000_000; produced += 65_536) yield Buffer.alloc(65_536, 1);
-        })(),
-        durationMs: () => 0,
-      }),
-    };
-    await withEngine(eager, async (parley) => {
-      const leave = new AbortController();
-      const response = await parley.postJson(speech, hello, { signal: leave.signal });
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      expect(produced).toBeLessThan(20_000_000);
-      leave.abort();
-      await parley.recordOf(response);
-    });
-  });
+  };
+  const parley = await startParley({ engines: withFakes({ speech: fakeSpeech(eager) }) });
+  try {
+    const leave = new AbortController();
+    const response = await parley.postJson(speech, hello, { signal: leave.signal });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(produced).toBeLessThan(20_000_000);
+    leave.abort();
+    await parley.recordOf(response);
+  } finally {
+    await parley.close();
+  }
 });
