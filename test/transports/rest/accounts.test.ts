@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 
 interface KeyAnswer {
   key: {
@@ -13,14 +13,11 @@ interface KeyAnswer {
   secret: string;
 }
 
-describe('the account and admin paths', () => {
-  const clock = new TestClock();
-  let parley: Parley;
-  beforeAll(async () => {
-    parley = await startParley({ clock });
-  });
-  afterAll(() => parley.close());
+const clock = new TestClock();
+const parley = await startParley({ clock });
+afterAll(() => parley.close());
 
+describe('the account and admin paths', () => {
   const admin = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const response = await parley.call(`/admin${path}`, {
       method,

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import {
   type ChatCompletionChunk,
   ChatCompletionChunkSchema,
@@ -37,13 +37,10 @@ async function readEvents(response: Response) {
 
 const textOf = (chunks: Chunk[]) => chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
 
-describe('POST /chat/completions', () => {
-  let parley: Parley;
-  beforeAll(async () => {
-    parley = await startParley();
-  });
-  afterAll(() => parley.close());
+const parley = await startParley();
+afterAll(() => parley.close());
 
+describe('POST /chat/completions', () => {
   const post = (body: unknown, init?: RequestInit) => parley.postJson(chat, body, init);
 
   it('answers with a completion, its usage and the record’s same counts', async () => {

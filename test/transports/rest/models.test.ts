@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 
@@ -28,13 +28,10 @@ async function modelsOf(parley: Parley, query = '', key = parley.apiKey): Promis
 
 const ids = (models: ModelEntry[]) => models.map(({ id }) => id);
 
-describe('GET /models', () => {
-  let parley: Parley;
-  beforeAll(async () => {
-    parley = await startParley();
-  });
-  afterAll(() => parley.close());
+const parley = await startParley();
+afterAll(() => parley.close());
 
+describe('GET /models', () => {
   it('lists every model that the key can call, in the shape that SDKs read', async () => {
     const models = await modelsOf(parley);
     expect(models.map(({ id, type }) => [id, type])).toEqual([

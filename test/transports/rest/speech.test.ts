@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { SpeechEngine } from '../../../src/core/ports/engines.ts';
 import { fakeSpeech, withFakes } from '../../support/fake-engines.ts';
-import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 
 const speech = '/audio/speech';
 const hello = { model: 'flite', input: 'Hello there.' };
 
-describe('POST /audio/speech', () => {
-  let parley: Parley;
-  beforeAll(async () => {
-    parley = await startParley();
-  });
-  afterAll(() => parley.close());
+const parley = await startParley();
+afterAll(() => parley.close());
 
+describe('POST /audio/speech', () => {
   const post = (body: unknown, init?: RequestInit) => parley.postJson(speech, body, init);
   const refusal = async (body: unknown) => errorOf(await post(body));
 
