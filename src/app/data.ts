@@ -7,7 +7,7 @@ import type { Store } from '../core/ports/store.ts';
 import { lockDataDir } from '../store/sqlite/data-folder.ts';
 import { openStore as openSqliteStore } from '../store/sqlite/sqlite-store.ts';
 
-export interface DataDeps {
+interface DataDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Opens the store of a data folder. Default: SQLite. */

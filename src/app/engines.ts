@@ -13,7 +13,7 @@ import { createOpenAiEngine } from '../engines/openai/index.ts';
 import { createRemoteEngine } from '../engines/remote/index.ts';
 import { toCatalogModel } from './models.ts';
 
-export interface EngineDeps {
+interface EngineDeps {
   readonly clock: Clock;
   readonly tokens: TokenCounter;
   readonly log: Log;

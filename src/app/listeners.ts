@@ -18,7 +18,7 @@ import { restRoutes } from '../transports/rest/routes.ts';
 import { openRpcs } from '../transports/rpc/open-rpcs.ts';
 import { rpcPath } from '../transports/rpc/rpcs.ts';
 
-export interface Wiring {
+interface Wiring {
   readonly config: Config;
   readonly services: Services;
   readonly gate: Gate;
@@ -40,7 +40,7 @@ interface Port {
   close(): Promise<void>;
 }
 
-export interface Ports {
+interface Ports {
   readonly baseUrl: string;
   /** The base URL of the admin port; the same as `baseUrl` if there is none. */
   readonly adminBaseUrl: string;

@@ -17,7 +17,7 @@ type Message = ChatCompletion | ChatCompletionChunk;
 /** The member of a choice that holds its text. */
 type Said = 'message' | 'delta';
 
-export interface ChatCodec<M extends Message> {
+interface ChatCodec<M extends Message> {
   /** Takes ownership of the JSON of an upstream. Keeps all members as they are. */
   decode(json: JsonObject): ChatForm<M>;
   encode(form: ChatForm<M>): JsonValue;

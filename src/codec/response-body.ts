@@ -11,7 +11,7 @@ import { ParleyError } from '../core/errors.ts';
 import { jsonCodec } from './codec.ts';
 import { httpRule } from './http-rule.ts';
 
-export interface ResponseBodyCodec<T> {
+interface ResponseBodyCodec<T> {
   /** @throws `internal_error` if the field that is the body is not set */
   encode(response: T): JsonValue;
   /** Decodes the body of a server that may be newer: ignores members that it adds. */

@@ -7,7 +7,7 @@ import {
   other_members as otherMembers,
 } from '../../gen/parley/rest/v1/options_pb.ts';
 
-export interface ObjectShape {
+interface ObjectShape {
   readonly fields: readonly DescField[];
   /** The field for members that no other field takes; undefined if they are dropped. */
   readonly other: DescField | undefined;

@@ -6,7 +6,7 @@ import { ParleyError } from '../core/errors.ts';
 export const transcriptFormats = ['json', 'text', 'verbose_json', 'srt', 'vtt'] as const;
 export type TranscriptFormat = (typeof transcriptFormats)[number];
 
-export interface Rendered {
+interface Rendered {
   readonly contentType: string;
   readonly text: string;
 }

@@ -49,41 +49,34 @@ const rule = (http: number, grpc: GrpcCode, message: string, more: Partial<Error
   ...more,
 });
 
+const badRequest = (message: string, more?: Partial<ErrorRule>) =>
+  rule(400, 'INVALID_ARGUMENT', message, more);
+
 const retryable = { retryable: true };
 
 export const errorTable = {
-  invalid_request_error: rule(400, 'INVALID_ARGUMENT', 'The body is not valid. Send a JSON object.'),
-  missing_model: rule(400, 'INVALID_ARGUMENT', 'Send `model`, the id of a model.', {
+  invalid_request_error: badRequest('The body is not valid. Send a JSON object.'),
+  missing_model: badRequest('Send `model`, the id of a model.', {
     advice: { kind: 'list_models' },
   }),
-  missing_input: rule(400, 'INVALID_ARGUMENT', 'Send `input`, the text to speak.'),
-  invalid_input: rule(400, 'INVALID_ARGUMENT', 'A field has a value of the wrong kind.'),
-  unknown_model: rule(400, 'INVALID_ARGUMENT', 'There is no such model.', {
+  missing_input: badRequest('Send `input`, the text to speak.'),
+  invalid_input: badRequest('A field has a value of the wrong kind.'),
+  unknown_model: badRequest('There is no such model.', {
     advice: { kind: 'list_models' },
   }),
-  input_too_long: rule(400, 'INVALID_ARGUMENT', '`input` is too long.'),
-  unsupported_response_format: rule(
-    400,
-    'INVALID_ARGUMENT',
-    '`response_format` is not one that is offered here.',
-  ),
-  unknown_voice: rule(400, 'INVALID_ARGUMENT', 'The model has no such voice.', {
+  input_too_long: badRequest('`input` is too long.'),
+  unsupported_response_format: badRequest('`response_format` is not one that is offered here.'),
+  unknown_voice: badRequest('The model has no such voice.', {
     advice: { kind: 'list_voices', type: 'speech' },
   }),
-  missing_file: rule(400, 'INVALID_ARGUMENT', 'Send the audio as the form field `file`.'),
-  invalid_file: rule(400, 'INVALID_ARGUMENT', 'The file is empty or no audio could be read from it.'),
-  unsupported_file_format: rule(
-    400,
-    'INVALID_ARGUMENT',
+  missing_file: badRequest('Send the audio as the form field `file`.'),
+  invalid_file: badRequest('The file is empty or no audio could be read from it.'),
+  unsupported_file_format: badRequest(
     'The file is in none of the supported formats: flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav, webm.',
   ),
-  missing_messages: rule(400, 'INVALID_ARGUMENT', 'Send `messages`, the conversation so far.'),
-  invalid_messages: rule(
-    400,
-    'INVALID_ARGUMENT',
-    '`messages` is not a conversation of objects with a role and content.',
-  ),
-  invalid_parameter: rule(400, 'INVALID_ARGUMENT', 'A parameter has a value that is not allowed.'),
+  missing_messages: badRequest('Send `messages`, the conversation so far.'),
+  invalid_messages: badRequest('`messages` is not a conversation of objects with a role and content.'),
+  invalid_parameter: badRequest('A parameter has a value that is not allowed.'),
   invalid_api_key: rule(401, 'UNAUTHENTICATED', 'A valid API key is missing.', {
     advice: { kind: 'send_key' },
   }),

@@ -6,7 +6,7 @@
 /** Samples in a frame: 10 ms at 16 kHz. */
 export const frameSamples = 160;
 /** Frames in a window: half a second. Audio passes through the detector window by window. */
-export const windowFrames = 50;
+const windowFrames = 50;
 export const windowSamples = windowFrames * frameSamples;
 
 /** Half a second of audio, or less at the end of a recording, with the verdict and level of each frame. */
@@ -58,7 +58,7 @@ interface MeasuredWindow {
   readonly highRange: LevelRange;
 }
 
-export interface SpeechDetector {
+interface SpeechDetector {
   /** Takes the next `windowSamples` samples and keeps them. Returns the windows that are judged, perhaps none. */
   push(samples: Int16Array): JudgedWindow[];
   /** Takes the rest of the recording, less than a window. Returns all remaining windows. */

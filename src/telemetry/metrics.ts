@@ -17,7 +17,7 @@ export interface Metrics {
   readonly contentType: string;
 }
 
-export interface MetricsSources {
+interface MetricsSources {
   readonly version: string;
   /** Whether the catalog has a model of that id now. */
   readonly isModel: (id: string) => boolean;

@@ -22,7 +22,7 @@ import { toParleyError } from '../core/errors.ts';
 import type { TraceHeaders, Tracer } from '../core/ports/tracer.ts';
 import type { RecordEnd, RecordStart } from '../core/ports/usage.ts';
 
-export interface TracesOptions {
+interface TracesOptions {
   /** Receives spans by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */
   readonly endpoint: string;
   /** The share of traces to keep, from 0 to 1. For a trace that a client began, the client decides. */

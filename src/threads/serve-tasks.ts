@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import type { FromThread, ToThread } from './thread.ts';
 
-export interface TaskHandlers<Task, Result> {
+interface TaskHandlers<Task, Result> {
   /** Runs one task. `session` is 0 for tasks outside a session. Throwing fails this task only. */
   run(task: Task, session: number): Result | Promise<Result>;
   /** The parts of a result that move to the main thread instead of being copied. */

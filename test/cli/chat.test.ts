@@ -1,19 +1,14 @@
 import { create, toBinary } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ListModelsResponseSchema } from '../../gen/parley/catalog/v1/catalog_pb.ts';
 import { StreamChatCompletionResponseSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
-import { asked, type CalledServer, forget, startCalledServer } from '../support/called-server.ts';
+import { asked, startCalledServer } from '../support/called-server.ts';
 import { ended, noTerminal, parley, parleyAtTerminal, startParley, until } from '../support/command-line.ts';
 import { startHttp } from '../support/http-server.ts';
 
-describe('parley chat', () => {
-  let called: CalledServer;
-  beforeAll(async () => {
-    called = await startCalledServer();
-  });
-  afterAll(() => called.close());
-  beforeEach(forget);
+const called = await startCalledServer();
 
+describe('parley chat', () => {
   const run = (...args: string[]) => parley(['chat', ...args], called.options);
 
   it('streams one answer to standard output', async () => {

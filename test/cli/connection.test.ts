@@ -1,17 +1,13 @@
 import { request as forward } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CalledServer, startCalledServer } from '../support/called-server.ts';
+import { describe, expect, it } from 'vitest';
+import { startCalledServer } from '../support/called-server.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { parley, printed } from '../support/command-line.ts';
 import { startHttp } from '../support/http-server.ts';
 
-describe('the connection to a server', () => {
-  let called: CalledServer;
-  beforeAll(async () => {
-    called = await startCalledServer();
-  });
-  afterAll(() => called.close());
+const called = await startCalledServer();
 
+describe('the connection to a server', () => {
   it('works through a proxy that puts a path in front of the API', async () => {
     const { origin } = new URL(called.server.baseUrl);
     const proxy = await startHttp((request, response) => {

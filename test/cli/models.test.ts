@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type CalledServer, forget, startCalledServer } from '../support/called-server.ts';
+import { describe, expect, it } from 'vitest';
+import { startCalledServer } from '../support/called-server.ts';
 import { parley } from '../support/command-line.ts';
 import { startHttp } from '../support/http-server.ts';
 
-describe('parley models', () => {
-  let called: CalledServer;
-  beforeAll(async () => {
-    called = await startCalledServer();
-  });
-  afterAll(() => called.close());
-  beforeEach(forget);
+const called = await startCalledServer();
 
+describe('parley models', () => {
   const run = (...args: string[]) => parley(args, called.options);
 
   it('lists the models that the key can call', async () => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { asked, type CalledServer, forget, startCalledServer } from '../support/called-server.ts';
+import { describe, expect, it } from 'vitest';
+import { asked, startCalledServer } from '../support/called-server.ts';
 import {
   ended,
   noTerminal,
@@ -11,14 +11,9 @@ import {
   until,
 } from '../support/command-line.ts';
 
-describe('parley speak', () => {
-  let called: CalledServer;
-  beforeAll(async () => {
-    called = await startCalledServer();
-  });
-  afterAll(() => called.close());
-  beforeEach(forget);
+const called = await startCalledServer();
 
+describe('parley speak', () => {
   const run = (...args: string[]) => parley(args, called.options);
   const read = (name: string) => readFileSync(called.folder.file(name), 'utf8');
   const files = () => readdirSync(called.folder.path);

@@ -1,18 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { asked, type CalledServer, forget, startCalledServer } from '../support/called-server.ts';
+import { describe, expect, it } from 'vitest';
+import { asked, startCalledServer } from '../support/called-server.ts';
 import { noTerminal, parley, parleyAtTerminal } from '../support/command-line.ts';
 
 const bytesMax = 4 * 1024 * 1024;
 
-describe('parley transcribe', () => {
-  let called: CalledServer;
-  beforeAll(async () => {
-    called = await startCalledServer();
-  });
-  afterAll(() => called.close());
-  beforeEach(forget);
+const called = await startCalledServer();
 
+describe('parley transcribe', () => {
   const run = (...args: string[]) => parley(['transcribe', ...args], called.options);
   const recording = (name: string, text: string) => writeFileSync(called.folder.file(name), text);
   const read = (name: string) => readFileSync(called.folder.file(name), 'utf8');

@@ -9,7 +9,7 @@ import { type Parley, startParley } from '../support/parley.ts';
 import { readPage } from './page.ts';
 import { type Ended, shell } from './shell.ts';
 
-export interface ClientProgram {
+interface ClientProgram {
   /** The name of the page. */
   readonly page: string;
   /** Why it cannot be run on this machine. */

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 const project = new URL('../..', import.meta.url).pathname;
 const timeoutMs = 300_000;
 
-export interface ShellOptions {
+interface ShellOptions {
   /** Default: the project. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 /** Bodies that only some wires can carry: no client of the schema sends them. As they are on HTTP/1.1. */
-export interface RawCase {
+interface RawCase {
   readonly what: string;
   readonly path: string;
   readonly contentType: string;

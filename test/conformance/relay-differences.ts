@@ -8,7 +8,7 @@ import type { Case } from './case.ts';
 import type { Observation } from './observation.ts';
 import type { RelayKind } from './relay.ts';
 
-export interface Difference {
+interface Difference {
   readonly why: string;
   readonly on: readonly RelayKind[];
   readonly of: (row: Case) => boolean;

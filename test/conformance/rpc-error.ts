@@ -10,7 +10,7 @@ import { cancelled, deadlineExceeded, type WireError } from './wire.ts';
 const cancelledCode = 1;
 const deadlineExceededCode = 4;
 
-export interface RpcStatus {
+interface RpcStatus {
   readonly code: number;
   readonly message: string;
   readonly info: ErrorInfo | undefined;

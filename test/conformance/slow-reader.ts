@@ -15,14 +15,14 @@ import type { WireName } from './case.ts';
 import { chatRequest } from './rest-operations.ts';
 import { pathOf } from './wire.ts';
 
-export interface SlowReader {
+interface SlowReader {
   /** Takes so many pieces of the answer: messages, or chunks of a body. */
   take(pieces: number): Promise<void>;
   /** Ends the call. */
   leave(): void;
 }
 
-export interface SlowCall {
+interface SlowCall {
   readonly origin: string;
   readonly authorization: string;
   readonly request: StreamChatCompletionRequest;

@@ -3,12 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { create } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { ChatCompletionChunkSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { ParleyError } from '../../src/core/errors.ts';
 import { fakeChat, withFakes } from '../support/fake-engines.ts';
-import { type Parley, startParley } from '../support/parley.ts';
+import { startParley } from '../support/parley.ts';
 
 /** Log entries with an error: the request's id and the error. */
 let told: { requestId?: string; err?: unknown }[] = [];
@@ -32,11 +32,9 @@ const engines = withFakes({
   }),
 });
 
-let parley: Parley;
-beforeAll(async () => {
-  parley = await startParley({ engines, log: { info: keep, warn: keep, error: keep } });
-});
+const parley = await startParley({ engines, log: { info: keep, warn: keep, error: keep } });
 afterAll(() => parley.close());
+
 beforeEach(() => {
   told = [];
 });

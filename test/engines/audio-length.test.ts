@@ -1,7 +1,7 @@
 /** Transcriptions whose engine reports an impossible length. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { fakeTranscription, withFakes } from '../support/fake-engines.ts';
-import { errorOf, type Parley, startParley } from '../support/parley.ts';
+import { errorOf, startParley } from '../support/parley.ts';
 
 let durationMs = 0;
 const transcription = fakeTranscription({
@@ -10,12 +10,10 @@ const transcription = fakeTranscription({
   },
 });
 
+const parley = await startParley({ engines: withFakes({ transcription }) });
+afterAll(() => parley.close());
+
 describe('the length that an engine reports', () => {
-  let parley: Parley;
-  beforeAll(async () => {
-    parley = await startParley({ engines: withFakes({ transcription }) });
-  });
-  afterAll(() => parley.close());
   const send = (reportedMs: number) => {
     durationMs = reportedMs;
     const body = new FormData();

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /** Samples a second of all WAV files that are made here. */
-export const wavRate = 16_000;
+const wavRate = 16_000;
 
 /** Those of `programs` that this machine lacks, as the reason to print with a skipped test; undefined where none is. */
 export function missingPrograms(...programs: readonly string[]): string | undefined {
@@ -38,7 +38,7 @@ export function wavFile(samples: Int16Array): Buffer {
   return Buffer.concat([header, Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength)]);
 }
 
-export interface WavClaims {
+interface WavClaims {
   readonly channels: number;
   readonly sampleRate: number;
   readonly bitsPerSample: number;

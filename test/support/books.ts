@@ -68,14 +68,14 @@ export interface BookedRecord {
   readonly overrun: bigint | undefined;
 }
 
-export interface BookedEntry {
+interface BookedEntry {
   readonly account: string;
   readonly kind: string;
   readonly amount: bigint;
   readonly reference: string;
 }
 
-export interface BookedUnits {
+interface BookedUnits {
   readonly account: string;
   readonly month: string;
   readonly used: number;

@@ -1,5 +1,6 @@
 /** A server in this process for the commands that call one, with engines that do what they are told by their input. */
 import { create } from '@bufbuild/protobuf';
+import { afterAll, beforeEach } from 'vitest';
 import {
   type ChatCompletionChunk,
   ChatCompletionChunkSchema,
@@ -16,7 +17,7 @@ import { type Folder, type RunOptions, scratchFolder } from './command-line.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 import { type Parley, startParley } from './parley.ts';
 
-/** Requests that the engines got since `forget`, and the most recordings in work at once. */
+/** Requests that the engines got in the running test, and the most recordings in work at once. */
 export const asked = {
   speech: [] as SpeechRequest[],
   chats: [] as ChatCompletionParams[],
@@ -93,21 +94,21 @@ async function* chatOf(
   yield chunk({ choices: [{ index: 0, delta: {}, finishReason: 'stop' }], usage });
 }
 
-export function forget(): void {
+function forget(): void {
   asked.speech.length = 0;
   asked.chats.length = 0;
   Object.assign(asked, { recordings: 0, atOnce: 0, most: 0 });
 }
 
-export interface CalledServer {
+interface CalledServer {
   readonly server: Parley;
   /** The working folder of the commands. */
   readonly folder: Folder;
   /** They find the server and the key in their environment. */
   readonly options: RunOptions;
-  close(): Promise<void>;
 }
 
+/** Starts the server for the tests of a file, and closes it after them. */
 export async function startCalledServer(): Promise<CalledServer> {
   const folder = scratchFolder();
   const server = await startParley({
@@ -138,13 +139,11 @@ export async function startCalledServer(): Promise<CalledServer> {
       }),
     }),
   });
-  return {
-    server,
-    folder,
-    options: { cwd: folder.path, env: { PARLEY_BASE_URL: server.baseUrl, PARLEY_API_KEY: server.apiKey } },
-    close: async () => {
-      await server.close();
-      folder.remove();
-    },
-  };
+  afterAll(async () => {
+    await server.close();
+    folder.remove();
+  });
+  beforeEach(forget);
+  const env = { PARLEY_BASE_URL: server.baseUrl, PARLEY_API_KEY: server.apiKey };
+  return { server, folder, options: { cwd: folder.path, env } };
 }

@@ -3,14 +3,14 @@ import { Readable, Writable } from 'node:stream';
 import { version } from '../../src/app/version.ts';
 import { createProgram } from '../../src/cli/program.ts';
 
-export interface CommandInput {
+interface CommandInput {
   readonly cwd: string | undefined;
   /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
   readonly input: string;
 }
 
-export interface CommandOutput {
+interface CommandOutput {
   readonly code: number;
   readonly stdout: Buffer;
   readonly stderr: Buffer;

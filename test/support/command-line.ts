@@ -171,7 +171,7 @@ export const noTerminal =
     ? undefined
     : 'the program `script`, which lends a terminal, is not installed';
 
-export interface AtTerminal {
+interface AtTerminal {
   type(keys: string): void;
   /** All that was shown so far, data and status alike. */
   shown(): string;

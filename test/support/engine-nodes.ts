@@ -9,7 +9,7 @@ import { type ConfigOverrides, loadConfig } from '../../src/config/config.ts';
 import { cliCall } from '../../src/core/call.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly engines?: Readonly<Record<string, EngineSet>>;
   /** Default: any that is free. */
   readonly port?: number;
@@ -18,7 +18,7 @@ export interface NodeOptions {
   readonly settings?: ConfigOverrides;
 }
 
-export interface EngineNode {
+interface EngineNode {
   readonly port: number;
   readonly app: App;
   close(): Promise<void>;

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-export interface HttpServer {
+interface HttpServer {
   /** Such as `http://127.0.0.1:40123`. */
   readonly origin: string;
   close(): Promise<void>;

@@ -32,7 +32,7 @@ export interface ExpectedRecord {
   tokens: readonly [number, number, string] | undefined;
 }
 
-export interface ExpectedEntry {
+interface ExpectedEntry {
   readonly kind: 'load' | 'adjustment' | 'debit';
   readonly amount: bigint;
 }

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-export interface MuteServer {
+interface MuteServer {
   readonly port: number;
   /** How many connections were opened. */
   readonly connections: number;

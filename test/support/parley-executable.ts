@@ -7,7 +7,7 @@ import { printed, scratchFolder, serve } from './command-line.ts';
 import type { ParleyOptions } from './parley.ts';
 
 /** A running server, as a test of the executable sees it. */
-export interface Executable {
+interface Executable {
   /** Its store is another connection to the same database, to look into; its operations are behind its wires only. */
   readonly app: App;
   readonly dataDir: string;

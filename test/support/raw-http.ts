@@ -1,7 +1,7 @@
 /** HTTP over a bare socket, for requests that no client library would send. */
 import { connect, type Socket } from 'node:net';
 
-export interface RawAnswer {
+interface RawAnswer {
   readonly status: number;
   readonly head: string;
   readonly body: string;

@@ -5,7 +5,7 @@ import type { SpeechEngine, TranscriptionEngine } from '../../src/core/ports/eng
 import { createRemoteEngine, type RemoteSettings } from '../../src/engines/remote/index.ts';
 import { inMessages, type MessageChat } from './message-chat.ts';
 
-export interface LogEntry {
+interface LogEntry {
   readonly level: 'info' | 'warn' | 'error';
   readonly message: string;
   readonly facts: object;

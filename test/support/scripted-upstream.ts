@@ -47,7 +47,7 @@ export class ReceivedRequest {
 }
 
 /** One request and the answer in the making. All waiting ends, with an exception, when the caller leaves. */
-export class UpstreamExchange {
+class UpstreamExchange {
   readonly request: ReceivedRequest;
   readonly #response: ServerResponse;
   readonly #left = new AbortController();

@@ -1,4 +1,5 @@
-import type { AccountId, KeyId } from '../../src/core/ids.ts';
+import { type AccountId, type KeyId, newAuditId } from '../../src/core/ids.ts';
+import type { AuditEntry } from '../../src/core/ports/audit.ts';
 import type { Key } from '../../src/core/ports/keys.ts';
 
 /** A key as a store keeps it: of an account, for chat, whose hash is `hash`, never revoked. */
@@ -16,4 +17,9 @@ export function storedKey(id: KeyId, accountId: AccountId, more: Partial<Key> = 
     revokedAtMs: undefined,
     ...more,
   };
+}
+
+/** An audit entry of a change that does not matter. */
+export function auditEntry(): AuditEntry {
+  return { id: newAuditId(1), createdAtMs: 1, actor: 'cli', action: 'test', target: 'a', details: {} };
 }

@@ -1,7 +1,7 @@
 /** The usual answers of a scripted upstream, good and bad. */
 import type { Answer } from './scripted-upstream.ts';
 
-export interface AnswerOptions {
+interface AnswerOptions {
   readonly status?: number;
   readonly headers?: Record<string, string>;
   /** Before the status. Default 0. */
@@ -34,7 +34,7 @@ export function failure(status: number, headers: Record<string, string> = {}): A
   return json({ error }, { status, headers });
 }
 
-export interface PieceOptions extends AnswerOptions {
+interface PieceOptions extends AnswerOptions {
   /** Between two pieces. Default 0: they may arrive together. */
   readonly everyMs?: number;
   /** The event after the last piece. Default: the answer ends. */
@@ -66,7 +66,7 @@ export function eventText(parts: readonly (string | Uint8Array)[], options: Piec
   return pieces(parts, { ...options, headers: { ...eventStream, ...options.headers } });
 }
 
-export interface EventOptions extends PieceOptions {
+interface EventOptions extends PieceOptions {
   /** Whether `data: [DONE]` is the last event. Default: true. */
   readonly done?: boolean;
 }

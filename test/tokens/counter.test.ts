@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { countTokens, encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { TokenCounter } from '../../src/core/ports/engines.ts';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createTokenCounter } from '../../src/tokens/counter.ts';
 import { endOfPiece, pieceUnitsMax } from '../../src/tokens/pieces.ts';
 import { threadShare } from '../support/thread-cpu.ts';
@@ -197,48 +196,8 @@ describe('the time of a count', () => {
 });
 
 describe('the counting thread', () => {
-  let counter: TokenCounter | undefined;
-  const open = (): TokenCounter => {
-    counter = createTokenCounter();
-    return counter;
-  };
-  afterEach(() => counter?.close());
-
-  it('starts with the first count, and is one for all', async () => {
-    const tokens = open();
-    const texts = Array.from({ length: 300 }, (_, at) => fill(samples['English'] ?? '', 1 + at * 40));
-    const counts: number[] = [];
-    const workers = await workersOf(async () => {
-      counts.push(...(await Promise.all(texts.map((text) => tokens.count(text)))));
-    });
-    expect(workers).toHaveLength(1);
-    expect(counts).toEqual(texts.map(reference));
-  });
-
-  it('that dies rejects the running counts, and the next count starts another', async () => {
-    const tokens = open();
-    const [first] = await workersOf(() => tokens.count('one'));
-    const lost = tokens.count(fill(sourceCode, 1_000_000));
-    const settled = expect(lost).rejects.toMatchObject({ name: 'ParleyError', code: 'internal_error' });
-    await first?.terminate();
-    await settled;
-    const [second] = await workersOf(async () => expect(await tokens.count('one two')).toBe(2));
-    expect(second).toBeDefined();
-  });
-
-  it('that dies leaves waiting counts to the next thread', async () => {
-    const tokens = open();
-    const [first] = await workersOf(() => tokens.count('one'));
-    const lost = tokens.count('ก'.repeat(40_000));
-    const waiting = tokens.count('one two three');
-    const settled = expect(lost).rejects.toMatchObject({ code: 'internal_error' });
-    await first?.terminate();
-    await settled;
-    expect(await waiting).toBe(3);
-  });
-
   it('ends with the counter, which rejects running and later counts', async () => {
-    const tokens = open();
+    const tokens = createTokenCounter();
     const [worker] = await workersOf(() => tokens.count('one'));
     const ended = new Promise((resolve) => worker?.once('exit', resolve));
     const rejections = [tokens.count(sourceCode), tokens.count('waiting')].map((count) =>

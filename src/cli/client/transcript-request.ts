@@ -9,7 +9,7 @@ import { CliError } from '../terminal/command.ts';
 import { ServerError } from './failed-call.ts';
 import type { ServerConnection } from './server-connection.ts';
 
-export interface TranscriptOptions {
+interface TranscriptOptions {
   readonly format: TranscriptFormat;
   /** Adds the times of each word, besides the segments, to `verbose_json`. Default: false */
   readonly words?: boolean;

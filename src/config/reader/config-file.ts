@@ -28,7 +28,7 @@ const defaultFile = './parley.yaml';
 const valuesMax = 50_000;
 const depthMax = 20;
 
-export interface ConfigFile {
+interface ConfigFile {
   /** The path as given. */
   readonly file: string;
   readonly text: string;

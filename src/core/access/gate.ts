@@ -10,7 +10,7 @@ import { entitlementAt, isEntitled } from './entitlement.ts';
 import type { FailedKeys } from './failed-keys.ts';
 
 /** The sender of a request, as its connection and headers show it. */
-export interface Credentials {
+interface Credentials {
   readonly wire: Wire;
   /** The `Authorization` header as it came. */
   readonly authorization: string | undefined;
@@ -18,7 +18,7 @@ export interface Credentials {
   readonly address: string;
 }
 
-export interface IncomingRequest extends Credentials {
+interface IncomingRequest extends Credentials {
   readonly id: RequestId;
   readonly operation: Operation;
   /** Aborts with a ParleyError as its reason. */

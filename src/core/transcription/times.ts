@@ -5,7 +5,7 @@ import type {
 } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import { ParleyError } from '../errors.ts';
 
-export interface TranscriptNeeds {
+interface TranscriptNeeds {
   /** Times of segments, as subtitles need them. */
   readonly segments: boolean;
   /** Times of words. */

@@ -5,7 +5,7 @@ import { createBuiltinChat } from './chat.ts';
 import { createBuiltinSpeech } from './speech.ts';
 import { createBuiltinTranscription } from './transcription.ts';
 
-export interface BuiltinSettings {
+interface BuiltinSettings {
   readonly speechThreads: number;
   readonly encoderThreads: number;
   readonly recognizers: number;
@@ -13,7 +13,7 @@ export interface BuiltinSettings {
   readonly transcriptionQueueMax: number;
 }
 
-export interface BuiltinDeps {
+interface BuiltinDeps {
   readonly tokens: TokenCounter;
   readonly clock: { now(): number };
   /** Holds uploads while they are transcribed. */

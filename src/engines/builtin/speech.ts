@@ -16,7 +16,7 @@ const voiceList: VoiceList = {
   defaultVoice: defaultFliteVoice,
 };
 
-export interface BuiltinSpeechOptions {
+interface BuiltinSpeechOptions {
   /** Worker threads at most, 1 or more; each starts when there is work for it. */
   readonly threads: number;
   /** Requests that may wait for a thread; one more is `overloaded`. */

@@ -79,7 +79,7 @@ export class StatusError extends Error {
   }
 }
 
-export interface ErrorResponse {
+interface ErrorResponse {
   readonly status: number;
   readonly retryAfter: string | string[] | undefined;
   /** The beginning of the body. */

@@ -5,7 +5,7 @@ import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
 import type { VoiceSource } from './voices/voice-source.ts';
 
-export interface OpenAiSpeechDeps {
+interface OpenAiSpeechDeps {
   readonly upstream: Upstream;
   /** The upstream's name of the model. */
   readonly model: string;

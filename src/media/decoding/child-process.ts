@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { basename } from 'node:path';
 import { PassThrough, Readable, type Writable } from 'node:stream';
 
-export interface ChildLimits {
+interface ChildLimits {
   /** Path of `prlimit`; undefined where the system has none, and the child then runs without limits. */
   readonly prlimitPath: string | undefined;
   /** Bytes of address space the child may map. */

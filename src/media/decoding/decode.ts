@@ -39,7 +39,7 @@ export interface DecodeTools {
   readonly prlimitPath: string | undefined;
 }
 
-export interface DecodeOptions {
+interface DecodeOptions {
   readonly tools: DecodeTools;
   readonly container: MediaContainer;
   /** Ends the child at once; the iteration then rejects with the signal's reason. */

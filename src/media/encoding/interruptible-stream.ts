@@ -3,7 +3,7 @@ import { ParleyError, toParleyError } from '../../core/errors.ts';
 /** Settles as the promise does, or rejects as soon as the stream is interrupted. */
 export type Wait = <Value>(promise: Promise<Value>) => Promise<Value>;
 
-export interface StreamWork<Item> {
+interface StreamWork<Item> {
   /** Produces the items. Awaits every promise through `wait`. */
   run(wait: Wait): AsyncGenerator<Item, void, undefined>;
   /** Releases everything that `run` holds. */

@@ -7,7 +7,7 @@ import { hasMpegFrames, mpegFrameAt } from './file-format-mpeg.ts';
 import { nameOfOtherFormat } from './file-format-other.ts';
 
 /** The ten formats are seven containers: m4a is mp4, oga is ogg, mpga is mp3. */
-export const mediaContainers = ['flac', 'mp3', 'mp4', 'mpeg', 'ogg', 'wav', 'webm'] as const;
+const mediaContainers = ['flac', 'mp3', 'mp4', 'mpeg', 'ogg', 'wav', 'webm'] as const;
 export type MediaContainer = (typeof mediaContainers)[number];
 
 /** The first MPEG frame must start within so many bytes; some recorders write padding before it. */

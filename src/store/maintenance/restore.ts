@@ -5,12 +5,12 @@ import { lockDataDir, sync } from '../sqlite/data-folder.ts';
 import { databaseName } from '../sqlite/database.ts';
 import { BackupError, type BackupFacts, verified } from './backup.ts';
 
-export interface Restored extends BackupFacts {
+interface Restored extends BackupFacts {
   /** The new path of the replaced database; undefined if there was none, or it was not kept. */
   readonly keptAs: string | undefined;
 }
 
-export interface RestoreOptions {
+interface RestoreOptions {
   /** Whether to keep the replaced database beside the new one. */
   readonly keep: boolean;
   readonly nowMs: number;

@@ -26,7 +26,7 @@ export function sync(path: string): void {
   }
 }
 
-export interface DataLock {
+interface DataLock {
   release(): void;
 }
 

@@ -79,7 +79,7 @@ class Placeholder {
   }
 }
 
-export interface Prepared<Parameters, Row> {
+interface Prepared<Parameters, Row> {
   run(parameters: Parameters): { readonly changes: number };
   get(parameters: Parameters): Row | undefined;
   all(parameters: Parameters): Row[];

@@ -108,7 +108,7 @@ export class Ledger {
   }
 }
 
-export interface Debit {
+interface Debit {
   readonly requestId: RequestId;
   /** 0 or more. */
   readonly amount: NanoCredits;

@@ -17,7 +17,7 @@ export async function readSnapshot<T>(path: string, read: (snapshot: Connection)
   }
 }
 
-export interface IdRange {
+interface IdRange {
   readonly after: string;
   readonly until: string;
   readonly accountId?: string | undefined;

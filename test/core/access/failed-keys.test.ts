@@ -1,19 +1,17 @@
 /** The rate limit of requests without a valid key. Requests with one are never limited. */
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { FailedKeys } from '../../../src/core/access/failed-keys.ts';
-import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { bearer, errorOf, startParley } from '../../support/parley.ts';
 
 const allowed = 5;
 
+const parley = await startParley({ settings: { limits: { failedKeysPerMinuteMax: allowed } } });
+afterAll(() => parley.close());
+
 describe('requests without a valid key', () => {
-  let parley: Parley;
-  beforeAll(async () => {
-    parley = await startParley({ settings: { limits: { failedKeysPerMinuteMax: allowed } } });
-  });
-  afterAll(() => parley.close());
   const tryKey = async (key: string) => errorOf(await parley.call('/models', bearer(key)));
 
   it('are answered with 429 over the limit of their address, on every path and wire', async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ParleyError } from '../../../src/core/errors.ts';
 import { fakeChat, fakeSpeech, withFakes } from '../../support/fake-engines.ts';
-import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 
 type Json = Record<string, unknown>;
 
@@ -30,10 +30,7 @@ const engines = withFakes({
   }),
 });
 
-let parley: Parley;
-beforeAll(async () => {
-  parley = await startParley({ engines, clock });
-});
+const parley = await startParley({ engines, clock });
 afterAll(() => parley.close());
 
 interface Page {

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
@@ -11,7 +11,7 @@ import { ParleyError } from '../../../src/core/errors.ts';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { completion, question } from '../../support/chat-answers.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
-import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { json } from '../../support/upstream-answers.ts';
 
@@ -76,11 +76,9 @@ const engines = withFakes({
 });
 
 const clock = new TestClock();
-let parley: Parley;
-beforeAll(async () => {
-  parley = await startParley({ engines, clock });
-});
+const parley = await startParley({ engines, clock });
 afterAll(() => parley.close());
+
 beforeEach(() => {
   Object.assign(engine, { runs: 0, fails: undefined, goesOn: Promise.resolve(), audioBytes: 0 });
 });

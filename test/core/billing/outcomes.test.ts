@@ -376,6 +376,7 @@ async function receive(response: Response): Promise<Got> {
     expect(JSON.stringify(body)).not.toContain('secret');
     expect(response.headers.has('www-authenticate')).toBe(body.code === 'invalid_api_key');
     expect(body.type === 'authentication_error').toBe(body.code === 'invalid_api_key');
+    if (body.code === 'internal_error') expect(body.type).toBe('server_error');
     return error(response.status, body.code, Number(response.headers.get('retry-after')) || undefined);
   }
   const text = await response.text().catch(() => undefined);

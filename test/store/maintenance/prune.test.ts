@@ -9,20 +9,18 @@ import {
   type AccountId,
   type KeyId,
   newAccountId,
-  newAuditId,
   newKeyId,
   newLedgerEntryId,
   newRequestId,
   type RequestId,
 } from '../../../src/core/ids.ts';
-import type { AuditEntry } from '../../../src/core/ports/audit.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../../../src/core/ports/usage.ts';
 import { type TotalDimension, totalDimensions } from '../../../src/core/ports/usage.ts';
 import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { parley as command, printed, printedJson, serve } from '../../support/command-line.ts';
 import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
-import { storedKey } from '../../support/stored-key.ts';
+import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
 const day = 86_400_000;
 const firstDayMs = Date.UTC(2026, 9, 1);
@@ -67,11 +65,14 @@ class Archive {
 
   async open(): Promise<this> {
     for (const [at, id] of this.accounts.entries()) {
-      await this.store.createAccount({ id, name: `account ${at}`, createdAtMs: 1 }, newAudit());
+      await this.store.createAccount({ id, name: `account ${at}`, createdAtMs: 1 }, auditEntry());
       const key = storedKey(this.#keys[at] ?? newKeyId(1), id, { hash: `hash ${at}` });
-      await this.store.createKey(key, newAudit());
+      await this.store.createKey(key, auditEntry());
       const load = { kind: 'load', amount: nanoCredits(10n ** 15n), reason: 'r', reference: 'k' } as const;
-      await this.store.enter({ id: newLedgerEntryId(1), accountId: id, createdAtMs: 1, ...load }, newAudit());
+      await this.store.enter(
+        { id: newLedgerEntryId(1), accountId: id, createdAtMs: 1, ...load },
+        auditEntry(),
+      );
     }
     return this;
   }
@@ -101,7 +102,7 @@ class Archive {
   }
 
   prune(beforeMs: number, recordsMax = 1_000_000) {
-    return this.store.prune({ recordsBeforeMs: beforeMs, answersBeforeMs: 0 }, recordsMax, newAudit());
+    return this.store.prune({ recordsBeforeMs: beforeMs, answersBeforeMs: 0 }, recordsMax, auditEntry());
   }
 
   /** All totals. */
@@ -143,10 +144,6 @@ function endOf(one: Request, state: RecordEnd['state']): RecordEnd {
 function tokensOf(promptTokens: number): TokenUsage {
   const completionTokens = promptTokens * 2;
   return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens, source: 'reported' };
-}
-
-function newAudit(): AuditEntry {
-  return { id: newAuditId(1), createdAtMs: 1, actor: 'cli', action: 'test', target: 'a', details: {} };
 }
 
 describe('pruning', () => {
@@ -277,7 +274,7 @@ describe('pruning', () => {
     }
     const cut = { recordsBeforeMs: 0, answersBeforeMs: 2_000 };
     expect(await archive.store.countPrunable(cut)).toEqual({ records: 0, answers: 41 });
-    expect(await archive.store.prune(cut, 1_000, newAudit())).toMatchObject({
+    expect(await archive.store.prune(cut, 1_000, auditEntry())).toMatchObject({
       answers: 41,
       isComplete: true,
     });

@@ -6,12 +6,12 @@ import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import { newAuditId } from '../../../src/core/ids.ts';
 import { databaseFaults } from '../../../src/store/maintenance/verify.ts';
 import { migrations, NewerSchemaError } from '../../../src/store/migrations/migrations.ts';
 import { openDatabase } from '../../../src/store/sqlite/database.ts';
 import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { parley } from '../../support/command-line.ts';
+import { auditEntry } from '../../support/stored-key.ts';
 
 const schemas = new URL('./schemas/', import.meta.url);
 const names = Object.keys(migrations);
@@ -101,9 +101,8 @@ describe('an upgrade', () => {
       const query = { accountId: undefined, fromMs: undefined, untilMs: undefined, totalsMax: 100 };
       const totals = await store.usageTotals({ ...query, groupBy: [] });
       expect(totals).toMatchObject([{ requests: 9n, cost: 64_000n, fairUseUnits: 12n, characters: 24n }]);
-      const audit = { id: newAuditId(1), createdAtMs: 1, actor: 'a', action: 'b', target: 'c', details: {} };
       const cut = { recordsBeforeMs: Date.UTC(2026, 10, 2), answersBeforeMs: 0 };
-      expect(await store.prune(cut, 1_000, audit)).toMatchObject({ isComplete: true });
+      expect(await store.prune(cut, 1_000, auditEntry())).toMatchObject({ isComplete: true });
       expect(await store.usageTotals({ ...query, groupBy: [] })).toEqual(totals);
       await store.close();
       const database = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });

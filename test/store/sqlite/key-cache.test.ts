@@ -5,20 +5,14 @@ import { setImmediate } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { nanoCredits } from '../../../src/core/billing/money.ts';
-import { newAccountId, newAuditId, newKeyId, newLedgerEntryId } from '../../../src/core/ids.ts';
-import type { AuditEntry } from '../../../src/core/ports/audit.ts';
+import { newAccountId, newKeyId, newLedgerEntryId } from '../../../src/core/ids.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
 import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { storedKey } from '../../support/stored-key.ts';
+import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
 const accountId = newAccountId(1);
 const period = { startsAtMs: 1, endsAtMs: 100 };
 const key = storedKey(newKeyId(1), accountId);
-
-const audit = (): AuditEntry => {
-  const facts = { createdAtMs: 1, actor: 'cli', action: 'test', target: 'a', details: {} };
-  return { id: newAuditId(1), ...facts };
-};
 
 describe('the key cache', () => {
   let dataDir: string;
@@ -29,8 +23,8 @@ describe('the key cache', () => {
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'parley-holders-'));
     store = await openStore(dataDir);
-    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, audit());
-    await store.createKey(key, audit());
+    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+    await store.createKey(key, auditEntry());
     await holder();
   });
   afterEach(async () => {
@@ -43,23 +37,23 @@ describe('the key cache', () => {
   });
 
   it('returns a revoked key as soon as it is revoked', async () => {
-    await store.revokeKey(key.id, 50, audit());
+    await store.revokeKey(key.id, 50, auditEntry());
     expect((await holder())?.key.revokedAtMs).toBe(50);
   });
 
   it('returns both keys as soon as one is rotated, the old one with its expiry', async () => {
-    await store.rotateKey(key.id, 60, { ...key, id: newKeyId(2), hash: 'new' }, audit());
+    await store.rotateKey(key.id, 60, { ...key, id: newKeyId(2), hash: 'new' }, auditEntry());
     expect((await holder())?.key.expiresAtMs).toBe(60);
     expect((await store.findKey('new'))?.account?.id).toBe(accountId);
   });
 
   it('returns a trial and a plan as soon as they begin, and none as soon as they are ended', async () => {
     expect(await subscription()).toEqual({ trial: undefined, plan: undefined });
-    await store.startTrial(accountId, period, audit());
+    await store.startTrial(accountId, period, auditEntry());
     expect(await subscription()).toEqual({ trial: period, plan: undefined });
-    await store.setPlan(accountId, period, audit());
+    await store.setPlan(accountId, period, auditEntry());
     expect(await subscription()).toEqual({ trial: period, plan: period });
-    await store.endSubscription(accountId, 70, audit());
+    await store.endSubscription(accountId, 70, auditEntry());
     expect((await subscription())?.plan?.endsAtMs).toBe(70);
   });
 
@@ -74,14 +68,14 @@ describe('the key cache', () => {
   it('holds no balances', async () => {
     const facts = { accountId, reason: 'r', reference: 'load', createdAtMs: 1 };
     const entry = { ...facts, id: newLedgerEntryId(1), kind: 'load', amount: nanoCredits(5n) } as const;
-    await store.enter(entry, audit());
+    await store.enter(entry, auditEntry());
     expect((await holder())?.account).not.toHaveProperty('balance');
     expect(await store.availableCredits(accountId)).toBe(5n);
   });
 
   it('finds a new key that it did not find before', async () => {
     expect(await store.findKey('later')).toBeUndefined();
-    await store.createKey({ ...key, id: newKeyId(2), hash: 'later' }, audit());
+    await store.createKey({ ...key, id: newKeyId(2), hash: 'later' }, auditEntry());
     expect((await store.findKey('later'))?.account?.id).toBe(accountId);
   });
 });

@@ -2,31 +2,25 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
-import { Migrator } from 'kysely/migration';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { nanoCredits } from '../../../src/core/billing/money.ts';
 import {
   type AccountId,
   type KeyId,
-  type LedgerEntryId,
   newAccountId,
-  newAuditId,
   newKeyId,
   newLedgerEntryId,
   newRequestId,
 } from '../../../src/core/ids.ts';
-import type { AuditEntry } from '../../../src/core/ports/audit.ts';
 import type { LedgerEntry } from '../../../src/core/ports/ledger.ts';
 import type { FairUseReservation } from '../../../src/core/ports/reservations.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
-import { migrations } from '../../../src/store/migrations/migrations.ts';
 import { DataInUseError, lockDataDir } from '../../../src/store/sqlite/data-folder.ts';
-import { openDatabase } from '../../../src/store/sqlite/database.ts';
+import { type Connection, openDatabase } from '../../../src/store/sqlite/database.ts';
 import { GroupCommit } from '../../../src/store/sqlite/group-commit.ts';
 import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { storedKey } from '../../support/stored-key.ts';
+import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
 let dataDir: string;
 beforeEach(() => {
@@ -39,14 +33,6 @@ describe('the store', () => {
   let accountId: AccountId;
   let keyId: KeyId;
   let load: LedgerEntry;
-  const newAudit = (): AuditEntry => ({
-    id: newAuditId(1),
-    createdAtMs: 1,
-    actor: 'cli',
-    action: 'test',
-    target: 'a',
-    details: {},
-  });
   const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
   beforeEach(async () => {
     store = await openStore(dataDir);
@@ -61,8 +47,8 @@ describe('the store', () => {
       reference: 'k',
       createdAtMs: 1,
     };
-    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, newAudit());
-    await store.createKey(storedKey(keyId, accountId), newAudit());
+    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+    await store.createKey(storedKey(keyId, accountId), auditEntry());
   });
   afterEach(() => store.close());
 
@@ -134,7 +120,7 @@ describe('the store', () => {
 
   it('keeps every fact of a record, and counts months apart', async () => {
     const record = start();
-    await store.enter({ ...load, amount: nanoCredits(10n ** 16n) }, newAudit());
+    await store.enter({ ...load, amount: nanoCredits(10n ** 16n) }, auditEntry());
     await store.reserve(record, {
       fairUse: reservation(3, 10),
       hold: { amount: nanoCredits(10n ** 16n), price },
@@ -146,9 +132,9 @@ describe('the store', () => {
   });
 
   it('loads credits once for a key, and never changes or removes an entry', async () => {
-    expect(await store.enter(load, newAudit())).toBe('entered');
-    expect(await store.enter({ ...load, id: newLedgerEntryId(2) }, newAudit())).toBe('entered');
-    expect(await store.enter({ ...load, amount: nanoCredits(6n) }, newAudit())).toBe('conflict');
+    expect(await store.enter(load, auditEntry())).toBe('entered');
+    expect(await store.enter({ ...load, id: newLedgerEntryId(2) }, auditEntry())).toBe('entered');
+    expect(await store.enter({ ...load, amount: nanoCredits(6n) }, auditEntry())).toBe('conflict');
     expect((await store.findAccount('a'))?.balance).toBe(5n);
     const other = new Sqlite(join(dataDir, 'parley.db'));
     expect(() => other.exec('update ledger_entries set amount_nano_credits = 9')).toThrow('never changed');
@@ -159,7 +145,7 @@ describe('the store', () => {
   it('debits a request once: the entry has the id of the request', async () => {
     const record = start();
     const reserve = { hold: { amount: nanoCredits(2n), price } };
-    await store.enter(load, newAudit());
+    await store.enter(load, auditEntry());
     await store.reserve(record, reserve);
     await store.settle(record.id, { ...end(undefined), cost: nanoCredits(2n) });
     const { items } = await store.listEntries(accountId, { size: 1, after: undefined });
@@ -203,11 +189,23 @@ describe('the store', () => {
 });
 
 describe('group commit', () => {
-  it('keeps the writes of a group apart: one that fails does not fail the others', async () => {
-    const connection = await openDatabase(dataDir);
+  let connection: Connection;
+  /** Another program on the same database. */
+  let other: Connection;
+  let writes: GroupCommit;
+  beforeEach(async () => {
+    connection = await openDatabase(dataDir);
     connection.exec('create table t (a integer primary key)');
+    other = new Sqlite(join(dataDir, 'parley.db'));
+    writes = new GroupCommit(connection, fail);
+  });
+  afterEach(() => {
+    other.close();
+    connection.close();
+  });
+
+  it('keeps the writes of a group apart: one that fails does not fail the others', async () => {
     const insert = connection.prepare('insert into t values (?)');
-    const writes = new GroupCommit(connection, fail);
     const results = await Promise.allSettled([
       writes.run(() => insert.run(1)),
       writes.run(() => {
@@ -219,25 +217,14 @@ describe('group commit', () => {
     ]);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
     expect(connection.prepare('select a from t').pluck().all()).toEqual([1n, 3n]);
-    connection.close();
   });
 
   it('resolves only after the commit', async () => {
-    const connection = await openDatabase(dataDir);
-    connection.exec('create table t (a integer primary key)');
-    const other = new Sqlite(join(dataDir, 'parley.db'));
-    const writes = new GroupCommit(connection, fail);
     await writes.run(() => connection.exec('insert into t values (1)'));
     expect(other.prepare('select count(*) from t').pluck().get()).toBe(1);
-    other.close();
-    connection.close();
   });
 
   it('waits for another program that writes, without blocking the process', async () => {
-    const connection = await openDatabase(dataDir);
-    connection.exec('create table t (a integer primary key)');
-    const other = new Sqlite(join(dataDir, 'parley.db'));
-    const writes = new GroupCommit(connection, fail);
     other.exec('begin immediate');
     const written = ['first', 'second'].map((name, n) =>
       writes.run(() => connection.exec(`insert into t values (${n})`)).then(() => name),
@@ -246,15 +233,9 @@ describe('group commit', () => {
     expect(await Promise.race([...written, free])).toBe('the process is free');
     other.exec('rollback');
     expect(await Promise.all(written)).toEqual(['first', 'second']);
-    other.close();
-    connection.close();
   });
 
   it('rejects the whole group if the database stays locked, and recovers later', async () => {
-    const connection = await openDatabase(dataDir);
-    connection.exec('create table t (a integer primary key)');
-    const other = new Sqlite(join(dataDir, 'parley.db'));
-    const writes = new GroupCommit(connection, fail);
     other.exec('begin immediate');
     const insert = () => writes.run(() => connection.exec('insert into t values (1)'));
     const refused = await Promise.allSettled([insert(), insert()]);
@@ -264,20 +245,16 @@ describe('group commit', () => {
     }
     other.exec('rollback');
     await insert();
-    other.close();
-    connection.close();
   }, 15_000);
 
   it('reports a failed sync, and takes nothing of the group for written', async () => {
-    const connection = await openDatabase(dataDir);
     const told: unknown[] = [];
     const failing = Object.create(connection, {
       transaction: { value: () => Object.assign(() => undefined, { immediate: syncFails }) },
     });
-    const writes = new GroupCommit(failing, (error) => told.push(error));
-    await expect(writes.run(() => 'written')).rejects.toThrow('disk I/O error');
+    const failingWrites = new GroupCommit(failing, (error) => told.push(error));
+    await expect(failingWrites.run(() => 'written')).rejects.toThrow('disk I/O error');
     expect(told).toMatchObject([{ code: 'SQLITE_IOERR_FSYNC' }]);
-    connection.close();
   });
 });
 
@@ -288,51 +265,6 @@ function fail(error: unknown): never {
 function syncFails(): never {
   throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC');
 }
-
-describe('a database of an earlier schema', () => {
-  it('keeps its ledger', async () => {
-    const connection = new Sqlite(join(dataDir, 'parley.db'));
-    const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) });
-    const provider = { getMigrations: async () => migrations };
-    expect((await new Migrator({ db, provider }).migrateTo('0001-initial')).error).toBeUndefined();
-    connection.exec(`
-      insert into accounts values ('acc_1', 'ada', 1, 70, 0);
-      insert into ledger_entries values
-        ('led_b', 'acc_1', 'debit', -30, 'eliza', 'req_1', 2), ('led_a', 'acc_1', 'load', 100, 'r', 'once', 1)`);
-    connection.close();
-    const store = await openStore(dataDir);
-    const accountId = 'acc_1' as AccountId;
-    const { items } = await store.listEntries(accountId, { size: 10, after: undefined });
-    expect(items.map(({ id, kind, amount, reference }) => [id, kind, amount, reference])).toEqual([
-      ['led_b', 'debit', -30n, 'req_1'],
-      ['led_a', 'load', 100n, 'once'],
-    ]);
-    const load = {
-      id: 'led_c' as LedgerEntryId,
-      accountId,
-      kind: 'load',
-      reason: 'r',
-      createdAtMs: 1,
-    } as const;
-    const audit: AuditEntry = {
-      id: newAuditId(1),
-      createdAtMs: 1,
-      actor: 'cli',
-      action: 'test',
-      target: 'a',
-      details: {},
-    };
-    const enter = (amount: bigint) =>
-      store.enter({ ...load, amount: nanoCredits(amount), reference: 'once' }, audit);
-    expect(await enter(100n)).toBe('entered');
-    expect(await enter(101n)).toBe('conflict');
-    expect((await store.findAccount('ada'))?.balance).toBe(70n);
-    await store.close();
-    const other = new Sqlite(join(dataDir, 'parley.db'));
-    expect(() => other.exec('update ledger_entries set amount_nano_credits = 9')).toThrow('never changed');
-    other.close();
-  });
-});
 
 describe('the lock of a data folder', () => {
   it('belongs to one process at a time, and is free again afterwards', () => {

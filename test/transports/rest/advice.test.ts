@@ -1,12 +1,9 @@
 /** The advice of errors about the path, the body, an unknown name, the plan and the credits. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { quote } from '../../../src/core/quote.ts';
-import { bearer, type Parley, startParley } from '../../support/parley.ts';
+import { bearer, startParley } from '../../support/parley.ts';
 
-let parley: Parley;
-beforeAll(async () => {
-  parley = await startParley();
-});
+const parley = await startParley();
 afterAll(() => parley.close());
 
 /** The status, the code and the message of a refusal. */

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import {
   type ChatCompletionChunk,
   ChatCompletionChunkSchema,
@@ -9,7 +9,7 @@ import {
 import { ParleyError } from '../../../src/core/errors.ts';
 import { fakeChat, withFakes } from '../../support/fake-engines.ts';
 import type { MessageChat } from '../../support/message-chat.ts';
-import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { errorOf, type Parley, startParley } from '../../support/parley.ts';
 
 const chat = '/chat/completions';
 const hello = { model: 'eliza', messages: [{ role: 'user', content: 'I am worried about my work.' }] };
@@ -37,13 +37,10 @@ async function readEvents(response: Response) {
 
 const textOf = (chunks: Chunk[]) => chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
 
-describe('POST /chat/completions', () => {
-  let parley: Parley;
-  beforeAll(async () => {
-    parley = await startParley();
-  });
-  afterAll(() => parley.close());
+const parley = await startParley();
+afterAll(() => parley.close());
 
+describe('POST /chat/completions', () => {
   const post = (body: unknown, init?: RequestInit) => parley.postJson(chat, body, init);
 
   it('answers with a completion and its usage, which the record repeats', async () => {
@@ -100,14 +97,7 @@ describe('POST /chat/completions', () => {
     expect(chunks.at(-2)?.choices[0]?.finish_reason).toBe('stop');
   });
 
-  it('needs no plan', async () => {
-    const key = await parley.newKey({ credits: '1' });
-    expect((await post(hello, bearer(key))).status).toBe(200);
-  });
-
   it.each<[string, unknown, string, string | null]>([
-    ['no model', { messages: hello.messages }, 'missing_model', 'model'],
-    ['no messages', { model: 'eliza' }, 'missing_messages', 'messages'],
     ['null messages', { model: 'eliza', messages: null }, 'missing_messages', 'messages'],
     ['an empty conversation', { model: 'eliza', messages: [] }, 'invalid_messages', 'messages'],
     ['messages that are a text', { model: 'eliza', messages: 'hi' }, 'invalid_messages', 'messages'],
@@ -124,25 +114,13 @@ describe('POST /chat/completions', () => {
       'messages[0].content',
     ],
     ['a null message', { model: 'eliza', messages: [null] }, 'invalid_messages', 'messages[0]'],
-    ['an unknown model', { ...hello, model: 'gpt-4o' }, 'unknown_model', 'model'],
-    ['a speech model', { ...hello, model: 'flite' }, 'unknown_model', 'model'],
-    ['a blank model', { ...hello, model: ' ' }, 'invalid_parameter', 'model'],
     ['a model that is a number', { ...hello, model: 1 }, 'invalid_parameter', 'model'],
-    ['max_tokens of zero', { ...hello, max_tokens: 0 }, 'invalid_parameter', 'max_tokens'],
-    [
-      'a fractional max_completion_tokens',
-      { ...hello, max_completion_tokens: 1.5 },
-      'invalid_parameter',
-      'max_completion_tokens',
-    ],
-    ['n of 129', { ...hello, n: 129 }, 'invalid_parameter', 'n'],
     ['a temperature in words', { ...hello, temperature: 'hot' }, 'invalid_parameter', 'temperature'],
     ['stream in words', { ...hello, stream: 'yes' }, 'invalid_parameter', 'stream'],
     ['a list', [hello], 'invalid_request_error', null],
   ])('refuses %s', async (_, body, code, param) => {
     const error = await errorOf(await post(body));
     expect(error).toMatchObject({ status: 400, code, param });
-    expect(await errorOf(await post(body))).toMatchObject({ code });
   });
 
   it('takes 100 levels of nesting, and refuses more, however large', async () => {
@@ -171,14 +149,6 @@ describe('POST /chat/completions', () => {
     const error = await errorOf(await small.postJson(chat, body));
     expect(error).toMatchObject({ status: 413, code: 'payload_too_large' });
     await small.close();
-  });
-
-  it('refuses a key without the scope', async () => {
-    const key = await parley.newKey({ scopes: ['speech'] });
-    expect(await errorOf(await post(hello, bearer(key)))).toMatchObject({
-      status: 403,
-      code: 'insufficient_scope',
-    });
   });
 
   it('cuts the answer at max_tokens exactly, with finish reason length', async () => {
@@ -279,15 +249,6 @@ describe('POST /chat/completions with a scripted model', () => {
     expect(tokens?.promptTokens).toBeGreaterThan(0);
   });
 
-  it('reports an upstream’s failure before the first chunk by its status', async () => {
-    const error = new ParleyError('upstream_error', { upstreamStatus: 429, retryAfterSeconds: 3 });
-    const { postJson, recordOf } = await start(streaming(error));
-    const response = await postJson(chat, { ...hello, stream: true });
-    expect(response.headers.get('retry-after')).toBe('3');
-    expect(await errorOf(response)).toMatchObject({ status: 429, code: 'upstream_error' });
-    expect(await recordOf(response)).toMatchObject({ state: 'failed', cost: undefined });
-  });
-
   it('reports a failure in mid-stream by an error event without [DONE], and costs nothing', async () => {
     const { postJson, recordOf } = await start(streaming(chunk('some'), new ParleyError('upstream_error')));
     const response = await postJson(chat, { ...hello, stream: true });
@@ -300,59 +261,5 @@ describe('POST /chat/completions with a scripted model', () => {
       code: 'upstream_error',
       cost: undefined,
     });
-  });
-
-  it('takes a stream without a finish reason as truncated, not as a success', async () => {
-    const { postJson, recordOf } = await start(streaming(chunk('some')));
-    const response = await postJson(chat, { ...hello, stream: true });
-    const { isDone, error } = await readEvents(response);
-    expect(isDone).toBe(false);
-    expect(error).toMatchObject({ code: 'upstream_error' });
-    expect(await recordOf(response)).toMatchObject({
-      state: 'failed',
-      code: 'upstream_error',
-      cost: undefined,
-    });
-  });
-
-  it('costs the prompt and the tokens produced if the client leaves in mid-stream', async () => {
-    const { postJson, recordOf } = await start({
-      stream: async function* (_, signal) {
-        for (;;) {
-          yield chunk('word ');
-          await new Promise((resolve) => setTimeout(resolve, 5));
-          signal.throwIfAborted();
-        }
-      },
-    });
-    const leave = new AbortController();
-    const response = await postJson(chat, { ...hello, stream: true }, { signal: leave.signal });
-    await response.body?.getReader().read();
-    leave.abort();
-    const record = await recordOf(response);
-    expect(record).toMatchObject({ state: 'cancelled', tokens: { source: 'estimated' } });
-    expect(record.tokens?.completionTokens).toBeGreaterThan(0);
-    expect(record.cost).toBeGreaterThan(0n);
-  });
-
-  it('costs nothing if the client leaves before any output', async () => {
-    let leave: (() => void) | undefined;
-    const { postJson, app } = await start({
-      stream: async function* (_, signal) {
-        yield create(ChatCompletionChunkSchema, { choices: [{ delta: { role: 'assistant' } }] });
-        leave?.();
-        await new Promise((resolve) => signal.addEventListener('abort', resolve));
-        signal.throwIfAborted();
-      },
-    });
-    const abort = new AbortController();
-    leave = () => abort.abort();
-    await postJson(chat, { ...hello, stream: true }, { signal: abort.signal }).then(
-      (response) => response.text().catch(() => undefined),
-      () => undefined,
-    );
-    await expect
-      .poll(async () => (await app.store.listRecords({}, { size: 1, after: undefined })).items[0])
-      .toMatchObject({ state: 'cancelled', cost: undefined });
   });
 });

@@ -1,4 +1,4 @@
-export interface Clause {
+interface Clause {
   readonly text: string;
   readonly isQuestion: boolean;
 }
@@ -32,7 +32,7 @@ const otherWords = common(
   'ich du bin bist nicht und ist das wie mir mich ein eine hallo danke je tu suis est les une des pas vous bonjour merci moi que el los las una muy estoy soy hola gracias yo ciao sono che il non io grazie ol\u00e1 eu voc\u00ea n\u00e3o uma obrigado ik ben niet het een',
 );
 
-export type Language = 'english' | 'other' | 'none';
+type Language = 'english' | 'other' | 'none';
 
 /** `other` for text in mostly non-Latin letters, or with words of other languages and no English ones; `none` for text without letters. */
 export function languageOf(text: string): Language {

@@ -3,26 +3,13 @@ export function wordsForDatesAndTimes(text: string): string {
   return clocks(dates(text));
 }
 
-const months = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-] as const;
+const monthName = new Intl.DateTimeFormat('en-US', { month: 'long', timeZone: 'UTC' });
 
 /** `2026-11-21`, which flite reads digit by digit, like a telephone number. */
 function dates(text: string): string {
   const iso = /(?<![\d-])(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?![\d-])(T(?=\d))?/g;
   return text.replace(iso, (_, year: string, month: string, day: string, time: string | undefined) => {
-    return `${months[Number(month) - 1]} ${Number(day)}, ${year}${time === undefined ? '' : ', '}`;
+    return `${monthName.format(Date.UTC(2000, Number(month) - 1))} ${Number(day)}, ${year}${time === undefined ? '' : ', '}`;
   });
 }
 

@@ -6,13 +6,12 @@ export interface FlitePoolOptions {
   readonly threads: number;
   /** Requests whose first piece waits for a thread, at most. Default 64: some 3 s of waiting with two threads. */
   readonly requestsWaitingMax?: number;
-  /** Requests being spoken, slow readers included, at most. Default 256; each holds up to some 2 MB of sound. */
-  readonly requestsOpenMax?: number;
-  /** Time limit for a piece. Default 10,000; a sentence takes 100 ms, the slowest gibberish 2 s on a busy machine. */
-  readonly pieceTimeoutMs?: number;
-  /** The worker's entry. Default the one beside this file. */
-  readonly entry?: URL;
 }
+
+/** Requests being spoken, slow readers included. Each holds up to some 2 MB of sound. */
+const requestsOpenMax = 256;
+/** Time limit for a piece. A sentence takes 100 ms, the slowest gibberish 2 s on a busy machine. */
+const pieceMsMax = 10_000;
 
 /**
  * Speaks pieces of text, a group for each request. A piece that is being spoken when its request leaves runs to its
@@ -22,10 +21,10 @@ export type FlitePool = ThreadPool<SpokenPiece, Int16Array>;
 
 export function createFlitePool(options: FlitePoolOptions): FlitePool {
   return createThreadPool({
-    entry: options.entry ?? siblingWorker(import.meta.url, 'flite-worker'),
+    entry: siblingWorker(import.meta.url, 'flite-worker'),
     threads: options.threads,
-    taskMsMax: options.pieceTimeoutMs ?? 10_000,
+    taskMsMax: pieceMsMax,
     waitingMax: options.requestsWaitingMax ?? 64,
-    openMax: options.requestsOpenMax ?? 256,
+    openMax: requestsOpenMax,
   });
 }

@@ -2,7 +2,7 @@ import { ConsoleStdout, File, OpenFile, PreopenDirectory, WASI } from '@bjorn3/b
 import type { FliteModule } from './module.ts';
 import { ReusedMemory } from './reused-memory.ts';
 
-export interface FliteRun {
+interface FliteRun {
   readonly stdout: string;
   /** Content of the file `out.wav`, if the arguments name it. */
   readonly wav: Uint8Array | undefined;

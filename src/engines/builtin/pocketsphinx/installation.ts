@@ -10,13 +10,13 @@ export interface Installation {
   readonly model: RecognitionModel;
 }
 
-export interface RecognitionModel {
+interface RecognitionModel {
   readonly acousticFolder: string;
   readonly languageModelPath: string;
   readonly dictionaryPath: string;
 }
 
-export type InstallationLookup =
+type InstallationLookup =
   | { readonly installation: Installation }
   | { readonly installation: undefined; readonly reason: string };
 

@@ -10,7 +10,7 @@ import { briefError } from '../../../core/failure-log.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import { ConnectionError } from '../errors.ts';
 
-export interface BreakerOptions {
+interface BreakerOptions {
   /** The engine's name, for the log. */
   readonly name: string;
   readonly log: Log;

@@ -17,7 +17,7 @@ const errorMsMax = 1_000;
 /** Statuses below 500 that only the operator can fix. */
 const operatorStatuses = new Set([401, 402, 403, 404]);
 
-export interface UpstreamCall {
+interface UpstreamCall {
   readonly method: 'GET' | 'POST';
   /** Below the base URL, with its slash, such as `/chat/completions`. */
   readonly path: string;

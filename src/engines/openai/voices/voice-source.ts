@@ -80,7 +80,7 @@ export function noVoicesReason(engine: string, error: unknown): string {
     : `The server of the engine ${engine} could not be asked for its voices. Check that it runs and takes the key, or write them under ${setting}.`;
 }
 
-export interface ListedVoicesOptions {
+interface ListedVoicesOptions {
   readonly upstream: Upstream;
   /** The upstream's name of the model. */
   readonly model: string;
