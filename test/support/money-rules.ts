@@ -72,10 +72,14 @@ export interface ExpectedAccount {
 /** `runs`, `answered`, or the code of a refusal. */
 export type Outcome = string;
 
+/** Half of what the prompt's four tokens leave of the context: a prompt this close to it is not trusted further. */
+const roomForAnswer = (chatTokens - 4) / 2;
+
 /** The hold of a chat and the limit that its engine gets; undefined if the credits do not cover a token. */
 export function planHold(request: ChatRequest, available: bigint) {
   const input = Math.min(chatTokens, request.bytes);
-  const most = Math.min(chatTokens, request.maxTokens ?? chatTokens);
+  const wanted = request.maxTokens ?? Infinity;
+  const most = wanted <= chatTokens ? wanted : roomForAnswer;
   for (let output = most; output > 0; output--) {
     const hold = costOf(request.model, input, output * request.n);
     if (hold <= available) return { hold, maxTokens: output };
