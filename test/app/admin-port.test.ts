@@ -47,7 +47,7 @@ describe('administration on a port of its own', () => {
   });
   afterAll(() => parley.close());
 
-  it('is another one, on this machine only', () => {
+  it('has another address, on this machine only', () => {
     expect(parley.app.adminBaseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
     expect(ports.admin).not.toBe(ports.main);
   });
@@ -65,18 +65,18 @@ describe('administration on a port of its own', () => {
     expect(await codeOf(call(ports.main))).toBe(Code.Unimplemented);
   });
 
-  it.each(wires)('is all that is served there over %s', async (_, transport) => {
+  it.each(wires)('is the only service there over %s', async (_, transport) => {
     const call = (origin: string) => createClient(CatalogService, transport(origin)).listModels({}, asClient);
     expect((await call(ports.main)).data.length).toBeGreaterThan(0);
     expect(await codeOf(call(ports.admin))).toBe(Code.Unimplemented);
   });
 
-  it('is all that is served there over REST', async () => {
+  it('is the only service there over REST', async () => {
     const refused = await fetch(`${ports.admin}/api/v1/models`, asClient);
     expect(await errorOf(refused)).toMatchObject({ status: 404, code: 'not_found' });
   });
 
-  it('is told by the reflection of either port, and by its health', async () => {
+  it('is reported correctly by reflection and health of either port', async () => {
     expect(await servicesAt(ports.admin)).toContain('parley.admin.v1.AdminService');
     expect(await servicesAt(ports.admin)).not.toContain('parley.catalog.v1.CatalogService');
     expect(await servicesAt(ports.main)).toContain('parley.catalog.v1.CatalogService');
@@ -86,7 +86,7 @@ describe('administration on a port of its own', () => {
     expect(status).toBe(HealthCheckResponse_ServingStatus.SERVING);
   });
 
-  it('is closed with the main port', async () => {
+  it('closes with the main port', async () => {
     const other = await startParley({ settings: { admin: { port: 0 } } });
     const { adminBaseUrl } = other.app;
     await other.close();
@@ -94,21 +94,21 @@ describe('administration on a port of its own', () => {
   });
 });
 
-describe('where administration is', () => {
-  it('is the main port, unless it has one of its own', async () => {
+describe('the address of administration', () => {
+  it('is that of the main port, unless it has one of its own', async () => {
     const parley = await startParley();
     expect(parley.app.adminBaseUrl).toBe(parley.baseUrl);
     expect((await fetch(`${parley.baseUrl}/admin/accounts`, bearer(parley.adminKey))).status).toBe(200);
     await parley.close();
   });
 
-  it('cannot be an address without a port', () => {
+  it('cannot lack a port', () => {
     expect(() => loadConfig({ env: { PARLEY_ADMIN_HOST: '::1' } })).toThrow(
       '`admin.port` is missing. It must be the port for administration on `admin.host`.',
     );
   });
 
-  it('cannot be both at once', () => {
+  it('cannot be that of the main port', () => {
     const env = { PARLEY_PORT: '8081', PARLEY_ADMIN_PORT: '8081' };
     expect(() => loadConfig({ env })).toThrow(
       'PARLEY_ADMIN_PORT: `admin.port` is 8081, but must be another port than `server.port`.',

@@ -1,4 +1,4 @@
-/** The log of the real program: every line is JSON, and none has a key, a prompt, an answer or audio in it, whatever goes wrong. */
+/** The log of the real program: every line is JSON, and none has a key, a prompt, an answer or audio, whatever fails. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completion } from '../support/chat-answers.ts';
@@ -10,7 +10,7 @@ const prompt = 'zebra crossing at midnight';
 const answer = 'walrus in the answer';
 const upstreamKey = 'sk-upstream-secret-0123456789';
 const path = '/chat/completions';
-/** An upstream that repeats the prompt in its error, as some do. */
+/** An upstream that repeats the prompt in its error. */
 const echoing = (status: number) =>
   json({ error: { message: `cannot answer: ${prompt}`, type: 'invalid', code: null } }, { status });
 
@@ -85,7 +85,7 @@ describe('the log', () => {
     folder.remove();
   });
 
-  it('has lines for what went wrong, in JSON, with the id of the request', () => {
+  it('has a line for each failure, in JSON, with the id of the request', () => {
     const lines = server
       .stderr()
       .trim()
@@ -104,7 +104,7 @@ describe('the log', () => {
     ['the key of an upstream', () => upstreamKey],
   ])('never has %s in it', (_, secret) => {
     expect(server.stderr()).not.toContain(secret());
-    // Nor its beginning, which errors of parsers quote.
+    // Not even its beginning, which parsers quote in their errors.
     expect(server.stderr()).not.toContain(secret().slice(0, 10));
     expect(server.stderr()).not.toContain(Buffer.from(secret()).toString('base64').slice(0, 12));
   });

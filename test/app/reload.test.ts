@@ -1,4 +1,4 @@
-/** A running server takes over a new configuration, all of it or nothing. */
+/** A running server takes over a new configuration, all or nothing. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ describe('a reload', () => {
     models: [model(1)],
     ...more,
   });
-  /** The configuration that the server started with but for what is written: port and data folder stay. */
+  /** The configuration of the start with changes. Port and data folder stay. */
   const load = (written: object) => {
     writeFileSync(file, JSON.stringify(written));
     const overrides = {
@@ -66,7 +66,7 @@ describe('a reload', () => {
   });
   afterEach(() => parley.close());
 
-  it('exchanges engines, models and prices', async () => {
+  it('replaces engines, models and prices', async () => {
     expect((await ask()).said).toBe('one');
     parley.app.reload(load(settings(other, { models: [model(2)] })));
     const { said, response } = await ask();
@@ -76,7 +76,7 @@ describe('a reload', () => {
     expect((await ask()).said).toBe('unknown_model');
   });
 
-  it('exchanges the rules of fair use', async () => {
+  it('replaces the rules of fair use', async () => {
     const limitOf = async () =>
       ((await (await parley.call('/account')).json()) as { fair_use: { limit_units: number } }).fair_use
         .limit_units;
@@ -85,7 +85,7 @@ describe('a reload', () => {
     expect(await limitOf()).toBe(77);
   });
 
-  it('lets requests end on the engine that they began on, at its price', async () => {
+  it('lets running requests end on their engine, at its price', async () => {
     const said = chunks('still ', 'here');
     one.answer(path, events(said, { everyMs: 200 }));
     const response = await parley.postJson(path, { ...question, stream: true });
@@ -98,7 +98,7 @@ describe('a reload', () => {
     expect((await ask()).said).toBe('other');
   });
 
-  it('keeps an engine whose settings are the same: its connections stay', async () => {
+  it('keeps an engine with unchanged settings, and its connections', async () => {
     await ask();
     const { connections } = one;
     parley.app.reload(load(settings(one, { models: [model(3)] })));
@@ -116,7 +116,7 @@ describe('a reload', () => {
     expect((await ask()).said).toBe('one');
   });
 
-  it('never gets a configuration with faults: a chat model without a price is refused', () => {
+  it('refuses a faulty configuration, such as a chat model without a price', () => {
     const { price: _, ...unpriced } = model(1);
     expect(() => load(settings(one, { models: [unpriced] }))).toThrow('has no price');
   });

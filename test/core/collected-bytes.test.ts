@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { CollectedBytes } from '../../src/core/collected-bytes.ts';
 
-it('bytes that come in pieces of any size are put together in their order', () => {
+it('joins pieces of any size in order', () => {
   for (const sizes of [[], [0], [5], [0, 5], [1, 1, 1, 1, 1], [3, 0, 70_000, 1], [70_000, 1, 1, 200_000]]) {
     const collected = new CollectedBytes();
     const pieces = sizes.map((size, index) => Buffer.alloc(size, index + 1));

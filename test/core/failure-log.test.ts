@@ -81,7 +81,7 @@ const wires: readonly (readonly [string, () => Promise<string | null>])[] = [
   ['Connect', () => overRpc(createConnectTransport)],
 ];
 
-describe.each(failures)('a failure of %s is told once', (_, failure, err) => {
+describe.each(failures)('a failure of %s is logged once', (_, failure, err) => {
   describe.each(wires)('over %s', (_, send) => {
     it.each([
       ['before the answer', 0],
@@ -94,13 +94,13 @@ describe.each(failures)('a failure of %s is told once', (_, failure, err) => {
   });
 });
 
-it('a refusal is not told', async () => {
+it('a refusal is not logged', async () => {
   engine.failure = new ParleyError('invalid_parameter');
   for (const [, send] of wires) await send();
   expect(told).toEqual([]);
 });
 
-it('the log has the stack of a failure of the server itself, and of no other', () => {
+it('the log has the stack of an internal failure, and of no other', () => {
   const log = new URL('../../src/app/log.ts', import.meta.url);
   const failureLog = new URL('../../src/core/failure-log.ts', import.meta.url);
   const errors = new URL('../../src/core/errors.ts', import.meta.url);

@@ -21,16 +21,17 @@ function enveloped(message: Buffer, flags = 0): Buffer {
 }
 
 const noMessage = Buffer.from([0xff, 0xff, 0xff]);
-const packed = 1;
+/** The flag of a compressed message. */
+const compressed = 1;
 
 interface Wire {
   readonly name: string;
   readonly path: string;
   readonly contentType: string;
-  /** The header that names the packing of the body. */
+  /** The header that names the compression of the body. */
   readonly encoding: string;
   readonly body: (message: Buffer, flags?: number) => Buffer;
-  /** What a refusal of the key looks like: in trailers, in a body that is a frame of trailers, or as a status. */
+  /** The refusal of a key: in trailers, in a body that is a frame of trailers, or in JSON. */
   readonly refusal: RegExp;
   readonly operation: string;
 }
@@ -170,8 +171,8 @@ describe.each(wires)('over $name', (wire) => {
     expect(other).toMatch(wire.refusal);
   });
 
-  it('a wrong key is refused without unpacking the body', async () => {
-    const body = wire.body(Buffer.from('this is not gzip'), packed);
+  it('a wrong key is refused without decompressing the body', async () => {
+    const body = wire.body(Buffer.from('this is not gzip'), compressed);
     const headers = { [wire.encoding]: 'gzip' };
     expect(await call(wire, { key: 'wrong', headers, body, ends: true })).toMatch(wire.refusal);
   });

@@ -42,7 +42,7 @@ export function decodeStreamed<Desc extends DescMessage>(
   }
 }
 
-/** The messages of a client's stream, which are those of `decodeStreamed`. Throws at the first malformed one. */
+/** The messages of a client's stream, as `decodeStreamed` has returned them. Throws the error of the first malformed one. */
 export async function* requestsOf(call: Readable): AsyncGenerator<Message> {
   // Leaving the loop must not destroy the call, which still has to be answered.
   for await (const request of call.iterator({ destroyOnReturn: false })) {

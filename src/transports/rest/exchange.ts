@@ -153,7 +153,7 @@ export class Exchange {
   }
 
   #close(): void {
-    // Not told by `finish`, which HTTP/2 emits for a broken answer, too.
+    // `finish` would not tell: HTTP/2 emits it for a broken answer, too.
     this.served.close(!this.#response.writableEnded);
   }
 }

@@ -38,7 +38,7 @@ describe('requests without a valid key', () => {
     }
   });
 
-  it('do not keep those from the same address out who have one', async () => {
+  it('do not affect clients at the same address with a valid key', async () => {
     expect((await tryKey('pk_wrong')).status).toBe(429);
     expect((await parley.call('/models')).status).toBe(200);
     expect((await parley.call('/admin/accounts', bearer(parley.adminKey))).status).toBe(200);

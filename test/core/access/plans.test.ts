@@ -1,4 +1,4 @@
-/** Plans, trials and fair use: what an account may call, from when, until when, and how much of it a month. */
+/** Plans, trials and fair use: the operations of an account, their times, and their amount in a month. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
@@ -13,7 +13,7 @@ const dayMs = 24 * 3_600_000;
 const settings = {
   fairUse: { planUnitsPerMonth: 100, trialUnitsPerMonth: 40, transcriptionUnitsPerSecond: 15 },
 };
-/** When the engines go on, and how long the recordings are. */
+/** Controls when the engines go on, and the length of recordings. */
 const engine = { goesOn: Promise.resolve(), runs: 0, durationsMs: [1000] };
 const engines = withFakes({
   chat: fakeChat(),
@@ -56,7 +56,7 @@ const isoDate = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z')
 const activate = (account: string, endsAtMs: number) =>
   admin(`/accounts/${account}/plan`, { ends_at: isoDate(endsAtMs) });
 
-/** A new account without anything but, where asked for, credits. */
+/** A new account without a plan, with credits if given. */
 async function newAccount(credits?: string) {
   const key = await parley.newKey(credits === undefined ? {} : { credits });
   const { name } = await accountOf(key);
@@ -80,7 +80,7 @@ function transcribe(key: string): Promise<Response> {
   return parley.call('/audio/transcriptions', { method: 'POST', body, ...bearer(key) });
 }
 
-/** Whether speech and transcription are open to a key: the catalog and the operations must say the same. */
+/** Whether a key can call speech and transcription. The catalog and the operations must agree. */
 async function isOpen(key: string): Promise<boolean> {
   const { data } = (await (await parley.call('/models', bearer(key))).json()) as { data: { type: string }[] };
   const listed = data.map(({ type }) => type);
@@ -136,7 +136,7 @@ describe('an account', () => {
     expect(await isOpen(key)).toBe(false);
   });
 
-  it('has them on its plan until a moment, which can be moved and keeps the start', async () => {
+  it('has them on its plan until its end, which can be moved without moving the start', async () => {
     const { key, name } = await newAccount();
     const started_at = isoDate(clock.nowMs);
     expect((await activate(name, clock.nowMs + 10 * dayMs)).status).toBe(200);
@@ -156,7 +156,7 @@ describe('an account', () => {
     expect(await isOpen(key)).toBe(true);
   });
 
-  it.each(['trial', 'plan', 'both'])('loses them at once where its %s is ended', async (what) => {
+  it.each(['trial', 'plan', 'both'])('loses them at once if its %s is ended', async (what) => {
     const { key, name } = await newAccount();
     if (what !== 'plan') await admin(`/accounts/${name}/trial`);
     if (what !== 'trial') await activate(name, clock.nowMs + 30 * dayMs);
@@ -170,7 +170,7 @@ describe('an account', () => {
     expect(await isOpen(key)).toBe(true);
   });
 
-  it('finishes what runs when its plan ends', async () => {
+  it('finishes running requests when its plan ends', async () => {
     const { key, name } = await newAccount();
     await activate(name, clock.nowMs + dayMs);
     const goesOn = Promise.withResolvers<void>();
@@ -233,7 +233,7 @@ describe('fair use', () => {
     });
   });
 
-  it('of the trial counts into that of the plan in the same month', async () => {
+  it('of the trial counts towards that of the plan in the same month', async () => {
     const key = await onTrial();
     expect((await speak(key, 'a'.repeat(40))).status).toBe(200);
     await isReached(await speak(key, 'a'), '2026-04-01');
@@ -242,7 +242,7 @@ describe('fair use', () => {
     await isReached(await speak(key, 'a'), '2026-04-01');
   });
 
-  it('is set aside while requests run, so that no more of them pass together than one after the other', async () => {
+  it('is reserved while requests run, so that no more pass at once than one after the other', async () => {
     const key = await onTrial();
     const goesOn = Promise.withResolvers<void>();
     engine.goesOn = goesOn.promise;
@@ -256,7 +256,7 @@ describe('fair use', () => {
     expect(await usedBy(key)).toBe(33);
   });
 
-  it('takes the longest that is told of a recording, and gives all back where that passes the limit', async () => {
+  it('counts the longest reported duration of a recording, and gives all back if that exceeds the limit', async () => {
     const key = await onTrial();
     engine.durationsMs = [1500, 1800, 900];
     const response = await transcribe(key);
@@ -267,7 +267,7 @@ describe('fair use', () => {
     expect(await usedBy(key)).toBe(30);
   });
 
-  it('of a month begins at its first moment in UTC', async () => {
+  it('of a month begins with the month in UTC', async () => {
     const key = await onPlan();
     clock.nowMs = Date.UTC(2026, 3, 1) - 1;
     expect((await speak(key, 'a'.repeat(100))).status).toBe(200);
@@ -281,7 +281,7 @@ describe('fair use', () => {
   });
 
   it.each(['is settled', 'fails'])(
-    'of a request counts in the month of its admission, also where it %s in the next',
+    'of a request counts in the month of its admission, even if it %s in the next',
     async (how) => {
       const key = await onPlan();
       clock.nowMs = Date.UTC(2026, 3, 1) - 1;

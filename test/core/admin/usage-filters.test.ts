@@ -1,4 +1,4 @@
-/** Reading the books: usage records by filter and by page, and the audit trail of every change by an administrator. */
+/** Usage records by filter and page, and the audit trail of every change by an administrator. */
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
@@ -44,7 +44,7 @@ describe('GET /usage and GET /admin/usage', () => {
   let otherKey: string;
   let accountId: string;
   const startMs = clock.nowMs;
-  /** Ids of the requests that were made, a second apart, oldest first, by what they were. */
+  /** Ids of the requests by their kind, one a second, oldest first. */
   const made: { id: string; what: string; key: string }[] = [];
 
   const ask = async (what: string, by: string): Promise<Response> => {
@@ -84,7 +84,7 @@ describe('GET /usage and GET /admin/usage', () => {
       )
       .map(({ id }) => id)
       .reverse();
-  /** Without those of the calls that read them, or came before. */
+  /** Leaves out the records of the calls that read records, and of earlier ones. */
   const idsOf = ({ records }: Page) =>
     records.filter(({ operation }) => operation !== 'account').map(({ id }) => id);
   const read = async (path: string, by: string, query: Record<string, string>): Promise<Page> => {
@@ -123,13 +123,13 @@ describe('GET /usage and GET /admin/usage', () => {
       const admin = parley.adminKey;
       const one = await read('/admin/usage', admin, { ...query, account_id: accountId });
       expect(idsOf(one)).toEqual(newestFirst(wanted, key));
-      // Those of one millisecond have no order of their own.
+      // Records of one millisecond have no defined order.
       const every = idsOf(await read('/admin/usage', admin, query));
       expect(every.toSorted()).toEqual(newestFirst(wanted, undefined).toSorted());
     },
   );
 
-  it.each([1, 2, 3, 5, 6])('give the same in pages of %i, whatever comes in between', async (size) => {
+  it.each([1, 2, 3, 5, 6])('give the same in pages of %i, whatever is recorded meanwhile', async (size) => {
     const query = { operation: 'chat', page_size: String(size) };
     const seen: string[] = [];
     let page = await read('/usage', key, query);
@@ -142,8 +142,10 @@ describe('GET /usage and GET /admin/usage', () => {
     expect(seen).toEqual(newestFirst((what) => what.startsWith('chat'), key));
   });
 
-  it('never give the holder those of another account, whatever they ask for', async () => {
-    const { records } = await read('/usage', otherKey, { account_id: accountId });
+  it('never give the holder records of another account, whatever the filter', async () => {
+    const asked = await parley.call(`/usage?account_id=${accountId}`, bearer(otherKey));
+    expect(await errorOf(asked)).toMatchObject({ status: 400, param: 'account_id' });
+    const { records } = await read('/usage', otherKey, {});
     const ids = new Set(made.filter((request) => request.key === key).map(({ id }) => id));
     expect(records.length).toBeGreaterThan(5);
     expect(records.filter(({ id }) => ids.has(id))).toEqual([]);
@@ -178,7 +180,7 @@ describe('GET /usage and GET /admin/usage', () => {
     }
   });
 
-  it('refuse an account that there is not', async () => {
+  it('refuse an unknown account', async () => {
     const response = await parley.call('/admin/usage?account_id=nobody', bearer(parley.adminKey));
     expect(await errorOf(response)).toMatchObject({ status: 404, code: 'not_found', param: 'account_id' });
   });
@@ -275,7 +277,7 @@ describe('the audit trail', () => {
     expect(typeof JSON.parse(added[0]?.details ?? '')).toBe('object');
   });
 
-  it('tells what was changed, and who changed it where there are several', async () => {
+  it('names the change, and which of several administrators made it', async () => {
     const { answer } = await call('POST', '/keys', { name: 'fifth' });
     const { added } = await addedBy('POST', '/accounts/audited/credits', money('2.5', 'c'), answer.secret);
     expect(added).toMatchObject([{ actor: answer.key?.id, action: 'credits.load' }]);
@@ -308,14 +310,14 @@ describe('the audit trail', () => {
     expect(added).toEqual([]);
   });
 
-  it('has no entry of a call with an account’s key or none', async () => {
+  it('has no entry for a call with an account’s key or without a key', async () => {
     for (const by of [parley.apiKey, 'nothing']) {
       const { status, added } = await addedBy('POST', '/accounts', { name: 'mine' }, by);
       expect([status, added]).toEqual([by === 'nothing' ? 401 : 403, []]);
     }
   });
 
-  it('has no secret, nor what a secret is stored as', async () => {
+  it('has no secret and no hash of one', async () => {
     expect(adminKeyId).toMatch(/^key_/);
     expect(secrets.length).toBeGreaterThan(4);
     const text = JSON.stringify(await trail());

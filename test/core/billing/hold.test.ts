@@ -22,7 +22,7 @@ import { bearer, errorOf, type Parley, type ParleyOptions, startParley } from '.
 const soon = { timeout: 120_000 };
 
 const chat = '/chat/completions';
-/** A thousandth of a credit a prompt token, two an answer token. */
+/** A thousandth of a credit for a prompt token, two for an answer token. */
 const inputNano = 1_000_000;
 const outputNano = 2_000_000;
 const contextTokens = 1000;
@@ -89,7 +89,7 @@ const fakes = withFakes({
     synthesize: () => ({
       audio: (async function* () {
         yield Buffer.alloc(1000, 1);
-        // Time for the first part to leave, so that a cut is met in the middle of the answer.
+        // Time for the first part to leave, so that the client is cut off in the middle of the answer.
         await new Promise((resolve) => setTimeout(resolve, 20));
       })(),
       durationMs: () => 10,
@@ -176,14 +176,14 @@ describe('the hold of a chat', () => {
     await finish();
   });
 
-  it('counts the prompt, with a margin, where its bytes are not affordable', async () => {
+  it('counts the prompt, with a margin, if its bytes are not affordable', async () => {
     const content = 'The quick brown fox jumps over the lazy dog. '.repeat(15);
     const tokens = createTokenCounter();
     const counted = await tokens.count(content);
     await tokens.close();
     const { hold, bytes, finish } = await running({ ...hello(content), max_tokens: 10 }, '0.5');
     const promptTokens = (hold - 10 * outputNano) / inputNano;
-    // A quarter more, and room for what a template adds to the prompt and to its message.
+    // A quarter more, and room for the tokens that a template adds to the prompt and to its message.
     expect(promptTokens).toBeGreaterThan(counted * 1.25 + 16 + 8);
     expect(promptTokens).toBeLessThan(counted * 2);
     expect(promptTokens).toBeLessThan(bytes);
@@ -191,7 +191,7 @@ describe('the hold of a chat', () => {
     await finish();
   });
 
-  it('keeps the prices of its moment', async () => {
+  it('keeps the prices at admission', async () => {
     const { key, finish } = await running(hello(), '10');
     const { id } = await accountOf(key);
     const database = new Sqlite(join(parley.dataDir, 'parley.db'), { readonly: true });
@@ -205,7 +205,7 @@ describe('the hold of a chat', () => {
     await finish();
   });
 
-  it('is nothing for a model that costs nothing, also without any credits', async () => {
+  it('is zero for a free model, even without credits', async () => {
     const { key, hold, finish } = await running({ ...hello('x'.repeat(3000)), model: 'free' }, '');
     expect(hold).toBe(0);
     const response = await finish();
@@ -216,7 +216,7 @@ describe('the hold of a chat', () => {
     expect(entries).toEqual([]);
   });
 
-  describe('where the whole answer is not affordable', () => {
+  describe('if the whole answer is not affordable', () => {
     it.each<[string, Json, (keyof ChatCompletionParams)[]]>([
       ['max_tokens, where the client set none', {}, ['maxTokens']],
       ['max_tokens', { max_tokens: 90 }, ['maxTokens']],
@@ -239,7 +239,7 @@ describe('the hold of a chat', () => {
       await finish();
     });
 
-    it('is the rest of what other requests hold', async () => {
+    it('is the balance less the holds of other requests', async () => {
       const first = await running({ ...hello(), max_tokens: 30 }, '0.2');
       const second = post(hello(), first.key);
       await expect.poll(() => engine.seen.length, soon).toBe(2);
@@ -259,7 +259,7 @@ describe('the hold of a chat', () => {
       ['2.999999999', 3, 402],
       ['', 1, 402],
     ])(
-      'needs one token of each: with %s credits, %i answers at a credit a token are %i',
+      'needs one token for each: with %s credits, %i answers at a credit a token are %i',
       async (credits, n, status) => {
         const key = await parley.newKey({ credits });
         engine.goesOn.resolve();
@@ -277,7 +277,7 @@ describe('the hold of a chat', () => {
   });
 });
 
-describe('the builtin chat with less than its whole answer costs', () => {
+describe('the builtin chat with too few credits for its whole answer', () => {
   beforeAll(async () => {
     parley = await startParley({ file });
   });
@@ -320,7 +320,7 @@ describe('the debit of a chat', () => {
     expect(record.cost).toBe(1n);
   });
 
-  it('is never more than the hold: what is reported beyond it is recorded and logged', async () => {
+  it('is never more than the hold: an overrun is recorded and logged', async () => {
     const body = { ...hello(), max_tokens: 5 };
     const hold = BigInt(JSON.stringify(body).length * inputNano + 5 * outputNano);
     const { key, record, usage } = await answer(body, {
@@ -363,7 +363,7 @@ describe('the debit of a chat', () => {
     expect(record.cost).toBe(BigInt(promptTokens * inputNano + completionTokens * outputNano));
   });
 
-  it('counts the tools that are offered into the prompt', async () => {
+  it('counts offered tools as part of the prompt', async () => {
     const definition = { name: 'look_up', description: 'Looks a word up in a dictionary. '.repeat(20) };
     const tools = [{ type: 'function', function: definition }];
     const without = (await answer(hello(), undefined)).record.tokens?.promptTokens ?? 0;
@@ -371,7 +371,7 @@ describe('the debit of a chat', () => {
     expect(record.tokens?.promptTokens).toBeGreaterThan(without + 100);
   });
 
-  it('takes reasoning that is only in the total for output', async () => {
+  it('counts reasoning that is only in the total as output', async () => {
     const { usage, record } = await answer(hello(), {
       promptTokens: 10,
       completionTokens: 5,
@@ -410,7 +410,7 @@ describe('the debit of a chat', () => {
       expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', tokens: { source: 'reported' } });
     });
 
-    it('takes a finish reason of no characters for none, and an answer without one for a failure', async () => {
+    it('takes an empty finish reason as none, and an answer without one as a failure', async () => {
       const response = await stream(await parley.newKey({ credits: '10' }), [
         { choices: [{ delta, finishReason: '' }] },
       ]);
@@ -418,7 +418,7 @@ describe('the debit of a chat', () => {
       expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', cost: undefined });
     });
 
-    it('needs the finish reason of every answer that was begun', async () => {
+    it('needs a finish reason for every choice that was begun', async () => {
       const choices = [{ delta, finishReason: 'stop' }];
       const response = await stream(await parley.newKey({ credits: '10' }), [
         { choices: [{ index: 1, delta }] },
@@ -427,7 +427,7 @@ describe('the debit of a chat', () => {
       expect(await response.text()).toMatch(/"code":"upstream_error"[^\n]*\n\n$/);
     });
 
-    it('that the client leaves is by what was produced, whatever was reported on the way', async () => {
+    it('that the client leaves counts the tokens produced, whatever was reported meanwhile', async () => {
       engine.goesOn = Promise.withResolvers();
       const early = { promptTokens: 7, completionTokens: 1, totalTokens: 8 };
       const leave = new AbortController();
@@ -445,7 +445,7 @@ describe('the debit of a chat', () => {
     });
   });
 
-  it('takes the full price for a cached prompt, and passes its details on', async () => {
+  it('charges the full price for a cached prompt, and passes its details on', async () => {
     const { usage, record } = await answer(hello(), {
       promptTokens: 50,
       completionTokens: 3,
@@ -458,11 +458,11 @@ describe('the debit of a chat', () => {
 });
 
 describe('settling', () => {
-  /** Runs before the store ends a request. */
-  let beforeFinish: () => Promise<void> = async () => undefined;
+  /** Runs before the store settles a request. */
+  let beforeSettle: () => Promise<void> = async () => undefined;
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   beforeEach(async () => {
-    beforeFinish = async () => undefined;
+    beforeSettle = async () => undefined;
     engine.goesOn.resolve();
     await start({ log, openStore: async (dataDir) => slowedDown(await openStore(dataDir)) });
   });
@@ -470,7 +470,7 @@ describe('settling', () => {
 
   function slowedDown(store: Store): Store {
     const settle: Store['settle'] = async (...end) => {
-      await beforeFinish();
+      await beforeSettle();
       return store.settle(...end);
     };
     return new Proxy(store, {
@@ -499,7 +499,7 @@ describe('settling', () => {
 
   it.each(requests)('%s is committed before its end is sent', async (_, path, init) => {
     const commit = Promise.withResolvers<void>();
-    beforeFinish = () => commit.promise;
+    beforeSettle = () => commit.promise;
     let ended = false;
     let received = '';
     const whole = (async () => {
@@ -516,9 +516,9 @@ describe('settling', () => {
   });
 
   it.each(requests)(
-    '%s that cannot be settled is no success, costs nothing, and gives back what it held',
+    '%s that cannot be settled is no success, costs nothing, and releases its hold',
     async (_, path, init) => {
-      beforeFinish = () => Promise.reject(new Error('the disk is gone'));
+      beforeSettle = () => Promise.reject(new Error('the disk is gone'));
       const response = await parley.call(path, init());
       const body = await response.text().catch(() => 'cut');
       if (response.status === 200) {
@@ -530,7 +530,7 @@ describe('settling', () => {
       }
       const during = await accountOf(parley.apiKey);
       expect(during.held_nano_credits > 0).toBe(path === chat);
-      beforeFinish = async () => undefined;
+      beforeSettle = async () => undefined;
       await expect.poll(() => held(parley.apiKey), soon).toBe(0);
       expect(await parley.recordOf(response)).toMatchObject({ state: 'failed', code: 'internal_error' });
       expect(await accountOf(parley.apiKey)).toMatchObject({
@@ -546,7 +546,7 @@ describe('an adjustment', () => {
   afterAll(() => parley.close());
   const change = (amount: string, idempotency_key: string) => ({ amount, reason: 'test', idempotency_key });
 
-  it('cannot take the balance below what is held', async () => {
+  it('cannot take the balance below the holds', async () => {
     const { key, hold, finish } = await running({ ...hello(), max_tokens: 10 }, '1');
     const { id } = await accountOf(key);
     const free = 1_000_000_000 - hold;

@@ -1,4 +1,4 @@
-/** `Idempotency-Key`: whoever repeats a request gets the first good answer again, and pays once. */
+/** `Idempotency-Key`: a repeated request gets the first successful answer again, and is charged once. */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -134,7 +134,7 @@ async function spentBy(key: string) {
 const isReplay = (response: Response) => response.headers.get('idempotent-replayed') === 'true';
 
 describe.each(operations)('the same %s under the same key', (operation, ask, model) => {
-  it('is answered again as the first time, free of charge and without running', async () => {
+  it('gets the first answer again, free of charge and without running', async () => {
     const target = { key: await newAccount(), name: newName() };
     const first = await ask(target);
     const body = await first.text();
@@ -172,7 +172,7 @@ describe.each(operations)('the same %s under the same key', (operation, ask, mod
     expect(engine.runs).toBe(1);
   });
 
-  it('runs again where the first has failed', async () => {
+  it('runs again if the first has failed', async () => {
     const target = { key: await newAccount(), name: newName() };
     engine.fails = new ParleyError('upstream_error');
     expect((await ask(target)).status).toBe(502);
@@ -184,7 +184,7 @@ describe.each(operations)('the same %s under the same key', (operation, ask, mod
     expect(isReplay(await ask(target))).toBe(true);
   });
 
-  it('runs again where the first client left', async () => {
+  it('runs again if the first client left', async () => {
     const target = { key: await newAccount(), name: newName() };
     engine.goesOn = new Promise(() => undefined);
     const leave = new AbortController();
@@ -211,7 +211,7 @@ describe.each(operations)('the same %s under the same key', (operation, ask, mod
     expect(engine.runs).toBe(5);
   });
 
-  it('is answered again for 24 hours, then it runs', async () => {
+  it('gets the first answer for 24 hours, then runs', async () => {
     const target = { key: await newAccount(), name: newName() };
     await (await ask(target)).text();
     clock.nowMs += 24 * 3_600_000;
@@ -299,7 +299,7 @@ describe('a key', () => {
     expect(await errorOf(await chat(poor))).toMatchObject({ status: 402, code: 'insufficient_credits' });
   });
 
-  it('is one request’s, of any number that come at once', async () => {
+  it('belongs to one of any number of simultaneous requests', async () => {
     const target = { key: await newAccount(), name: newName() };
     const answers = await Promise.all(Array.from({ length: 20 }, () => chat(target)));
     const statuses = new Set(answers.map(({ status }) => status));
@@ -310,7 +310,7 @@ describe('a key', () => {
     expect(await spentBy(target.key)).toEqual({ nano: 1900, held: 0, units: 0 });
   });
 
-  it('means nothing to a stream', async () => {
+  it('has no effect on a stream', async () => {
     const target = { key: await newAccount(), name: newName() };
     await (await chat(target)).text();
     const tooLong = { ...target, name: 'k'.repeat(300) };
@@ -341,7 +341,7 @@ describe('a key', () => {
     expect(engine.runs).toBe(3);
   });
 
-  it('is free again after the process was killed at its request, and answers that were kept stay', async () => {
+  it('is free again after the process was killed during its request, and stored answers stay', async () => {
     const kept = { key: await newAccount(), name: newName() };
     const running = { key: await newAccount(), name: newName() };
     const body = await (await chat(kept)).text();
@@ -375,7 +375,7 @@ describe('a key', () => {
   });
 });
 
-describe('an answer that an upstream words in its own way', () => {
+describe('an answer in an upstream’s own form', () => {
   const choice = { message: { content: 'hi', role: 'assistant' }, finish_reason: 'stop' };
   const token = { token: 'hi', logprob: -0.5 };
   const deep = JSON.parse(`${'['.repeat(150)}1${']'.repeat(150)}`);
@@ -386,7 +386,7 @@ describe('an answer that an upstream words in its own way', () => {
     ['with members that go deep', { own: deep }],
     ['with members of nothing', { choices: [{ ...choice, logprobs: null }], system_fingerprint: null }],
     [
-      'with members that nobody knows, at every depth',
+      'with unknown members at every depth',
       {
         choices: [
           { ...choice, own: { a: 1 }, logprobs: { content: [{ ...token, own: [2] }], own: { b: null } } },

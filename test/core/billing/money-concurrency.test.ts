@@ -1,4 +1,4 @@
-/** Thousands of requests at once, of which none ends before all are decided: what they set aside must be exact. */
+/** Reserves for thousands of requests at once, none of which ends before all are decided. The sums must be exact. */
 import { create } from '@bufbuild/protobuf';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
@@ -20,20 +20,20 @@ const covered = 100;
 const limits = { connectionsMax: 2 * requests, keepAliveMs: 60_000 };
 const timeout = 180_000;
 
-/** Keeps engines waiting until it is opened, and counts the requests that are decided: at an engine, or answered. */
+/** Holds engines until it is opened, and counts decided requests: those at an engine, or answered. */
 class Barrier {
   readonly #opened = Promise.withResolvers<void>();
   #atEngine = 0;
   #refused = 0;
 
-  /** For an engine: its place among those that wait, once they may go on. */
+  /** Called by an engine. Resolves to its place among those that wait, once it may go on. */
   async wait(): Promise<number> {
     const place = this.#atEngine++;
     await this.#opened.promise;
     return place;
   }
 
-  /** For a client: what became of its request. */
+  /** Called by a client with the outcome of its request. */
   async outcomeOf(sent: Promise<PlainAnswer>): Promise<string> {
     const { status, body } = await sent;
     if (status === 200) return '200';
@@ -69,7 +69,7 @@ describe(`${requests} requests at once`, { timeout }, () => {
     await parley.close();
   });
 
-  it('hold exactly the credits that there are', async () => {
+  it('hold exactly the available credits', async () => {
     const barrier = new Barrier();
     const complete = async () => {
       await barrier.wait();
@@ -113,7 +113,7 @@ describe(`${requests} requests at once`, { timeout }, () => {
     expect(books.entries.filter(({ kind }) => kind === 'debit').length).toBe(covered);
   });
 
-  it('set aside exactly the units of their month, as one turns into the next', async () => {
+  it('reserve exactly the units of their month, as one turns into the next', async () => {
     const barrier = new Barrier();
     const clock = new TestClock(Date.UTC(2026, 11, 1) - 1);
     const input = 'Hello.';

@@ -37,13 +37,13 @@ describe('the tables', () => {
         values (?, ?, ?, 1, 'test', ?, 1)`)
       .run(id, account, kind, reference);
 
-  it('keep what is held at least at nothing, and at most at the balance', () => {
+  it('keep the holds between zero and the balance', () => {
     expect(() => books.exec('update accounts set held_nano_credits = 6')).toThrow('CHECK');
     expect(() => books.exec('update accounts set held_nano_credits = -1')).toThrow('CHECK');
     expect(() => books.exec('update accounts set balance_nano_credits = 2')).toThrow('CHECK');
   });
 
-  it('and who would take more is told what there is', () => {
+  it('name the available credits to a request for more', () => {
     const nano = (credits: number) => nanoCredits(BigInt(credits * 1e9));
     const { message } = tooMuchTaken({ balance: nano(4), held: nano(1.5) });
     expect(message).toBe(
@@ -51,19 +51,19 @@ describe('the tables', () => {
     );
   });
 
-  it('keep units at least at nothing', () => {
+  it('keep units at or above zero', () => {
     expect(() => books.exec('update fair_use set used_units = -1')).toThrow('CHECK');
     expect(() => books.exec('update fair_use set reserved_units = -1')).toThrow('CHECK');
   });
 
-  it('take a load or an adjustment once for its reference, and a debit once for its request', () => {
+  it('accept a load or adjustment once for its reference, and a debit once for its request', () => {
     expect(() => enter('three', 'load', 'first')).toThrow('UNIQUE');
     expect(() => enter('three', 'adjustment', 'first')).toThrow('UNIQUE');
     expect(() => enter('two', 'debit', 'req_1')).toThrow('UNIQUE');
     enter('three', 'load', 'second');
   });
 
-  it('know whose an entry is', () => {
+  it('require the account of an entry', () => {
     expect(() => enter('three', 'load', 'second', 'nobody')).toThrow('FOREIGN KEY');
   });
 });
@@ -75,7 +75,7 @@ describe('the store', () => {
   });
   afterEach(() => parley.close());
 
-  it('sets units and credits aside together, or nothing', async () => {
+  it('reserves units and credits together, or neither', async () => {
     const { store } = parley.app;
     const [key] = await store.listKeys(parley.accountId);
     if (key === undefined) throw new Error('the account has no key');
@@ -125,20 +125,20 @@ describe('entering credits', () => {
     );
   const balance = () => readBooks(parley.dataDir).accounts[0]?.balance;
 
-  it('happens once for a key, however many ask at once', async () => {
+  it('happens once for an idempotency key, however many requests come at once', async () => {
     await Promise.all(Array.from({ length: 200 }, () => load('5', 'once')));
     expect(balance()).toBe(15_000_000_000n);
     expect(readBooks(parley.dataDir).faults).toEqual([]);
   });
 
-  it('takes away no more than there is, however many ask at once', async () => {
+  it('takes no more than is available, however many requests come at once', async () => {
     const taken = await Promise.allSettled(Array.from({ length: 200 }, (_, n) => adjust('-1', `take ${n}`)));
     expect(taken.filter(({ status }) => status === 'fulfilled').length).toBe(10);
     expect(balance()).toBe(0n);
     expect(readBooks(parley.dataDir).faults).toEqual([]);
   });
 
-  it('refuses what would make the balance larger than an amount can be', async () => {
+  it('refuses a balance beyond the range of an amount', async () => {
     await expect(load('9223372036.854775807', 'huge')).rejects.toMatchObject({
       code: 'invalid_parameter',
       param: 'amount',

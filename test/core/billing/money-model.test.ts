@@ -1,8 +1,8 @@
 /**
- * Random histories of two accounts: requests that overlap and end in every way there is, loads and adjustments, months
- * that turn, restarts and kills. After each step the program's books are those that the plain model of the rules has.
+ * Random histories of two accounts: overlapping requests with every outcome, loads and adjustments, changes of month, restarts and
+ * kills. After each step the program's books equal those of a simple model of the rules.
  *
- *   PARLEY_MODEL_RUNS=2000 PARLEY_MODEL_SEED=7 npm test -- test/money-model.test.ts
+ *   PARLEY_MODEL_RUNS=2000 PARLEY_MODEL_SEED=7 npm test -- test/core/billing/money-model.test.ts
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -63,7 +63,7 @@ async function live(history: readonly Step[]): Promise<void> {
   for (const name of accountNames) note([...model.of(name).records.values()]);
 }
 
-/** Does a step in the program and in the model, and holds their answers to it equal. */
+/** Runs a step in the program and in the model. Their answers must be equal. */
 async function take(step: Step, pair: Pair): Promise<void> {
   const { asked, model, program } = pair;
   switch (step.step) {
@@ -111,7 +111,7 @@ async function ask(request: Request, { model, program }: Pair): Promise<void> {
   if (running) expect(program.maxTokensOf(id)).toBe(running.maxTokens);
 }
 
-/** Every account as the rules have it, and as the books do. */
+/** Every account in the model, and in the books. */
 function compare({ model, program }: Pair): void {
   const books = readBooks(program.dataDir);
   expect(books.faults).toEqual([]);
@@ -130,7 +130,7 @@ function compare({ model, program }: Pair): void {
   }
 }
 
-/** The model says nothing of the tokens of what is not charged. */
+/** The model has no tokens for requests that are not charged. */
 function asExpected(record: BookedRecord): ExpectedRecord {
   const { state, httpStatus: status, code, units, cost, overrun } = record;
   const { promptTokens = 0, completionTokens = 0, tokensSource = '' } = record;
@@ -138,10 +138,10 @@ function asExpected(record: BookedRecord): ExpectedRecord {
   return { state, status, code, units, cost, overrun, tokens: cost === undefined ? undefined : charged };
 }
 
-/** How requests have ended, to know that the histories are about something. */
+/** Outcomes of requests, to check that the histories cover them. */
 const ends = new Set<string>();
 
-/** Those that any run has by the dozen. */
+/** Outcomes that every run has many times. */
 const endsThatMatter = [
   'ok for credits',
   'ok for units',
@@ -164,11 +164,11 @@ function note(records: readonly ExpectedRecord[]): void {
 }
 
 describe('the rules of money', () => {
-  it('hold after each step of any history', { timeout: 60_000 + runs * msPerRunMax }, async () => {
+  it('hold after each step of a random history', { timeout: 60_000 + runs * msPerRunMax }, async () => {
     await fc.assert(fc.asyncProperty(histories, live), {
       numRuns: runs,
       ...(seed !== undefined && { seed: Number(seed) }),
-      // Shrinking ends in time for its result to be shown.
+      // Limits shrinking, so that its result is shown before the timeout.
       interruptAfterTimeLimit: 30_000 + runs * msPerRunMax,
       markInterruptAsFailure: true,
     });

@@ -12,7 +12,7 @@ import {
 } from '../../../src/core/billing/money.ts';
 
 const amounts = fc.bigInt({ min: -nanoCreditsMax, max: nanoCreditsMax }).map(nanoCredits);
-/** Up to a million credits per million tokens, far beyond any model on sale. */
+/** Up to a million credits per million tokens, far beyond any real model. */
 const rates = fc.bigInt({ min: 0n, max: 1_000_000n * nanoCreditsPerCredit }).map(nanoCredits);
 const prices: fc.Arbitrary<Price> = fc.record({ inputPerMillion: rates, outputPerMillion: rates });
 const tokens = fc.record({
@@ -143,7 +143,7 @@ describe('the cost of a request', () => {
     );
   });
 
-  it('is nothing at a zero price, and nothing for no tokens', () => {
+  it('is zero at a zero price and for no tokens', () => {
     fc.assert(fc.property(tokens, (count) => cost(priceOf('0', '0'), count) === 0n));
     fc.assert(fc.property(prices, (price) => cost(price, { promptTokens: 0, completionTokens: 0 }) === 0n));
   });
@@ -154,7 +154,7 @@ describe('the cost of a request', () => {
     expect(() => cost(priceOf('1', '1'), { promptTokens: 0, completionTokens: count })).toThrow(wrong);
   });
 
-  it('does not leave the range of an amount', () => {
+  it('stays within the range of an amount', () => {
     const dearest = { inputPerMillion: nanoCredits(nanoCreditsMax), outputPerMillion: nanoCredits(0n) };
     expect(() => cost(dearest, { promptTokens: 1_000_001, completionTokens: 0 })).toThrow(
       expect.objectContaining({ code: 'internal_error' }),

@@ -284,7 +284,7 @@ class Run {
 const output = 'one two three';
 const reasoning = ' four five';
 const usage = { promptTokens: 7, completionTokens: 3, totalTokens: 10 };
-/** Makes floods of chunks fill every buffer on their way. */
+/** Large chunks, so that a flood fills every buffer. */
 const padding = 'x'.repeat(65_536);
 let run = new Run([]);
 
@@ -390,7 +390,7 @@ async function receive(response: Response): Promise<Got> {
 
 type Json = Record<string, unknown>;
 
-/** The client as it goes its way with a request; resolves with what it got. */
+/** Runs the client of a request. Resolves to its result. */
 async function go(operation: Operation, { client = 'reads', request = 'good' }: Row, key: string) {
   const headers = { authorization: `Bearer ${key}` };
   const body = bodyOf(operation, request);
@@ -415,7 +415,7 @@ async function go(operation: Operation, { client = 'reads', request = 'good' }: 
   return { kind: 'nothing' };
 }
 
-/** Leaves once the engine has come to its `wait`, and what it gave before, if anything, has arrived. */
+/** Leaves once the engine is at its `wait` and all earlier output has arrived. */
 async function leave(url: string, init: RequestInit): Promise<void> {
   const abort = new AbortController();
   const answer = fetch(url, { ...init, signal: abort.signal }).then(
@@ -509,7 +509,7 @@ describe.each([
       expect(items.filter(({ httpStatus }) => httpStatus === 401)).toEqual([]);
       return;
     }
-    // Written before an answer ends, but a client that left is noticed a moment later.
+    // The record is written before an answer ends, but a client that left is noticed a moment later.
     const stateOf = async () => (await lookUp(key)).record?.['state'];
     await expect.poll(stateOf, soon).toBe(outcome.record.state);
     const { account, record = {}, debits } = await lookUp(key);

@@ -25,7 +25,7 @@ describe('the lists of models', () => {
   const one = speechModel('one', () => anna);
   const two = speechModel('two', () => anna);
 
-  it('are the same object for the same models, and another for others', () => {
+  it('are the same object for the same models, and a different one for others', () => {
     const both = lists.of([one, two]);
     expect(both.data.map(({ id }) => id)).toEqual(['one', 'two']);
     expect(lists.of([two]).data.map(({ id }) => id)).toEqual(['two']);
@@ -34,7 +34,7 @@ describe('the lists of models', () => {
     expect(lists.of([]).data).toEqual([]);
   });
 
-  it('tell other voices from the moment that an engine does', () => {
+  it('show new voices as soon as an engine reports them', () => {
     let offered = anna;
     const changing = speechModel('changing', () => offered);
     expect(lists.of([changing]).data[0]?.voices).toEqual(['anna']);
@@ -42,7 +42,7 @@ describe('the lists of models', () => {
     expect(lists.of([changing]).data[0]).toMatchObject({ voices: ['berta'], defaultVoice: 'berta' });
   });
 
-  it('are right for more kinds of callers than are kept', () => {
+  it('are right for more kinds of callers than the cache keeps', () => {
     const models = Array.from({ length: 100 }, (_, index) => speechModel(`m${index}`, () => anna));
     for (const model of [...models, ...models]) expect(lists.of([model]).data[0]?.id).toBe(model.id);
   });

@@ -26,7 +26,7 @@ describe('the version of grpc-js', () => {
     expect(pinned).toMatch(/^\d+\.\d+\.\d+$/);
   });
 
-  it('is the one that is installed', () => {
+  it('is installed', () => {
     expect(manifestOf('../../../node_modules/@grpc/grpc-js/package.json').version).toBe(pinned);
   });
 });
@@ -36,7 +36,7 @@ describe('grpc-js', () => {
     vi.restoreAllMocks();
   });
 
-  it('keeps its HTTP/2 server in a private map, and serves streams by one listener of that', () => {
+  it('keeps its HTTP/2 server in a private map, with one listener for streams', () => {
     const server = new Server();
     server.createConnectionInjector(ServerCredentials.createInsecure());
     const servers: unknown = Reflect.get(server, 'http2Servers');
@@ -53,7 +53,7 @@ describe('grpc-js', () => {
     ['has no such map', undefined],
     ['has no server in it', new Map()],
     ['has a server that listens to no streams', new Map([[new EventEmitter(), {}]])],
-  ])('is refused in words where it %s', (_, servers) => {
+  ])('is refused with advice if it %s', (_, servers) => {
     vi.spyOn(Server.prototype, 'createConnectionInjector').mockImplementation(function (this: Server) {
       Reflect.set(this, 'http2Servers', servers);
       return { injectConnection: () => undefined, drain: () => undefined, destroy: () => undefined };
@@ -64,7 +64,7 @@ describe('grpc-js', () => {
 });
 
 describe('Node', () => {
-  it('turns streams into requests by one listener, which it adds with the first one for requests', () => {
+  it('turns streams into requests with one listener, added with the first one for requests', () => {
     const server = createServer();
     server.removeAllListeners('stream');
     server.on('request', () => undefined);
@@ -139,7 +139,7 @@ describe('one HTTP/2 connection', () => {
     },
   );
 
-  it('has gRPC’s own answer for a method that there is not', async () => {
+  it('answers an unknown gRPC method as UNIMPLEMENTED', async () => {
     const reply = await post(session, `${check}s`, 'application/grpc', envelope);
     expect(reply).toMatchObject({ status: '200', grpcStatus: '12' });
   });

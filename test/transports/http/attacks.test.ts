@@ -186,7 +186,7 @@ describe('the port survives', () => {
     }
   });
 
-  /** The same sequence in every run. */
+  /** A fixed sequence, the same in every run. */
   const randomBelow = (() => {
     let state = 20_261_121;
     return (limit: number) => {

@@ -1,4 +1,4 @@
-/** Pages in browsers: only those of listed origins may call. */
+/** Only web pages of listed origins may call. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 
@@ -19,7 +19,7 @@ describe('without listed origins', () => {
   });
   afterAll(() => parley.close());
 
-  it('a browser is told nothing, and OPTIONS is a path that there is not', async () => {
+  it('a browser gets no CORS headers, and OPTIONS is not_found', async () => {
     expect(await errorOf(await parley.call('/chat/completions', preflight(page)))).toMatchObject({
       status: 404,
     });
@@ -48,7 +48,7 @@ describe('with a listed origin', () => {
     },
   );
 
-  it('its page can read answers and errors, and the headers that it needs', async () => {
+  it('its page can read answers and errors, and the necessary headers', async () => {
     const headers = { ...bearer(parley.apiKey).headers, origin: page };
     for (const [path, status] of [
       ['/models', 200],
@@ -62,7 +62,7 @@ describe('with a listed origin', () => {
     }
   });
 
-  it('another origin is not let in', async () => {
+  it('another origin is not allowed', async () => {
     const answer = await parley.call('/chat/completions', preflight('https://evil.example.com'));
     expect(answer.headers.has('access-control-allow-origin')).toBe(false);
     expect(answer.headers.has('access-control-allow-headers')).toBe(false);

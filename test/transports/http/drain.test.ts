@@ -1,4 +1,4 @@
-/** How the port stops: what runs may end, nothing new begins, and no client can hold it for longer than it may. */
+/** How the port stops: running requests may end, new ones are refused, and no client can delay it beyond the limit. */
 import { text } from 'node:stream/consumers';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
@@ -12,7 +12,7 @@ const drainMs = 3_600_000;
 const inEvents = { ...chatBody, stream: true };
 const isWhole = /data: \[DONE\]\n\n$/;
 
-describe('a port that is told to stop', () => {
+describe('a stopping port', () => {
   const open: LimitedPort[] = [];
   const start = async (options: Parameters<typeof LimitedPort.start>[0] = {}) => {
     const port = await LimitedPort.start({ drainMs, ...options });
@@ -35,7 +35,7 @@ describe('a port that is told to stop', () => {
     for (const port of [...open]) await stop(port);
   });
 
-  it('lets what runs end on every protocol, then is gone without waiting', async () => {
+  it('lets running requests end on every protocol, then closes at once', async () => {
     const port = await start();
     const { authorization } = port;
     const path = '/api/v1/chat/completions';
@@ -64,7 +64,7 @@ describe('a port that is told to stop', () => {
     await stopping;
   });
 
-  it('tells HTTP/2 clients, and takes no request from them any more', async () => {
+  it('tells HTTP/2 clients, and takes no more requests from them', async () => {
     const port = await start();
     const client = await port.openHttp2();
     await client.write(port.http2Post(1, '/chat/completions', inEvents));
@@ -80,7 +80,7 @@ describe('a port that is told to stop', () => {
     await stopping;
   });
 
-  it('does not wait for clients that ask for nothing', async () => {
+  it('does not wait for idle clients', async () => {
     const port = await start({ headersMsMax: 60_000 });
     await port.openHttp1();
     await port.openHttp2({ start: preface.subarray(0, 10) });
@@ -94,7 +94,7 @@ describe('a port that is told to stop', () => {
     await stopping;
   });
 
-  it('cuts what has not ended in time', async () => {
+  it('cuts requests that do not end in time', async () => {
     const port = await start({ drainMs: 1000 });
     const http2 = await port.openHttp2();
     await http2.write(port.http2Post(1, '/audio/speech', speechBody));
@@ -110,7 +110,7 @@ describe('a port that is told to stop', () => {
     deaf.close();
   });
 
-  it('refuses those that come after', async () => {
+  it('refuses later connections', async () => {
     const port = await start();
     await stop(port);
     await expect(port.openHttp1()).rejects.toThrow(/ECONNREFUSED/);

@@ -69,7 +69,7 @@ describe('the port ends a request', () => {
   const isEnded = (client: RawHttp2, streamId: number, what: string) =>
     expect.poll(() => client.resetCode(streamId), { ...inTime, message: what }).toBe(cancel);
 
-  it('that does not come, and none beside it', async () => {
+  it('whose body does not come, and no other', async () => {
     const client = await port.openHttp2();
     const path = '/parley.catalog.v1.CatalogService/ListModels';
     const cases: [string, RequestFrame][] = [
@@ -88,7 +88,7 @@ describe('the port ends a request', () => {
     await expect.poll(() => client.received(frameTypes.headers, 11).length, inTime).toBe(1);
   });
 
-  it('that has its answer and does not come to its end, without taking the answer back', async () => {
+  it('that was answered but does not end, without taking the answer back', async () => {
     const client = await port.openHttp2();
     const path = '/parley.catalog.v1.CatalogService/ListModels';
     const tooLarge = Buffer.from([0, 0x7f, 0xff, 0xff, 0xff]);
@@ -169,7 +169,7 @@ describe('the port ends a request', () => {
     ).not.toContain('[DONE]');
   });
 
-  it('with the connection, whose client has stopped reading from it', async () => {
+  it('with its connection, if the client has stopped reading', async () => {
     const client = await port.openHttp2();
     await client.write(port.http2Post(1, '/audio/speech', speechBody));
     await expect.poll(() => port.speaking, inTime).toBe(1);
@@ -177,7 +177,7 @@ describe('the port ends a request', () => {
     await expect.poll(() => port.speaking, inTime).toBe(0);
   });
 
-  it('with the connection, and no second answer in the middle of the first, where nonsense follows it', async () => {
+  it('with the connection if malformed data follows, without a second answer in the middle of the first', async () => {
     const client = await port.openHttp1();
     await client.write(port.http1Post('/audio/speech', speechBody));
     await expect.poll(() => client.received, inTime).toContain('200 OK');
@@ -202,7 +202,7 @@ describe('the port does not end', () => {
     expect(parts.reduce((sum, bytes) => sum + bytes, 0)).toBeGreaterThan(50_000);
   });
 
-  it('a request that is silent for longer than a client may be, and a connection may be idle', async () => {
+  it('a request whose engine is silent for longer than a client or an idle connection may be', async () => {
     const rest = [
       eventsOverHttp2(),
       port.parley.postJson('/chat/completions', inEvents).then((answer) => answer.text()),
@@ -242,7 +242,7 @@ describe('the port does not end', () => {
   };
 });
 
-it('the port closes an HTTP/2 connection that is idle after a request of any kind, and tells so', async () => {
+it('the port closes an HTTP/2 connection that is idle after a request of any kind, with a GOAWAY', async () => {
   const path = '/parley.catalog.v1.CatalogService/ListModels';
   const cases: OutgoingHttpHeaders[] = [
     { ':path': '/api/v1/models' },
@@ -310,7 +310,7 @@ describe('the port takes no more than', () => {
     ]);
   };
 
-  it('so many requests at once on a connection, and refuses those above', async () => {
+  it('its limit of requests at once on a connection, and refuses more', async () => {
     const client = await port.openHttp2();
     const { streamsPerConnectionMax } = limits;
     const ids = Array.from({ length: streamsPerConnectionMax + 5 }, (_, index) => 1 + 2 * index);
@@ -320,7 +320,7 @@ describe('the port takes no more than', () => {
     await expect.poll(() => port.speaking, inTime).toBe(streamsPerConnectionMax);
   });
 
-  it('so many connections, of all protocols together, and takes the next when one leaves', async () => {
+  it('its limit of connections, of all protocols together, and takes the next when one leaves', async () => {
     const { connectionsMax } = limits;
     const open = async (index: number) => {
       const path = '/chat/completions';
@@ -357,25 +357,22 @@ describe('a message of an RPC', () => {
     ['gRPC', createGrpcTransport],
     ['Connect', createConnectTransport],
     ['gRPC-Web', createGrpcWebTransport],
-  ])(
-    'may not be larger than its limit over %s, be it before or after it is unpacked',
-    async (_, transportOf) => {
-      for (const compression of [{}, { sendCompression: compressionGzip }]) {
-        const { origin: baseUrl } = new URL(parley.baseUrl);
-        const client = createClient(
-          TranscriptionService,
-          transportOf({ baseUrl, httpVersion: '2', ...compression }),
-        );
-        const headers = { authorization: `Bearer ${parley.apiKey}` };
-        const sent = client.createTranscription(
-          { file: new Uint8Array(1.5 * rpcMessageBytesMax) },
-          { headers },
-        );
-        const error = await sent.then(() => undefined, ConnectError.from);
-        expect(error?.code).toBe(Code.ResourceExhausted);
-      }
-    },
-  );
+  ])('may not exceed its limit over %s, compressed or not', async (_, transportOf) => {
+    for (const compression of [{}, { sendCompression: compressionGzip }]) {
+      const { origin: baseUrl } = new URL(parley.baseUrl);
+      const client = createClient(
+        TranscriptionService,
+        transportOf({ baseUrl, httpVersion: '2', ...compression }),
+      );
+      const headers = { authorization: `Bearer ${parley.apiKey}` };
+      const sent = client.createTranscription(
+        { file: new Uint8Array(1.5 * rpcMessageBytesMax) },
+        { headers },
+      );
+      const error = await sent.then(() => undefined, ConnectError.from);
+      expect(error?.code).toBe(Code.ResourceExhausted);
+    }
+  });
 
   it.each([
     ['gRPC', createGrpcTransport],
@@ -400,7 +397,7 @@ describe('a message of an RPC', () => {
     return Buffer.concat(Array.from({ length: megabytes }, () => member));
   };
 
-  it('costs no more memory than its limit, however small it is packed', async () => {
+  it('costs no more memory than its limit, however well it is compressed', async () => {
     const body = new Uint8Array(bombOf(500));
     const path = '/parley.catalog.v1.CatalogService/ListModels';
     const headers = {
@@ -416,7 +413,7 @@ describe('a message of an RPC', () => {
   });
 });
 
-describe('the port lets a body come that waits to be asked for', () => {
+describe('the port sends 100 Continue for a body that waits for it', () => {
   const path = '/parley.catalog.v1.CatalogService/ListModels';
 
   it('over HTTP/1', async () => {

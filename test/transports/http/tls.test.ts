@@ -55,7 +55,7 @@ describe('TLS', () => {
   });
   afterAll(() => parley.close());
 
-  /** A connection on which the handshake is done. */
+  /** A connection after the handshake. */
   const handshake = async (options: ConnectionOptions = {}): Promise<TLSSocket> => {
     const socket = connectTls({ host: 'localhost', port: Number(new URL(origin).port), ca, ...options });
     socket.on('error', () => undefined);
@@ -73,7 +73,7 @@ describe('TLS', () => {
     return subject.CN;
   };
 
-  it('is told by the base URL', () => {
+  it('is in the scheme of the base URL', () => {
     expect(parley.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
   });
 
@@ -88,7 +88,7 @@ describe('TLS', () => {
     socket.destroy();
   });
 
-  it.each(['TLSv1.2', 'TLSv1.3'] as const)('is %s where the client wants it', async (version) => {
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('is %s if the client asks for it', async (version) => {
     const socket = await handshake({ minVersion: version, maxVersion: version });
     expect(socket.getProtocol()).toBe(version);
     socket.destroy();
@@ -186,7 +186,7 @@ describe('TLS', () => {
     client.close();
   });
 
-  it('carries the commands, which trust what NODE_EXTRA_CA_CERTS names', async () => {
+  it('carries the commands, which trust the certificates of NODE_EXTRA_CA_CERTS', async () => {
     const args = ['models', '--base-url', parley.baseUrl, '--api-key', parley.apiKey, '--json'];
     const authority = join(folder, 'ca.pem');
     writeFileSync(authority, ca);
@@ -199,7 +199,7 @@ describe('TLS', () => {
     );
   });
 
-  it('answers HTTP in the clear with nothing, and goes on', async () => {
+  it('does not answer HTTP without TLS, and serves on', async () => {
     const socket = connectTcp(Number(new URL(origin).port), '127.0.0.1');
     socket.write('GET /api/v1/models HTTP/1.1\r\nhost: x\r\n\r\n');
     expect(await text(socket).catch(() => '')).not.toContain('HTTP/1.1 200');
@@ -209,7 +209,7 @@ describe('TLS', () => {
   describe('closes in time', () => {
     const port = () => Number(new URL(origin).port);
 
-    it('a client that begins no handshake, or does not end it', async () => {
+    it('a client that does not begin or end the handshake', async () => {
       const silent = connectTcp(port(), '127.0.0.1');
       const halfway = connectTcp(port(), '127.0.0.1');
       halfway.write(Buffer.from('16030100c8010000c40303', 'hex'));
@@ -217,7 +217,7 @@ describe('TLS', () => {
     });
 
     it.each([['h2'], ['http/1.1']])(
-      'a client of %s that says nothing after the handshake',
+      'a client of %s that sends nothing after the handshake',
       async (protocol) => {
         await closed(await handshake({ ALPNProtocols: [protocol] }));
       },
@@ -234,7 +234,7 @@ describe('TLS', () => {
     const errors = () => logged.filter(({ level }) => level === 'error');
     const waitMs = { timeout: 120_000 };
 
-    it('serves the new pair to new connections, and keeps those there are', async () => {
+    it('serves the new pair to new connections, and keeps the existing ones', async () => {
       const session = connectHttp2(origin, { ca });
       await once(session, 'connect');
       write(makeCertificate('second'));
@@ -275,7 +275,7 @@ describe('TLS', () => {
       expect(await issuedTo()).toBe('second');
     });
 
-    it('waits for the second file of a pair where it finds the first one new', async () => {
+    it('waits for the second file of a pair if only the first has changed', async () => {
       const before = errors().length;
       const pair = makeCertificate('written slowly');
       // Between two looks, which are two seconds apart: the test before this one has ended with one.
@@ -299,7 +299,7 @@ describe('TLS', () => {
   });
 });
 
-describe('what TLS needs', () => {
+describe('the settings of TLS', () => {
   const good = makeCertificate('good');
   const start = (tls: { cert: string; key: string }) =>
     createApp(loadConfig({ env: {}, overrides: { tls, dataDir: join(folder, 'data') } }));

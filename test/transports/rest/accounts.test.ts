@@ -29,7 +29,7 @@ describe('the account and admin paths', () => {
     return answer;
   };
 
-  it('show a key’s holder their plan, balance and fair use', async () => {
+  it('show the holder of a key their plan, balance and fair use', async () => {
     expect(await (await parley.call('/account')).json()).toMatchObject({
       name: 'account-1',
       balance: '10',
@@ -39,7 +39,7 @@ describe('the account and admin paths', () => {
     });
   });
 
-  it('make accounts, start their trial once and load credits once a key', async () => {
+  it('create accounts, start their trial once and load credits once for each idempotency key', async () => {
     await admin('POST', '/accounts', { name: 'acme' });
     await expect(admin('POST', '/accounts', { name: 'acme' })).rejects.toThrow('already');
     expect(await admin('POST', '/accounts/acme/trial')).toMatchObject({ subscription: { state: 'trial' } });
@@ -64,7 +64,7 @@ describe('the account and admin paths', () => {
     await expect(admin('POST', '/accounts/account-1/credits', load)).rejects.toThrow(`"param":"${param}"`);
   });
 
-  it('make keys that work at once, rotate them with an overlap, and revoke them at once', async () => {
+  it('create keys that work at once, rotate them with an overlap, and revoke them at once', async () => {
     const made = await admin<KeyAnswer>('POST', '/accounts/account-1/keys', {
       name: 'app',
       scopes: ['chat'],
@@ -152,7 +152,7 @@ describe('the account and admin paths', () => {
     expect(await response.json()).toMatchObject({ code: 'invalid_argument' });
   });
 
-  it('never let an account’s key reach an admin call', async () => {
+  it('refuse an account’s key for admin calls', async () => {
     for (const path of ['/admin/accounts', '/admin/usage', '/admin/accounts/account-1/keys']) {
       const error = await errorOf(await parley.call(path));
       expect(error, path).toMatchObject({ status: 403, code: 'insufficient_scope' });

@@ -1,4 +1,4 @@
-/** Whether an error says what to do next: about the path, the body, the name that was sent, the plan and the credits. */
+/** The advice of errors about the path, the body, an unknown name, the plan and the credits. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { quote } from '../../../src/core/quote.ts';
 import { bearer, startParley } from '../../support/parley.ts';
@@ -48,7 +48,7 @@ describe('a wrong path', () => {
   });
 
   it.each(['/', '/api/v1', '/v1/embeddings', '/api/v1/%zz'])(
-    '%s is told where the paths are',
+    '%s gets the place of the paths as advice',
     async (path) => {
       expect(await send('GET', path)).toBe(
         '404 not_found There is nothing at this path. The API is under /api/v1; docs/rest.md lists its paths.',
@@ -56,7 +56,7 @@ describe('a wrong path', () => {
     },
   );
 
-  it('is not answered with the secret that is in it', async () => {
+  it('is answered without a secret in it', async () => {
     expect(await send('POST', `/v1/admin/keys/${parley.adminKey}/revoke`)).toContain(
       'Send the request to `/api/v1/admin/keys/pa_…/revoke`.',
     );
@@ -66,13 +66,13 @@ describe('a wrong path', () => {
 describe('a body that is not JSON', () => {
   const paths = ['/audio/speech', '/chat/completions'];
 
-  it.each(paths)('is told apart at %s where there is none', async (path) => {
+  it.each(paths)('has an error of its own at %s if it is empty', async (path) => {
     expect(await refusal(parley.call(path, { method: 'POST' }))).toMatch(
       /^400 invalid_request_error The body is empty\. Send a JSON object/,
     );
   });
 
-  it.each(paths)('is told apart at %s where it is a form', async (path) => {
+  it.each(paths)('has an error of its own at %s if it is a form', async (path) => {
     const body = new FormData();
     body.set('model', 'flite');
     expect(await refusal(parley.call(path, { method: 'POST', body }))).toMatch(
@@ -81,7 +81,7 @@ describe('a body that is not JSON', () => {
   });
 });
 
-describe('what was sent and is not known', () => {
+describe('an unknown value', () => {
   const chat = (model: string) =>
     refusal(parley.postJson('/chat/completions', { model, messages: [{ role: 'user', content: 'x' }] }));
   const admin = (path: string, init: RequestInit = {}) =>
@@ -105,7 +105,7 @@ describe('what was sent and is not known', () => {
     expect(await chat(`x${secret.toUpperCase()}`)).not.toContain(secret.slice(4, 20).toUpperCase());
   });
 
-  it('is repeated with what cannot be seen escaped, and not at any length', () => {
+  it('is repeated with invisible characters escaped, up to a length', () => {
     expect(quote('a\n\u001b[31m\u202eb\u{e0041}\ud800')).toBe(
       '`a\\u{a}\\u{1b}[31m\\u{202e}b\\u{e0041}\\u{d800}`',
     );
@@ -116,13 +116,13 @@ describe('what was sent and is not known', () => {
 });
 
 describe('an account without', () => {
-  it('a plan is told who opens one, and how', async () => {
+  it('a plan learns who opens one, and how', async () => {
     const headers = bearer(await parley.newKey({ credits: '1' }));
     const refused = await refusal(parley.postJson('/audio/speech', { model: 'flite', input: 'x' }, headers));
     expect(refused).toMatch(/^402 subscription_required .*operator.*`parley plan start-trial <account>`/);
   });
 
-  it('credits is told who loads them, and how', async () => {
+  it('credits learns who loads them, and how', async () => {
     const headers = bearer(await parley.newKey());
     const body = { model: 'eliza', messages: [{ role: 'user', content: 'x' }] };
     expect(await refusal(parley.postJson('/chat/completions', body, headers))).toMatch(

@@ -22,7 +22,7 @@ interface Chunk {
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
 
-/** The events of a streamed answer, whether it ended with [DONE], and its error where it has one. */
+/** The events of a streamed answer, whether it ended with [DONE], and its error, if any. */
 async function readEvents(response: Response) {
   const text = await response.text();
   const data = text
@@ -43,7 +43,7 @@ afterAll(() => parley.close());
 describe('POST /chat/completions', () => {
   const post = (body: unknown, init?: RequestInit) => parley.postJson(chat, body, init);
 
-  it('answers with a completion, its usage and the record’s same counts', async () => {
+  it('answers with a completion and its usage, which the record repeats', async () => {
     const response = await post(hello);
     expect(response.status).toBe(200);
     const body = (await response.json()) as { usage: NonNullable<Chunk['usage']> };
@@ -87,7 +87,7 @@ describe('POST /chat/completions', () => {
     expect(textOf(chunks)).toBe(plain.choices[0].message.content);
   });
 
-  it('gives the usage in a chunk of its own with empty choices where include_usage asks for it', async () => {
+  it('gives the usage in a chunk of its own with empty choices if include_usage asks for it', async () => {
     const { chunks, isDone } = await readEvents(
       await post({ ...hello, stream: true, stream_options: { include_usage: true } }),
     );
@@ -123,7 +123,7 @@ describe('POST /chat/completions', () => {
     expect(error).toMatchObject({ status: 400, code, param });
   });
 
-  it('takes what is nested 100 levels deep, and refuses more, also of a size that nobody could go through', async () => {
+  it('takes 100 levels of nesting, and refuses more, however large', async () => {
     const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
     const send = (levels: number, headers = {}) => {
       const body = JSON.stringify(hello).replace('{', `{"own":${nested(levels - 1)},`);
@@ -151,13 +151,13 @@ describe('POST /chat/completions', () => {
     await small.close();
   });
 
-  it('takes max_tokens to the token and says that it was cut', async () => {
+  it('cuts the answer at max_tokens exactly, with finish reason length', async () => {
     const body = (await (await post({ ...hello, max_tokens: 3 })).json()) as Record<string, never>;
     expect(body).toMatchObject({ choices: [{ finish_reason: 'length' }], usage: { completion_tokens: 3 } });
   });
 });
 
-describe('POST /chat/completions with what a model does', () => {
+describe('POST /chat/completions with a scripted model', () => {
   let parley: Parley | undefined;
   afterEach(() => parley?.close());
   const start = async (engine: Partial<MessageChat>) => {
@@ -187,7 +187,7 @@ describe('POST /chat/completions with what a model does', () => {
     },
   });
 
-  it('hands every parameter on, also those that it has never heard of, each in its place', async () => {
+  it('passes every parameter on, known or not, each in its place', async () => {
     let seen: ChatCompletionParams | undefined;
     const { postJson } = await start({
       complete: async (params) => {
@@ -217,7 +217,7 @@ describe('POST /chat/completions with what a model does', () => {
     expect(answer).toMatchObject({ vendor: { x: null }, choices: [{ new_field: { deep: [1.5, null] } }] });
   });
 
-  it('counts the tokens itself where a model reports none', async () => {
+  it('counts the tokens itself if a model reports none', async () => {
     const { postJson, recordOf } = await start(streaming(chunk('one two three'), chunk('', 'stop')));
     const response = await postJson(chat, { ...hello, stream: true });
     const { chunks } = await readEvents(response);
@@ -225,7 +225,7 @@ describe('POST /chat/completions with what a model does', () => {
     expect((await recordOf(response)).tokens?.source).toBe('estimated');
   });
 
-  it('takes the usage that comes in a chunk after the finish reason', async () => {
+  it('takes usage from a chunk after the finish reason', async () => {
     const usage = create(ChatCompletionChunkSchema, {
       usage: { promptTokens: 7, completionTokens: 9, totalTokens: 16 },
     });
@@ -240,7 +240,7 @@ describe('POST /chat/completions with what a model does', () => {
     expect((await recordOf(response)).tokens).toMatchObject({ promptTokens: 7, source: 'reported' });
   });
 
-  it('takes a negative report for none', async () => {
+  it('takes a negative report as none', async () => {
     const { postJson, recordOf } = await start(streaming(chunk('hi', 'stop', { prompt: -5, completion: 1 })));
     const response = await postJson(chat, { ...hello, stream: true });
     await readEvents(response);
@@ -249,7 +249,7 @@ describe('POST /chat/completions with what a model does', () => {
     expect(tokens?.promptTokens).toBeGreaterThan(0);
   });
 
-  it('says a failure in mid-stream with an error event and no [DONE], and costs nothing', async () => {
+  it('reports a failure in mid-stream by an error event without [DONE], and costs nothing', async () => {
     const { postJson, recordOf } = await start(streaming(chunk('some'), new ParleyError('upstream_error')));
     const response = await postJson(chat, { ...hello, stream: true });
     const { isDone, error, chunks } = await readEvents(response);

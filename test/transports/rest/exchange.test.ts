@@ -1,4 +1,4 @@
-/** One REST answer and a client that takes its time over it. */
+/** A REST answer whose client reads slowly. */
 import { createServer, request as get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -8,12 +8,12 @@ import { noTracer } from '../../../src/core/ports/tracer.ts';
 import { Exchange } from '../../../src/transports/rest/exchange.ts';
 import { ServedCall } from '../../../src/transports/run-call.ts';
 
-/** Over this, no buffer of the system takes all of it. */
+/** More than the buffers of the system take. */
 const bigPart = Buffer.alloc(32 * 1024 * 1024);
 
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** A call whose gate is never asked. */
+/** A call without a gate. */
 function servedCall(requestMsMax: number): ServedCall {
   const gate = new Gate({} as GateDeps);
   const head = { wire: 'rest', address: '127.0.0.1', header: () => undefined } as const;
@@ -23,11 +23,11 @@ function servedCall(requestMsMax: number): ServedCall {
 describe('an answer whose client reads nothing', () => {
   afterEach(() => vi.useRealTimers());
 
-  it('waits for as long as the request may take: how long a client may stall is set for the port', async () => {
+  it('waits as long as the request may take: stalled clients are the business of the port', async () => {
     const minute = 60_000;
     let write: Promise<void> | undefined;
     const server = createServer((request, response) => {
-      // Those of Node's own parts are no globals, and go on.
+      // Node's internal timers are not faked.
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
       const exchange = new Exchange(request, response, servedCall(60 * minute));
       exchange.begin({ 'content-type': 'audio/pcm' });

@@ -66,17 +66,14 @@ describe('GET /models', () => {
     expect(eliza).not.toHaveProperty('voices');
   });
 
-  it.each(['video', 'Speech', ''])(
-    'refuses a type that there is not, %j, and names those that there are',
-    async (type) => {
-      expect(await errorOf(await parley.call(`/models?type=${type}`))).toMatchObject({
-        status: 400,
-        code: 'invalid_parameter',
-        param: 'type',
-        message: '`type` must be one of speech, transcription, chat.',
-      });
-    },
-  );
+  it.each(['video', 'Speech', ''])('refuses the unknown type %j, and names the known ones', async (type) => {
+    expect(await errorOf(await parley.call(`/models?type=${type}`))).toMatchObject({
+      status: 400,
+      code: 'invalid_parameter',
+      param: 'type',
+      message: '`type` must be one of speech, transcription, chat.',
+    });
+  });
 
   it('answers HEAD as it answers GET', async () => {
     const response = await parley.call('/models', { method: 'HEAD' });
@@ -105,7 +102,7 @@ describe('GET /models', () => {
   });
 
   describe('GET /models/{id}', () => {
-    it('gives one of them, the same as in the list', async () => {
+    it('gives one model, as in the list', async () => {
       const [flite] = await modelsOf(parley, '?type=speech');
       expect(await (await parley.call('/models/flite')).json()).toEqual(flite);
     });
@@ -124,7 +121,7 @@ describe('GET /models', () => {
 });
 
 describe('GET /models with an operator’s own entries', () => {
-  it('takes ids with slashes and voices under the names that clients have built in', async () => {
+  it('takes ids with slashes, and voices under names that clients have built in', async () => {
     const file = join(tmpdir(), `parley-${process.pid}.yaml`);
     writeFileSync(
       file,
@@ -163,7 +160,7 @@ describe('GET /models with an operator’s own entries', () => {
 });
 
 describe('GET /models as time goes on', () => {
-  it('lists no transcription where its programs are not installed', async () => {
+  it('lists no transcription if its programs are not installed', async () => {
     const transcription = fakeTranscription({
       availability: () => ({ available: false, reason: 'Install it.' }),
     });

@@ -36,7 +36,7 @@ describe('the probes', () => {
     expect(await errorOf(await at('/healthz', { method: 'POST' }))).toMatchObject({ status: 404 });
   });
 
-  it('say that a stopping server is not ready while it still answers', async () => {
+  it('report a stopping server as not ready while it still answers', async () => {
     parley = await startParley({ settings: { server: { unreadyMs: 4_000 } } });
     const closed = parley.close();
     await expect.poll(async () => (await at('/readyz')).status, soon).toBe(503);
@@ -48,7 +48,7 @@ describe('the probes', () => {
     await closed;
   });
 
-  it('say that a server whose database cannot be written is not ready, and when it is again', async () => {
+  it('report a server whose database cannot be written as not ready, until it can be written again', async () => {
     let isBroken = false;
     const engines = withFakes({
       chat: fakeChat({
@@ -88,7 +88,7 @@ describe('the probes', () => {
 });
 
 describe('the metrics', () => {
-  it('are for who has an admin key, unless the operator opens or closes them', async () => {
+  it('need an admin key, unless the operator opens or closes them', async () => {
     parley = await startParley();
     expect(await errorOf(await at('/metrics'))).toMatchObject({ status: 401, code: 'invalid_api_key' });
     expect(await errorOf(await at('/metrics', bearer(parley.apiKey)))).toMatchObject({ status: 403 });
@@ -103,14 +103,14 @@ describe('the metrics', () => {
     expect((await at('/metrics', bearer(parley.adminKey))).status).toBe(404);
   });
 
-  it('are on the port for administration only, where there is one', async () => {
+  it('are only on the port for administration, if there is one', async () => {
     parley = await startParley({ settings: { admin: { port: 0 } } });
     expect((await at('/metrics', bearer(parley.adminKey))).status).toBe(404);
     const there = await fetch(new URL('/metrics', parley.app.adminBaseUrl), bearer(parley.adminKey));
     expect(there.status).toBe(200);
   });
 
-  it('tell what requests came to, by operation, wire, model, state and code', async () => {
+  it('count requests by operation, wire, model, state and code', async () => {
     parley = await startParley();
     await (await parley.postJson('/chat/completions', hello)).text();
     await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hi.' })).arrayBuffer();

@@ -27,7 +27,7 @@ describe('POST /audio/speech', () => {
       expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(1000);
     });
 
-    it('as mp3 where no format is named, and takes null for absent', async () => {
+    it('as mp3 if no format is named, with null as absent', async () => {
       const response = await post({ ...hello, response_format: null, voice: null });
       expect(response.headers.get('content-type')).toBe('audio/mpeg');
       await response.arrayBuffer();
@@ -86,7 +86,7 @@ describe('POST /audio/speech', () => {
       await response.arrayBuffer();
     });
 
-    it('whatever the client says that it accepts', async () => {
+    it('whatever `Accept` says', async () => {
       const response = await post(hello, {
         headers: { authorization: `Bearer ${parley.apiKey}`, accept: 'text/html' },
       });
@@ -109,7 +109,7 @@ describe('POST /audio/speech', () => {
   });
 
   describe('counts characters as code points', () => {
-    it('takes 4,000 of them, also where each is two UTF-16 units', async () => {
+    it('takes 4,000, even if each is two UTF-16 units', async () => {
       const input = 'a '.repeat(1995) + '😀'.repeat(10);
       const response = await post({ model: 'flite', voice: 'kal', input });
       expect(response.status).toBe(200);
@@ -200,7 +200,7 @@ describe('POST /audio/speech', () => {
       expect(error).toMatchObject({ status: 403, code: 'insufficient_scope' });
     });
 
-    it('a key without the scope is insufficient_scope, before anything is said of the plan', async () => {
+    it('a key without the scope is insufficient_scope, checked before the plan', async () => {
       const key = await parley.newKey({ scopes: ['chat'] });
       expect(await errorOf(await post(hello, bearer(key)))).toMatchObject({
         status: 403,
@@ -208,7 +208,7 @@ describe('POST /audio/speech', () => {
       });
     });
 
-    it('no plan is subscription_required, which credits do not change and no retry helps', async () => {
+    it('no plan is subscription_required, whatever the credits, and not to be retried', async () => {
       const key = await parley.newKey({ credits: '100' });
       const response = await post('not even an object', bearer(key));
       expect(response.headers.get('x-should-retry')).toBe('false');
@@ -228,7 +228,7 @@ describe('POST /audio/speech', () => {
     }
   });
 
-  it('spends fair use by the character, never credits, and records what it did', async () => {
+  it('spends fair use by the character, never credits, and leaves a record', async () => {
     const key = await parley.newKey({ trial: true, credits: '3' });
     const response = await post(hello, bearer(key));
     await response.arrayBuffer();
@@ -251,7 +251,7 @@ describe('POST /audio/speech', () => {
     expect(account).toMatchObject({ balance: '3', fair_use: { used_units: 12, limit_units: 300_000 } });
   });
 
-  it('records a refusal with its code, and what was asked for', async () => {
+  it('records a refusal with its code and model', async () => {
     const response = await post({ model: 'nope', input: 'x' });
     const record = await parley.recordOf(response);
     expect(record).toMatchObject({ state: 'refused', httpStatus: 400, code: 'unknown_model', model: 'nope' });
@@ -260,7 +260,7 @@ describe('POST /audio/speech', () => {
 });
 
 describe('POST /audio/speech over a month and a trial', () => {
-  it('refuses what passes the fair-use limit, says what is left and when it resets, and goes on then', async () => {
+  it('refuses requests beyond the fair-use limit, says what is left and when it resets, and serves again then', async () => {
     const clock = new TestClock(Date.UTC(2026, 10, 25));
     const parley = await startParley({ clock, settings: { fairUse: { trialUnitsPerMonth: 20 } } });
     try {
@@ -292,7 +292,7 @@ describe('POST /audio/speech over a month and a trial', () => {
   });
 });
 
-it('POST /audio/speech stops the engine at a reader that takes nothing', async () => {
+it('POST /audio/speech stops the engine for a client that reads nothing', async () => {
   let produced = 0;
   const eager: Partial<SpeechEngine> = {
     synthesize: () => ({

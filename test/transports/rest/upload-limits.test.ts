@@ -10,7 +10,7 @@ const limit = 4_194_304;
 const boundary = 'parley-test';
 const head = `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\n\r\n`;
 const tail = `\r\n--${boundary}--\r\n`;
-/** A form whose whole body has so many bytes. */
+/** A form whose whole body has this size. */
 const formOf = (bytes: number) =>
   Buffer.concat([Buffer.from(head), Buffer.alloc(bytes - head.length - tail.length), Buffer.from(tail)]);
 
@@ -71,7 +71,7 @@ describe('the 4 MB limit of an upload', () => {
     client.close();
   });
 
-  it('holds where the Content-Length is false', async () => {
+  it('holds if the Content-Length is wrong', async () => {
     uploads.length = 0;
     await open('content-length: 1000');
     await client.write(formOf(limit * 2));
@@ -90,7 +90,7 @@ describe('the 4 MB limit of an upload', () => {
     expect(await parley.recordOf(response)).toMatchObject({ state: 'refused', httpStatus: 413 });
   });
 
-  it('does not read what it refuses: 40 clients that announce a gigabyte cost no memory', async () => {
+  it('does not read a refused body: 40 clients that announce a gigabyte cost no memory', async () => {
     const before = liveBytes();
     const clients = await Promise.all(Array.from({ length: 40 }, () => open(`content-length: ${2 ** 30}`)));
     for (const each of clients) {
@@ -101,7 +101,7 @@ describe('the 4 MB limit of an upload', () => {
     for (const each of clients) each.close();
   });
 
-  it('closes a client that goes on sending for ever after its refusal', async () => {
+  it('closes a client that never stops sending after its refusal', async () => {
     await open('transfer-encoding: chunked');
     const part = chunk(Buffer.alloc(65_536));
     await client.write(chunk(Buffer.from(head)));
@@ -109,7 +109,7 @@ describe('the 4 MB limit of an upload', () => {
     expect(client.received).toContain('413');
   });
 
-  it('asks a client that waits with Expect for its body only where it would be taken', async () => {
+  it('sends 100 Continue only for a body that it would take', async () => {
     await open(`content-length: ${limit * 2}`, 'expect: 100-continue');
     const refused = await client.answer();
     expect(refused.status).toBe(413);
@@ -122,7 +122,7 @@ describe('the 4 MB limit of an upload', () => {
     client.close();
   });
 
-  it('says who has no key before it says anything of the size', async () => {
+  it('reports a missing key before the size', async () => {
     const body = new Blob([new Uint8Array(limit * 2)]);
     const response = await parley.call('/audio/transcriptions', {
       method: 'POST',
@@ -133,7 +133,7 @@ describe('the 4 MB limit of an upload', () => {
   });
 });
 
-describe('a form that is none', () => {
+describe('a malformed form', () => {
   let parley: Parley;
   beforeAll(async () => {
     const transcription = fakeTranscription({
@@ -225,7 +225,7 @@ describe('a form that is none', () => {
   });
 });
 
-describe('clients that are slow or speak no HTTP', () => {
+describe('clients that are slow or do not speak HTTP', () => {
   it('are closed: slow headers, a slow body, nonsense', async () => {
     const limits = { headersMsMax: 500, bodyMsMax: 1000 };
     const parley = await startParley({ settings: { server: limits }, engines: withFakes({}) });
@@ -244,7 +244,7 @@ describe('clients that are slow or speak no HTTP', () => {
   });
 });
 
-describe('a body in the smallest of pieces', () => {
+describe('a body in pieces of one byte', () => {
   const bytes = 200_000;
   /** A buffer of its own for each piece takes some 30 MB. */
   const liveBytesMax = 10_000_000;
@@ -269,21 +269,24 @@ describe('a body in the smallest of pieces', () => {
   it.each([
     ['of JSON', '/chat/completions', 'application/json', '', '{}', 400],
     ['of a form', '/audio/transcriptions', `multipart/form-data; boundary=${boundary}`, head, tail, 200],
-  ])('%s costs memory for what is in it, not for their number', async (_, path, type, start, end, status) => {
-    const { client, isRead } = await openWatched(() => RawClient.open(parley.baseUrl));
-    const headers = ['host: x', `authorization: Bearer ${parley.apiKey}`, `content-type: ${type}`];
-    headers.push('transfer-encoding: chunked');
-    await client.write(`POST /api/v1${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
-    await client.write(inPieces(start));
-    const many = inPieces(Buffer.alloc(10_000, ' '));
-    const before = liveBytes();
-    for (let sent = 0; sent < bytes; sent += 10_000) await client.write(many);
-    await isRead();
-    expect(liveBytes() - before).toBeLessThan(liveBytesMax);
-    await client.write(`${inPieces(end)}0\r\n\r\n`);
-    expect(await client.answer()).toMatchObject({ status });
-    client.close();
-  });
+  ])(
+    '%s costs memory for its bytes, not for the number of pieces',
+    async (_, path, type, start, end, status) => {
+      const { client, isRead } = await openWatched(() => RawClient.open(parley.baseUrl));
+      const headers = ['host: x', `authorization: Bearer ${parley.apiKey}`, `content-type: ${type}`];
+      headers.push('transfer-encoding: chunked');
+      await client.write(`POST /api/v1${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+      await client.write(inPieces(start));
+      const many = inPieces(Buffer.alloc(10_000, ' '));
+      const before = liveBytes();
+      for (let sent = 0; sent < bytes; sent += 10_000) await client.write(many);
+      await isRead();
+      expect(liveBytes() - before).toBeLessThan(liveBytesMax);
+      await client.write(`${inPieces(end)}0\r\n\r\n`);
+      expect(await client.answer()).toMatchObject({ status });
+      client.close();
+    },
+  );
 
   it.each([
     ['of one message', 'CreateChatCompletion', 'application/json', '{}'],

@@ -59,7 +59,7 @@ afterAll(async () => {
   await parley.close();
 });
 
-/** Calls, and leaves when `leave` resolves. Resolves to what the client is told, and to the books after it. */
+/** Calls, then leaves or passes its deadline. Resolves to the client's error and the books after it. */
 async function call(wire: string, { operation, pace }: Row, leaving: { timeoutMs: number } | 'leaves') {
   watch = new Watch(pace);
   const request = operations[operation];
@@ -110,11 +110,11 @@ describe.each(wireNames)('over %s', (wire) => {
   });
 });
 
-/** Loopback alone takes some megabytes in. */
+/** The buffers of loopback alone take some megabytes. */
 const partsUnreadMax = 400;
 const restMs = 400;
 
-/** Parts that the engine has given once it gives no more. */
+/** The number of parts once the engine has stopped yielding. */
 async function partsAtRest(): Promise<number> {
   for (;;) {
     const before = watch.parts;
@@ -127,7 +127,7 @@ function originOf({ baseUrl }: Parley): string {
   return new URL(baseUrl).origin;
 }
 
-/** Opens an endless answer, and takes the first piece of it. */
+/** Opens an endless answer and reads its first piece. */
 async function readSlowly(origin: string, books: Operator, wire: WireName) {
   watch = new Watch('endless');
   const account = await books.open({});

@@ -1,4 +1,4 @@
-/** Messages that are packed with gzip, both ways, over the wires that name their packing. */
+/** Messages compressed with gzip, in both directions, over the wires that name a compression. */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
@@ -19,7 +19,7 @@ import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { type HttpClient, openHttp1 } from '../../conformance/http-client.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
-/** More than this is packed. */
+/** Larger messages are compressed. */
 const packedFromBytes = 1_024;
 const messageBytesMax = 20 * 1_048_576;
 
@@ -48,7 +48,7 @@ const getModel = '/parley.catalog.v1.CatalogService/GetModel';
 const connectHeaders = { 'content-type': 'application/proto', 'accept-encoding': 'gzip' };
 
 describe('Connect', () => {
-  it('takes a packed request', async () => {
+  it('takes a compressed request', async () => {
     const request = toBinary(GetModelRequestSchema, create(GetModelRequestSchema, { id: 'eliza' }));
     const headers = { ...connectHeaders, 'content-encoding': 'gzip' };
     const answer = await post(getModel, gzipSync(request), headers);
@@ -56,7 +56,7 @@ describe('Connect', () => {
     expect(fromBinary(GetModelResponseSchema, answer.body).model?.id).toBe('eliza');
   });
 
-  it('packs a large answer for a client that takes it, and no other', async () => {
+  it('compresses a large answer only for a client that accepts it', async () => {
     for (let accounts = 0; accounts < 5; accounts++) await parley.newKey();
     const json = { 'content-type': 'application/json', authorization: `Bearer ${parley.adminKey}` };
     const body = Buffer.from('{}');
@@ -69,7 +69,7 @@ describe('Connect', () => {
     expect(unpacked).toEqual(plain.body);
   });
 
-  it('does not take a packing that it does not know', async () => {
+  it('refuses an unknown compression', async () => {
     const headers = { ...connectHeaders, 'content-encoding': 'zstd' };
     const answer = await post(getModel, new Uint8Array(1), headers);
     expect(JSON.parse(answer.body.toString())).toMatchObject({ code: 'unimplemented' });
@@ -89,7 +89,7 @@ describe.each(Object.keys(transports))('%s', (wire) => {
     { role: 'user', content: { value: { case: 'text' as const, value: 'I need help. '.repeat(4) } } },
   ];
 
-  it('takes a packed request and streams its answer', async () => {
+  it('takes a compressed request and streams its answer', async () => {
     const chat = createClient(ChatService, transport());
     let text = '';
     const stream = chat.streamChatCompletion(
@@ -100,7 +100,7 @@ describe.each(Object.keys(transports))('%s', (wire) => {
     expect(text.split(' ').length).toBeGreaterThan(3);
   });
 
-  it('does not unpack more than a message may have', async () => {
+  it('decompresses no more than the limit of a message', async () => {
     const chat = createClient(ChatService, transport());
     const content = { value: { case: 'text' as const, value: 'x'.repeat(messageBytesMax) } };
     const params = { model: 'eliza', messages: [{ role: 'user', content }] };
@@ -112,7 +112,7 @@ describe.each(Object.keys(transports))('%s', (wire) => {
 });
 
 describe('gRPC by grpc-js', () => {
-  it('takes a packed request; its answer is not packed, as grpc-js packs none', async () => {
+  it('takes a compressed request; grpc-js does not compress the answer', async () => {
     const client = new Client(new URL(origin).host, credentials.createInsecure(), {
       'grpc.default_compression_algorithm': compressionAlgorithms.gzip,
     });

@@ -1,4 +1,4 @@
-/** Bodies that their clients cut into the smallest of pieces. */
+/** Bodies in pieces of one byte. */
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo, Server } from 'node:net';
@@ -54,7 +54,7 @@ async function overHttp2(): Promise<Body> {
   return result;
 }
 
-describe('a body in the smallest of pieces', () => {
+describe('a body in pieces of one byte', () => {
   it.each([
     ['HTTP/1', overHttp1],
     ['HTTP/2', overHttp2],
@@ -66,7 +66,7 @@ describe('a body in the smallest of pieces', () => {
 });
 
 describe('pieces that are joined', () => {
-  it('are not held back: each that comes alone is there in the next turn', async () => {
+  it('are not held back: a single piece arrives in the next turn', async () => {
     const body = new Readable({ read: () => undefined });
     joinPieces(body);
     const read: string[] = [];
@@ -79,7 +79,7 @@ describe('pieces that are joined', () => {
     }
   });
 
-  it('are whole where the body ends in the same turn', async () => {
+  it('are complete if the body ends in the same turn', async () => {
     const body = new Readable({ read: () => undefined });
     joinPieces(body);
     for (const character of sent) body.push(Buffer.from(character));
@@ -87,7 +87,7 @@ describe('pieces that are joined', () => {
     expect(await text(body)).toBe(sent);
   });
 
-  it('stop the client where nobody reads them', async () => {
+  it('apply backpressure if they are not read', async () => {
     const body = new Readable({ read: () => undefined });
     joinPieces(body);
     const part = Buffer.alloc(1_000);

@@ -47,7 +47,7 @@ async function* single<T>(item: T): AsyncGenerator<T> {
 type Question = v1.ServerReflectionRequest['messageRequest'];
 type Answer = v1.ServerReflectionResponse['messageResponse'];
 
-/** Both versions are asked by the messages of v1, which are the same. */
+/** Uses the messages of v1 for both versions, which are the same. */
 async function ask(version: 'v1' | 'v1alpha', transport: Transport, question: Question): Promise<Answer> {
   const request = create(v1.ServerReflectionRequestSchema, { host: 'here', messageRequest: question });
   if (version === 'v1') {
@@ -68,7 +68,7 @@ async function ask(version: 'v1' | 'v1alpha', transport: Transport, question: Qu
   throw new Error('no answer');
 }
 
-/** The files of an answer, and whether each is there with all that it imports. */
+/** The files of an answer. Checks that it has all their imports. */
 function filesOf(answer: Answer): { names: string[]; isComplete: boolean } {
   if (answer.case !== 'fileDescriptorResponse') throw new Error(`got ${answer.case}`);
   const files = answer.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
@@ -152,7 +152,7 @@ describe.each(['v1', 'v1alpha'] as const)('reflection %s', (version) => {
 });
 
 describe('reflection', () => {
-  it('answers many questions of one call, in order', async () => {
+  it('answers many requests of one call, in order', async () => {
     async function* questions() {
       yield { messageRequest: { case: 'listServices', value: '' } } as const;
       yield { messageRequest: { case: 'fileContainingSymbol', value: 'x' } } as const;
@@ -181,14 +181,14 @@ describe.each(Object.keys(healthTransports))('health over %s', (wire) => {
     expect((await client().check({ service })).status).toBe(ServingStatus.SERVING);
   });
 
-  it('does not know a service that there is not', async () => {
+  it('answers NOT_FOUND for an unknown service', async () => {
     const failure = await client()
       .check({ service: 'parley.Nothing' })
       .catch((error: unknown) => ConnectError.from(error));
     expect(failure).toMatchObject({ code: Code.NotFound });
   });
 
-  it('tells a watcher of a service that there is not that it is unknown', async () => {
+  it('reports an unknown service to a watcher', async () => {
     const leave = new AbortController();
     for await (const { status } of client().watch({ service: 'x' }, { signal: leave.signal })) {
       expect(status).toBe(ServingStatus.SERVICE_UNKNOWN);
@@ -197,7 +197,7 @@ describe.each(Object.keys(healthTransports))('health over %s', (wire) => {
     leave.abort();
   });
 
-  it('tells a watcher when the server drains, and does not wait for it', async () => {
+  it('reports draining to a watcher, and does not wait for it', async () => {
     const ending = await startParley({ settings: { server: { drainMs: 3_600_000 } } });
     const statuses: ServingStatus[] = [];
     let closed: Promise<void> | undefined;
@@ -265,7 +265,7 @@ describe.each([
     expect(stdout).toContain('finish_reason');
   });
 
-  it('is told an error with its details', async () => {
+  it('receives an error with its details', async () => {
     const failure = curl('parley.catalog.v1.CatalogService/GetModel', { id: 'nope' });
     const { stderr } = (await failure.catch((error: unknown) => error)) as { stderr: string };
     expect(JSON.parse(stderr)).toMatchObject({
