@@ -1,6 +1,6 @@
 /** Chat through an OpenAI-compatible upstream: requests, answers and costs. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { startBehind, upstreamKey } from '../../support/behind-upstream.ts';
+import { servedModel, startBehind, upstreamKey } from '../../support/behind-upstream.ts';
 import { chunk, chunks, completion, question, readEvents, reported } from '../../support/chat-answers.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { events, eventText, json, pieces } from '../../support/upstream-answers.ts';
@@ -31,7 +31,7 @@ describe('a request', () => {
       'content-type': 'application/json',
       'x-team': 'edge',
     });
-    expect(request?.json).toEqual({ ...question, model: 'upstream-model', stream: false });
+    expect(request?.json).toEqual({ ...question, model: 'upstream-model', stream: false, max_tokens: 4096 });
   });
 
   it('forwards no header of the client', async () => {
@@ -68,7 +68,6 @@ describe('a request', () => {
       logit_bias: { '50256': -100 },
       logprobs: true,
       top_logprobs: 3,
-      max_completion_tokens: 30,
       reasoning_effort: 'high',
       verbosity: 'low',
       top_k: 40,
@@ -99,7 +98,7 @@ describe('a request', () => {
       response_format: { type: 'json_schema', json_schema: { name: 'thing', schema, strict: true } },
     };
     await ask(body);
-    expect(lastRequest()).toEqual({ ...body, model: 'upstream-model', stream: false });
+    expect(lastRequest()).toEqual({ ...body, model: 'upstream-model', stream: false, max_tokens: 4096 });
     // Models write properties in the order of the schema.
     expect(Object.keys(lastRequest().response_format.json_schema.schema.properties)).toEqual(['b', 'a']);
   });
@@ -119,8 +118,48 @@ describe('a request', () => {
     expect(lastRequest().max_tokens).toBeLessThan(200);
     expect(lastRequest().max_tokens).toBeGreaterThan(50);
     await parley.postJson(path, { ...question, max_completion_tokens: 4_000 }, init);
-    expect(lastRequest().max_completion_tokens).toBeLessThan(200);
-    expect(lastRequest().max_tokens).toBeUndefined();
+    expect(lastRequest().max_tokens).toBeLessThan(200);
+    expect(lastRequest().max_completion_tokens).toBeUndefined();
+  });
+
+  it.each<[string, object, number]>([
+    ['null', { max_tokens: null }, 4096],
+    ['0', { max_tokens: 0 }, 4096],
+    ['-1', { max_tokens: -1 }, 4096],
+    ['both names', { max_tokens: 1, max_completion_tokens: 4000 }, 1],
+    ['the name of llama.cpp', { n_predict: 7 }, 7],
+    ['that name beside another', { max_tokens: 5, n_predict: 4000 }, 5],
+    ['another case, as Go reads it', { max_tokens: 5, Max_Tokens: 4000, 'max_to\u212aens': 3000 }, 5],
+    ['more than the model gives', { max_completion_tokens: 1e6 }, 4096],
+  ])('with a limit as %s has the one limit that is held for', async (_, limits, limit) => {
+    expect((await ask(limits)).status).toBe(200);
+    expect(lastRequest()).toEqual({ ...question, model: 'upstream-model', stream: false, max_tokens: limit });
+  });
+
+  it('leaves room for the prompt in the context, and fills small contexts only by half', async () => {
+    const models = [{ ...servedModel, contextTokens: 2000, outputTokensMax: 2000 }];
+    const small = await startBehind(upstream.baseUrl, { models });
+    const sentFor = async (content: string) => {
+      const body = { ...question, messages: [{ role: 'user', content }] };
+      expect((await small.postJson(path, body)).status).toBe(200);
+      return lastRequest().max_tokens;
+    };
+    expect(await sentFor('hello')).toBeGreaterThan(1800);
+    const long = await sentFor('hello '.repeat(1000));
+    expect(long).toBeLessThan(1000);
+    expect(long).toBeGreaterThan(600);
+    expect(await sentFor('hello '.repeat(3000))).toBe(1);
+    await small.close();
+  });
+
+  it.each<[string, object]>([
+    ['max_completion_tokens', { max_completion_tokens: 9 }],
+    ['both', { max_tokens: 9, max_completion_tokens: 9 }],
+  ])('has its limit under the names of the setting %s', async (outputLimit, expected) => {
+    const other = await startBehind(upstream.baseUrl, { engine: { outputLimit } });
+    await other.postJson(path, { ...question, max_tokens: 9 });
+    expect(lastRequest()).toEqual({ ...question, ...expected, model: 'upstream-model', stream: false });
+    await other.close();
   });
 });
 
@@ -338,6 +377,68 @@ describe('a streamed answer', () => {
     upstream.answer(path, eventText(text, { ending: 'stall' }));
     expect(await readEvents(await stream())).toMatchObject({ text: 'a', isDone: true });
     await upstream.requests.at(-1)?.aborted;
+  });
+});
+
+describe('a client that leaves a stream', () => {
+  const image = [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }];
+  /** Leaves after the first text, before the upstream has sent all. */
+  const leaveAfterText = async (body: object) => {
+    const leave = new AbortController();
+    const response = await parley.postJson(
+      path,
+      { ...question, stream: true, ...body },
+      { signal: leave.signal },
+    );
+    const reader = response.body?.getReader();
+    while (!Buffer.from((await reader?.read())?.value ?? 'hello').includes('hello'));
+    leave.abort();
+    return parley.recordOf(response);
+  };
+  const report = (prompt_tokens: number, completion_tokens: number) => ({
+    usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+  });
+
+  it('pays for a prompt with references and for hidden reasoning what the upstream reports at its end', async () => {
+    const last = { ...chunk({}), choices: [], ...report(9_000, 2_000) };
+    const parts = [chunk({ content: 'hello' }), chunk({}, { finish_reason: 'stop' }), last];
+    upstream.answer(path, events(parts, { everyMs: 150 }));
+    const record = await leaveAfterText({ messages: [{ role: 'user', content: image }] });
+    expect(record).toMatchObject({
+      state: 'cancelled',
+      cost: 11_000_000n,
+      tokens: { promptTokens: 9_000, completionTokens: 2_000, source: 'reported' },
+    });
+    expect(upstream.requests.at(-1)?.isAborted).toBe(false);
+  });
+
+  it('pays the last report if that is larger than our own count', async () => {
+    const first = chunk({ content: 'hello' }, {}, report(500, 300));
+    upstream.answer(
+      path,
+      events([first, chunk({ content: ' world' })], { everyMs: 50, ending: 'stall', done: false }),
+    );
+    const record = await leaveAfterText({});
+    expect(record).toMatchObject({
+      state: 'cancelled',
+      tokens: { promptTokens: 500, completionTokens: 300 },
+    });
+    expect(record.cost).toBe(800_000n);
+    expect(upstream.requests.at(-1)?.isAborted).toBe(true);
+  });
+
+  it('pays our own count if the upstream fails while it is read on', async () => {
+    upstream.answer(
+      path,
+      events([chunk({ content: 'hello' }), chunk({ content: 'you' })], {
+        everyMs: 150,
+        ending: 'reset',
+        done: false,
+      }),
+    );
+    const { state, tokens } = await leaveAfterText({ messages: [{ role: 'user', content: image }] });
+    expect(state).toBe('cancelled');
+    expect(tokens).toMatchObject({ source: 'estimated' });
   });
 });
 
