@@ -9,7 +9,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { fileFaults, readBooks } from '../support/books.ts';
-import { printed, printedJson, type Serving, scratchFolder, serve } from '../support/command-line.ts';
+import {
+  parleyProcess,
+  printed,
+  printedJson,
+  type Serving,
+  scratchFolder,
+  serve,
+} from '../support/command-line.ts';
 import { PayingClients } from '../support/paying-clients.ts';
 import { Random } from '../support/random.ts';
 
@@ -64,7 +71,8 @@ it(`takes ${backups} true backups of a server at work`, {
     await sleep(random.between(pauseMs.least, pauseMs.most));
     const file = folder.file(`backups/${round}.db`);
     const before = clients.answered.map(({ id }) => id);
-    await printedJson(['backup', file, '--data-dir', dataDir], options);
+    // A process of its own: in this one it would stop the clients.
+    expect((await parleyProcess(['backup', file, '--data-dir', dataDir], options)).code).toBe(0);
     const after = clients.answered.length;
     const { asTaken, asStarted } = await lookInto(file, round);
     const ids = new Set(asTaken.records.filter(({ state }) => state === 'ok').map(({ id }) => id));

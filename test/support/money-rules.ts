@@ -78,7 +78,7 @@ export function planHold(request: ChatRequest, available: bigint) {
   const most = Math.min(chatTokens, request.maxTokens ?? chatTokens);
   for (let output = most; output > 0; output--) {
     const hold = costOf(request.model, input, output * request.n);
-    if (hold <= available) return { hold, maxTokens: output < most ? output : request.maxTokens };
+    if (hold <= available) return { hold, maxTokens: output };
   }
   return undefined;
 }

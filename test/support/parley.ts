@@ -129,14 +129,17 @@ async function startInside({ settings, file, ...overrides }: ParleyOptions): Pro
 
 async function startOutside(options: ParleyOptions): Promise<Started> {
   const executable = await startExecutable(options);
-  const makeKey = async (name: string, { trial, credits, scopes = [] }: NewKey) => {
+  const makeKey = async (name: string, { trial, credits, scopes }: NewKey) => {
     await administer(executable, '/accounts', { name });
     if (trial) await administer(executable, `/accounts/${name}/trial`, {});
     if (credits) {
       const load = { amount: credits, reason: 'test', idempotency_key: 'test' };
       await administer(executable, `/accounts/${name}/credits`, load);
     }
-    const { secret } = await administer(executable, `/accounts/${name}/keys`, { name, scopes });
+    const { secret } = await administer(executable, `/accounts/${name}/keys`, {
+      name,
+      ...(scopes && { scopes }),
+    });
     return String(secret);
   };
   return { ...executable, makeKey };
