@@ -164,7 +164,7 @@ export class ParleyError extends Error {
 
 /** Codes of an upstream's statuses below 500. Any other such status is a request that the upstream does not take. */
 const upstreamGrpcCodes: Readonly<Record<number, GrpcCode>> = {
-  // What Parley's operator has to settle with the upstream, not the client.
+  // Parley's operator settles these with the upstream, not the client.
   401: 'FAILED_PRECONDITION',
   402: 'FAILED_PRECONDITION',
   403: 'FAILED_PRECONDITION',

@@ -13,6 +13,7 @@ import { missingPrograms } from '../support/audio-files.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { ended, type Folder, parley, printed, scratchFolder, serve } from '../support/command-line.ts';
 import { servers } from '../support/example-servers.ts';
+import { freePort } from '../support/http-server.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { failure, json, silence, whole } from '../support/upstream-answers.ts';
@@ -116,14 +117,6 @@ describe('an invalid configuration', () => {
     });
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 describe('the port', () => {
   it('may be used by the server of the data folder, but by no other', async () => {

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -16,6 +14,7 @@ import {
   startParley,
   until,
 } from '../support/command-line.ts';
+import { startHttp } from '../support/http-server.ts';
 
 /** A text whose audio takes seconds to make. */
 const longText = 'The quick brown fox jumps over the lazy dog. '.repeat(20);
@@ -150,11 +149,10 @@ describe('parley serve', () => {
   });
 
   it('says which port is in use, and how to choose another', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const { code, stderr } = await parley(['serve', '--data-dir', dataDir, '--port', String(port)]);
-    other.close();
+    const other = await startHttp(() => undefined);
+    const { port } = new URL(other.origin);
+    const { code, stderr } = await parley(['serve', '--data-dir', dataDir, '--port', port]);
+    await other.close();
     expect(code).toBe(1);
     expect(stderr).toBe(
       `Port ${port} is in use: choose another with --port or PARLEY_PORT (0 takes any free one).\n`,
@@ -162,14 +160,13 @@ describe('parley serve', () => {
   });
 
   it('says the same about the port for administration', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const env = { PARLEY_ADMIN_PORT: String(port) };
+    const other = await startHttp(() => undefined);
+    const { port } = new URL(other.origin);
+    const env = { PARLEY_ADMIN_PORT: port };
     const said = `Port ${port} is in use: choose another with admin.port or PARLEY_ADMIN_PORT (0 takes any free one).\n`;
     const args = ['serve', '--data-dir', dataDir, '--port', '0'];
     expect(await parley(args, { env })).toMatchObject({ code: 1, stderr: said });
-    other.close();
+    await other.close();
   });
 
   it('says that the machine does not have the address', async () => {

@@ -3,8 +3,6 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -12,6 +10,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { serviceManager } from '../../src/cli/commands/service-manager.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { parley, printed, serve, until } from '../support/command-line.ts';
+import { startHttp } from '../support/http-server.ts';
 
 const deployFile = (name: string) => readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8');
 
@@ -280,13 +279,10 @@ describe('parley health', () => {
       1,
       expect.stringContaining('does not answer as it should'),
     ]);
-    const other = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
-    await until(() => other.listening);
-    const { port } = other.address() as AddressInfo;
-    const wrong = await parley(['health', '--base-url', `http://127.0.0.1:${port}`]);
+    const other = await startHttp((_, response) => response.end('hello'));
+    const wrong = await parley(['health', '--base-url', other.origin]);
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('does not answer as it should')]);
-    other.closeAllConnections();
-    other.close();
+    await other.close();
   });
 
   it('tells a stopping server from a healthy one', async () => {

@@ -22,3 +22,10 @@ export async function startHttp(handle: RequestListener, tls?: ServerOptions): P
     },
   };
 }
+
+/** A port on which nothing listened a moment ago. */
+export async function freePort(): Promise<number> {
+  const { origin, close } = await startHttp(() => undefined);
+  await close();
+  return Number(new URL(origin).port);
+}

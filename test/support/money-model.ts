@@ -183,7 +183,7 @@ export class MoneyModel {
       const [input, output, source] = this.#tokensOf(running, report);
       const cost = costOf(request.model, input, output);
       record.tokens = [input, output, source];
-      // What the account holds includes the hold of this request.
+      // The account's holds include that of this request.
       const most = account.balance - this.of(request.account).held + hold;
       const overrun = cost - most;
       record.cost = overrun > 0n ? most : cost;

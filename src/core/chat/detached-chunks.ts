@@ -39,7 +39,7 @@ export class DetachedChunks {
         take(value);
       }
     } catch {
-      // What was read until then counts.
+      // The chunks read until then count.
     } finally {
       clearTimeout(timer);
     }

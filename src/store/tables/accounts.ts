@@ -14,6 +14,13 @@ type AccountWithPeriods = AccountRow & {
   plan_ends: bigint | null;
 };
 
+type NewPeriod = Period & { readonly accountId: AccountId };
+
+function insertPeriod(kind: SubscriptionKind, { accountId, startsAtMs, endsAtMs }: NewPeriod) {
+  const period = { account_id: accountId, kind, starts_at_ms: startsAtMs, ends_at_ms: endsAtMs };
+  return query.insertInto('subscriptions').values(period);
+}
+
 /** Statements on accounts and their subscriptions. Synchronous: they run inside the store's transactions. */
 export class Accounts {
   readonly #byId;
@@ -21,7 +28,7 @@ export class Accounts {
   readonly #after;
   readonly #available;
   readonly #insert;
-  readonly #insertSubscription;
+  readonly #startTrial;
   readonly #setPlan;
   readonly #endSubscription;
   readonly #any;
@@ -50,28 +57,15 @@ export class Accounts {
         })
         .onConflict((conflict) => conflict.column('name').doNothing()),
     );
-    this.#insertSubscription = prepare(
-      connection,
-      (p: Period & { accountId: string; kind: SubscriptionKind }) =>
-        query
-          .insertInto('subscriptions')
-          .values({
-            account_id: p.accountId,
-            kind: p.kind,
-            starts_at_ms: p.startsAtMs,
-            ends_at_ms: p.endsAtMs,
-          })
-          .onConflict((conflict) => conflict.doNothing()),
+    this.#startTrial = prepare(connection, (p: NewPeriod) =>
+      insertPeriod('trial', p).onConflict((conflict) => conflict.doNothing()),
     );
-    this.#setPlan = prepare(connection, (p: Period & { accountId: string }) =>
-      query
-        .insertInto('subscriptions')
-        .values({ account_id: p.accountId, kind: 'plan', starts_at_ms: p.startsAtMs, ends_at_ms: p.endsAtMs })
-        .onConflict((conflict) =>
-          conflict
-            .columns(['account_id', 'kind'])
-            .doUpdateSet({ starts_at_ms: p.startsAtMs, ends_at_ms: p.endsAtMs }),
-        ),
+    this.#setPlan = prepare(connection, (p: NewPeriod) =>
+      insertPeriod('plan', p).onConflict((conflict) =>
+        conflict
+          .columns(['account_id', 'kind'])
+          .doUpdateSet({ starts_at_ms: p.startsAtMs, ends_at_ms: p.endsAtMs }),
+      ),
     );
     this.#endSubscription = prepare(connection, (p: { accountId: string; atMs: bigint }) =>
       query
@@ -111,7 +105,7 @@ export class Accounts {
   }
 
   startTrial(accountId: AccountId, period: Period): boolean {
-    return this.#insertSubscription.run({ accountId, kind: 'trial', ...period }).changes > 0;
+    return this.#startTrial.run({ accountId, ...period }).changes > 0;
   }
 
   setPlan(accountId: AccountId, period: Period): void {

@@ -12,7 +12,7 @@ import {
 import { ParleyError } from '../../../src/core/errors.ts';
 import type { TokenCounter } from '../../../src/core/ports/engines.ts';
 import { type BuiltinChatOptions, createBuiltinChat } from '../../../src/engines/builtin/chat.ts';
-import { clausesOf, languageOf } from '../../../src/engines/builtin/eliza/clauses.ts';
+import { languageOf } from '../../../src/engines/builtin/eliza/clauses.ts';
 import { type Conversation, conversationOf } from '../../../src/engines/builtin/eliza/conversation.ts';
 import { endAtLimit } from '../../../src/engines/builtin/eliza/limit.ts';
 import { reflect } from '../../../src/engines/builtin/eliza/reflect.ts';
@@ -510,13 +510,6 @@ describe('a stream', () => {
   });
 });
 
-describe('the engine', () => {
-  it('is always available', () => {
-    const own = builtinChat({ tokens, clock: () => now });
-    expect(own.availability()).toEqual({ available: true });
-  });
-});
-
 describe('the rules', () => {
   it('have ASCII answers with single blanks, and only placeholders that their pattern has', () => {
     for (const { pattern, answers } of rules) {
@@ -549,17 +542,5 @@ describe('the rules', () => {
       };
       for (const choice of [0, 1, 2, 3]) expect(respond(conversation, choice)).not.toMatch(/[{}]/);
     }
-  });
-
-  it('read clauses, not lines', () => {
-    expect(clausesOf('Well, I’m late; sorry!! Is parley.yaml "fine"?\nGood - yes but no')).toEqual([
-      { text: 'Well', isQuestion: false },
-      { text: "I'm late", isQuestion: false },
-      { text: 'sorry', isQuestion: false },
-      { text: 'Is parley.yaml fine', isQuestion: true },
-      { text: 'Good', isQuestion: false },
-      { text: 'yes', isQuestion: false },
-      { text: 'no', isQuestion: false },
-    ]);
   });
 });

@@ -462,7 +462,7 @@ describe('the length of the audio', () => {
       const before = upstream.requests.length;
       const error = await errorOf(await transcribe({ at: poor }));
       expect(error).toMatchObject({ status: 402, code: 'fair_use_limit_reached' });
-      // What the request itself has reserved by then is not taken from what is left.
+      // The request's own reservation does not reduce what is left.
       expect(error.message).toMatch(/needs \d+ fair-use units, and 59 of this month's 59 are left/);
       expect(upstream.requests.length).toBe(before);
       upstream.answer(path, json({ ...heard, duration: 2 }));

@@ -20,6 +20,7 @@ import { play, playingEngines, recording, secret } from '../../conformance/play.
 import { partBytes, Watch, watchedEngines } from '../../conformance/watched-engines.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
+import { freePort } from '../../support/http-server.ts';
 import { errorOf, type Parley, startParley } from '../../support/parley.ts';
 import { Random } from '../../support/random.ts';
 import { openRemote, type RemoteEngine, type RemoteOptions, saying } from '../../support/remote-engine.ts';
@@ -462,15 +463,6 @@ describe('a connection', () => {
 async function runningOf({ app }: Parley): Promise<number> {
   const { items } = await app.store.listRecords({}, { size: 1000, after: undefined });
   return items.filter(({ state, operation }) => state === 'started' && operation === 'chat').length;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await new Promise<number>((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
-  });
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 describe('transcription by a remote', () => {

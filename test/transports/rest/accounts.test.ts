@@ -39,31 +39,6 @@ describe('the account and admin paths', () => {
     });
   });
 
-  it('list the holder’s own records only, newest first, page by page', async () => {
-    const key = await parley.newKey();
-    const seen: string[] = [];
-    for (let index = 0; index < 5; index++) {
-      clock.nowMs += 1;
-      seen.unshift((await parley.call('/models', bearer(key))).headers.get('x-request-id') ?? '');
-    }
-    const page = async (query: string) =>
-      (await (await parley.call(`/usage${query}`, bearer(key))).json()) as {
-        records: { id: string }[];
-        next_page_token?: string;
-      };
-    const first = await page('?page_size=3');
-    expect(first.records.map(({ id }) => id)).toEqual(seen.slice(0, 3));
-    clock.nowMs += 1;
-    const second = await page(`?page_size=3&page_token=${first.next_page_token}`);
-    expect(second.records.map(({ id }) => id)).toEqual(seen.slice(3));
-    expect(second).not.toHaveProperty('next_page_token');
-  });
-
-  it.each(['0', '1001', 'many', '-1'])('refuse a page size of %s', async (size) => {
-    const error = await errorOf(await parley.call(`/usage?page_size=${size}`));
-    expect(error).toMatchObject({ status: 400, code: 'invalid_parameter', param: 'page_size' });
-  });
-
   it('create accounts, start their trial once and load credits once for each idempotency key', async () => {
     await admin('POST', '/accounts', { name: 'acme' });
     await expect(admin('POST', '/accounts', { name: 'acme' })).rejects.toThrow('already');

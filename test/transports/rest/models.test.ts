@@ -160,7 +160,7 @@ describe('GET /models with an operator’s own entries', () => {
 });
 
 describe('GET /models as time goes on', () => {
-  it('lists no transcription where its programs are not installed', async () => {
+  it('lists no transcription if its programs are not installed', async () => {
     const transcription = fakeTranscription({
       availability: () => ({ available: false, reason: 'Install it.' }),
     });

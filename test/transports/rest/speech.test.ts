@@ -292,7 +292,7 @@ describe('POST /audio/speech over a month and a trial', () => {
   });
 });
 
-it('POST /audio/speech stops the engine at a reader that takes nothing', async () => {
+it('POST /audio/speech stops the engine for a client that reads nothing', async () => {
   let produced = 0;
   const eager: Partial<SpeechEngine> = {
     synthesize: () => ({
