@@ -77,20 +77,20 @@ export class ServedCall {
    * @throws as the gate; `request_cancelled` if the client has left meanwhile
    */
   async open(rpc: Rpc, name = `${rpc.method.parent.typeName}/${rpc.method.name}`): Promise<void> {
-    const { wire, address, header } = this.#head;
+    const { header } = this.#head;
     const { gate, tracer } = this.#deps;
-    const { id, signal } = this;
+    const { signal } = this;
+    const arrival = this.#arrival;
     const traceHeaders = { traceparent: header('traceparent'), tracestate: header('tracestate') };
     this.#span = tracer.span(name, traceHeaders);
-    const credentials = { wire, address, authorization: header('authorization') };
     await this.#within(async () => {
       if (rpc.kind === 'admin') {
-        this.#adminCall = await gate.openAdmin(credentials);
+        this.#adminCall = await gate.openAdmin(arrival);
         return;
       }
       const { operation } = rpc;
       const idempotencyKey = header('idempotency-key');
-      this.#call = await gate.open({ ...credentials, id, operation, idempotencyKey, signal });
+      this.#call = await gate.open({ ...arrival, operation, idempotencyKey, signal });
     });
     if (!this.#isClosed) return;
     this.#recordUnread();
@@ -99,8 +99,21 @@ export class ServedCall {
 
   /** Asks the gate for a path that is no RPC. @throws as `Gate.openAdmin` */
   async openAdmin(): Promise<void> {
+    await this.#deps.gate.openAdmin(this.#arrival);
+  }
+
+  /** Records a request for a path or method that is not served. Does not throw: the answer is `error` in any case. */
+  async recordUnserved(error: ParleyError): Promise<void> {
+    try {
+      await this.#deps.gate.recordUnserved(this.#arrival, error);
+    } catch (reason) {
+      this.#deps.log.error({ requestId: this.id, err: reason }, 'a request could not be recorded');
+    }
+  }
+
+  get #arrival() {
     const { wire, address, header } = this.#head;
-    await this.#deps.gate.openAdmin({ wire, address, authorization: header('authorization') });
+    return { id: this.id, wire, address, authorization: header('authorization') };
   }
 
   /** Reads the request. An error voids the record, which keeps the facts noted on the call until then. */

@@ -22,7 +22,7 @@ export function withFilters(command: Command): Command {
       parseMoment,
     )
     .option('--until <when>', 'only before then', parseMoment)
-    .option('--operation <operation>', 'speech, transcription, chat, catalog or account')
+    .option('--operation <operation>', 'speech, transcription, chat, catalog, account, admin or none')
     .option('--model <model>', 'only of this model')
     .option('--state <state>', 'ok, refused, failed, cancelled, interrupted, replayed or started');
 }

@@ -18,8 +18,12 @@ interface Credentials {
   readonly address: string;
 }
 
-interface IncomingRequest extends Credentials {
+/** A request for an admin path, or for a path that is not served. */
+interface AdminRequest extends Credentials {
   readonly id: RequestId;
+}
+
+interface IncomingRequest extends AdminRequest {
   readonly operation: Operation;
   /** Aborts with a ParleyError as its reason. */
   readonly signal: AbortSignal;
@@ -48,24 +52,16 @@ export class Gate {
   async open(arrival: IncomingRequest): Promise<Call> {
     const { id, operation, wire, signal, idempotencyKey } = arrival;
     const startedAtMs = this.#deps.clock.now();
-    const { key, account } = await this.#authenticate(arrival);
-    if (account === undefined) {
+    const holder = await this.#authenticate(arrival);
+    const { key, account } = holder;
+    const metering = this.#meteringOf(holder, arrival, startedAtMs);
+    if (account === undefined || metering === undefined) {
       throw new ParleyError('insufficient_scope', {
         message: 'This is an admin key. Use an API key of an account for this path.',
       });
     }
     const entitlement = entitlementAt(account.subscription, startedAtMs);
     const caller: Caller = { keyId: key.id, account, scopes: key.scopes, entitlement };
-    const metering = new Metering(this.#deps, {
-      id,
-      accountId: account.id,
-      keyId: key.id,
-      operation,
-      wire,
-      startedAtMs,
-      model: undefined,
-      characters: undefined,
-    });
     try {
       checkAllowed(caller, operation);
     } catch (error) {
@@ -76,13 +72,43 @@ export class Gate {
     return { id, operation, wire, signal, idempotencyKey, caller, startedAtMs, metering, ...unread };
   }
 
-  /** @throws `invalid_api_key` or `rate_limit_exceeded`; `insufficient_scope` for an account's key */
-  async openAdmin(credentials: Credentials): Promise<AdminCall> {
-    const { key } = await this.#authenticate(credentials);
-    if (key.kind !== 'admin') {
-      throw new ParleyError('insufficient_scope', { message: 'Admin calls need an admin key.' });
+  /**
+   * A refusal of an account's key is recorded before it is thrown.
+   * @throws `invalid_api_key` or `rate_limit_exceeded`; `insufficient_scope` for an account's key
+   */
+  async openAdmin(arrival: AdminRequest): Promise<AdminCall> {
+    const startedAtMs = this.#deps.clock.now();
+    const holder = await this.#authenticate(arrival);
+    if (holder.key.kind === 'admin') return { actor: holder.key.id };
+    const error = new ParleyError('insufficient_scope', { message: 'Admin calls need an admin key.' });
+    await this.#meteringOf(holder, { ...arrival, operation: 'admin' }, startedAtMs)?.void(error);
+    throw error;
+  }
+
+  /**
+   * Records a request for a path or method that is not served, if its key is valid and belongs to an account. The answer is the same
+   * for any key, so an invalid one does not count as a failed key.
+   */
+  async recordUnserved(arrival: AdminRequest, error: ParleyError): Promise<void> {
+    const { store, clock } = this.#deps;
+    const startedAtMs = clock.now();
+    try {
+      const holder = await authenticate(store, clock, arrival.authorization);
+      await this.#meteringOf(holder, { ...arrival, operation: 'none' }, startedAtMs)?.void(error);
+    } catch (reason) {
+      if (toParleyError(reason).code !== 'invalid_api_key') throw reason;
     }
-    return { actor: key.id };
+  }
+
+  /** Begins the record of a request; undefined for an admin key, which belongs to no account. */
+  #meteringOf(
+    { key, account }: KeyHolder,
+    { id, operation, wire }: Pick<IncomingRequest, 'id' | 'operation' | 'wire'>,
+    startedAtMs: number,
+  ): Metering | undefined {
+    if (account === undefined) return undefined;
+    const start = { id, accountId: account.id, keyId: key.id, operation, wire, startedAtMs };
+    return new Metering(this.#deps, { ...start, model: undefined, characters: undefined });
   }
 
   async #authenticate({ wire, authorization, address }: Credentials): Promise<KeyHolder> {

@@ -6,7 +6,8 @@ import type { Page, PageRequest } from './page.ts';
 
 export type Wire = 'rest' | 'connect' | 'grpc' | 'grpc-web';
 
-export const operations = [...scopes, 'catalog', 'account'] as const;
+/** `admin` is an admin path that refuses an account's key; `none` a path or method that is not served. */
+export const operations = [...scopes, 'catalog', 'account', 'admin', 'none'] as const;
 
 export type Operation = (typeof operations)[number];
 

@@ -13,6 +13,7 @@ import {
   type sendUnaryData,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
+import { ParleyError } from '../../core/errors.ts';
 import { plainRequestBytesMax } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
@@ -58,10 +59,14 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, d
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (stream, headers) => {
     const rpc = byPath.get(headers[':path'] ?? '');
-    // grpc-js answers UNIMPLEMENTED without reading the body.
-    if (rpc === undefined) return servePlain(stream, headers);
-    const serve = isLarge(rpc) ? serveLarge : servePlain;
     const served = new ServedCall(headOf(stream, headers), deps);
+    if (rpc === undefined) {
+      served.finish();
+      void served.recordUnserved(new ParleyError('not_found', { message: 'There is no such method here.' }));
+      // grpc-js answers UNIMPLEMENTED without reading the body.
+      return servePlain(stream, headers);
+    }
+    const serve = isLarge(rpc) ? serveLarge : servePlain;
     stream.once('close', () => {
       // A handler removes its call from the map, and calls `finish` when the answer is complete.
       const hasRun = !calls.delete(served.id);

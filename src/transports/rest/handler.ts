@@ -30,7 +30,9 @@ type Router = FindMyWay.Instance<FindMyWay.HTTPVersion.V1>;
 async function answer(exchange: Exchange, router: Router): Promise<void> {
   const found = find(router, exchange.request.method as FindMyWay.HTTPMethod, exchange.path);
   if (found === undefined) {
-    throw wrongPath(exchange.path, (verb, path) => find(router, verb, path) !== undefined);
+    const error = wrongPath(exchange.path, (verb, path) => find(router, verb, path) !== undefined);
+    await exchange.served.recordUnserved(error);
+    throw error;
   }
   const { rule, rpc, handle } = found.store as Route;
   if (rpc) await exchange.served.open(rpc, `${rule.verb} ${rule.path}`);

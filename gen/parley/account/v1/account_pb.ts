@@ -163,7 +163,8 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   keyId: string;
 
   /**
-   * `speech`, `transcription`, `chat`, `catalog` or `account`.
+   * `speech`, `transcription`, `chat`, `catalog` or `account`; `admin` for an admin path, which refuses the key of an
+   * account; `none` for a path or method that is not served.
    *
    * @generated from field: string operation = 4;
    */
