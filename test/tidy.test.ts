@@ -76,6 +76,11 @@ describe('the house', () => {
     expect(names.filter((name) => /^(utils?|helpers?|common|misc|manager)\.ts$/.test(name))).toEqual([]);
   });
 
+  it('has every file in a room, but main.ts', () => {
+    const rooms = new Set(files.map(roomOf));
+    expect([...rooms].sort()).toEqual(Object.keys(mayImport).sort());
+  });
+
   it('imports one way', () => {
     const wrong = imports.filter(({ from, to }) => {
       const [source, target] = [roomOf(from), roomOf(to)];
