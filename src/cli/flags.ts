@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Config, type LoadedConfig, loadConfigWithSources } from '../config/config.ts';
 import { basePath } from '../core/base-path.ts';
+import { printStatus } from './terminal/terminal.ts';
 
 export interface JsonFlag {
   readonly json?: boolean;
@@ -86,7 +87,15 @@ export function loadWithFlags({ config, dataDir, host, port, logLevel }: ServeCo
   });
 }
 
-/** @throws ConfigError */
+/** A command may read the configuration more than once, but warns once. */
+const shownWarnings = new Set<string>();
+
+/** Warns on standard error of variables that are ignored. @throws ConfigError */
 export function configOf(flags: ConfigFlags): Config {
-  return loadWithFlags(flags).config;
+  const { config, warnings } = loadWithFlags(flags);
+  for (const warning of warnings) {
+    if (!shownWarnings.has(warning)) printStatus(warning);
+    shownWarnings.add(warning);
+  }
+  return config;
 }

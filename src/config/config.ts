@@ -44,6 +44,8 @@ export interface LoadedConfig {
   readonly config: Config;
   /** The path of the file as given; undefined without a file. */
   readonly file: string | undefined;
+  /** Whole sentences about variables that are ignored because they are clearly not settings. */
+  readonly warnings: readonly string[];
   /** The source of the value of a setting such as `server.port` or `models[0].price.input`. */
   sourceOf(setting: string): Source;
 }
@@ -71,6 +73,7 @@ export function loadConfigWithSources({ env, file, overrides = {} }: ConfigOptio
   return {
     config: Object.freeze({ ...deepFreeze(data), engineKeys: Object.freeze(engineKeys) }),
     file: found?.file,
+    warnings: tree.warnings,
     sourceOf: (setting) => tree.sourceOf(setting),
   };
 }

@@ -48,7 +48,7 @@ describe('docs/clients.md', () => {
 
   it('shows a look that works', async () => {
     const parley = await startParley();
-    const env = { PARLEY_URL: new URL(parley.baseUrl).origin, PARLEY_API_KEY: parley.apiKey };
+    const env = { PARLEY_BASE_URL: new URL(parley.baseUrl).origin, PARLEY_API_KEY: parley.apiKey };
     const ended = await shell(readPage('../clients').command('look'), { env });
     await parley.close();
     expect(ended.code).toBe(0);

@@ -71,7 +71,7 @@ export function describeClientProgram(program: ClientProgram): void {
 
     const call = (server: Parley, args: readonly string[], options: CallOptions = {}): Promise<Ended> => {
       const { origin } = new URL(server.baseUrl);
-      const variables = { HOME: home, PARLEY_URL: origin, PARLEY_API_KEY: options.key ?? server.apiKey };
+      const variables = { HOME: home, PARLEY_BASE_URL: origin, PARLEY_API_KEY: options.key ?? server.apiKey };
       const command = callCommand(page, [...(program.before ?? []), ...(options.before ?? [])]);
       return shell(command, { cwd: folder, env: { ...program.env, ...variables }, args });
     };

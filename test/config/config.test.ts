@@ -409,6 +409,28 @@ describe('a variable', () => {
     );
   });
 
+  it.each([
+    ['PARLEY_PORT', 'tcp://10.96.0.7:8080'],
+    ['PARLEY_SERVICE_HOST', '10.96.0.7'],
+    ['PARLEY_SERVICE_PORT', '8080'],
+    ['PARLEY_SERVICE_PORT_HTTP', '8080'],
+    ['PARLEY_PORT_8080_TCP', 'tcp://10.96.0.7:8080'],
+    ['PARLEY_PORT_8080_TCP_ADDR', '10.96.0.7'],
+    ['PARLEY_EDGE_PORT', 'udp://10.96.0.7:8080'],
+  ])('of a Kubernetes service is passed over with a warning: %s=%s', (name, text) => {
+    const { config, warnings } = load('', { env: { [name]: text } });
+    expect(config.server.port).toBe(8080);
+    expect(warnings).toEqual([
+      `${name} is ignored: Kubernetes sets it for a service of this name. Set \`enableServiceLinks: false\` in the pod.`,
+    ]);
+  });
+
+  it('PARLEY_URL is passed over with a warning that names PARLEY_BASE_URL', () => {
+    expect(load('', { env: { PARLEY_URL: 'http://127.0.0.1:8080' } }).warnings).toEqual([
+      'PARLEY_URL is ignored: it is no setting. Commands read the address of a server from PARLEY_BASE_URL.',
+    ]);
+  });
+
   it('of client commands or other programs is ignored', () => {
     const env = { PARLEY_API_KEY: 'a', PARLEY_ADMIN_KEY: 'b', PARLEY_BASE_URL: 'c', PORT: 'd', PATH: 'e' };
     expect(findings('', { env })).toEqual([]);

@@ -180,7 +180,7 @@ const keys: Case[] = [
     what: 'insufficient_scope: an admin call with an account’s key',
     request: calling(admin.listAccounts, {}),
     error: { code: 'insufficient_scope' as const },
-    records: [],
+    records: [ended('refused', 'insufficient_scope', { operation: 'admin' })],
   },
   {
     what: 'insufficient_scope: an account’s call with an admin key',

@@ -99,7 +99,6 @@ const connectCases: readonly RawCase[] = [
   {
     ...connect('a method that there is not', '{}', 'not_found', 404),
     path: `${connectModels}s`,
-    records: [],
   },
   { ...connect('protobuf that is none', '\xff\xff', 'internal', 500), contentType: 'application/proto' },
 ];

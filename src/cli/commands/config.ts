@@ -55,7 +55,8 @@ async function showConfig(flags: ConfigCommandFlags): Promise<void> {
 
 async function checkConfig(file: string | undefined, { json }: JsonFlag): Promise<void> {
   try {
-    const { file: read } = loadWithFlags(file === undefined ? {} : { config: file });
+    const { file: read, warnings } = loadWithFlags(file === undefined ? {} : { config: file });
+    for (const warning of warnings) printStatus(warning);
     if (json) await printJson({ valid: true, findings: [] });
     else printStatus(`${read ?? 'The configuration (without a parley.yaml)'} is valid.`);
   } catch (error) {

@@ -7,7 +7,7 @@ import {
   type LoadedConfig,
   sourceText,
 } from '../../config/config.ts';
-import { type Diagnostic, ok, problem } from '../../core/diagnostics.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
 import { type ConfigFlags, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
@@ -50,7 +50,7 @@ async function doctor(flags: DoctorFlags): Promise<void> {
 async function diagnoseAll(flags: DoctorFlags): Promise<DiagnosedArea[]> {
   try {
     const loaded = loadWithFlags(flags);
-    const configuration = { area: 'configuration', diagnostics: [readFrom(loaded)] };
+    const configuration = { area: 'configuration', diagnostics: [readFrom(loaded), ...ignoredBy(loaded)] };
     return [configuration, ...(await diagnose(loaded.config))];
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -106,6 +106,10 @@ export async function diagnoseArea(
 
 function readFrom({ file }: LoadedConfig): Diagnostic {
   return ok('settings', `${file ?? 'The configuration (without a parley.yaml)'} is valid.`);
+}
+
+function ignoredBy({ warnings }: LoadedConfig): Diagnostic[] {
+  return warnings.map((found) => warning('environment', found, 'Remove the variable where it is set.'));
 }
 
 function toDiagnostic({ source, message, suggestion, advice = 'Correct it there.' }: Finding): Diagnostic {

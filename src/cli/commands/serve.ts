@@ -34,8 +34,9 @@ export function serveCommand(): Command {
 
 async function serve(flags: ServeFlags): Promise<void> {
   const stopped = stopSignal();
-  const { config } = loadWithFlags(flags);
+  const { config, warnings } = loadWithFlags(flags);
   const log = createLog(config.log.level);
+  for (const warning of warnings) log.warn({}, warning);
   const opening = open(config, log);
   const opened = await Promise.race([opening, stopped.then(() => undefined)]);
   // Stopped while it opens: close it once it is open.

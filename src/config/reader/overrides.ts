@@ -40,6 +40,11 @@ export function applyVariables(tree: SettingsTree, env: NodeJS.ProcessEnv): void
   }
   for (const [name, text] of Object.entries(env).sort()) {
     if (!name.startsWith(prefix) || otherVariables.includes(name) || text === undefined) continue;
+    const ignored = whyIgnored(name, text);
+    if (ignored !== undefined) {
+      tree.warnings.push(`${name} is ignored: ${ignored}`);
+      continue;
+    }
     const source: Source = { kind: 'variable', name };
     const setting = settings.get(name);
     if (setting === undefined) {
@@ -47,6 +52,19 @@ export function applyVariables(tree: SettingsTree, env: NodeJS.ProcessEnv): void
       tree.findings.push({ source, setting: '', message, suggestion: similarVariable(name, settings) });
     } else applyVariable(tree, setting, source, text);
   }
+}
+
+/** Kubernetes sets these in every pod beside a service whose name begins with `parley`. */
+const serviceLink =
+  /_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/;
+
+/** Why a variable with the prefix is clearly not meant as a setting; undefined if it may be one. */
+function whyIgnored(name: string, text: string): string | undefined {
+  if (serviceLink.test(name) || (name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(text))) {
+    return 'Kubernetes sets it for a service of this name. Set `enableServiceLinks: false` in the pod.';
+  }
+  if (name !== `${prefix}URL`) return undefined;
+  return 'it is no setting. Commands read the address of a server from PARLEY_BASE_URL.';
 }
 
 function applyVariable(

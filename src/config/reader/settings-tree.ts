@@ -37,6 +37,8 @@ const defaultSource: Source = { kind: 'default' };
 export class SettingsTree {
   readonly root: SettingsMap = emptyMap();
   readonly findings: Finding[] = [];
+  /** Whole sentences about variables that are ignored. */
+  readonly warnings: string[] = [];
   readonly #origins = new Map<string, Origin>();
 
   /** Records the source of a setting. */
