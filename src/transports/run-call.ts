@@ -182,7 +182,7 @@ export class ServedCall {
   }
 
   /**
-   * Ends the call with its connection or stream. Records a request that the gate opened but whose body never became a message.
+   * Ends the call with its connection or stream. Records a request that the gate opened but that nothing has begun to read.
    * @param hasLeft whether the client left before the whole answer was written
    */
   close(hasLeft: boolean): void {

@@ -1,4 +1,4 @@
-/** The checks that every request passes before its body is read: the key, its scope, the subscription. */
+/** The checks made on every request before its body is read: the key, its scope, the subscription. */
 import { Metering, type MeteringDeps } from '../billing/metering.ts';
 import type { AdminCall, Call, Caller } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
@@ -46,8 +46,9 @@ export class Gate {
   }
 
   /**
-   * Opens a call. If the key is valid, a refusal is recorded before it is thrown.
-   * @throws `invalid_api_key` or `rate_limit_exceeded`, `insufficient_scope` or `subscription_required`, in this order
+   * Opens a call. The refusal of an account's key is recorded before it is thrown.
+   * @throws `invalid_api_key` (`rate_limit_exceeded` after too many of them), `insufficient_scope`, `subscription_required`, checked in
+   *   this order
    */
   async open(arrival: IncomingRequest): Promise<Call> {
     const { id, operation, wire, signal, idempotencyKey } = arrival;

@@ -20,7 +20,7 @@ export interface Used {
   audioMsIn?: number | undefined;
   audioMsOut?: number | undefined;
   tokens?: TokenUsage | undefined;
-  /** The price of the tokens, even if it exceeds the hold. */
+  /** The cost of the tokens, even if it exceeds the hold. */
   cost?: NanoCredits | undefined;
 }
 
@@ -134,8 +134,8 @@ export class Metering {
   }
 
   /**
-   * Ends the request with an error and returns its reservation. Nothing is spent, unless the client left after some output: then it
-   * pays for what was produced. Does nothing if the request has ended.
+   * Ends the request with an error and returns its reservation. Nothing is spent, unless the client left after some output: then
+   * chat pays for the tokens produced, audio for all units reserved. Does nothing if the request has ended.
    */
   async void(thrown: unknown): Promise<void> {
     if (this.#state === 'ended') return;
@@ -183,7 +183,7 @@ export class Metering {
   #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
     const { startedAtMs } = this.#start;
     const nowMs = this.#deps.clock.now();
-    // An answer that is not streamed leaves right after this.
+    // A plain answer has its first output now.
     const firstOutputAtMs = this.#firstOutputAtMs ?? (outcome.code === undefined ? nowMs : undefined);
     return {
       ...outcome,
@@ -206,7 +206,7 @@ export class Metering {
     );
   }
 
-  /** Reads what is left for the message alone: the write has decided. */
+  /** Reads the units that are left only to word the error: the write has already refused. */
   async #fairUseError(
     { units, limitUnits }: FairUseUnits = { units: 0, limitUnits: 0 },
   ): Promise<ParleyError> {
@@ -248,8 +248,8 @@ export async function orVoid<T>(call: MeteredCall, run: () => Promise<T>): Promi
 }
 
 /**
- * The same for an operation that streams its answer. A source that has to be settled before its last part leaves settles itself; any
- * other source is settled here before the consumer learns of the end. A consumer that returns early is a client that left: the
+ * As `metered`, for an operation that streams its answer. A source that must settle before its last part does so; otherwise the record is
+ * settled here, before the end is signalled. A consumer that returns early is a client that left: the
  * source's `finally` runs first, then the record is written.
  *
  * @param isOutput whether the client has received output once it has this part
