@@ -183,8 +183,10 @@ export class MoneyModel {
       const [input, output, source] = this.#tokensOf(running, report);
       const cost = costOf(request.model, input, output);
       record.tokens = [input, output, source];
-      const overrun = cost - hold;
-      record.cost = overrun > 0n ? hold : cost;
+      // What the account holds includes the hold of this request.
+      const most = account.balance - this.of(request.account).held + hold;
+      const overrun = cost - most;
+      record.cost = overrun > 0n ? most : cost;
       if (overrun > 0n) record.overrun = overrun;
       account.balance -= record.cost;
       if (record.cost > 0n) account.entries.set(id, { kind: 'debit', amount: -record.cost });

@@ -12,7 +12,7 @@ import type { Hold } from '../ports/reservations.ts';
 import type { Store } from '../ports/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../ports/usage.ts';
 import { fairUseError, monthOf, nextMonthMs } from './fair-use.ts';
-import { type NanoCredits, nanoCredits } from './money.ts';
+import type { NanoCredits } from './money.ts';
 import type { Unsettled } from './unsettled.ts';
 
 /** Usage so far. Operations update it as they run, so that a request that ends early can be settled, too. */
@@ -168,14 +168,16 @@ export class Metering {
     const was = this.#state;
     if (was === 'ended') throw new Error(`request ${this.id} was ended twice`);
     this.#state = 'ended';
+    let recorded = end;
     try {
-      if (was === 'reserved') await this.#deps.store.settle(this.id, end, claim);
+      if (was === 'reserved') recorded = await this.#deps.store.settle(this.id, end, claim);
       else await this.#deps.store.record(this.#start, { ...end, fairUseUnits: undefined }, claim);
     } catch (error) {
       this.#state = was;
       throw error;
     }
-    this.#deps.observer.ended(this.#start, end, this.#hold);
+    this.#reportOverrun(recorded);
+    this.#deps.observer.ended(this.#start, recorded, this.#hold);
   }
 
   #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
@@ -191,21 +193,17 @@ export class Metering {
       audioMsOut: this.used.audioMsOut,
       tokens: this.used.tokens,
       fairUseUnits: spends ? this.#units : this.#units && 0,
-      ...(spends ? this.#charge() : { cost: undefined, overrun: undefined }),
+      cost: spends ? this.used.cost : undefined,
+      overrun: undefined,
     };
   }
 
-  /** The debit never exceeds the hold. Cost beyond it is recorded as overrun, at the operator's expense. */
-  #charge(): Pick<RecordEnd, 'cost' | 'overrun'> {
-    const { cost } = this.used;
-    const hold = this.#hold;
-    if (cost === undefined || hold === undefined || cost <= hold) return { cost, overrun: undefined };
-    const overrun = nanoCredits(cost - hold);
+  #reportOverrun({ cost, overrun }: RecordEnd): void {
+    if (overrun === undefined) return;
     this.#deps.log.warn(
-      { requestId: this.id, hold: String(hold), overrun: String(overrun) },
-      'cost is over the hold',
+      { requestId: this.id, hold: String(this.#hold), debit: String(cost), overrun: String(overrun) },
+      'cost is over the hold and the available credits',
     );
-    return { cost: hold, overrun };
   }
 
   /** Reads what is left for the message alone: the write has decided. */

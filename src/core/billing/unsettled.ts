@@ -71,7 +71,8 @@ export class Unsettled {
     if (this.#ends.size > 0 && !this.#closed) this.#schedule();
   }
 
-  #write({ id, start, end, claim }: UnsettledEnd): Promise<void> {
-    return start === undefined ? this.#store.settle(id, end, claim) : this.#store.record(start, end, claim);
+  async #write({ id, start, end, claim }: UnsettledEnd): Promise<void> {
+    if (start === undefined) await this.#store.settle(id, end, claim);
+    else await this.#store.record(start, end, claim);
   }
 }

@@ -37,8 +37,11 @@ export interface ReservationStore {
   /**
    * Ends a started record in one write: releases its reservation, counts `end.fairUseUnits`, debits `end.cost` with a ledger
    * entry, and ends the claim of the request if there is one. Without units and cost, this voids the reservation.
+   *
+   * The debit is at most the hold and what the account has available in that write; the rest of the cost becomes the overrun.
+   * Resolves with the end as it was recorded.
    */
-  settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<void>;
+  settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd>;
   /** Writes the record of a request that ended without a reservation. */
   record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void>;
   /**

@@ -46,9 +46,9 @@ export interface RecordEnd {
   readonly audioMsOut: number | undefined;
   readonly tokens: TokenUsage | undefined;
   readonly fairUseUnits: number | undefined;
-  /** The debit, at most the hold. */
+  /** The price of the tokens; in a stored record, the part of it that was debited. */
   readonly cost: NanoCredits | undefined;
-  /** The cost of the tokens beyond the hold; not debited. */
+  /** The price that neither the hold nor the available credits covered. Only the store knows it. */
   readonly overrun: NanoCredits | undefined;
 }
 

@@ -107,10 +107,11 @@ class SqliteStore implements Store {
     });
   }
 
-  settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
+  settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd> {
     return this.#writes.run(() => {
-      this.#settle(this.#started(id), end);
+      const recorded = this.#settle(this.#started(id), end);
       if (claim) this.#idempotency.end(claim);
+      return recorded;
     });
   }
 
@@ -241,7 +242,8 @@ class SqliteStore implements Store {
     });
   }
 
-  #settle(record: StartedRecord, end: RecordEnd): void {
+  #settle(record: StartedRecord, wanted: RecordEnd): RecordEnd {
+    const end = { ...wanted, ...this.#charge(record, wanted.cost) };
     const { id, accountId, model = '', startedAtMs, month, units, hold } = record;
     if (month) this.#fairUse.settle({ accountId, month }, units, end.fairUseUnits ?? 0);
     const debit = {
@@ -252,6 +254,15 @@ class SqliteStore implements Store {
     };
     this.#ledger.settle(accountId, hold, debit);
     this.#usage.settle(id, end);
+    return end;
+  }
+
+  /** Splits a cost into its debit and its overrun. Runs in the transaction of the debit. */
+  #charge({ accountId, hold }: StartedRecord, cost: NanoCredits | undefined) {
+    if (cost === undefined || cost <= hold) return { cost, overrun: undefined };
+    const most = nanoCredits(hold + this.#accounts.available(accountId));
+    if (cost <= most) return { cost, overrun: undefined };
+    return { cost: most, overrun: nanoCredits(cost - most) };
   }
 
   #reserveUnits(accountId: AccountId, { month, limitUnits }: FairUseReservation, units: number): boolean {

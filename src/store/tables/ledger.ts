@@ -30,7 +30,8 @@ export class Ledger {
           held_nano_credits: sql`held_nano_credits - ${p.hold}`,
           balance_nano_credits: sql`balance_nano_credits - ${p.debit}`,
         })
-        .where('id', '=', p.id),
+        .where('id', '=', p.id)
+        .where(sql<boolean>`balance_nano_credits - held_nano_credits + ${p.hold} >= ${p.debit}`),
     );
     this.#add = prepare(connection, (p: { id: AccountId; amount: NanoCredits }) =>
       query
@@ -76,10 +77,13 @@ export class Ledger {
     return this.#hold.run({ id, amount }).changes > 0;
   }
 
-  /** Releases a hold and debits the cost of the request, with a ledger entry. */
+  /**
+   * Releases a hold and debits the cost of the request, with a ledger entry.
+   * @throws if the hold and the available credits do not cover the debit
+   */
   settle(id: AccountId, hold: NanoCredits, debit: Debit): void {
-    if (debit.amount > hold) throw new Error(`request ${debit.requestId} would debit more than it holds`);
-    this.#settle.run({ id, hold, debit: debit.amount });
+    const isCovered = this.#settle.run({ id, hold, debit: debit.amount }).changes > 0;
+    if (!isCovered) throw new Error(`request ${debit.requestId} would debit more than its account has`);
     if (debit.amount === 0n) return;
     this.#insert.run({
       id: debitEntryId(debit.requestId),

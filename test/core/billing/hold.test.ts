@@ -306,9 +306,9 @@ describe('the debit of a chat', () => {
   afterAll(() => parley.close());
   beforeEach(() => engine.goesOn.resolve());
 
-  const answer = async (body: Json, reports: Reported | undefined) => {
+  const answer = async (body: Json, reports: Reported | undefined, credits = '10') => {
     engine.reports = reports;
-    const key = await parley.newKey({ credits: '10' });
+    const key = await parley.newKey({ credits });
     const response = await post(body, key);
     const { usage } = (await response.json()) as { usage: Json };
     return { key, usage, record: await parley.recordOf(response) };
@@ -320,20 +320,33 @@ describe('the debit of a chat', () => {
     expect(record.cost).toBe(1n);
   });
 
-  it('is never more than the hold: an overrun is recorded and logged', async () => {
-    const body = { ...hello(), max_tokens: 5 };
-    const hold = BigInt(JSON.stringify(body).length * inputNano + 5 * outputNano);
-    const { key, record, usage } = await answer(body, {
-      promptTokens: 7,
-      completionTokens: 1000,
-      totalTokens: 1007,
-    });
-    const overrun = BigInt(7 * inputNano + 1000 * outputNano) - hold;
+  it('beyond the hold is taken from the credits that the account has available', async () => {
+    warnings.length = 0;
+    const reports = { promptTokens: 7, completionTokens: 1000, totalTokens: 1007 };
+    const { key, record, usage } = await answer({ ...hello(), max_tokens: 5 }, reports);
+    const cost = BigInt(7 * inputNano + 1000 * outputNano);
     expect(usage).toMatchObject({ completion_tokens: 1000 });
-    expect(record).toMatchObject({ state: 'ok', cost: hold, overrun, tokens: { completionTokens: 1000 } });
-    expect((await accountOf(key)).balance_nano_credits).toBe(Number(10_000_000_000n - hold));
+    expect(record).toMatchObject({ state: 'ok', cost, tokens: { completionTokens: 1000 } });
+    expect(record.overrun).toBeUndefined();
+    expect((await accountOf(key)).balance_nano_credits).toBe(Number(10_000_000_000n - cost));
+    expect(warnings).toEqual([]);
+  });
+
+  it('beyond hold and available credits is recorded as an overrun and logged', async () => {
+    warnings.length = 0;
+    const reports = { promptTokens: 7, completionTokens: 1000, totalTokens: 1007 };
+    const body = { ...hello(), max_tokens: 5 };
+    const { key, record } = await answer(body, reports, '0.5');
+    const hold = JSON.stringify(body).length * inputNano + 5 * outputNano;
+    const debit = 500_000_000n;
+    const overrun = BigInt(7 * inputNano + 1000 * outputNano) - debit;
+    expect(record).toMatchObject({ state: 'ok', cost: debit, overrun });
+    expect(await accountOf(key)).toMatchObject({ balance_nano_credits: 0, held_nano_credits: 0 });
     expect(warnings).toEqual([
-      [{ requestId: record.id, hold: String(hold), overrun: String(overrun) }, 'cost is over the hold'],
+      [
+        { requestId: record.id, hold: String(hold), debit: String(debit), overrun: String(overrun) },
+        'cost is over the hold and the available credits',
+      ],
     ]);
   });
 

@@ -356,7 +356,7 @@ describe('with writes that keep failing for one request', () => {
         const settle: Store['settle'] = async (id, ...end) => {
           if (!ids.includes(id)) ids.push(id);
           if (isBroken || id === ids[0]) throw new Error('the disk is gone');
-          await store.settle(id, ...end);
+          return store.settle(id, ...end);
         };
         return replacing(store, () => ({ settle }));
       },
