@@ -7,7 +7,7 @@ import {
   ScalarType,
   toJson,
 } from '@bufbuild/protobuf';
-import { TimestampSchema, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { FeatureSet_FieldPresence, TimestampSchema, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { formOf, isAlwaysPresent, objectShape, onlyField, setMember } from './shape.ts';
 
 type Encoder = (value: unknown) => JsonValue;
@@ -54,6 +54,7 @@ function objectEncoder(message: DescMessage): Encoder {
     encode: fieldEncoder(field),
     isAbsent: absence(field),
   }));
+  const implicit = new Set(fields.filter(hasImplicitPresence).map(({ jsonName }) => jsonName));
   return (value) => {
     const result: JsonObject = {};
     for (const { name, read, encode, isAbsent } of members) {
@@ -61,9 +62,23 @@ function objectEncoder(message: DescMessage): Encoder {
       if (!isAbsent(member)) result[name] = encode(member);
     }
     const rest = other && (Reflect.get(value as object, other.localName) as JsonObject | undefined);
-    if (rest) for (const [name, member] of Object.entries(rest)) setMember(result, name, member);
+    // A field of its own is never overwritten: its value may be one that was checked.
+    for (const [name, member] of Object.entries(rest ?? {})) {
+      if (!Object.hasOwn(result, name) || isUnset(result[name], implicit.has(name))) {
+        setMember(result, name, member);
+      }
+    }
     return result;
   };
+}
+
+/** Fields that always have a value: their default may mean that they were never set. */
+function hasImplicitPresence({ presence }: DescField): boolean {
+  return presence === FeatureSet_FieldPresence.IMPLICIT;
+}
+
+function isUnset(value: JsonValue | undefined, isImplicit: boolean): boolean {
+  return isImplicit && (Array.isArray(value) ? value.length === 0 : !value);
 }
 
 function readerOf(field: DescField): (message: unknown) => unknown {

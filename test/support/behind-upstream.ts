@@ -13,7 +13,7 @@ export interface BehindOptions extends Omit<ParleyOptions, 'file'> {
   readonly models?: readonly Record<string, unknown>[];
 }
 
-const servedModel = {
+export const servedModel = {
   id: 'served',
   type: 'chat',
   engine: 'upstream',

@@ -86,6 +86,11 @@ export const openaiEngine = group({
     .describe(
       'The format to request for transcription. `json` is for servers without timestamps: clients then cannot have `srt` and `vtt`.',
     ),
+  outputLimit: oneOf(['max_tokens', 'max_completion_tokens', 'both'])
+    .optional()
+    .describe(
+      'The name under which it takes the limit of a chat answer: max_tokens, max_completion_tokens or both. Parley always sends one: what it holds credits for. Default: max_completion_tokens for the hosts of OpenAI and Azure, else max_tokens.',
+    ),
   voices: voiceLanguages.describe(
     'Its voices, each with its language: {af_heart: en-US}. Default: the voices that the server lists.',
   ),

@@ -2,8 +2,10 @@
  * The hold of a chat request: the most that its prompt and its answer can cost. If the account cannot afford that, the prompt is
  * counted instead of bounded; if that is still too much, the answer is limited to what is affordable.
  */
-import type { ChatCompletionParams, ContentPart } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ChatModel } from '../catalog/catalog.ts';
+import { requestedLimit } from '../chat/output-limit.ts';
+import { refersElsewhere } from '../chat/references.ts';
 import { ParleyError } from '../errors.ts';
 import { cost, type NanoCredits, type Price, tokensPerPrice } from './money.ts';
 
@@ -13,10 +15,13 @@ const templateTokens = 16;
 /** Margin for models whose tokenizer counts more than ours. */
 const countMarginPercent = 25;
 
+/** A prompt of at most this share of the context is not counted to see what room it leaves. */
+const smallPromptShare = 8;
+
 export interface HoldPlan {
   readonly amount: NanoCredits;
-  /** Tokens of each choice, if the answer has to be shorter than requested. */
-  readonly outputLimit: number | undefined;
+  /** The most tokens of each choice. The model must be told exactly this limit. */
+  readonly outputLimit: number;
 }
 
 export interface HoldFacts {
@@ -24,52 +29,73 @@ export interface HoldFacts {
   readonly params: ChatCompletionParams;
   /** Bytes of the request. No tokenizer makes more tokens than bytes. */
   readonly requestBytes: number;
-  /** Counts the prompt's tokens. Called only if the bound by bytes is not affordable. */
-  readonly countPrompt: () => Promise<number>;
+  /** Counts the tokens of the whole request. Called only if the bound by bytes is not affordable. */
+  readonly countRequest: () => Promise<number>;
+  /** Counts the tokens of the prompt's text alone. Called only if the prompt may not leave room for the longest answer. */
+  readonly countText: () => Promise<number>;
 }
 
-/** @throws `insufficient_credits` if `available` does not cover the prompt and one token of each choice */
+/**
+ * @throws `insufficient_credits` if `available` does not cover the prompt and one token of each choice, or `invalid_messages`
+ * if the prompt cannot fit into the model's context
+ */
 export async function planHold(facts: HoldFacts, available: NanoCredits): Promise<HoldPlan> {
   const { model, params } = facts;
   const choices = params.n ?? 1;
-  const outputTokens = outputBound(model, params);
-  const byBytes = promptBound(facts, facts.requestBytes);
   const amountOf = (promptTokens: number, tokens: number) =>
     cost(model.price, { promptTokens, completionTokens: tokens * choices });
   // Do not count a long prompt if even the shortest one is not affordable.
   if (amountOf(1, 1) > available) throw new ParleyError('insufficient_credits');
+  await refuseTooLong(facts);
+  const byBytes = promptBound(facts, facts.requestBytes);
+  const outputTokens = await outputBound(facts);
   const whole = amountOf(byBytes, outputTokens);
-  if (whole <= available) return { amount: whole, outputLimit: undefined };
-  const promptTokens = Math.min(byBytes, promptBound(facts, withMargin(await facts.countPrompt(), params)));
+  if (whole <= available) return { amount: whole, outputLimit: outputTokens };
+  const promptTokens = Math.min(byBytes, promptBound(facts, withMargin(await facts.countRequest(), params)));
   const counted = amountOf(promptTokens, outputTokens);
-  if (counted <= available) return { amount: counted, outputLimit: undefined };
+  if (counted <= available) return { amount: counted, outputLimit: outputTokens };
   const outputLimit = affordableTokens(model.price, promptTokens, choices, available);
   if (outputLimit < 1) throw new ParleyError('insufficient_credits');
   return { amount: amountOf(promptTokens, outputLimit), outputLimit };
 }
 
-/** The most tokens of one choice: the least of the model's maximum and the client's limits. */
-function outputBound(model: ChatModel, { maxTokens, maxCompletionTokens }: ChatCompletionParams): number {
-  return Math.min(model.outputTokensMax, maxTokens ?? Infinity, maxCompletionTokens ?? Infinity);
+/** Refuses a prompt over the context where the engine counts as Parley does: for other engines the count is a guess. */
+async function refuseTooLong({ model, requestBytes, countText }: HoldFacts): Promise<void> {
+  if (model.engine.tokenizer !== 'o200k' || requestBytes <= model.contextTokens) return;
+  const tokens = await countText();
+  if (tokens <= model.contextTokens) return;
+  throw new ParleyError('invalid_messages', {
+    message: `The prompt has ${tokens} tokens, more than the ${model.contextTokens} that the model takes. Send less.`,
+    param: 'messages',
+  });
+}
+
+/** The most tokens of one choice: the least of the client's limit, the model's maximum, and the room in its context. */
+async function outputBound(facts: HoldFacts): Promise<number> {
+  const requested = requestedLimit(facts.params);
+  const { outputTokensMax } = facts.model;
+  return requested <= outputTokensMax ? requested : Math.min(outputTokensMax, await roomForAnswer(facts));
+}
+
+/**
+ * Tokens of the context that the prompt leaves. Some servers refuse a limit that exceeds it, so this errs on the low side; a prompt
+ * close to the context gets half of what its count leaves.
+ */
+async function roomForAnswer({ model, params, requestBytes, countText }: HoldFacts): Promise<number> {
+  const { contextTokens, outputTokensMax } = model;
+  const refers = refersElsewhere(params);
+  const afterBytes = contextTokens - requestBytes;
+  const isSmall = afterBytes >= outputTokensMax || requestBytes * smallPromptShare <= contextTokens;
+  if (!refers && isSmall) return afterBytes;
+  const tokens = await countText();
+  const half = Math.floor((contextTokens - tokens) / 2);
+  return Math.max(1, half, refers ? 1 : contextTokens - withMargin(tokens, params));
 }
 
 /** Bounds the prompt. One with references, such as image URLs, can be as long as the model's context. */
 function promptBound({ model, params }: HoldFacts, tokens: number): number {
   return refersElsewhere(params) ? model.contextTokens : Math.min(model.contextTokens, tokens);
 }
-
-function refersElsewhere({ messages }: ChatCompletionParams): boolean {
-  return messages.some(
-    ({ content }) => content?.value.case === 'parts' && content.value.value.items.some(isReference),
-  );
-}
-
-function isReference({ imageUrl, file, type }: ContentPart): boolean {
-  return imageUrl !== undefined || file !== undefined || (type !== undefined && !countedParts.has(type));
-}
-
-/** Types of content parts whose tokens are all in the request. */
-const countedParts: ReadonlySet<string> = new Set(['text', 'refusal']);
 
 function withMargin(tokens: number, { messages }: ChatCompletionParams): number {
   const template = templateTokens + messages.length * templateTokensPerMessage;

@@ -3,6 +3,7 @@ import type { Catalog, ChatModel } from '../catalog/catalog.ts';
 import { ParleyError } from '../errors.ts';
 import { quote } from '../quote.ts';
 import type { ChatAnswer } from './answer.ts';
+import { takeChoices } from './output-limit.ts';
 
 /** The largest `n`: the API's own limit. */
 const choicesMax = 128;
@@ -23,9 +24,10 @@ export function checkChatParams(params: ChatCompletionParams, catalog: Catalog):
       param: 'model',
     });
   }
-  checkCount('max_tokens', params.maxTokens, 1, Number.MAX_SAFE_INTEGER);
-  checkCount('max_completion_tokens', params.maxCompletionTokens, 1, Number.MAX_SAFE_INTEGER);
-  checkCount('n', params.n, 1, choicesMax);
+  takeChoices(params);
+  checkLimit('max_tokens', params.maxTokens);
+  checkLimit('max_completion_tokens', params.maxCompletionTokens);
+  checkChoices(params.n);
   return model;
 }
 
@@ -52,10 +54,15 @@ function checkMessages({ messages, other }: ChatCompletionParams): void {
   }
 }
 
-function checkCount(name: string, value: number | undefined, min: number, max: number): void {
-  if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return;
-  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-  throw invalid(name, `\`${name}\` must be a whole number ${range}.`);
+/** 0 and negative numbers mean no limit, as some servers have it. */
+function checkLimit(name: string, value: number | undefined): void {
+  if (value === undefined || Number.isSafeInteger(value)) return;
+  throw invalid(name, `\`${name}\` must be a whole number.`);
+}
+
+function checkChoices(n: number | undefined): void {
+  if (n === undefined || (Number.isInteger(n) && n >= 1 && n <= choicesMax)) return;
+  throw invalid('n', `\`n\` must be a whole number from 1 to ${choicesMax}.`);
 }
 
 function invalid(param: string, message: string): ParleyError {

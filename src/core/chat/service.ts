@@ -21,6 +21,7 @@ import type { Store } from '../ports/store.ts';
 import type { TokenUsage } from '../ports/usage.ts';
 import { type ChatAnswer, type ChatChunk, messageAnswer } from './answer.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
+import { setOutputLimit } from './output-limit.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
 import { promptText } from './text.ts';
 
@@ -103,8 +104,12 @@ export class ChatOperations {
 
   async #reserve(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
     const model = checkChatParams(params, this.#deps.catalog);
-    const countPrompt = () => this.#deps.tokens.count(toJsonString(ChatCompletionParamsSchema, params));
-    const facts = { model, params, requestBytes: call.requestBytes, countPrompt };
+    const { tokens } = this.#deps;
+    const facts = {
+      ...{ model, params, requestBytes: call.requestBytes },
+      countRequest: () => tokens.count(toJsonString(ChatCompletionParamsSchema, params)),
+      countText: () => tokens.count(promptText({ ...params, tools: [] })),
+    };
     // Try the largest hold first: mostly the credits cover it, and they need not be read. Between that read and the next attempt,
     // other requests may take credits.
     let available = nanoCredits(nanoCreditsMax);
@@ -112,7 +117,7 @@ export class ChatOperations {
       const plan = await planHold(facts, available);
       const hold = { amount: plan.amount, price: model.price };
       if (await call.metering.reserve({ model: model.id, hold })) {
-        limitOutput(params, plan.outputLimit);
+        setOutputLimit(params, plan.outputLimit);
         return { model, params, call };
       }
       available = await this.#deps.accounts.availableCredits(call.caller.account.id);
@@ -149,11 +154,4 @@ export class ChatOperations {
 /** The record names the requested model, whatever becomes of the request. */
 function noteModel(params: ChatCompletionParams | undefined, { metering }: Call): void {
   if (params?.model) metering.note({ model: params.model });
-}
-
-/** Sends the limit to the model under the name that the client used. */
-function limitOutput(params: ChatCompletionParams, limit: number | undefined): void {
-  if (limit === undefined) return;
-  if (params.maxCompletionTokens !== undefined) params.maxCompletionTokens = limit;
-  if (params.maxTokens !== undefined || params.maxCompletionTokens === undefined) params.maxTokens = limit;
 }

@@ -104,6 +104,8 @@ export interface TranscriptionEngine extends Engine {
 }
 
 export interface ChatEngine extends Engine {
+  /** Set if the model counts tokens exactly as `TokenCounter` does. */
+  readonly tokenizer?: 'o200k' | undefined;
   /** The whole answer, with usage if the engine reports it. */
   complete(params: ChatCompletionParams, signal: AbortSignal): Promise<ChatAnswer>;
   /**

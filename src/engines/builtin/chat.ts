@@ -46,6 +46,7 @@ const textsAtOnce = 256;
 export function createBuiltinChat(options: BuiltinChatOptions): ChatEngine {
   const { tokens, clock, wordDelayMs = 15 } = options;
   return {
+    tokenizer: 'o200k',
     availability: () => ({ available: true }),
     complete: (params, signal) => complete(params, signal, tokens, clock),
     stream: (params, signal) => stream(params, signal, tokens, clock, wordDelayMs),

@@ -4,13 +4,22 @@ import type { ChatEngine } from '../../core/ports/engines.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { readAnswer, readChunk, toUpstreamParams } from './chat/json.ts';
+import type { LimitNames } from './chat/limit-names.ts';
 import { type SseEvent, SseReader } from './chat/sse.ts';
 import { reportedError } from './errors.ts';
 
 const doneData = '[DONE]';
 
-/** @param model the upstream's name of the model */
-export function createOpenAiChat(upstream: Upstream, model: string): ChatEngine {
+export interface OpenAiChatOptions {
+  readonly upstream: Upstream;
+  /** The upstream's name of the model. */
+  readonly model: string;
+  readonly limitNames: LimitNames;
+  /** Set if the model is known to count tokens as Parley does. */
+  readonly tokenizer: ChatEngine['tokenizer'];
+}
+
+export function createOpenAiChat({ upstream, model, limitNames, tokenizer }: OpenAiChatOptions): ChatEngine {
   const post = (params: ChatCompletionParams, stream: boolean, signal: AbortSignal) =>
     upstream.call({
       method: 'POST',
@@ -19,10 +28,11 @@ export function createOpenAiChat(upstream: Upstream, model: string): ChatEngine 
         'content-type': 'application/json',
         accept: stream ? 'text/event-stream' : 'application/json',
       },
-      body: toUpstreamParams(params, { model, stream }),
+      body: toUpstreamParams(params, { model, stream, limitNames }),
       signal,
     });
   return {
+    tokenizer,
     // An unreachable upstream keeps its model in the catalog; calls to it fail with `upstream_error`.
     availability: () => ({ available: true }),
     complete: async (params, signal) => readAnswer(await (await post(params, false, signal)).json()),

@@ -1,6 +1,7 @@
 import { createDurationProbe } from '../../media/probing/probe.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upstream.ts';
+import { defaultLimitNames, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
 import { createOpenAiChat } from './chat.ts';
 import { createOpenAiSpeech } from './speech.ts';
 import { createOpenAiTranscription, type TranscriptionFormat } from './transcription.ts';
@@ -11,6 +12,8 @@ export interface OpenAiSettings extends UpstreamSettings {
   /** The upstream's model names, by the ids of the catalog, where the two differ. */
   readonly models: Readonly<Record<string, string>>;
   readonly transcriptionFormat: TranscriptionFormat;
+  /** Under which names chat limits are sent. Undefined: chosen by the host. */
+  readonly outputLimit?: LimitNames | undefined;
   /** The language of each voice, by the voice's name. Empty if the upstream lists them. */
   readonly voices: Readonly<Record<string, string>>;
   readonly voicesEveryMs: number;
@@ -41,7 +44,15 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
         format: settings.transcriptionFormat,
         probe,
       }),
-    chat: (model) => createOpenAiChat(upstream, nameOf(model)),
+    chat: (id) => {
+      const model = nameOf(id);
+      return createOpenAiChat({
+        upstream,
+        model,
+        limitNames: settings.outputLimit ?? defaultLimitNames(settings.baseUrl),
+        tokenizer: tokenizerOf(settings.baseUrl, model),
+      });
+    },
     reading: () => ({ isUp: upstream.isUp, waiting: upstream.waiting }),
     close: async () => {
       for (const source of voiceSources.values()) source.close();

@@ -161,7 +161,8 @@ describe('the hold of a chat', () => {
       held_nano_credits: 0,
       balance_nano_credits: 10_000_000_000 - 7 * inputNano - 3 * outputNano,
     });
-    expect(engine.seen[0]?.maxTokens).toBe((limits as { max_tokens?: number }).max_tokens);
+    const { n = 1, maxTokens, maxCompletionTokens } = engine.seen[0] ?? {};
+    expect((maxTokens ?? maxCompletionTokens ?? 0) * n).toBe(outputTokens);
   });
 
   it.each<[string, unknown]>([

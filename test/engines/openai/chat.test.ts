@@ -1,6 +1,6 @@
 /** Chat through an OpenAI-compatible upstream: requests, answers and costs. */
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { startBehind, upstreamKey } from '../../support/behind-upstream.ts';
+import { servedModel, startBehind, upstreamKey } from '../../support/behind-upstream.ts';
 import { chunk, chunks, completion, question, readEvents, reported } from '../../support/chat-answers.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { events, eventText, json, pieces } from '../../support/upstream-answers.ts';
@@ -31,7 +31,7 @@ describe('a request', () => {
       'content-type': 'application/json',
       'x-team': 'edge',
     });
-    expect(request?.json).toEqual({ ...question, model: 'upstream-model', stream: false });
+    expect(request?.json).toEqual({ ...question, model: 'upstream-model', stream: false, max_tokens: 4096 });
   });
 
   it('forwards no header of the client', async () => {
@@ -68,7 +68,6 @@ describe('a request', () => {
       logit_bias: { '50256': -100 },
       logprobs: true,
       top_logprobs: 3,
-      max_completion_tokens: 30,
       reasoning_effort: 'high',
       verbosity: 'low',
       top_k: 40,
@@ -99,7 +98,7 @@ describe('a request', () => {
       response_format: { type: 'json_schema', json_schema: { name: 'thing', schema, strict: true } },
     };
     await ask(body);
-    expect(lastRequest()).toEqual({ ...body, model: 'upstream-model', stream: false });
+    expect(lastRequest()).toEqual({ ...body, model: 'upstream-model', stream: false, max_tokens: 4096 });
     // Models write properties in the order of the schema.
     expect(Object.keys(lastRequest().response_format.json_schema.schema.properties)).toEqual(['b', 'a']);
   });
@@ -119,8 +118,48 @@ describe('a request', () => {
     expect(lastRequest().max_tokens).toBeLessThan(200);
     expect(lastRequest().max_tokens).toBeGreaterThan(50);
     await parley.postJson(path, { ...question, max_completion_tokens: 4_000 }, init);
-    expect(lastRequest().max_completion_tokens).toBeLessThan(200);
-    expect(lastRequest().max_tokens).toBeUndefined();
+    expect(lastRequest().max_tokens).toBeLessThan(200);
+    expect(lastRequest().max_completion_tokens).toBeUndefined();
+  });
+
+  it.each<[string, object, number]>([
+    ['null', { max_tokens: null }, 4096],
+    ['0', { max_tokens: 0 }, 4096],
+    ['-1', { max_tokens: -1 }, 4096],
+    ['both names', { max_tokens: 1, max_completion_tokens: 4000 }, 1],
+    ['the name of llama.cpp', { n_predict: 7 }, 7],
+    ['that name beside another', { max_tokens: 5, n_predict: 4000 }, 5],
+    ['another case, as Go reads it', { max_tokens: 5, Max_Tokens: 4000, 'max_to\u212aens': 3000 }, 5],
+    ['more than the model gives', { max_completion_tokens: 1e6 }, 4096],
+  ])('with a limit as %s has the one limit that is held for', async (_, limits, limit) => {
+    expect((await ask(limits)).status).toBe(200);
+    expect(lastRequest()).toEqual({ ...question, model: 'upstream-model', stream: false, max_tokens: limit });
+  });
+
+  it('leaves room for the prompt in the context, and fills small contexts only by half', async () => {
+    const models = [{ ...servedModel, contextTokens: 2000, outputTokensMax: 2000 }];
+    const small = await startBehind(upstream.baseUrl, { models });
+    const sentFor = async (content: string) => {
+      const body = { ...question, messages: [{ role: 'user', content }] };
+      expect((await small.postJson(path, body)).status).toBe(200);
+      return lastRequest().max_tokens;
+    };
+    expect(await sentFor('hello')).toBeGreaterThan(1800);
+    const long = await sentFor('hello '.repeat(1000));
+    expect(long).toBeLessThan(1000);
+    expect(long).toBeGreaterThan(600);
+    expect(await sentFor('hello '.repeat(3000))).toBe(1);
+    await small.close();
+  });
+
+  it.each<[string, object]>([
+    ['max_completion_tokens', { max_completion_tokens: 9 }],
+    ['both', { max_tokens: 9, max_completion_tokens: 9 }],
+  ])('has its limit under the names of the setting %s', async (outputLimit, expected) => {
+    const other = await startBehind(upstream.baseUrl, { engine: { outputLimit } });
+    await other.postJson(path, { ...question, max_tokens: 9 });
+    expect(lastRequest()).toEqual({ ...question, ...expected, model: 'upstream-model', stream: false });
+    await other.close();
   });
 });
 

@@ -106,7 +106,8 @@ export type ChatCompletionParams = Message<"parley.chat.v1.ChatCompletionParams"
   messages: ChatMessage[];
 
   /**
-   * The maximum number of tokens of the answer, at least 1. If both are given, the smaller applies.
+   * The maximum number of tokens of the answer; 0 and less mean none. If both are given, the smaller applies. The model is told
+   * the limit that credits are held for, under the name that it takes.
    *
    * @generated from field: optional double max_tokens = 3 [json_name = "max_tokens"];
    */
@@ -277,7 +278,8 @@ export type ChatCompletionParams = Message<"parley.chat.v1.ChatCompletionParams"
   webSearchOptions?: JsonObject | undefined;
 
   /**
-   * Parameters that this schema does not name. They reach the model unchanged.
+   * Parameters that this schema does not name. They reach the model unchanged, except other names of the limit, such as
+   * `n_predict`. A parameter with a field of its own is never overwritten from here.
    *
    * @generated from field: google.protobuf.Struct other = 100;
    */

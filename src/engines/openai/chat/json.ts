@@ -1,5 +1,5 @@
 /** Turns chat messages into the JSON of the OpenAI API, and back. Unknown fields keep their place in both directions. */
-import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
@@ -9,16 +9,23 @@ import { jsonCodec } from '../../../codec/codec.ts';
 import { isObject } from '../../../codec/shape.ts';
 import type { ChatAnswer, ChatChunk } from '../../../core/chat/answer.ts';
 import { malformedResponse, reportedError } from '../errors.ts';
+import type { LimitNames } from './limit-names.ts';
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
-const paramNames = new Set(ChatCompletionParamsSchema.fields.map(({ jsonName }) => jsonName));
+
+export interface UpstreamForm {
+  /** The upstream's name of the model. */
+  readonly model: string;
+  readonly stream: boolean;
+  readonly limitNames: LimitNames;
+}
 
 /** The body of a request. Always asks for usage: without it the tokens would have to be counted here. */
 export function toUpstreamParams(
   params: ChatCompletionParams,
-  { model, stream }: { readonly model: string; readonly stream: boolean },
+  { model, stream, limitNames }: UpstreamForm,
 ): string {
-  const json = paramsCodec.encode(withoutShadowing(params));
+  const json = paramsCodec.encode(underName(params, limitNames));
   if (!isObject(json)) throw new Error('the parameters are not an object');
   json['model'] = model;
   json['stream'] = stream;
@@ -29,18 +36,16 @@ export function toUpstreamParams(
   return JSON.stringify(json);
 }
 
-/**
- * Removes unknown parameters with the name of a known one: over gRPC a client could set an unchecked limit there. `null` and
- * empty values stay, as they have no field of their own.
- */
-function withoutShadowing(params: ChatCompletionParams): ChatCompletionParams {
-  const other = Object.entries(params.other ?? {});
-  const kept = other.filter(([name, value]) => !paramNames.has(name) || isEmpty(value));
-  return kept.length === other.length ? params : { ...params, other: Object.fromEntries(kept) };
-}
-
-function isEmpty(value: JsonValue): boolean {
-  return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+/** Moves the limit to the names that the upstream takes: under another one it would have no effect, or be refused. */
+function underName(params: ChatCompletionParams, names: LimitNames): ChatCompletionParams {
+  const { maxTokens, maxCompletionTokens, ...others } = params;
+  const limit = maxTokens ?? maxCompletionTokens;
+  if (limit === undefined) return params;
+  return {
+    ...others,
+    ...(names !== 'max_completion_tokens' && { maxTokens: limit }),
+    ...(names !== 'max_tokens' && { maxCompletionTokens: limit }),
+  };
 }
 
 /** @throws `upstream_error` if it is an error or malformed */

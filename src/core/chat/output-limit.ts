@@ -1,0 +1,61 @@
+/**
+ * The limit of an answer's length. Clients name it in several ways; Parley holds credits for one limit and sends that one alone.
+ */
+import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+
+/** Names under which some servers take a limit besides the two of the schema. llama.cpp prefers `n_predict` to `max_tokens`. */
+const limitAliases: readonly string[] = [
+  'n_predict',
+  'num_predict',
+  'max_new_tokens',
+  'max_output_tokens',
+  'max_tokens_to_sample',
+  'max_gen_toks',
+  'max_length',
+];
+const limitNames: ReadonlySet<string> = new Set(['max_tokens', 'max_completion_tokens', ...limitAliases]);
+/** llama.cpp prefers it to `n`. */
+const choicesAlias = 'n_cmpl';
+/** Parameters that Parley relies on, besides the limits. */
+const reliedNames: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'stream_options', 'n']);
+
+/** The client's limit for each choice: the least that is 1 or more. Infinity without one; 0 and -1 mean none, too. */
+export function requestedLimit({ maxTokens, maxCompletionTokens, other = {} }: ChatCompletionParams): number {
+  const aliases = Object.entries(other).flatMap(([name, value]) =>
+    limitNames.has(folded(name)) && typeof value === 'number' ? [Math.floor(value)] : [],
+  );
+  const limits = [maxTokens ?? 0, maxCompletionTokens ?? 0, ...aliases].filter((limit) => limit >= 1);
+  return Math.min(...limits, Infinity);
+}
+
+/** Moves an alias of `n` to `n`, so that it is checked and held for. */
+export function takeChoices(params: ChatCompletionParams): void {
+  const alias = params.other?.[choicesAlias];
+  if (typeof alias === 'number') params.n = Math.max(params.n ?? 1, alias);
+}
+
+/**
+ * Sets the limit of each choice under the names that the client used, and removes every other member that a server could
+ * take for it or for another parameter that Parley relies on.
+ */
+export function setOutputLimit(params: ChatCompletionParams, limit: number): void {
+  if (params.maxCompletionTokens !== undefined) params.maxCompletionTokens = limit;
+  if (params.maxTokens !== undefined || params.maxCompletionTokens === undefined) params.maxTokens = limit;
+  if (params.other === undefined) return;
+  const kept = Object.entries(params.other).filter(([name, value]) => !isShadow(name, value));
+  params.other = Object.fromEntries(kept);
+  const least = params.other['min_tokens'];
+  if (typeof least === 'number' && least > limit) params.other['min_tokens'] = limit;
+}
+
+function isShadow(name: string, value: unknown): boolean {
+  const read = folded(name);
+  if (limitNames.has(read) || read === choicesAlias) return true;
+  if (!reliedNames.has(read)) return false;
+  return name !== read || (value !== null && name !== 'stream_options');
+}
+
+/** Servers written in Go read names of members in any case, by Unicode's rules: `\u017f` is an `s` to them. */
+function folded(name: string): string {
+  return name.toUpperCase().toLowerCase();
+}

@@ -1,0 +1,41 @@
+/** Whether a prompt can be longer than its own bytes tell, because it refers to something: an image, a file, the web. */
+import type { ChatCompletionParams, ChatMessage, ContentPart } from '../../../gen/parley/chat/v1/chat_pb.ts';
+
+/** Types of content parts whose tokens are all in the request. */
+const textTypes: ReadonlySet<string> = new Set(['text', 'refusal']);
+/** Unknown members of a message that are text, though in objects. */
+const textMembers: ReadonlySet<string> = new Set([
+  'reasoning_details',
+  'thinking_blocks',
+  'function_call',
+  'annotations',
+  'cache_control',
+]);
+const toolTypes: ReadonlySet<string> = new Set(['function', 'custom']);
+
+export function refersElsewhere({ messages, tools, webSearchOptions }: ChatCompletionParams): boolean {
+  return (
+    webSearchOptions !== undefined ||
+    tools.some(({ type }) => type !== undefined && !toolTypes.has(type)) ||
+    messages.some(isReferring)
+  );
+}
+
+function isReferring({ content, audio, other = {} }: ChatMessage): boolean {
+  if (audio !== undefined) return true;
+  if (content?.value.case === 'parts' && content.value.value.items.some(isReference)) return true;
+  return Object.entries(other).some(
+    ([name, value]) => typeof value === 'object' && value !== null && !textMembers.has(name),
+  );
+}
+
+/** Anything beside plain text may be a reference: some servers look at the members of a part, not at its type. */
+function isReference({ type, imageUrl, inputAudio, file, other = {} }: ContentPart): boolean {
+  return (
+    imageUrl !== undefined ||
+    inputAudio !== undefined ||
+    file !== undefined ||
+    (type !== undefined && !textTypes.has(type)) ||
+    Object.values(other).some((value) => value !== null)
+  );
+}

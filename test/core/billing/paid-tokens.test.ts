@@ -1,0 +1,208 @@
+/**
+ * No way of asking yields tokens that nobody pays for: random requests to an upstream that takes as much prompt as it can and
+ * gives as many tokens as it was allowed.
+ */
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createTokenCounter } from '../../../src/tokens/counter.ts';
+import { servedModel, startBehind } from '../../support/behind-upstream.ts';
+import { chunk } from '../../support/chat-answers.ts';
+import type { Parley } from '../../support/parley.ts';
+import { type Answer, startScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { events, json } from '../../support/upstream-answers.ts';
+
+type Json = Record<string, unknown>;
+
+const path = '/chat/completions';
+const contextTokens = 20_000;
+const model = { ...servedModel, contextTokens, outputTokensMax: 4_000 };
+const nanoPerToken = 1_000n;
+
+/** The limit as three kinds of servers read it; what they give without one. */
+const kinds = {
+  max_tokens: (body: Json) => limitOf(body, 'n_predict', 'max_tokens'),
+  max_completion_tokens: (body: Json) => limitOf(body, 'max_completion_tokens', 'max_tokens'),
+  both: (body: Json) => limitOf(inLowerCase(body), 'n_predict', 'max_new_tokens', 'max_tokens'),
+} as const;
+type Kind = keyof typeof kinds;
+
+function limitOf(body: Json, ...names: readonly string[]): number {
+  const first = names.map((name) => body[name]).find((value) => typeof value === 'number' && value > 0);
+  return typeof first === 'number' ? first : contextTokens;
+}
+
+/** As Go reads JSON: the last of two names that differ in case counts. */
+function inLowerCase(body: Json): Json {
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [name.toUpperCase().toLowerCase(), value]),
+  );
+}
+
+interface Given {
+  readonly prompt: number;
+  readonly completion: number;
+  /** The hold while the upstream worked. */
+  readonly held: bigint;
+}
+
+const tokens = createTokenCounter();
+const upstream = await startScriptedUpstream();
+const servers = new Map<Kind, Parley>();
+for (const outputLimit of ['max_tokens', 'max_completion_tokens', 'both'] as const) {
+  servers.set(outputLimit, await startBehind(upstream.baseUrl, { engine: { outputLimit }, models: [model] }));
+}
+afterAll(async () => {
+  for (const parley of servers.values()) await parley.close();
+  await upstream.stop();
+  await tokens.close();
+});
+
+/** Answers with as many tokens as it was allowed, and notes what it gave. */
+function greedy(kind: Kind, heldNow: () => Promise<bigint>, note: (given: Given) => void): Answer {
+  return async (exchange) => {
+    const body: Json = exchange.request.json;
+    const n = Number(body['n_cmpl'] ?? body['n'] ?? 1);
+    const completion = kinds[kind](body) * n;
+    const prompt = await promptTokens(body['messages'] as Json[]);
+    note({ prompt, completion, held: await heldNow() });
+    const usage = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+    const indexes = Array.from({ length: n }, (_, index) => index);
+    const finish = { finish_reason: 'length' };
+    if (body['stream'] === true) {
+      const chunks = indexes.map((index) => chunk({ content: 'x' }, { index, ...finish }));
+      return events([...chunks, { ...chunk({}), choices: [], usage }])(exchange);
+    }
+    const message = { role: 'assistant', content: 'x' };
+    const choices = indexes.map((index) => ({ index, message, ...finish }));
+    return json({ id: 'a', object: 'chat.completion', created: 1, model: 'm', choices, usage })(exchange);
+  };
+}
+
+/** What refers to anything is as long as the context. */
+async function promptTokens(messages: readonly Json[]): Promise<number> {
+  const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? (content as Json[]) : []));
+  if (parts.some((part) => 'image_url' in part || 'video_url' in part)) return contextTokens;
+  const texts = messages.map(({ content }) =>
+    typeof content === 'string' ? content : JSON.stringify(content),
+  );
+  return 4 + (await tokens.count(texts.join('\n')));
+}
+
+const limit = fc.constantFrom(null, 0, -1, 1, 7, 100, 3_000, 4_000, 5_000, 1_000_000);
+const limitNames = [
+  'max_tokens',
+  'max_completion_tokens',
+  'n_predict',
+  'max_new_tokens',
+  'Max_Tokens',
+  'N_PREDICT',
+];
+const limits = fc.dictionary(fc.constantFrom(...limitNames, 'max_to\u212aens'), limit, { maxKeys: 4 });
+const text = fc.oneof(
+  fc.string({ maxLength: 40 }),
+  fc.integer({ min: 1, max: 800 }).map((times) => 'some words '.repeat(times)),
+);
+const part = fc.oneof(
+  text.map((said) => ({ type: 'text', text: said })),
+  fc.constantFrom<Json>(
+    { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
+    { type: 'image_url', image_url: 'https://example.com/a.png' },
+    { video_url: { url: 'https://example.com/a.mp4' } },
+    { type: 'text', text: 'see', video_url: { url: 'https://example.com/a.mp4' } },
+  ),
+);
+const content = fc.oneof(
+  { weight: 2, arbitrary: text },
+  { weight: 1, arbitrary: fc.array(part, { minLength: 1, maxLength: 3 }) },
+);
+const requests = fc.record({
+  kind: fc.constantFrom<Kind>('max_tokens', 'max_completion_tokens', 'both'),
+  limits,
+  contents: fc.array(content, { minLength: 1, maxLength: 3 }),
+  n: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
+  alias: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
+  unknown: fc.dictionary(
+    fc.constantFrom('top_k', 'x', 'Messages', 'Model', 'min_tokens'),
+    fc.jsonValue({ maxDepth: 1 }),
+    { maxKeys: 2 },
+  ),
+  wire: fc.constantFrom<'plain' | 'streamed' | 'connect'>('plain', 'streamed', 'connect'),
+  credits: fc.constantFrom('0.001', '0.01', '0.1', '100'),
+});
+type Asked = typeof requests extends fc.Arbitrary<infer T> ? T : never;
+
+function send(parley: Parley, key: string, asked: Asked): Promise<Response> {
+  const { wire, contents, n, alias, unknown } = asked;
+  const others = { ...unknown, ...asked.limits, ...(alias !== undefined && { n_cmpl: alias }) };
+  const counts = n === undefined ? {} : { n };
+  const init = { headers: { authorization: `Bearer ${key}` } };
+  if (wire === 'connect') {
+    // All that the schema does not name is in a Struct, the limits once more.
+    const { max_tokens: named } = asked.limits;
+    const messages = contents.map((content) => ({ role: 'user', content: inSchema(content) }));
+    const params = {
+      model: 'served',
+      messages,
+      ...counts,
+      other: others,
+      ...(named != null && { max_tokens: named }),
+    };
+    const url = new URL('/parley.chat.v1.ChatService/CreateChatCompletion', parley.baseUrl);
+    return fetch(url, {
+      method: 'POST',
+      body: JSON.stringify({ params }),
+      headers: { ...init.headers, 'content-type': 'application/json' },
+    });
+  }
+  const messages = contents.map((content) => ({ role: 'user', content }));
+  const body = { ...others, model: 'served', messages, ...counts, stream: wire === 'streamed' };
+  return parley.postJson(path, body, init);
+}
+
+function inSchema(content: string | Json[]): Json {
+  if (typeof content === 'string') return { text: content };
+  const items = content.map(({ type, text: said, ...other }) => ({
+    ...(type !== undefined && { type: 'text' }),
+    ...(said !== undefined && { text: said }),
+    other,
+  }));
+  return { parts: { items } };
+}
+
+describe('a request of any shape', () => {
+  it('yields no more than it holds, and all that it yields is paid', { timeout: 300_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(requests, async (asked) => {
+        const parley = servers.get(asked.kind) as Parley;
+        const key = await parley.newKey({ credits: asked.credits });
+        const account = async () =>
+          (await (await parley.call('/account', { headers: { authorization: `Bearer ${key}` } })).json()) as {
+            balance_nano_credits: number;
+            held_nano_credits: number;
+          };
+        const before = BigInt((await account()).balance_nano_credits);
+        let given: Given | undefined;
+        const heldNow = async () => BigInt((await account()).held_nano_credits);
+        upstream.answer(
+          path,
+          greedy(asked.kind, heldNow, (what) => (given = what)),
+        );
+        const response = await send(parley, key, asked);
+        const answer = await response.text();
+        const { balance_nano_credits: left, held_nano_credits: held } = await account();
+        expect(held).toBe(0);
+        if (given === undefined) {
+          expect([400, 402], answer).toContain(response.status);
+          expect(BigInt(left)).toBe(before);
+          return;
+        }
+        expect(response.status, answer).toBe(200);
+        const price = BigInt(given.prompt + given.completion) * nanoPerToken;
+        expect(price, 'within the hold').toBeLessThanOrEqual(given.held);
+        expect(before - BigInt(left), 'paid').toBe(price);
+        expect((await parley.recordOf(response)).overrun).toBeUndefined();
+      }),
+      { numRuns: 250, interruptAfterTimeLimit: 200_000, markInterruptAsFailure: true },
+    );
+  });
+});
