@@ -9,6 +9,7 @@ import {
   type Usage,
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { Batches } from '../batches.ts';
 import { planHold } from '../billing/hold.ts';
 import { type AnswerForm, type Idempotency, messageForm } from '../billing/idempotency.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../billing/money.ts';
@@ -21,7 +22,9 @@ import type { Store } from '../ports/store.ts';
 import type { TokenUsage } from '../ports/usage.ts';
 import { type ChatAnswer, type ChatChunk, messageAnswer } from './answer.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
+import { DetachedChunks, hasLeft } from './detached-chunks.ts';
 import { setOutputLimit } from './output-limit.ts';
+import { refersElsewhere } from './references.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
 import { promptText } from './text.ts';
 
@@ -85,8 +88,10 @@ export class ChatOperations {
   async *#stream(request: StreamChatCompletionRequest, call: Call): AsyncGenerator<readonly ChatChunk[]> {
     const job = await this.#reserve(request.params, call);
     const answer = new StreamedAnswer(job.model.id);
+    const source = openChunks(job);
+    let failure: unknown;
     try {
-      for await (const chunks of job.model.engine.stream(job.params, call.signal)) {
+      for await (const chunks of source.chunks) {
         const ready = answer.take(chunks);
         if (ready.length > 0) yield ready;
       }
@@ -94,12 +99,27 @@ export class ChatOperations {
       const usage = await this.#meter(job, answer.usage, answer.text);
       await call.metering.settle();
       yield withUsage(last, usage, job.params.streamOptions?.includeUsage === true);
+    } catch (error) {
+      failure = error;
+      throw error;
     } finally {
-      // The stream was cut short: a usage report from before the end covers only a part, so count the tokens here.
-      if (call.metering.used.tokens === undefined && answer.text !== '') {
-        await this.#meter(job, undefined, answer.text);
-      }
+      const isGone = call.signal.aborted ? hasLeft(call.signal) : failure === undefined;
+      const isCut = call.metering.used.tokens === undefined && answer.text !== '';
+      if (isCut) await this.#meterCut(job, answer, isGone ? source.detached : undefined);
+      await source.detached?.close();
     }
+  }
+
+  /**
+   * Notes the tokens of an answer that was cut short: the larger of the last report and our own count. A prompt with references cannot
+   * be counted here, so its answer is read on for a report after the client has left.
+   */
+  async #meterCut(job: ChatJob, answer: StreamedAnswer, left: DetachedChunks | undefined): Promise<void> {
+    const { hasOutput } = job.call.metering;
+    if (hasOutput && answer.usage === undefined) await left?.readOn((chunks) => answer.take(chunks));
+    const counted = await this.#count(job.params, answer.text);
+    // A report from before the end may have no output tokens yet.
+    noteTokens(job, largerTokens(readReport(answer.usage, ''), counted));
   }
 
   async #reserve(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
@@ -126,11 +146,10 @@ export class ChatOperations {
   }
 
   /** Notes the tokens and the cost: from the model's report, or counted here if it gave none. */
-  async #meter({ model, params, call }: ChatJob, usage: Usage | undefined, text: string): Promise<Usage> {
+  async #meter(job: ChatJob, usage: Usage | undefined, text: string): Promise<Usage> {
     const reported = readReport(usage, text);
-    const tokens = reported ?? (await this.#count(params, text));
-    call.metering.used.tokens = tokens;
-    call.metering.used.cost = cost(model.price, tokens);
+    const tokens = reported ?? (await this.#count(job.params, text));
+    noteTokens(job, tokens);
     const { promptTokens, completionTokens, totalTokens } = tokens;
     // Drop the details of a report that was rejected.
     const details = reported && usage;
@@ -154,4 +173,31 @@ export class ChatOperations {
 /** The record names the requested model, whatever becomes of the request. */
 function noteModel(params: ChatCompletionParams | undefined, { metering }: Call): void {
   if (params?.model) metering.note({ model: params.model });
+}
+
+interface ChunkSource {
+  readonly chunks: Batches<ChatChunk>;
+  /** Set if the engine can be read on after the client has left. */
+  readonly detached?: DetachedChunks;
+}
+
+/** An engine stops at once when its client leaves, unless the prompt has references. */
+function openChunks({ model, params, call }: ChatJob): ChunkSource {
+  if (!refersElsewhere(params)) return { chunks: model.engine.stream(params, call.signal) };
+  const detached = new DetachedChunks((signal) => model.engine.stream(params, signal), call.signal);
+  return { chunks: detached.whileAwaited(), detached };
+}
+
+function noteTokens({ model, call: { metering } }: ChatJob, tokens: TokenUsage): void {
+  metering.used.tokens = tokens;
+  metering.used.cost = cost(model.price, tokens);
+}
+
+function largerTokens(reported: TokenUsage | undefined, counted: TokenUsage): TokenUsage {
+  if (reported === undefined) return counted;
+  const promptTokens = Math.max(reported.promptTokens, counted.promptTokens);
+  const completionTokens = Math.max(reported.completionTokens, counted.completionTokens);
+  const totalTokens = promptTokens + completionTokens;
+  const source = totalTokens > reported.totalTokens ? 'estimated' : 'reported';
+  return { promptTokens, completionTokens, totalTokens, source };
 }

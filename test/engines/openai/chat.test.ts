@@ -380,6 +380,68 @@ describe('a streamed answer', () => {
   });
 });
 
+describe('a client that leaves a stream', () => {
+  const image = [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }];
+  /** Leaves after the first text, before the upstream has sent all. */
+  const leaveAfterText = async (body: object) => {
+    const leave = new AbortController();
+    const response = await parley.postJson(
+      path,
+      { ...question, stream: true, ...body },
+      { signal: leave.signal },
+    );
+    const reader = response.body?.getReader();
+    while (!Buffer.from((await reader?.read())?.value ?? 'hello').includes('hello'));
+    leave.abort();
+    return parley.recordOf(response);
+  };
+  const report = (prompt_tokens: number, completion_tokens: number) => ({
+    usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+  });
+
+  it('pays for a prompt with references and for hidden reasoning what the upstream reports at its end', async () => {
+    const last = { ...chunk({}), choices: [], ...report(9_000, 2_000) };
+    const parts = [chunk({ content: 'hello' }), chunk({}, { finish_reason: 'stop' }), last];
+    upstream.answer(path, events(parts, { everyMs: 150 }));
+    const record = await leaveAfterText({ messages: [{ role: 'user', content: image }] });
+    expect(record).toMatchObject({
+      state: 'cancelled',
+      cost: 11_000_000n,
+      tokens: { promptTokens: 9_000, completionTokens: 2_000, source: 'reported' },
+    });
+    expect(upstream.requests.at(-1)?.isAborted).toBe(false);
+  });
+
+  it('pays the last report if that is larger than our own count', async () => {
+    const first = chunk({ content: 'hello' }, {}, report(500, 300));
+    upstream.answer(
+      path,
+      events([first, chunk({ content: ' world' })], { everyMs: 50, ending: 'stall', done: false }),
+    );
+    const record = await leaveAfterText({});
+    expect(record).toMatchObject({
+      state: 'cancelled',
+      tokens: { promptTokens: 500, completionTokens: 300 },
+    });
+    expect(record.cost).toBe(800_000n);
+    expect(upstream.requests.at(-1)?.isAborted).toBe(true);
+  });
+
+  it('pays our own count if the upstream fails while it is read on', async () => {
+    upstream.answer(
+      path,
+      events([chunk({ content: 'hello' }), chunk({ content: 'you' })], {
+        everyMs: 150,
+        ending: 'reset',
+        done: false,
+      }),
+    );
+    const { state, tokens } = await leaveAfterText({ messages: [{ role: 'user', content: image }] });
+    expect(state).toBe('cancelled');
+    expect(tokens).toMatchObject({ source: 'estimated' });
+  });
+});
+
 describe('connections', () => {
   it('are reused after plain answers and after streams', async () => {
     await ask();

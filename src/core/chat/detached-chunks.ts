@@ -1,0 +1,80 @@
+import type { Batches } from '../batches.ts';
+import { toParleyError } from '../errors.ts';
+import type { ChatChunk } from './answer.ts';
+
+/** The longest that an answer is read on for its usage. The limit of its tokens bounds it, too. */
+const readOnMsMax = 60_000;
+
+/**
+ * The chunks of an engine that keeps working when the client leaves, so that its usage can still be read. Ends with `close`.
+ */
+export class DetachedChunks {
+  readonly #client: AbortSignal;
+  readonly #stop = new AbortController();
+  readonly #chunks: AsyncIterator<readonly ChatChunk[]>;
+  /** A reading that the client's leave interrupted. */
+  #pending: Promise<IteratorResult<readonly ChatChunk[]>> | undefined;
+
+  constructor(start: (signal: AbortSignal) => Batches<ChatChunk>, client: AbortSignal) {
+    this.#client = client;
+    this.#chunks = start(this.#stop.signal)[Symbol.asyncIterator]();
+  }
+
+  /** The chunks while the client is there. @throws the reason of the client's signal */
+  async *whileAwaited(): AsyncGenerator<readonly ChatChunk[]> {
+    for (;;) {
+      const { done, value } = await orAborted(this.#next(), this.#client);
+      if (done) return;
+      yield value;
+    }
+  }
+
+  /** Reads to the end without the client, but not for longer than `readOnMsMax`. Never rejects. */
+  async readOn(take: (chunks: readonly ChatChunk[]) => void): Promise<void> {
+    const timer = setTimeout(() => this.#stop.abort(this.#client.reason), readOnMsMax);
+    try {
+      for (;;) {
+        const { done, value } = await this.#next();
+        if (done) return;
+        take(value);
+      }
+    } catch {
+      // What was read until then counts.
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Stops the engine if it still works. */
+  async close(): Promise<void> {
+    this.#stop.abort(this.#client.reason);
+    await this.#pending?.catch(() => undefined);
+    await this.#chunks.return?.();
+  }
+
+  #next(): Promise<IteratorResult<readonly ChatChunk[]>> {
+    const next = this.#pending ?? this.#chunks.next();
+    this.#pending = next;
+    const forget = () => {
+      this.#pending = undefined;
+    };
+    next.then(forget, forget);
+    return next;
+  }
+}
+
+/** Whether the client left, rather than the server's time was up. */
+export function hasLeft(signal: AbortSignal): boolean {
+  return signal.aborted && toParleyError(signal.reason).code === 'request_cancelled';
+}
+
+/** Rejects as soon as the signal aborts. The promise goes on. */
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    const end = () => signal.removeEventListener('abort', leave);
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+    promise.then(resolve, reject).finally(end);
+  });
+}
