@@ -19,7 +19,7 @@ export interface JsonCodec<T> {
    * for a message that is a list) is an error with an empty path.
    */
   decode(json: JsonValue): Decoded<T>;
-  /** Decodes the response of another server: keeps members of an unexpected type as they are, with the unknown ones. */
+  /** Decodes what another server wrote or will read: keeps members of an unexpected type as they are, with the unknown ones. */
   decodeLeniently(json: JsonValue): Decoded<T>;
   encode(message: T): JsonValue;
 }

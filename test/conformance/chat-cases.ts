@@ -148,6 +148,7 @@ const refusals: Case[] = [
   ),
   ...refusal('of a speech model', { ...worried, model: 'flite' }, 'unknown_model', 'model', 'flite'),
   ...refusal('with a blank model', { ...worried, model: ' ' }, 'invalid_parameter', 'model'),
+  ...refusal('with less than a token', { ...worried, maxTokens: 0.5 }, 'invalid_parameter', 'max_tokens'),
   ...refusal(
     'with half a token',
     { ...worried, maxCompletionTokens: 1.5 },

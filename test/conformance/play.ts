@@ -2,7 +2,7 @@
  * Engines that play what the text of a request tells them, so that every failure can be had over any wire and from any
  * server that runs them: `play: say one two; fail upstream_error 429 7`.
  */
-import { create, type JsonObject, toJson } from '@bufbuild/protobuf';
+import { create, toJson } from '@bufbuild/protobuf';
 import {
   type ChatCompletionChunk,
   ChatCompletionChunkSchema,
@@ -137,14 +137,8 @@ async function complete(params: ChatCompletionParams, signal: AbortSignal) {
   return create(ChatCompletionSchema, {
     ...{ id: 'chat-1', object: 'chat.completion', created: 1n, usage },
     choices: [{ message, ...(finishReason !== undefined && { finishReason }) }],
-    other: { seen: seenOf(params) },
+    other: { seen: toJson(ChatCompletionParamsSchema, params) },
   });
-}
-
-/** The parameters, but for the limit that Parley sets: it depends on the bytes of the request, which each wire has its own of. */
-function seenOf(params: ChatCompletionParams): JsonObject {
-  const { max_tokens: _, ...seen } = toJson(ChatCompletionParamsSchema, params) as JsonObject;
-  return seen;
 }
 
 function textOf(message: ChatMessage | undefined): string {

@@ -6,6 +6,8 @@ export const trialUnits = 100;
 export const unitsPerSecond = 15;
 /** Tokens that a chat model takes, and that it writes. */
 export const chatTokens = 20;
+/** Half of what the four tokens of a prompt and its role leave of the context. */
+const roomTokens = 8;
 /** Nano-credits per million tokens. */
 export const prices: Readonly<Record<ChatModelName, { readonly input: bigint; readonly output: bigint }>> = {
   fine: { input: 333_333n, output: 777_777n },
@@ -72,14 +74,11 @@ export interface ExpectedAccount {
 /** `runs`, `answered`, or the code of a refusal. */
 export type Outcome = string;
 
-/** Half of what the prompt's four tokens leave of the context: a prompt this close to it is not trusted further. */
-const roomForAnswer = (chatTokens - 4) / 2;
-
 /** The hold of a chat and the limit that its engine gets; undefined if the credits do not cover a token. */
 export function planHold(request: ChatRequest, available: bigint) {
   const input = Math.min(chatTokens, request.bytes);
-  const wanted = request.maxTokens ?? Infinity;
-  const most = wanted <= chatTokens ? wanted : roomForAnswer;
+  const { maxTokens } = request;
+  const most = maxTokens !== undefined && maxTokens <= chatTokens ? maxTokens : roomTokens;
   for (let output = most; output > 0; output--) {
     const hold = costOf(request.model, input, output * request.n);
     if (hold <= available) return { hold, maxTokens: output };

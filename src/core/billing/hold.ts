@@ -6,6 +6,7 @@ import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.t
 import type { ChatModel } from '../catalog/catalog.ts';
 import { requestedLimit } from '../chat/output-limit.ts';
 import { refersElsewhere } from '../chat/references.ts';
+import { promptText } from '../chat/text.ts';
 import { ParleyError } from '../errors.ts';
 import { cost, type NanoCredits, type Price, tokensPerPrice } from './money.ts';
 
@@ -81,12 +82,14 @@ async function outputBound(facts: HoldFacts): Promise<number> {
  * Tokens of the context that the prompt leaves. Some servers refuse a limit that exceeds it, so this errs on the low side; a prompt
  * close to the context gets half of what its count leaves.
  */
-async function roomForAnswer({ model, params, requestBytes, countText }: HoldFacts): Promise<number> {
+async function roomForAnswer({ model, params, countText }: HoldFacts): Promise<number> {
   const { contextTokens, outputTokensMax } = model;
   const refers = refersElsewhere(params);
-  const afterBytes = contextTokens - requestBytes;
-  const isSmall = afterBytes >= outputTokensMax || requestBytes * smallPromptShare <= contextTokens;
-  if (!refers && isSmall) return afterBytes;
+  // The bytes of the text, not of the request, so that the limit is the same on every wire.
+  const textBytes = Buffer.byteLength(promptText(params)) + templateBound(params);
+  const afterBytes = contextTokens - textBytes;
+  const isSmall = afterBytes >= outputTokensMax || textBytes * smallPromptShare <= contextTokens;
+  if (!refers && isSmall) return Math.max(1, afterBytes);
   const tokens = await countText();
   const half = Math.floor((contextTokens - tokens) / 2);
   return Math.max(1, half, refers ? 1 : contextTokens - withMargin(tokens, params));
@@ -97,9 +100,12 @@ function promptBound({ model, params }: HoldFacts, tokens: number): number {
   return refersElsewhere(params) ? model.contextTokens : Math.min(model.contextTokens, tokens);
 }
 
-function withMargin(tokens: number, { messages }: ChatCompletionParams): number {
-  const template = templateTokens + messages.length * templateTokensPerMessage;
-  return Math.ceil((tokens * (100 + countMarginPercent)) / 100) + template;
+function withMargin(tokens: number, params: ChatCompletionParams): number {
+  return Math.ceil((tokens * (100 + countMarginPercent)) / 100) + templateBound(params);
+}
+
+function templateBound({ messages }: ChatCompletionParams): number {
+  return templateTokens + messages.length * templateTokensPerMessage;
 }
 
 /** The most tokens of each choice whose cost, with the prompt's, is at most `available`. */

@@ -1,4 +1,5 @@
 /** Whether a prompt can be longer than its own bytes tell, because it refers to something: an image, a file, the web. */
+import type { JsonValue } from '@bufbuild/protobuf';
 import type { ChatCompletionParams, ChatMessage, ContentPart } from '../../../gen/parley/chat/v1/chat_pb.ts';
 
 /** Types of content parts whose tokens are all in the request. */
@@ -13,9 +14,13 @@ const textMembers: ReadonlySet<string> = new Set([
 ]);
 const toolTypes: ReadonlySet<string> = new Set(['function', 'custom']);
 
-export function refersElsewhere({ messages, tools, webSearchOptions }: ChatCompletionParams): boolean {
+export function refersElsewhere(params: ChatCompletionParams): boolean {
+  const { messages, tools, webSearchOptions, other = {} } = params;
   return (
     webSearchOptions !== undefined ||
+    // Tools of a form that the schema does not know.
+    isFilled(other['tools']) ||
+    isFilled(other['web_search_options']) ||
     tools.some(({ type }) => type !== undefined && !toolTypes.has(type)) ||
     messages.some(isReferring)
   );
@@ -27,6 +32,10 @@ function isReferring({ content, audio, other = {} }: ChatMessage): boolean {
   return Object.entries(other).some(
     ([name, value]) => typeof value === 'object' && value !== null && !textMembers.has(name),
   );
+}
+
+function isFilled(value: JsonValue | undefined): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 0;
 }
 
 /** Anything beside plain text may be a reference: some servers look at the members of a part, not at its type. */

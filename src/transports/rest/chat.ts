@@ -14,6 +14,9 @@ import type { RestLimits } from './request.ts';
 import { accept, readJson, requireMembers } from './request.ts';
 import { replayHeaders, sendEvents, sseDone } from './response.ts';
 
+/** The members that Parley itself relies on. All others reach the model as they came: it may take more types than the schema. */
+const reliedMembers = /^(model|n|max_tokens|max_completion_tokens|messages(\[\d+\](\.(role|content))?)?)$/;
+
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
 
 /** POST /chat/completions: `stream` chooses the RPC. */
@@ -42,7 +45,8 @@ export function chatHandler(
 
 function readParams(body: JsonObject): ChatCompletionParams {
   requireMembers(body, { model: 'missing_model', messages: 'missing_messages' });
-  return accept(paramsCodec.decode(body), codeOf);
+  const { message, errors } = paramsCodec.decodeLeniently(body);
+  return accept({ message, errors: errors.filter(({ path }) => reliedMembers.test(path)) }, codeOf);
 }
 
 function codeOf(path: string): ErrorCode {

@@ -136,6 +136,48 @@ describe('a request', () => {
     expect(lastRequest()).toEqual({ ...question, model: 'upstream-model', stream: false, max_tokens: limit });
   });
 
+  it.each<object>([
+    {
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'data:image/png;base64,AAAA' }] }],
+    },
+    { messages: [{ role: 'user', content: ['a', { type: 'text', text: 5 }] }] },
+    { messages: [{ role: 'user', content: 'x', name: 5, tool_calls: 'none' }] },
+    { logprobs: 3, top_logprobs: true },
+    { logit_bias: [[1, -100]] },
+    { seed: 'abc', stop: 5, temperature: '0.5', user: 7 },
+    { metadata: { a: 1, b: ['x'] } },
+    {
+      tools: [{ type: 'function', function: 'f' }],
+      response_format: 'json',
+      store: 'yes',
+      modalities: 'text',
+    },
+  ])('passes %j for the model to judge', async (members) => {
+    expect((await ask(members)).status).toBe(200);
+    const limit = { max_tokens: expect.any(Number) };
+    expect(lastRequest()).toEqual({
+      ...question,
+      ...members,
+      ...limit,
+      model: 'upstream-model',
+      stream: false,
+    });
+  });
+
+  it.each<[string, object, string]>([
+    ['invalid_messages', { messages: [{ role: 'user', content: 5 }] }, 'messages[0].content'],
+    ['invalid_messages', { messages: [{ role: 5, content: 'x' }] }, 'messages[0].role'],
+    ['invalid_messages', { messages: 'hello' }, 'messages'],
+    ['invalid_parameter', { n: '2' }, 'n'],
+    ['invalid_parameter', { max_tokens: '5' }, 'max_tokens'],
+    ['invalid_parameter', { max_completion_tokens: 1.5 }, 'max_completion_tokens'],
+    ['invalid_parameter', { stream: 'yes' }, 'stream'],
+  ])('is refused as %s with %j', async (code, members, param) => {
+    const response = await ask(members);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { code, param } });
+  });
+
   it('leaves room for the prompt in the context, and fills small contexts only by half', async () => {
     const models = [{ ...servedModel, contextTokens: 2000, outputTokensMax: 2000 }];
     const small = await startBehind(upstream.baseUrl, { models });
