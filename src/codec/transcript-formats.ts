@@ -52,19 +52,20 @@ function verbose({ language, duration, text, segments, words }: Transcript, with
   };
 }
 
-/** Values that the engine does not report are null. */
-function verboseSegment({ id, start, end, text, avgLogprob }: TranscriptSegment) {
+/** All members are there, and none is null: clients compute with them. Unknown probabilities are those of certain speech. */
+function verboseSegment(segment: TranscriptSegment) {
+  const { id, start, end, text, tokens } = segment;
   return {
     id,
-    seek: Math.round(start * 100),
+    seek: segment.seek ?? Math.round(start * 100),
     start,
     end,
     text,
-    tokens: [],
-    temperature: 0,
-    avg_logprob: avgLogprob ?? null,
-    compression_ratio: compressionRatio(text),
-    no_speech_prob: null,
+    tokens,
+    temperature: segment.temperature ?? 0,
+    avg_logprob: segment.avgLogprob ?? 0,
+    compression_ratio: segment.compressionRatio ?? compressionRatio(text),
+    no_speech_prob: segment.noSpeechProb ?? 0,
   };
 }
 

@@ -61,6 +61,10 @@ export interface TranscriptionRequest {
   readonly fileName: string | undefined;
   /** The language hint from the client. */
   readonly language: string | undefined;
+  /** The hint at words and style from the client. */
+  readonly prompt?: string | undefined;
+  /** The hint at the randomness from the client. */
+  readonly temperature?: number | undefined;
   /** Whether the client wants times of words besides those of segments. Default: false. */
   readonly words?: boolean;
   readonly signal: AbortSignal;
@@ -72,6 +76,17 @@ export interface TranscriptWord {
   readonly endMs: number;
 }
 
+/** What a Whisper model tells of a segment; members that an engine does not know are undefined. */
+export interface SegmentDetails {
+  /** In units of 10 ms. */
+  readonly seek?: number | undefined;
+  readonly tokens?: readonly number[] | undefined;
+  readonly temperature?: number | undefined;
+  readonly compressionRatio?: number | undefined;
+  /** 0 to 1. */
+  readonly noSpeechProb?: number | undefined;
+}
+
 export interface TranscriptSegment {
   readonly startMs: number;
   readonly endMs: number;
@@ -79,6 +94,8 @@ export interface TranscriptSegment {
   readonly words: readonly TranscriptWord[];
   /** The mean natural-log probability of the words; undefined if the engine does not know it. */
   readonly avgLogprob: number | undefined;
+  /** Default: none is known. */
+  readonly details?: SegmentDetails;
 }
 
 export type TranscriptionEvent =

@@ -1,4 +1,4 @@
-import { create } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import {
   type CreateTranscriptionRequest,
   CreateTranscriptionRequestSchema,
@@ -26,6 +26,7 @@ import { ParleyError } from '../errors.ts';
 import type {
   TranscriptSegment as EngineSegment,
   TranscriptWord as EngineWord,
+  SegmentDetails,
   TranscriptionEvent,
 } from '../ports/engines.ts';
 import type { AudioDeps } from '../speech/service.ts';
@@ -104,6 +105,8 @@ export class TranscriptionOperations {
       audio,
       fileName: request.fileName,
       language: request.language,
+      prompt: request.prompt,
+      temperature: request.temperature,
       words: withWords,
       signal,
     });
@@ -232,7 +235,19 @@ function toSegment(segment: EngineSegment, id: number): TranscriptSegment {
     end: segment.endMs / 1000,
     text: segment.text,
     ...(segment.avgLogprob !== undefined && { avgLogprob: segment.avgLogprob }),
+    ...toDetails(segment.details),
   });
+}
+
+function toDetails(details: SegmentDetails = {}): MessageInitShape<typeof TranscriptSegmentSchema> {
+  const { seek, tokens = [], temperature, compressionRatio, noSpeechProb } = details;
+  return {
+    tokens: [...tokens],
+    ...(seek !== undefined && { seek }),
+    ...(temperature !== undefined && { temperature }),
+    ...(compressionRatio !== undefined && { compressionRatio }),
+    ...(noSpeechProb !== undefined && { noSpeechProb }),
+  };
 }
 
 function toWord({ word, startMs, endMs }: EngineWord): TranscriptWord {

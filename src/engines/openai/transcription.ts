@@ -84,11 +84,13 @@ const contentTypes: Readonly<Record<MediaContainer, string>> = {
 /** Upstreams go by the file extension, so it is made from the content. The client's file name is not sent. */
 function toForm(
   { model, format }: OpenAiTranscriptionDeps,
-  { audio, language, words }: TranscriptionRequest,
+  { audio, language, prompt, temperature, words }: TranscriptionRequest,
   container: MediaContainer,
 ): FormBody {
   const fields: FormField[] = [['model', model]];
   if (language !== undefined) fields.push(['language', language]);
+  if (prompt !== undefined) fields.push(['prompt', prompt]);
+  if (temperature !== undefined) fields.push(['temperature', String(temperature)]);
   fields.push(['response_format', format]);
   if (format === 'verbose_json') fields.push(['timestamp_granularities[]', 'segment']);
   if (format === 'verbose_json' && words) fields.push(['timestamp_granularities[]', 'word']);

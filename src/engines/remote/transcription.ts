@@ -74,7 +74,7 @@ async function probedMs(
 
 function requestMessage(
   model: string,
-  { audio, fileName, language, words }: TranscriptionRequest,
+  { audio, fileName, language, prompt, temperature, words }: TranscriptionRequest,
 ): StreamTranscriptionRequest {
   return create(StreamTranscriptionRequestSchema, {
     transcription: {
@@ -82,6 +82,8 @@ function requestMessage(
       file: audio,
       ...(fileName !== undefined && { fileName }),
       ...(language !== undefined && { language }),
+      ...(prompt !== undefined && { prompt }),
+      ...(temperature !== undefined && { temperature }),
       timestampGranularities: words ? ['segment', 'word'] : ['segment'],
     },
   });
@@ -109,6 +111,13 @@ function toEngineSegment(segment: TranscriptSegment, words: readonly TranscriptW
     text: segment.text,
     words: words.map(({ word, start, end }) => ({ word, startMs: toMs(start), endMs: toMs(end) })),
     avgLogprob: segment.avgLogprob,
+    details: {
+      seek: segment.seek,
+      tokens: segment.tokens,
+      temperature: segment.temperature,
+      compressionRatio: segment.compressionRatio,
+      noSpeechProb: segment.noSpeechProb,
+    },
   };
 }
 

@@ -21,7 +21,15 @@ import { replayHeaders, sendEvents } from './response.ts';
 
 /** SDKs send lists under a name with brackets; some clients leave the brackets out. */
 const granularityFields = ['timestamp_granularities[]', 'timestamp_granularities'];
-const fieldNames = ['model', 'language', 'response_format', 'stream', ...granularityFields];
+const fieldNames = [
+  'model',
+  'language',
+  'prompt',
+  'temperature',
+  'response_format',
+  'stream',
+  ...granularityFields,
+];
 
 interface TranscriptionForm {
   readonly transcription: CreateTranscriptionRequest;
@@ -53,6 +61,8 @@ async function readUpload(exchange: Exchange, call: Call): Promise<Transcription
   const transcription = toRequest(form);
   checkFile(transcription);
   const format = readTranscriptFormat(lastValue(form, 'response_format'));
+  const temperature = readTemperature(lastValue(form, 'temperature'));
+  if (temperature !== undefined) transcription.temperature = temperature;
   const isStreamed = readStream(form);
   call.answerForm = isStreamed ? 'events' : format;
   return { transcription, format, isStreamed };
@@ -92,11 +102,23 @@ function readStream(form: Form): boolean {
 function toRequest(form: Form) {
   const language = lastValue(form, 'language')?.trim();
   const model = lastValue(form, 'model');
+  const prompt = lastValue(form, 'prompt');
   return create(CreateTranscriptionRequestSchema, {
     ...(form.file && { file: form.file.bytes, fileName: form.file.name }),
     ...(language && { language }),
     ...(model !== undefined && { model }),
+    ...(prompt && { prompt }),
     timestampGranularities: granularityFields.flatMap((name) => form.fields.get(name) ?? []),
+  });
+}
+
+function readTemperature(text = ''): number | undefined {
+  if (text.trim() === '') return undefined;
+  const temperature = Number(text);
+  if (Number.isFinite(temperature)) return temperature;
+  throw new ParleyError('invalid_input', {
+    message: '`temperature` must be a number.',
+    param: 'temperature',
   });
 }
 

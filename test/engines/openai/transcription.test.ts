@@ -109,16 +109,32 @@ describe('a request', () => {
     expect(form.has('timestamp_granularities[]')).toBe(false);
   });
 
+  it('sends the hints of the client', async () => {
+    const hints: [string, string][] = [
+      ['prompt', 'Ångström, Curie'],
+      ['temperature', '0.4'],
+    ];
+    await transcribe({ fields: hints });
+    const form = await lastForm();
+    expect([form.get('prompt'), form.get('temperature')]).toEqual(['Ångström, Curie', '0.4']);
+  });
+
+  it('refuses a temperature that is no number', async () => {
+    const before = upstream.requests.length;
+    const error = await errorOf(await transcribe({ fields: [['temperature', 'warm']] }));
+    expect(error).toMatchObject({ status: 400, code: 'invalid_input', param: 'temperature' });
+    expect(upstream.requests.length).toBe(before);
+  });
+
   it('sends the upstream no more about the client than it needs', async () => {
     const fields: [string, string][] = [
       ['model', 'whisper-1'],
-      ['prompt', 'secret'],
-      ['temperature', '1'],
+      ['secret', 'secret'],
       ['user', 'me'],
     ];
     await transcribe({ name: 'my "secret"\r\nname.mp3', fields });
     const body = upstream.requests.at(-1)?.body.toString('latin1');
-    expect(body).not.toMatch(/secret|whisper-1|temperature|user/);
+    expect(body).not.toMatch(/secret|whisper-1|user/);
   });
 
   it('cannot end a part of the form with its content', async () => {
@@ -157,6 +173,8 @@ describe('a request', () => {
   });
 });
 
+const segmentsOf = (answer: unknown) => (answer as { segments: unknown[] }).segments;
+
 describe('an answer with times', () => {
   it('is the text in `json` and `text`', async () => {
     expect(await (await inFormat('json')).json()).toEqual({ text: 'Hello there. General.' });
@@ -174,6 +192,38 @@ describe('an answer with times', () => {
         expect.objectContaining({ id: 1, start: 2, end: 4.25, text: 'General.', avg_logprob: -0.25 }),
       ],
     });
+  });
+
+  it('keeps what the upstream tells of each segment in `verbose_json`', async () => {
+    const own = {
+      seek: 150,
+      tokens: [7, 50_364],
+      temperature: 0.2,
+      compression_ratio: 1.5,
+      no_speech_prob: 0.9,
+    };
+    upstream.answer(path, json({ ...heard, segments: [segment(1, 2, 'Hello.', own)] }));
+    expect(segmentsOf(await verbose())).toEqual([
+      { id: 0, start: 1, end: 2, text: 'Hello.', avg_logprob: -0.25, ...own },
+    ]);
+  });
+
+  it('has no null in `verbose_json` where the upstream tells nothing', async () => {
+    const unknown = {
+      seek: null,
+      tokens: ['x'],
+      temperature: null,
+      compression_ratio: 'high',
+      no_speech_prob: 7,
+    };
+    const told = segment(1, 2, 'Hello.', { ...unknown, avg_logprob: null });
+    upstream.answer(path, json({ ...heard, segments: [told] }));
+    expect(segmentsOf(await verbose())).toEqual([
+      {
+        ...{ id: 0, seek: 100, start: 1, end: 2, text: 'Hello.', tokens: [], temperature: 0, avg_logprob: 0 },
+        ...{ compression_ratio: expect.any(Number), no_speech_prob: 0 },
+      },
+    ]);
   });
 
   it('has words if the client asks for them, with or without segments', async () => {

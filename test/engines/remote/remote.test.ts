@@ -469,17 +469,27 @@ describe('transcription by a remote', () => {
   const { promise: heard, resolve: goOn } = Promise.withResolvers<void>();
   const word = (text: string, startMs: number) => ({ word: text, startMs, endMs: startMs + 100 });
   const segments = [
-    { startMs: 0, endMs: 250, text: 'one two', words: [word('one', 0), word('two', 125)], avgLogprob: -0.5 },
-    { startMs: 333.125, endMs: 500, text: 'three', words: [word('three', 333.125)], avgLogprob: undefined },
+    {
+      ...{ startMs: 0, endMs: 250, text: 'one two', words: [word('one', 0), word('two', 125)] },
+      avgLogprob: -0.5,
+      details: { seek: 3, tokens: [7, 8], temperature: 0.5, compressionRatio: 1.5, noSpeechProb: 0.25 },
+    },
+    {
+      ...{ startMs: 333.125, endMs: 500, text: 'three', words: [word('three', 333.125)] },
+      avgLogprob: undefined,
+      details: { tokens: [] },
+    },
   ];
   let inner: Parley;
   let remote: RemoteEngine;
   let calls = 0;
+  let hints: unknown;
 
   beforeAll(async () => {
     const transcription = fakeTranscription({
-      async *transcribe() {
+      async *transcribe({ prompt, temperature }) {
         calls++;
+        hints = { prompt, temperature };
         for (const segment of segments) {
           yield { kind: 'segment', segment };
           await heard;
@@ -515,6 +525,13 @@ describe('transcription by a remote', () => {
     goOn();
     const events = await all(remote.transcription.transcribe({ ...request, words: true }));
     expect(events.slice(1)).toEqual([...segments.map((segment) => ({ kind: 'segment', segment })), done]);
+  });
+
+  it('passes on the hints of the client', async () => {
+    goOn();
+    const given = { prompt: 'Curie', temperature: 0.5 };
+    await all(remote.transcription.transcribe({ ...request, ...given }));
+    expect(hints).toEqual(given);
   });
 
   it('is not called for an account without enough allowance', async () => {

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/audio/v1/transcription.proto.
  */
 export const file_parley_audio_v1_transcription: GenFile = /*@__PURE__*/
-  fileDesc("CiNwYXJsZXkvYXVkaW8vdjEvdHJhbnNjcmlwdGlvbi5wcm90bxIPcGFybGV5LmF1ZGlvLnYxIuUBChpDcmVhdGVUcmFuc2NyaXB0aW9uUmVxdWVzdBIRCgRmaWxlGAEgASgMSACIAQESIQoJZmlsZV9uYW1lGAIgASgJSAFSCWZpbGVfbmFtZYgBARISCgVtb2RlbBgDIAEoCUgCiAEBEhUKCGxhbmd1YWdlGAQgASgJSAOIAQESOAoXdGltZXN0YW1wX2dyYW51bGFyaXRpZXMYBSADKAlSF3RpbWVzdGFtcF9ncmFudWxhcml0aWVzQgcKBV9maWxlQgwKCl9maWxlX25hbWVCCAoGX21vZGVsQgsKCV9sYW5ndWFnZSJOChtDcmVhdGVUcmFuc2NyaXB0aW9uUmVzcG9uc2USLwoKdHJhbnNjcmlwdBgBIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0ImAKGlN0cmVhbVRyYW5zY3JpcHRpb25SZXF1ZXN0EkIKDXRyYW5zY3JpcHRpb24YASABKAsyKy5wYXJsZXkuYXVkaW8udjEuQ3JlYXRlVHJhbnNjcmlwdGlvblJlcXVlc3QikAEKG1N0cmVhbVRyYW5zY3JpcHRpb25SZXNwb25zZRI1CgdzZWdtZW50GAEgASgLMiIucGFybGV5LmF1ZGlvLnYxLlRyYW5zY3JpcHRTZWdtZW50SAASMQoKdHJhbnNjcmlwdBgCIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0SABCBwoFZXZlbnQiewoaVXBsb2FkVHJhbnNjcmlwdGlvblJlcXVlc3QSRAoNdHJhbnNjcmlwdGlvbhgBIAEoCzIrLnBhcmxleS5hdWRpby52MS5DcmVhdGVUcmFuc2NyaXB0aW9uUmVxdWVzdEgAEg8KBWNodW5rGAIgASgMSABCBgoEcGFydCJOChtVcGxvYWRUcmFuc2NyaXB0aW9uUmVzcG9uc2USLwoKdHJhbnNjcmlwdBgBIAEoCzIbLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0IqQBCgpUcmFuc2NyaXB0EgwKBHRleHQYASABKAkSEAoIbGFuZ3VhZ2UYAiABKAkSEAoIZHVyYXRpb24YAyABKAESNAoIc2VnbWVudHMYBCADKAsyIi5wYXJsZXkuYXVkaW8udjEuVHJhbnNjcmlwdFNlZ21lbnQSLgoFd29yZHMYBSADKAsyHy5wYXJsZXkuYXVkaW8udjEuVHJhbnNjcmlwdFdvcmQigAEKEVRyYW5zY3JpcHRTZWdtZW50EgoKAmlkGAEgASgFEg0KBXN0YXJ0GAIgASgBEgsKA2VuZBgDIAEoARIMCgR0ZXh0GAQgASgJEiUKC2F2Z19sb2dwcm9iGAUgASgBSABSC2F2Z19sb2dwcm9iiAEBQg4KDF9hdmdfbG9ncHJvYiI6Cg5UcmFuc2NyaXB0V29yZBIMCgR3b3JkGAEgASgJEg0KBXN0YXJ0GAIgASgBEgsKA2VuZBgDIAEoAWIGcHJvdG8z");
+  fileDesc("CiNwYXJsZXkvYXVkaW8vdjEvdHJhbnNjcmlwdGlvbi5wcm90bxIPcGFybGV5LmF1ZGlvLnYxIq8CChpDcmVhdGVUcmFuc2NyaXB0aW9uUmVxdWVzdBIRCgRmaWxlGAEgASgMSACIAQESIQoJZmlsZV9uYW1lGAIgASgJSAFSCWZpbGVfbmFtZYgBARISCgVtb2RlbBgDIAEoCUgCiAEBEhUKCGxhbmd1YWdlGAQgASgJSAOIAQESOAoXdGltZXN0YW1wX2dyYW51bGFyaXRpZXMYBSADKAlSF3RpbWVzdGFtcF9ncmFudWxhcml0aWVzEhMKBnByb21wdBgGIAEoCUgEiAEBEhgKC3RlbXBlcmF0dXJlGAcgASgBSAWIAQFCBwoFX2ZpbGVCDAoKX2ZpbGVfbmFtZUIICgZfbW9kZWxCCwoJX2xhbmd1YWdlQgkKB19wcm9tcHRCDgoMX3RlbXBlcmF0dXJlIk4KG0NyZWF0ZVRyYW5zY3JpcHRpb25SZXNwb25zZRIvCgp0cmFuc2NyaXB0GAEgASgLMhsucGFybGV5LmF1ZGlvLnYxLlRyYW5zY3JpcHQiYAoaU3RyZWFtVHJhbnNjcmlwdGlvblJlcXVlc3QSQgoNdHJhbnNjcmlwdGlvbhgBIAEoCzIrLnBhcmxleS5hdWRpby52MS5DcmVhdGVUcmFuc2NyaXB0aW9uUmVxdWVzdCKQAQobU3RyZWFtVHJhbnNjcmlwdGlvblJlc3BvbnNlEjUKB3NlZ21lbnQYASABKAsyIi5wYXJsZXkuYXVkaW8udjEuVHJhbnNjcmlwdFNlZ21lbnRIABIxCgp0cmFuc2NyaXB0GAIgASgLMhsucGFybGV5LmF1ZGlvLnYxLlRyYW5zY3JpcHRIAEIHCgVldmVudCJ7ChpVcGxvYWRUcmFuc2NyaXB0aW9uUmVxdWVzdBJECg10cmFuc2NyaXB0aW9uGAEgASgLMisucGFybGV5LmF1ZGlvLnYxLkNyZWF0ZVRyYW5zY3JpcHRpb25SZXF1ZXN0SAASDwoFY2h1bmsYAiABKAxIAEIGCgRwYXJ0Ik4KG1VwbG9hZFRyYW5zY3JpcHRpb25SZXNwb25zZRIvCgp0cmFuc2NyaXB0GAEgASgLMhsucGFybGV5LmF1ZGlvLnYxLlRyYW5zY3JpcHQipAEKClRyYW5zY3JpcHQSDAoEdGV4dBgBIAEoCRIQCghsYW5ndWFnZRgCIAEoCRIQCghkdXJhdGlvbhgDIAEoARI0CghzZWdtZW50cxgEIAMoCzIiLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0U2VnbWVudBIuCgV3b3JkcxgFIAMoCzIfLnBhcmxleS5hdWRpby52MS5UcmFuc2NyaXB0V29yZCLfAgoRVHJhbnNjcmlwdFNlZ21lbnQSCgoCaWQYASABKAUSDQoFc3RhcnQYAiABKAESCwoDZW5kGAMgASgBEgwKBHRleHQYBCABKAkSJQoLYXZnX2xvZ3Byb2IYBSABKAFIAFILYXZnX2xvZ3Byb2KIAQESEQoEc2VlaxgGIAEoBUgBiAEBEg4KBnRva2VucxgHIAMoBRIYCgt0ZW1wZXJhdHVyZRgIIAEoAUgCiAEBEjEKEWNvbXByZXNzaW9uX3JhdGlvGAkgASgBSANSEWNvbXByZXNzaW9uX3JhdGlviAEBEisKDm5vX3NwZWVjaF9wcm9iGAogASgBSARSDm5vX3NwZWVjaF9wcm9iiAEBQg4KDF9hdmdfbG9ncHJvYkIHCgVfc2Vla0IOCgxfdGVtcGVyYXR1cmVCFAoSX2NvbXByZXNzaW9uX3JhdGlvQhEKD19ub19zcGVlY2hfcHJvYiI6Cg5UcmFuc2NyaXB0V29yZBIMCgR3b3JkGAEgASgJEg0KBXN0YXJ0GAIgASgBEgsKA2VuZBgDIAEoAWIGcHJvdG8z");
 
 /**
  * A recording and how to transcribe it.
@@ -54,6 +54,20 @@ export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscri
    * @generated from field: repeated string timestamp_granularities = 5 [json_name = "timestamp_granularities"];
    */
   timestampGranularities: string[];
+
+  /**
+   * A hint at words and style. Reaches upstreams that take it; the engines inside ignore it.
+   *
+   * @generated from field: optional string prompt = 6;
+   */
+  prompt?: string | undefined;
+
+  /**
+   * A hint at the randomness, usually 0 to 1. Reaches upstreams that take it; the engines inside ignore it.
+   *
+   * @generated from field: optional double temperature = 7;
+   */
+  temperature?: number | undefined;
 };
 
 /**
@@ -261,6 +275,43 @@ export type TranscriptSegment = Message<"parley.audio.v1.TranscriptSegment"> & {
    * @generated from field: optional double avg_logprob = 5 [json_name = "avg_logprob"];
    */
   avgLogprob?: number | undefined;
+
+  /**
+   * The fields below are as the upstream reports them, absent if it does not.
+   *
+   * Position of the decoded window, in units of 10 ms.
+   *
+   * @generated from field: optional int32 seek = 6;
+   */
+  seek?: number | undefined;
+
+  /**
+   * Token ids of the text.
+   *
+   * @generated from field: repeated int32 tokens = 7;
+   */
+  tokens: number[];
+
+  /**
+   * The temperature that was used.
+   *
+   * @generated from field: optional double temperature = 8;
+   */
+  temperature?: number | undefined;
+
+  /**
+   * How far the text compresses; a high value hints at repetitions.
+   *
+   * @generated from field: optional double compression_ratio = 9 [json_name = "compression_ratio"];
+   */
+  compressionRatio?: number | undefined;
+
+  /**
+   * The probability that nobody speaks, 0 to 1.
+   *
+   * @generated from field: optional double no_speech_prob = 10 [json_name = "no_speech_prob"];
+   */
+  noSpeechProb?: number | undefined;
 };
 
 /**

@@ -1,6 +1,6 @@
 /** Reads the times in an upstream's transcript. One impossible time discards all of them. */
 import { isObject } from '../../../codec/shape.ts';
-import type { TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
+import type { SegmentDetails, TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
 import { numberOf, textOf } from '../json-values.ts';
 
 /** Recognisers may place an end in the padding after the audio. */
@@ -69,8 +69,25 @@ function readSegment(entry: unknown, endMsMax: number): TranscriptSegment | unde
       text: entry['text'].trim().replace(/\s+/g, ' '),
       words: [],
       avgLogprob: avgLogprob !== undefined && avgLogprob <= 0 ? avgLogprob : undefined,
+      details: readDetails(entry),
     }
   );
+}
+
+/** Ignores values that cannot be. */
+function readDetails(entry: Readonly<Record<string, unknown>>): SegmentDetails {
+  const probability = numberOf(entry['no_speech_prob']);
+  return {
+    seek: isInt32(entry['seek']) ? entry['seek'] : undefined,
+    tokens: listOf(entry['tokens']).every(isInt32) ? (listOf(entry['tokens']) as number[]) : undefined,
+    temperature: numberOf(entry['temperature']),
+    compressionRatio: numberOf(entry['compression_ratio']),
+    noSpeechProb: probability !== undefined && probability >= 0 && probability <= 1 ? probability : undefined,
+  };
+}
+
+function isInt32(value: unknown): value is number {
+  return typeof value === 'number' && (value | 0) === value;
 }
 
 function readWord(entry: unknown, endMsMax: number): TranscriptWord | undefined {
