@@ -1,7 +1,11 @@
 /** Compares answers across wires: without ids, times and the cuts between parts. */
 import { createHash } from 'node:crypto';
-import { type JsonValue, type Message, toJson } from '@bufbuild/protobuf';
-import type { StreamTranscriptionResponse } from '../../gen/parley/audio/v1/transcription_pb.ts';
+import { create, type JsonValue, type Message, toJson } from '@bufbuild/protobuf';
+import {
+  type CreateTranscriptionResponse,
+  CreateTranscriptionResponseSchema,
+  type StreamTranscriptionResponse,
+} from '../../gen/parley/audio/v1/transcription_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import type { SynthesizeSpeechResponse } from '../../gen/parley/speech/v1/speech_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
@@ -15,9 +19,25 @@ export function answerOf(method: Method, messages: readonly Message[]): unknown 
       return (messages as readonly StreamTranscriptionResponse[]).map(({ event }) =>
         event.case === undefined ? event : { [event.case]: event.value.text },
       );
+    case TranscriptionService.method.createTranscription:
+    case TranscriptionService.method.uploadTranscription:
+      return (messages as readonly CreateTranscriptionResponse[]).map((message) =>
+        withoutChance(toJson(CreateTranscriptionResponseSchema, withoutDetails(message))),
+      );
     default:
       return messages.map((message) => withoutChance(toJson(method.output, message)));
   }
+}
+
+/** Without the members of segments that `verbose_json` always has, and a message only where the upstream tells them. */
+function withoutDetails({ transcript }: CreateTranscriptionResponse): CreateTranscriptionResponse {
+  const segments = transcript?.segments.map(({ id, start, end, text, avgLogprob }) => ({
+    ...{ $typeName: 'parley.audio.v1.TranscriptSegment' as const, id, start, end, text, tokens: [] },
+    ...(avgLogprob !== undefined && { avgLogprob }),
+  }));
+  return create(CreateTranscriptionResponseSchema, {
+    ...(transcript && segments && { transcript: { ...transcript, segments } }),
+  });
 }
 
 /** The parts are joined: each wire may cut them as it likes. */
