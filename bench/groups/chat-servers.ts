@@ -28,7 +28,13 @@ const asParley = { path: '/api/v1/chat/completions', model: 'bench', headers: {}
 
 export const startParley: StartServer = async ({ origin }) => {
   const mock = { kind: 'openai', baseUrl: `${origin}/v1`, callsMax: 4_096, models: { bench: 'mock-model' } };
-  const model = { id: 'bench', type: 'chat', engine: 'mock', price: { input: 1, output: 1 } };
+  const model = {
+    id: 'bench',
+    type: 'chat',
+    contextTokens: 4096,
+    engine: 'mock',
+    price: { input: 1, output: 1 },
+  };
   const settings = JSON.stringify({ engines: { mock }, models: [model] });
   return { ...(await startChild('parley', [settings], serverCore)), ...asParley };
 };

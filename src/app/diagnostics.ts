@@ -37,7 +37,8 @@ export async function diagnoseEngine(
 
 function diagnosed(model: ModelConfig): DiagnosedModel {
   const { id, type } = model;
-  if (model.type !== 'speech') return { id, type, voices: [] };
+  const needsContext = model.type === 'chat' && model.contextTokens === undefined;
+  if (model.type !== 'speech') return { id, type, voices: [], needsContext };
   const own = model.voices ? Object.values(model.voices) : [model.defaultVoice];
-  return { id, type, voices: own.filter((voice) => voice !== undefined) };
+  return { id, type, needsContext, voices: own.filter((voice) => voice !== undefined) };
 }

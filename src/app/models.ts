@@ -1,5 +1,6 @@
 /** Connects the models of the configuration to their engines. */
 import type { ModelConfig } from '../config/config.ts';
+import { contextTokensDefault } from '../config/schema/models.ts';
 import type { CatalogModel } from '../core/catalog/catalog.ts';
 import type { Engine } from '../core/ports/engines.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
@@ -35,12 +36,22 @@ export function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, 
       return { ...facts, type: 'transcription', engine };
     }
     case 'chat': {
-      const { price, contextTokens, outputTokensMax } = model;
+      const { price, contextTokens, outputTokensMax = Infinity } = model;
       const engine = failoverChat(
-        enginesOf(model, engines, (set) => set.chat?.(model.id)),
+        enginesOf(model, engines, (set) => set.chat?.(model.id, contextTokens === undefined)),
         balance,
       );
-      return { ...facts, type: 'chat', engine, price, contextTokens, outputTokensMax };
+      // An upstream may tell another context from one request to the next.
+      const context = () => contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;
+      return {
+        ...{ ...facts, type: 'chat', engine, price },
+        get contextTokens() {
+          return context();
+        },
+        get outputTokensMax() {
+          return Math.min(outputTokensMax, context());
+        },
+      };
     }
   }
 }

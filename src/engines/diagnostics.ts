@@ -16,6 +16,8 @@ export interface DiagnosedModel {
   readonly type: 'speech' | 'transcription' | 'chat';
   /** The engine's names of the voices that the catalog uses. */
   readonly voices: readonly string[];
+  /** Whether its server has to tell the context of the chat model. */
+  readonly needsContext: boolean;
 }
 
 const ignore = () => undefined;

@@ -16,7 +16,8 @@ import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../core/port
 export interface EngineSet {
   speech?(model: string): SpeechEngine;
   transcription?(model: string): TranscriptionEngine;
-  chat?(model: string): ChatEngine;
+  /** @param needsContext whether the engine has to find out the model's context */
+  chat?(model: string, needsContext: boolean): ChatEngine;
   /** The current state, for metrics and readiness. */
   reading(): EngineReading;
   /** Ends all its threads, child processes and connections. Called once, after the last request. */

@@ -43,7 +43,7 @@ describe('the log', () => {
         upstream: { kind: 'openai', baseUrl: upstream.baseUrl, apiKeyEnv: 'UPSTREAM_KEY', retriesMax: 0 },
       },
       models: [
-        { id: 'far', type: 'chat', engine: 'upstream', price: { input: 1, output: 1 } },
+        { id: 'far', type: 'chat', contextTokens: 4096, engine: 'upstream', price: { input: 1, output: 1 } },
         { id: 'flite', type: 'speech', engine: 'builtin' },
         { id: 'heard', type: 'transcription', engine: 'upstream' },
       ],

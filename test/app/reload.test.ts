@@ -32,6 +32,7 @@ describe('a reload', () => {
   const model = (price: number) => ({
     id: 'served',
     type: 'chat',
+    contextTokens: 4096,
     engine: 'upstream',
     price: { input: price, output: price },
   });

@@ -35,7 +35,7 @@ export function openRemote({ apiKey, ...settings }: RemoteOptions): RemoteEngine
   const [speech, transcription, chat] = [
     set.speech?.('flite'),
     set.transcription?.('pocketsphinx'),
-    set.chat?.('eliza'),
+    set.chat?.('eliza', false),
   ];
   if (!speech || !transcription || !chat) throw new Error('a remote engine offers all three operations');
   return { speech, transcription, chat: inMessages(chat), logged, close: () => set.close() };

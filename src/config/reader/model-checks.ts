@@ -129,8 +129,15 @@ function refuseUnknownVoice({ id, defaultVoice, voices, path }: WrittenModel, tr
   tree.refuse([...path, 'defaultVoice'], message, { suggestion: didYouMean(defaultVoice, names) });
 }
 
+/** Whether the context comes from the server of an engine. */
+function isToldContext(model: WrittenModel, tree: SettingsTree): boolean {
+  return namedEngines(model).some(({ name }) => tree.get(['engines', name, 'kind']) === 'openai');
+}
+
 function refuseOutputOverContext(model: WrittenModel, tree: SettingsTree): void {
-  const { id, outputTokensMax, contextTokens = contextTokensDefault, path } = model;
+  const { id, outputTokensMax, path } = model;
+  const contextTokens =
+    model.contextTokens ?? (isToldContext(model, tree) ? undefined : contextTokensDefault);
   if (typeof outputTokensMax !== 'number' || typeof contextTokens !== 'number') return;
   if (outputTokensMax <= contextTokens) return;
   const message = `An answer of \`${id}\` may have ${outputTokensMax} tokens, more than the ${contextTokens} of its \`contextTokens\`.`;

@@ -5,6 +5,7 @@ import { group, oneOf, text, wholeNumber } from './setting-types.ts';
 /** One credit a token: keeps every cost far inside the range of an amount. */
 const priceMax = parseCredits('1000000');
 const amountAllowed = `credits per million tokens, from 0 to ${formatCredits(priceMax)} in plain digits with at most 9 decimals, such as 0.15`;
+/** For models whose engine does not tell. */
 export const contextTokensDefault = 4096;
 
 const amountDigits = /^\d{1,7}(\.\d{1,9})?$/;
@@ -97,14 +98,14 @@ const chatModel = group({
   ...common,
   price,
   contextTokens: wholeNumber(1, 10_000_000)
-    .default(contextTokensDefault)
-    .describe('Tokens of prompt and completion together.'),
+    .optional()
+    .describe(
+      'Tokens of prompt and completion together. Default: for an openai engine, what its server tells of the model (vLLM, llama.cpp and Ollama do; without it the model is unavailable); for other engines, 4096.',
+    ),
   outputTokensMax: wholeNumber(1, 10_000_000)
     .optional()
     .describe('Tokens of one completion, at most `contextTokens`. Default: `contextTokens`.'),
-})
-  .transform((model) => ({ ...model, outputTokensMax: model.outputTokensMax ?? model.contextTokens }))
-  .describe('A chat model. It costs prepaid credits.');
+}).describe('A chat model. It costs prepaid credits.');
 
 const modelTypes = ['speech', 'transcription', 'chat'] as const;
 const model = z.discriminatedUnion('type', [speechModel, transcriptionModel, chatModel], {
@@ -116,7 +117,11 @@ const model = z.discriminatedUnion('type', [speechModel, transcriptionModel, cha
 export const defaultModels: z.input<typeof model>[] = [
   { id: 'flite', type: 'speech', engine: 'builtin' },
   { id: 'pocketsphinx', type: 'transcription', engine: 'builtin' },
-  { id: 'eliza', type: 'chat', engine: 'builtin', price: { input: 0.1, output: 0.4 } },
+  {
+    ...{ id: 'eliza', type: 'chat', engine: 'builtin', price: { input: 0.1, output: 0.4 } },
+    contextTokens: contextTokensDefault,
+    outputTokensMax: contextTokensDefault,
+  },
 ];
 
 export const models = z

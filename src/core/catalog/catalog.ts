@@ -29,6 +29,7 @@ export interface ChatModel extends ModelFacts {
   readonly type: 'chat';
   readonly engine: ChatEngine;
   readonly price: Price;
+  /** @throws `engine_unavailable` while the engine must tell and cannot, as `outputTokensMax` does */
   readonly contextTokens: number;
   readonly outputTokensMax: number;
 }

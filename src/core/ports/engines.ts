@@ -123,6 +123,11 @@ export interface TranscriptionEngine extends Engine {
 export interface ChatEngine extends Engine {
   /** Set if the model counts tokens exactly as `TokenCounter` does. */
   readonly tokenizer?: 'o200k' | undefined;
+  /**
+   * Tokens of prompt and answer together, if the engine knows.
+   * @throws `engine_unavailable` with the reason of `availability`, if it has to know and does not
+   */
+  contextTokens?(): number | undefined;
   /** The whole answer, with usage if the engine reports it. */
   complete(params: ChatCompletionParams, signal: AbortSignal): Promise<ChatAnswer>;
   /**

@@ -8,6 +8,12 @@ export function failoverChat(engines: EngineList<ChatEngine>, balance: Balance):
   const order = new EngineOrder(engines, balance);
   return {
     availability: () => order.availability(),
+    // The prompt must be held for whichever of them serves it.
+    contextTokens: () => {
+      const known = order.available().map((engine) => engine.contextTokens?.());
+      const largest = Math.max(...known.map((tokens) => tokens ?? 0));
+      return largest > 0 ? largest : undefined;
+    },
     complete: (params, signal) =>
       firstAnswer(order.take(), signal, (engine) => engine.complete(params, signal)),
     stream: (params, signal) => firstStream(order.take(), signal, (engine) => engine.stream(params, signal)),

@@ -1,11 +1,13 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ChatChunk } from '../../core/chat/answer.ts';
+import { ParleyError } from '../../core/errors.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { readAnswer, readChunk, toUpstreamParams } from './chat/json.ts';
 import type { LimitNames } from './chat/limit-names.ts';
 import { type SseEvent, SseReader } from './chat/sse.ts';
+import type { ContextSource } from './context/context-source.ts';
 import { reportedError } from './errors.ts';
 
 const doneData = '[DONE]';
@@ -17,9 +19,12 @@ export interface OpenAiChatOptions {
   readonly limitNames: LimitNames;
   /** Set if the model is known to count tokens as Parley does. */
   readonly tokenizer: ChatEngine['tokenizer'];
+  /** Set if the model's context is read from the upstream. */
+  readonly context: Pick<ContextSource, 'tokens' | 'availability'> | undefined;
 }
 
-export function createOpenAiChat({ upstream, model, limitNames, tokenizer }: OpenAiChatOptions): ChatEngine {
+export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
+  const { upstream, model, limitNames, tokenizer, context } = options;
   const post = (params: ChatCompletionParams, stream: boolean, signal: AbortSignal) =>
     upstream.call({
       method: 'POST',
@@ -34,7 +39,12 @@ export function createOpenAiChat({ upstream, model, limitNames, tokenizer }: Ope
   return {
     tokenizer,
     // An unreachable upstream keeps its model in the catalog; calls to it fail with `upstream_error`.
-    availability: () => ({ available: true }),
+    availability: () => context?.availability() ?? { available: true },
+    contextTokens: () => {
+      const availability = context?.availability();
+      if (availability?.available !== false) return context?.tokens;
+      throw new ParleyError('engine_unavailable', { message: availability.reason });
+    },
     complete: async (params, signal) => readAnswer(await (await post(params, false, signal)).json()),
     stream: (params, signal) => chunksOf(() => post(params, true, signal)),
   };

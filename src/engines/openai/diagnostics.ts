@@ -10,6 +10,8 @@ import {
   voicesDiagnostic,
 } from '../diagnostics.ts';
 import { Upstream } from './calls/upstream.ts';
+import { noContextReason } from './context/context-source.ts';
+import { readContextTokens } from './context/context-tokens.ts';
 import type { OpenAiSettings } from './index.ts';
 import { noVoicesReason, readListedVoices } from './voices/voice-source.ts';
 
@@ -27,10 +29,13 @@ export async function diagnoseOpenAi(settings: OpenAiSettings, diagnosis: Diagno
     const voices = models
       .filter(({ type }) => type === 'speech')
       .map((model) => diagnoseVoices(model, upstream, settings, diagnosis));
+    const contexts = models
+      .filter(({ needsContext }) => needsContext)
+      .map((model) => diagnoseContext(model, upstream, settings, diagnosis));
     return [
       ok('upstream', `${settings.baseUrl} answers.`),
       ...models.map((model) => diagnoseModel(model, settings, listed)),
-      ...(await Promise.all(voices)),
+      ...(await Promise.all([...voices, ...contexts])),
     ];
   } catch (error) {
     return [diagnoseFailure(error, settings)];
@@ -52,6 +57,25 @@ function diagnoseModel(
     `It does not list ${name}${listed.length === 0 ? ', nor any other' : `, but ${shortened(listed)}`}.`,
     `Load it there, or write its name there in the engine: models: {${id}: NAME}.`,
   );
+}
+
+async function diagnoseContext(
+  { id }: DiagnosedModel,
+  upstream: Upstream,
+  settings: OpenAiSettings,
+  { name, signal }: Diagnosis,
+): Promise<Diagnostic> {
+  const subject = `context of ${id}`;
+  let failure: unknown;
+  try {
+    const tokens = await readContextTokens(upstream, settings.models[id] ?? id, signal);
+    if (tokens !== undefined) return ok(subject, `It tells ${tokens} tokens.`);
+  } catch (error) {
+    signal.throwIfAborted();
+    failure = error;
+  }
+  const advice = `Write contextTokens of the model ${id}. Until then the model cannot be called.`;
+  return problem(subject, noContextReason(name, id, failure), advice);
 }
 
 async function diagnoseVoices(

@@ -3,6 +3,7 @@ import type { EngineSet } from '../engine-set.ts';
 import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upstream.ts';
 import { defaultLimitNames, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
 import { createOpenAiChat } from './chat.ts';
+import { ContextSource } from './context/context-source.ts';
 import { createOpenAiSpeech } from './speech.ts';
 import { createOpenAiTranscription, type TranscriptionFormat } from './transcription.ts';
 import { configuredVoices, ListedVoices, type VoiceSource } from './voices/voice-source.ts';
@@ -35,6 +36,13 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
     voiceSources.set(model, source);
     return source;
   };
+  const contextSources = new Map<string, ContextSource>();
+  const openContext = (id: string, model: string): ContextSource => {
+    const { name, log } = deps;
+    const source = contextSources.get(id) ?? new ContextSource({ upstream, model, id, engine: name, log });
+    contextSources.set(id, source);
+    return source;
+  };
   return {
     speech: (id) => createOpenAiSpeech({ upstream, model: nameOf(id), voices: openVoices(nameOf(id)) }),
     transcription: (id) =>
@@ -44,18 +52,19 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
         format: settings.transcriptionFormat,
         probe,
       }),
-    chat: (id) => {
+    chat: (id, needsContext) => {
       const model = nameOf(id);
       return createOpenAiChat({
         upstream,
         model,
         limitNames: settings.outputLimit ?? defaultLimitNames(settings.baseUrl),
         tokenizer: tokenizerOf(settings.baseUrl, model),
+        context: needsContext ? openContext(id, model) : undefined,
       });
     },
     reading: () => ({ isUp: upstream.isUp, waiting: upstream.waiting }),
     close: async () => {
-      for (const source of voiceSources.values()) source.close();
+      for (const source of [...voiceSources.values(), ...contextSources.values()]) source.close();
       await Promise.all([probe.close(), upstream.close()]);
     },
   };

@@ -11,7 +11,13 @@ import { events, json } from '../../support/upstream-answers.ts';
 const path = '/chat/completions';
 const upstream = await startScriptedUpstream();
 // Free, so that no run ends without credits.
-const free = { id: 'served', type: 'chat', engine: 'upstream', price: { input: 0, output: 0 } };
+const free = {
+  id: 'served',
+  type: 'chat',
+  engine: 'upstream',
+  price: { input: 0, output: 0 },
+  contextTokens: 4096,
+};
 const parley = await startBehind(upstream.baseUrl, { models: [free] });
 afterAll(async () => {
   await parley.close();

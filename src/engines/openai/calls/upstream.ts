@@ -21,6 +21,8 @@ interface UpstreamCall {
   readonly method: 'GET' | 'POST';
   /** Below the base URL, with its slash, such as `/chat/completions`. */
   readonly path: string;
+  /** The path is below the server, beside the version that ends its base URL. Default: false. */
+  readonly isBesideVersion?: boolean;
   /** Added to those of the configuration. */
   readonly headers?: Readonly<Record<string, string>>;
   /** A function makes the body anew for every try. */
@@ -156,11 +158,11 @@ export class Upstream {
     );
   }
 
-  #request({ method, path, headers, body }: UpstreamCall, signal: AbortSignal) {
+  #request({ method, path, isBesideVersion, headers, body }: UpstreamCall, signal: AbortSignal) {
     const extra = Object.entries({ ...this.#deps.traceHeaders?.(), ...headers }).flat();
     const request = this.#pool.request({
       method,
-      path: this.#basePath + path,
+      path: (isBesideVersion ? this.#basePath.replace(/\/v\d+$/, '') : this.#basePath) + path,
       headers: [...this.#headers, ...extra],
       body: typeof body === 'function' ? Readable.from(body(), { objectMode: false }) : (body ?? null),
       signal,

@@ -1,0 +1,77 @@
+import { isObject } from '../../../codec/shape.ts';
+import { ParleyError } from '../../../core/errors.ts';
+import type { Upstream } from '../calls/upstream.ts';
+import { numberOf } from '../json-values.ts';
+
+const listBytesMax = 4 * 1024 * 1024;
+/** Members of a listed model: of vLLM; of OpenRouter and Together; of Groq; of Mistral. */
+const contextMembers = ['max_model_len', 'context_length', 'context_window', 'max_context_length'];
+/** Members of `meta` in the list of llama.cpp: the context that it serves, and that of the model's training. */
+const metaMembers = ['n_ctx', 'n_ctx_train'];
+
+/**
+ * Tokens of a model's prompt and answer together, as its upstream tells in its list of models, or as Ollama does of one model.
+ * Undefined if it does not tell.
+ *
+ * @param model the upstream's name of the model
+ * @throws `upstream_error`, or the signal's reason
+ */
+export async function readContextTokens(
+  upstream: Upstream,
+  model: string,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const headers = { accept: 'application/json' };
+  const list = await upstream.call({ method: 'GET', path: '/models', headers, signal });
+  const listed = contextOfListed(await list.json(listBytesMax), model);
+  return listed ?? readFromOllama(upstream, model, signal);
+}
+
+/** The context of a model in `{data: [{id, …}]}`; undefined if it is not listed, or without its context. */
+export function contextOfListed(list: unknown, model: string): number | undefined {
+  const data = isObject(list) ? list['data'] : undefined;
+  const entry = Array.isArray(data) ? data.find((each) => isObject(each) && each['id'] === model) : undefined;
+  if (!isObject(entry)) return undefined;
+  const { meta } = entry;
+  return firstCount([
+    ...contextMembers.map((member) => entry[member]),
+    ...metaMembers.map((member) => isObject(meta) && meta[member]),
+  ]);
+}
+
+/** `POST /api/show`, beside `/v1`: a `num_ctx` of the model's own, else the context of its training. */
+async function readFromOllama(
+  upstream: Upstream,
+  model: string,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  try {
+    const answer = await upstream.call({
+      method: 'POST',
+      path: '/api/show',
+      isBesideVersion: true,
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ model }),
+      signal,
+    });
+    return contextOfShown(await answer.json(listBytesMax));
+  } catch (error) {
+    // Any other server: it has no such path, or answers it with a page.
+    if (error instanceof ParleyError && error.code === 'upstream_error' && !error.hasNotRun) return undefined;
+    throw error;
+  }
+}
+
+export function contextOfShown(shown: unknown): number | undefined {
+  if (!isObject(shown)) return undefined;
+  const { parameters, model_info: info } = shown;
+  const [, own] = (typeof parameters === 'string' && /^num_ctx\s+(\d+)/m.exec(parameters)) || [];
+  const trained = isObject(info)
+    ? Object.entries(info).flatMap(([name, value]) => (name.endsWith('.context_length') ? [value] : []))
+    : [];
+  return firstCount([own, ...trained]);
+}
+
+function firstCount(values: readonly unknown[]): number | undefined {
+  return values.map(numberOf).find((value) => value !== undefined && Number.isInteger(value) && value > 0);
+}
