@@ -8,8 +8,6 @@ const boundaryCharactersMax = 70;
 /** Bounds the time that a form takes. Clients send some fifty. */
 const partsMax = 1_000;
 const partHeaderBytesMax = 16 * 1024;
-/** The largest value of a field that is used. Other fields have no limit but that of the body. */
-const fieldBytesMax = 64 * 1024;
 
 export interface Form {
   /** The file part named `file`; undefined if there is none. Its bytes share the memory of the body. */
@@ -19,8 +17,8 @@ export interface Form {
 }
 
 export interface FormOptions {
-  /** The names of the fields that are used. All others are passed over. */
-  readonly fieldNames: readonly string[];
+  /** The fields that are used, and the bytes that each may have. All others are passed over. */
+  readonly fields: ReadonlyMap<string, number>;
   /** Bytes of the whole body. */
   readonly bytesMax: number;
   /** Makes the error for a larger body. */
@@ -31,7 +29,7 @@ export interface FormOptions {
 export async function readForm(exchange: Exchange, options: FormOptions): Promise<Form> {
   const boundary = boundaryOf(exchange.request.headers['content-type'] ?? '');
   const body = await readBytes(exchange, options.bytesMax, options.tooLarge);
-  return parseForm(body, boundary, options.fieldNames);
+  return parseForm(body, boundary, options.fields);
 }
 
 /** @throws `invalid_request_error` if the header does not name a form with a boundary */
@@ -43,7 +41,7 @@ export function boundaryOf(contentType: string): string {
 }
 
 /** @throws `invalid_request_error` for a malformed form, or one with another file than one named `file` */
-export function parseForm(body: Buffer, boundary: string, fieldNames: readonly string[]): Form {
+export function parseForm(body: Buffer, boundary: string, used: ReadonlyMap<string, number>): Form {
   const fields = new Map<string, string[]>();
   let file: Form['file'];
   for (const { name, fileName, content } of readParts(body, boundary)) {
@@ -51,9 +49,10 @@ export function parseForm(body: Buffer, boundary: string, fieldNames: readonly s
     if (fileName !== undefined) {
       if (name !== 'file' || file !== undefined) throw malformed('Send one file, as the form field `file`.');
       file = { bytes: content, name: fileName };
-    } else if (fieldNames.includes(name)) {
-      if (content.length > fieldBytesMax) {
-        throw malformed(`The form field \`${name}\` is larger than ${fieldBytesMax} bytes.`);
+    } else if (used.has(name)) {
+      const bytesMax = used.get(name) ?? 0;
+      if (content.length > bytesMax) {
+        throw malformed(`The form field \`${name}\` is larger than ${bytesMax} bytes.`);
       }
       const values = fields.get(name);
       if (values) values.push(content.toString());

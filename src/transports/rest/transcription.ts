@@ -21,15 +21,13 @@ import { replayHeaders, sendEvents } from './response.ts';
 
 /** SDKs send lists under a name with brackets; some clients leave the brackets out. */
 const granularityFields = ['timestamp_granularities[]', 'timestamp_granularities'];
-const fieldNames = [
-  'model',
-  'language',
-  'prompt',
-  'temperature',
-  'response_format',
-  'stream',
-  ...granularityFields,
-];
+const shortFields = ['model', 'language', 'temperature', 'response_format', 'stream', ...granularityFields];
+const shortFieldBytesMax = 64 * 1024;
+/** The fields that are used. Clients send prompts of any length; the form as a whole bounds them. */
+const fields: ReadonlyMap<string, number> = new Map([
+  ['prompt', transcriptionBytesMax],
+  ...shortFields.map((name) => [name, shortFieldBytesMax] as const),
+]);
 
 interface TranscriptionForm {
   readonly transcription: CreateTranscriptionRequest;
@@ -57,7 +55,7 @@ export function transcriptionHandler({ createTranscription, streamTranscription 
 }
 
 async function readUpload(exchange: Exchange, call: Call): Promise<TranscriptionForm> {
-  const form = await readForm(exchange, { fieldNames, bytesMax: transcriptionBytesMax, tooLarge });
+  const form = await readForm(exchange, { fields, bytesMax: transcriptionBytesMax, tooLarge });
   const transcription = toRequest(form);
   checkFile(transcription);
   const format = readTranscriptFormat(lastValue(form, 'response_format'));
