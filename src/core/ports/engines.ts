@@ -76,7 +76,7 @@ export interface TranscriptWord {
   readonly endMs: number;
 }
 
-/** What a Whisper model tells of a segment; members that an engine does not know are undefined. */
+/** Measures of a segment as Whisper models give them; undefined if the engine gives none. */
 export interface SegmentDetails {
   /** In units of 10 ms. */
   readonly seek?: number | undefined;

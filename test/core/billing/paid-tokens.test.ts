@@ -78,7 +78,7 @@ function greedy(kind: Kind, heldNow: () => Promise<bigint>, note: (given: Given)
   };
 }
 
-/** What refers to anything is as long as the context. */
+/** A prompt with references counts as long as the context. */
 async function promptTokens(messages: readonly Json[]): Promise<number> {
   const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? (content as Json[]) : []));
   if (parts.some((part) => 'image_url' in part || 'video_url' in part)) return contextTokens;
