@@ -29,7 +29,7 @@ import { type TlsFiles, TlsPair } from '../transports/http/tls-pair.ts';
 import { openData } from './data.ts';
 import { Engines } from './engines.ts';
 import { IdleMemory } from './idle-memory.ts';
-import { openPorts } from './listeners.ts';
+import { type ListeningSockets, openPorts } from './listeners.ts';
 import { createLog } from './log.ts';
 import { version } from './version.ts';
 
@@ -40,6 +40,8 @@ export interface AppOverrides {
   readonly engines?: Readonly<Record<string, EngineSet>>;
   /** Opens the store of a data folder. Default: SQLite. */
   readonly openStore?: (dataDir: string) => Promise<Store>;
+  /** Default: none; the configured addresses are bound. */
+  readonly sockets?: ListeningSockets;
 }
 
 export interface App {
@@ -112,7 +114,8 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     metrics,
     metricsAccess: config.metrics.access,
   };
-  const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes });
+  const { sockets = {} } = overrides;
+  const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes, sockets });
   opened.defer(() => ports.close());
   return {
     baseUrl: ports.baseUrl,

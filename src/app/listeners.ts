@@ -10,7 +10,7 @@ import type { Services } from '../core/services.ts';
 import { createConnectHandler } from '../transports/connect/routes.ts';
 import { createGrpcHandler } from '../transports/grpc/routes.ts';
 import { withCors } from '../transports/http/cors.ts';
-import { type PortHandler, startServer } from '../transports/http/server.ts';
+import { type PortHandler, type ServerOptions, startServer } from '../transports/http/server.ts';
 import type { TlsPair } from '../transports/http/tls-pair.ts';
 import { restHandler } from '../transports/rest/handler.ts';
 import { type Probes, probeRoutes } from '../transports/rest/probe-routes.ts';
@@ -27,6 +27,13 @@ interface Wiring {
   readonly tls: TlsPair | undefined;
   readonly tracer: Tracer;
   readonly probes: Probes;
+  readonly sockets: ListeningSockets;
+}
+
+/** File descriptors of TCP sockets that the service manager listens on, used in place of the configured addresses. */
+export interface ListeningSockets {
+  readonly main?: number;
+  readonly admin?: number;
 }
 
 /** The callers that a port serves. */
@@ -50,11 +57,14 @@ interface Ports {
 
 /** Listens on all ports. Rejects if an address cannot be bound; then none is open. */
 export async function openPorts(wiring: Wiring): Promise<Ports> {
-  const { server, admin } = wiring.config;
-  const main = await openPort(wiring, server, admin ? 'clients' : 'all');
+  const {
+    config: { server, admin },
+    sockets,
+  } = wiring;
+  const main = await openPort(wiring, { ...server, fd: sockets.main }, admin ? 'clients' : 'all');
   if (admin === undefined) return { ...main, adminBaseUrl: main.baseUrl };
   try {
-    const other = await openPort(wiring, admin, 'admins');
+    const other = await openPort(wiring, { ...admin, fd: sockets.admin }, 'admins');
     return {
       baseUrl: main.baseUrl,
       adminBaseUrl: other.baseUrl,
@@ -74,15 +84,19 @@ export async function openPorts(wiring: Wiring): Promise<Ports> {
 
 async function openPort(
   wiring: Wiring,
-  { host, port }: { readonly host: string; readonly port: number },
+  address: Pick<ServerOptions, 'host' | 'port' | 'fd'>,
   audience: Audience,
 ): Promise<Port> {
   const { server: limits } = wiring.config;
   const { health, ...transports } = openTransports(wiring, audience);
-  const server = await startServer({ host, port, limits, tls: wiring.tls, ...transports });
-  const leave = () => health.drain();
+  const { host, port, fd } = address;
+  const server = await startServer({ host, port, fd, limits, tls: wiring.tls, ...transports });
+  const leave = () => {
+    health.drain();
+    server.leave();
+  };
   const close = () => {
-    leave();
+    health.drain();
     return server.close(limits.drainMs);
   };
   return { baseUrl: server.origin + basePath, leave, close };

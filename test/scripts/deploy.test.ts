@@ -36,23 +36,32 @@ describe('the systemd unit', () => {
   const setting = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1];
   const noSystemd = missing('systemd-analyze');
 
-  /** The unit with a program that exists, as Parley is not installed. */
-  function unitFile(): string {
-    const file = join(folder, 'parley.service');
+  /** The unit with a program that exists, as Parley is not installed, beside its socket. */
+  function unitFile() {
+    const [file, socketFile] = [join(folder, 'parley.service'), join(folder, 'parley.socket')];
     writeFileSync(file, unit.replace('/usr/local/bin/parley', process.execPath));
-    return file;
+    writeFileSync(socketFile, deployFile('parley.socket'));
+    return { file, socketFile };
   }
 
-  it.skipIf(noSystemd !== undefined)(`passes systemd-analyze verify${why(noSystemd)}`, () => {
-    const { status, stderr } = spawnSync('systemd-analyze', ['verify', unitFile()], { encoding: 'utf8' });
+  it.skipIf(noSystemd !== undefined)(`passes systemd-analyze verify with its socket${why(noSystemd)}`, () => {
+    const { file, socketFile } = unitFile();
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', file, socketFile], {
+      encoding: 'utf8',
+    });
     expect([status, stderr]).toEqual([0, '']);
   });
 
   it.skipIf(noSystemd !== undefined)(`exposes little of the system${why(noSystemd)}`, () => {
     const threshold = 20;
-    const args = ['security', '--offline=true', `--threshold=${threshold}`, unitFile()];
+    const args = ['security', '--offline=true', `--threshold=${threshold}`, unitFile().file];
     const { status, stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
     expect([status, stderr], stdout.slice(-200)).toEqual([0, '']);
+  });
+
+  it('listens by its socket where the server listens by default', () => {
+    const { host, port } = loadConfig({ env: {} }).server;
+    expect(deployFile('parley.socket')).toContain(`\nListenStream=${host}:${port}\n`);
   });
 
   it('gives the server more time to stop than it takes, and restarts it when it fails', () => {

@@ -47,10 +47,20 @@ export function startParley(args: readonly string[], { cwd, env, timeoutMs }: Ru
 }
 
 /** Runs a script of the shell, in which "$@" is the program. */
-export function inShell(script: string, { cwd, env, timeoutMs = 170_000 }: RunOptions = {}): Promise<Ended> {
-  const args = ['-c', script, 'sh', program, ...programArgs];
-  const limit = { timeout: timeoutMs, killSignal: 'SIGKILL' } as const;
-  return ended(spawn('/bin/sh', args, { cwd, env: environment(env), ...limit }));
+export function inShell(script: string, options: RunOptions = {}): Promise<Ended> {
+  const { file, args, env, cwd } = shellCommand(script, [], options);
+  const limit = { timeout: options.timeoutMs ?? 170_000, killSignal: 'SIGKILL' } as const;
+  return ended(spawn(file, args, { cwd, env, ...limit }));
+}
+
+/** The same, to be spawned. `args` follow the program in "$@". */
+export function shellCommand(script: string, args: readonly string[], { cwd, env }: RunOptions) {
+  return {
+    file: '/bin/sh',
+    args: ['-c', script, 'sh', program, ...programArgs, ...args],
+    cwd,
+    env: environment(env),
+  };
 }
 
 /** The end of a child that runs. */

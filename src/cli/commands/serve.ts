@@ -12,6 +12,7 @@ import { newCommand } from '../terminal/command.ts';
 import { type BannerFacts, demoBanner } from '../terminal/demo-banner.ts';
 import { printData } from '../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
+import { passedSockets } from './passed-sockets.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
 
 interface ServeFlags extends ServeConfigFlags {
@@ -90,9 +91,10 @@ async function reloadConfiguration(
 
 /** Loads the app, which takes long, only for this command and a valid configuration. */
 async function open(config: Config, log: Log): Promise<App> {
+  const sockets = passedSockets(process.env, config.admin !== undefined);
   try {
     const { createApp } = await import('../../app/create-app.ts');
-    return await createApp(config, { log });
+    return await createApp(config, { log, sockets });
   } catch (error) {
     throw addressError(error, config) ?? dataFolderError(error, config.dataDir);
   }

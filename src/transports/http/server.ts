@@ -13,6 +13,8 @@ export interface ServerOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** The file descriptor of a listening TCP socket, used in place of host and port. Default: none. */
+  readonly fd?: number | undefined;
   readonly limits: ServerLimits;
   /** Default: no TLS. */
   readonly tls?: TlsPair | undefined;
@@ -30,33 +32,50 @@ export type PortHandler = (
 export interface RunningServer {
   /** Such as `http://127.0.0.1:8080`, with the actual port. */
   readonly origin: string;
+  /** From now on every answer over HTTP/1 closes its connection, so that no client sends a request on one that ends. */
+  leave(): void;
   /** Stops listening, gives running requests at most `drainMs`, then cuts them. */
   close(drainMs: number): Promise<void>;
 }
 
 const idleCheckMs = 20;
+/** How long a stopping server waits for the first bytes on a connection that it has accepted. */
+const firstByteMsMax = 500;
+/** Connections that the system keeps until the server accepts them, if its own limit (`somaxconn`) is not lower. */
+const waitingConnectionsMax = 4_096;
 
 /** Listens. Rejects if the address cannot be bound. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { host, port, limits, tls } = options;
-  const server = createHttp1Server(limits, options.handle, tls);
+  const { limits, tls } = options;
+  let isLeaving = false;
+  const handle: PortHandler = (request, response) => {
+    if (isLeaving && 'shouldKeepAlive' in response) response.shouldKeepAlive = false;
+    options.handle(request, response);
+  };
+  const server = createHttp1Server(limits, handle, tls);
   const sessions = new Http2Sessions(createHttp2Server(limits, options), limits);
   // Includes connections of HTTP/2: this server accepts them all.
   server.maxConnections = limits.connectionsMax;
   const undecided = routeSockets(server, tls ? 'secureConnection' : 'connection', sessions, limits);
   const accepted = acceptedSockets(server);
-  await listen(server, host, port);
+  await listen(server, options);
+  const leave = () => {
+    isLeaving = true;
+  };
   return {
     origin: originOf(server.address() as AddressInfo, tls ? 'https' : 'http'),
+    leave,
     close: async (drainMs) => {
+      leave();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       sessions.close();
-      destroyAll(undecided);
+      const mute = setTimeout(() => destroyAll(undecided), firstByteMsMax);
       // A connection whose answer ends from now on would stay open for its keep-alive time.
       const idle = setInterval(() => server.closeIdleConnections(), idleCheckMs);
       const cut = setTimeout(() => destroyAll(accepted), drainMs);
       await closed;
       clearInterval(idle);
+      clearTimeout(mute);
       clearTimeout(cut);
       sessions.stop();
     },
@@ -106,13 +125,15 @@ function routeSockets(
   return undecided;
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+function listen(server: Server, { host, port, fd }: ServerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    const listening = () => {
       server.off('error', reject);
       resolve();
-    });
+    };
+    if (fd === undefined) server.listen(port, host, waitingConnectionsMax, listening);
+    else server.listen({ fd }, waitingConnectionsMax, listening);
   });
 }
 
