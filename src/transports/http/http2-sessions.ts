@@ -11,6 +11,7 @@ export class Http2Sessions {
   readonly #limits: ServerLimits;
   readonly #connections = new Set<Http2Connection>();
   readonly #checks: NodeJS.Timeout;
+  #isClosing = false;
 
   constructor(server: Http2Server, limits: ServerLimits) {
     this.#server = server;
@@ -25,6 +26,8 @@ export class Http2Sessions {
       this.#connections.add(connection);
       // A closed session may still have an open socket.
       socket.once('close', () => this.#connections.delete(connection));
+      // Its socket was accepted before.
+      if (this.#isClosing) connection.close();
     };
     // The HTTP/1 server that accepted the socket allows half-closed ones, on which HTTP/2 would not notice that the client has left.
     socket.allowHalfOpen = false;
@@ -35,6 +38,7 @@ export class Http2Sessions {
 
   /** Tells every client to send no more requests. Each connection ends with its last running request. */
   close(): void {
+    this.#isClosing = true;
     for (const connection of this.#connections) connection.close();
   }
 

@@ -5,7 +5,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { chatBody, inTime, LimitedPort, speechBody } from '../../support/limited-port.ts';
-import { frameTypes, preface, request } from '../../support/raw-http2.ts';
+import { frameTypes, preface, request, settings } from '../../support/raw-http2.ts';
 
 /** The time that requests in flight get. A port that waits for all of it outlasts its test. */
 const drainMs = 3_600_000;
@@ -91,6 +91,27 @@ describe('a stopping port', () => {
     await expect.poll(() => idle.isClosed, inTime).toBe(true);
     // It would leave its end open for ever.
     idle.close();
+    await stopping;
+  });
+
+  it('answers on connections that it has just accepted, and closes them', async () => {
+    const port = await start({ idleMs: drainMs });
+    const http1 = await port.openHttp1();
+    const http2 = await port.openHttp2({ start: preface.subarray(0, 10) });
+    const stopping = stop(port);
+    const connects = () =>
+      port.openHttp1().then(
+        () => true,
+        () => false,
+      );
+    await expect.poll(connects, inTime).toBe(false);
+    await http1.write('GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n');
+    await http2.write(Buffer.concat([preface.subarray(10), settings()]));
+    await expect.poll(() => http1.isClosed, inTime).toBe(true);
+    expect(http1.received).toContain('HTTP/1.1 200 OK\r\n');
+    expect(http1.received).toMatch(/^connection: close\r$/im);
+    await expect.poll(() => http2.goawayCode, inTime).toBe(0);
+    http2.close();
     await stopping;
   });
 
