@@ -100,7 +100,7 @@ const connectCases: readonly RawCase[] = [
     ...connect('a method that there is not', '{}', 'not_found', 404),
     path: `${connectModels}s`,
   },
-  { ...connect('protobuf that is none', '\xff\xff', 'internal', 500), contentType: 'application/proto' },
+  { ...connect('protobuf that is none', '\xff\xff', 'invalid_argument'), contentType: 'application/proto' },
 ];
 
 export const rawCases: readonly RawCase[] = [...restCases, ...connectCases];

@@ -2,12 +2,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Message } from '@bufbuild/protobuf';
-import { Code, ConnectError, type ContextValues, createContextKey } from '@connectrpc/connect';
+import { Code, ConnectError, createContextKey } from '@connectrpc/connect';
 import type { UniversalServerRequest } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import { ParleyError } from '../../core/errors.ts';
 import type { Wire } from '../../core/ports/usage.ts';
-import { malformedMessage } from '../rpc/errors.ts';
+import { malformedMessage, tooLargeMessage } from '../rpc/errors.ts';
+import type { Timeout } from '../rpc/timeout.ts';
 import type { RequestHead, ServedCall } from '../run-call.ts';
 
 export type Request = IncomingMessage | Http2ServerRequest;
@@ -16,9 +17,13 @@ export type Response = ServerResponse | Http2ServerResponse;
 /** A call that the gate has opened or refused. */
 export interface GatedCall {
   readonly served: ServedCall;
-  /** The error of the gate; undefined for an opened call. */
+  /** The error of the gate, or of a request that cannot be read; undefined for an opened call. */
   readonly refusal: unknown;
   readonly response: Response;
+  /** The deadline of an opened call. */
+  readonly timeout?: Timeout | undefined;
+  /** Set while connect-node reads the request, and removed once its handler runs. */
+  reading?: AbortSignal | undefined;
 }
 
 export const gatedKey = createContextKey<GatedCall | undefined>(undefined);
@@ -42,11 +47,11 @@ function wireOf(contentType: string): Wire {
 /** Undefined if the Host header is not a valid host. */
 export function toUniversal(
   request: Request,
-  response: Response,
-  values: ContextValues,
+  { response, timeout }: GatedCall,
 ): UniversalServerRequest | undefined {
   try {
-    const received = universalRequestFromNodeRequest(request, response, undefined, values);
+    const received = universalRequestFromNodeRequest(request, response, undefined, undefined);
+    if (timeout) received.header.set(...timeout);
     return { ...received, body: bodyOf(request) };
   } catch {
     return undefined;
@@ -67,6 +72,20 @@ export async function* requestsOf(messages: AsyncIterable<Message>): AsyncGenera
   }
 }
 
+/** Codes of connect-node for a body that is malformed or too large. */
+const unreadableCodes: ReadonlySet<Code> = new Set([
+  Code.InvalidArgument,
+  Code.Internal,
+  Code.ResourceExhausted,
+]);
+
+/** Why connect-node could not read a request; undefined if it could, or if the client has left. */
+export function unreadable({ reading }: GatedCall): ParleyError | undefined {
+  if (reading?.aborted !== true) return undefined;
+  const error = ConnectError.from(reading.reason);
+  return unreadableCodes.has(error.code) ? readError(error) : undefined;
+}
+
 function readError(cause: ConnectError): ParleyError {
   switch (cause.code) {
     case Code.Canceled:
@@ -74,7 +93,7 @@ function readError(cause: ConnectError): ParleyError {
       return new ParleyError('request_cancelled', { cause });
     case Code.ResourceExhausted:
       return new ParleyError('payload_too_large', {
-        message: 'A message of the request is too large.',
+        message: tooLargeMessage,
         cause,
       });
     default:

@@ -49,8 +49,10 @@ export async function* stream(rpc: AnyRpc, sent: Sent, context: HandlerContext):
 
 /** Ends a call that the gate refused before connect-node reads its body. */
 export function throwRefusal(context: HandlerContext): void {
-  const { served, refusal } = gatedOf(context);
+  const gated = gatedOf(context);
+  const { served, refusal } = gated;
   if (refusal !== undefined) throw connectError(refusal, context, served);
+  gated.reading = context.signal;
 }
 
 function gatedOf({ values }: HandlerContext): GatedCall {
@@ -63,6 +65,7 @@ function gatedOf({ values }: HandlerContext): GatedCall {
 function take(context: HandlerContext): GatedCall & { readonly release: () => void } {
   const gated = gatedOf(context);
   const { served } = gated;
+  gated.reading = undefined;
   const cancel = () => served.cancel();
   context.signal.addEventListener('abort', cancel);
   if (context.signal.aborted) cancel();

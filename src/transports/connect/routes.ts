@@ -7,6 +7,7 @@ import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { type AnyRpc, messageBytesMax, rpcPath } from '../rpc/rpcs.ts';
+import { readTimeout, type Timeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import {
   type GatedCall,
@@ -16,6 +17,7 @@ import {
   type Response,
   requestsOf,
   toUniversal,
+  unreadable,
 } from './request.ts';
 import { answer, stream, throwRefusal } from './response.ts';
 
@@ -46,12 +48,14 @@ export function createConnectHandler(
     const path = request.url ?? '';
     const [rpc, handle] = [byPath.get(path), handlers.get(path)];
     if (rpc === undefined || handle === undefined) return refuseUnserved(response);
-    const served = new ServedCall(headOf(request), deps);
+    const head = headOf(request);
+    const served = new ServedCall(head, deps);
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
     const open = rpc.kind === 'open' ? Promise.resolve() : served.open(rpc);
-    const run = (refusal: unknown) => serve(handle, request, { served, refusal, response }, deps.log);
-    open.then(() => run(undefined), run);
+    const answer = (refusal: unknown, timeout?: Timeout) =>
+      serve(handle, request, { served, refusal, response, timeout }, deps.log);
+    open.then(() => readTimeout(head)).then((timeout) => answer(undefined, timeout), answer);
   };
 }
 
@@ -64,12 +68,18 @@ async function serve(
 ): Promise<void> {
   const { served, refusal, response } = gated;
   if (served.isClosed) return;
-  const received = toUniversal(request, response, createContextValues().set(gatedKey, gated));
+  const received = toUniversal(request, gated);
   if (received === undefined) return refuseUnserved(response);
+  const handleAs = (call: GatedCall) =>
+    handle({ ...received, contextValues: createContextValues().set(gatedKey, call) });
   response.once('finish', () => drainBody(request));
   try {
     if (refusal === undefined) acceptBody(request, response);
-    await universalResponseToNodeResponse(await handle(received), response);
+    const answer = await handleAs(gated);
+    const unread = unreadable(gated);
+    // connect-node's own answer would have another code, and no details.
+    const told = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });
+    await universalResponseToNodeResponse(told, response);
   } catch (err) {
     // If the client has left, its call has already ended.
     if (!received.signal.aborted) log.error({ err }, 'an answer could not be written');

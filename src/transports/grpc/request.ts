@@ -19,30 +19,28 @@ export function headOf({ session }: ServerHttp2Stream, headers: IncomingHttpHead
 
 const sizes = new WeakMap<Message, number>();
 
-/** Decodes a request and remembers how many bytes it had. */
-export function decodeRequest<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> {
-  const request = fromBinary(schema, bytes);
-  sizes.set(request, bytes.length);
-  return request;
+/**
+ * Decodes a message and remembers how many bytes it had. Returns the error for a malformed one: on an exception grpc-js would answer
+ * INTERNAL without details, or cancel a stream as if its client had left.
+ */
+export function decodeRequest<Desc extends DescMessage>(
+  schema: Desc,
+  bytes: Uint8Array,
+): MessageShape<Desc> | ParleyError {
+  try {
+    const request = fromBinary(schema, bytes);
+    sizes.set(request, bytes.length);
+    return request;
+  } catch (cause) {
+    return new ParleyError('invalid_request_error', { message: malformedMessage, cause });
+  }
 }
 
 export function requestBytes(request: Message): number {
   return sizes.get(request) ?? 0;
 }
 
-/** Returns the error for a malformed message of a stream. On an exception grpc-js would cancel the call as if its client had left. */
-export function decodeStreamed<Desc extends DescMessage>(
-  schema: Desc,
-  bytes: Uint8Array,
-): MessageShape<Desc> | ParleyError {
-  try {
-    return fromBinary(schema, bytes);
-  } catch (cause) {
-    return new ParleyError('invalid_request_error', { message: malformedMessage, cause });
-  }
-}
-
-/** The messages of a client's stream, as `decodeStreamed` has returned them. Throws the error of the first malformed one. */
+/** The messages of a client's stream, as `decodeRequest` has returned them. Throws the error of the first malformed one. */
 export async function* requestsOf(call: Readable): AsyncGenerator<Message> {
   // Leaving the loop must not destroy the call, which still has to be answered.
   for await (const request of call.iterator({ destroyOnReturn: false })) {

@@ -2,9 +2,12 @@
 import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerDuplexStream, type ServerWritableStream } from '@grpc/grpc-js';
 import type { Batches } from '../../core/batches.ts';
+import type { ParleyError } from '../../core/errors.ts';
 import type { ServedCall } from '../run-call.ts';
 
-export type WritableCall = ServerWritableStream<Message, Message> | ServerDuplexStream<Message, Message>;
+export type WritableCall =
+  | ServerWritableStream<Message | ParleyError, Message>
+  | ServerDuplexStream<Message, Message>;
 
 export function answerHead({ id, isReplay }: ServedCall): Metadata {
   const head = new Metadata();

@@ -18,9 +18,10 @@ import { plainRequestBytesMax } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { type AnyRpc, answerRpc, isLarge, rpcPath, type Sent, streamRpc } from '../rpc/rpcs.ts';
+import { readTimeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
-import { refuse, serviceError } from './errors.ts';
-import { decodeRequest, decodeStreamed, headOf, requestBytes, requestsOf } from './request.ts';
+import { explainOwnErrors, refuse, serviceError } from './errors.ts';
+import { decodeRequest, headOf, requestBytes, requestsOf } from './request.ts';
 import { answerHead, type WritableCall, writeAll } from './response.ts';
 
 export interface GrpcLimits {
@@ -59,7 +60,8 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, d
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (stream, headers) => {
     const rpc = byPath.get(headers[':path'] ?? '');
-    const served = new ServedCall(headOf(stream, headers), deps);
+    const head = headOf(stream, headers);
+    const served = new ServedCall(head, deps);
     if (rpc === undefined) {
       served.finish();
       void served.recordUnserved(new ParleyError('not_found', { message: 'There is no such method here.' }));
@@ -77,9 +79,15 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, d
       .then(() => {
         // The client has left: the record ends when the stream closes.
         if (stream.destroyed || stream.closed) return;
+        const timeout = readTimeout(head);
         calls.set(served.id, served);
         joinPieces(stream);
-        serve(stream, { ...headers, [servedHeader]: served.id });
+        explainOwnErrors(stream, served);
+        serve(stream, {
+          ...headers,
+          ...(timeout && { [timeout[0]]: timeout[1] }),
+          [servedHeader]: served.id,
+        });
         // A stream without a body has ended before grpc-js listens for its end.
         if (stream.readableEnded) stream.emit('end');
       })
@@ -122,13 +130,12 @@ function definitionOf(rpc: AnyRpc) {
   const { input, output, methodKind } = rpc.method;
   const operation = 'operation' in rpc ? rpc.operation : undefined;
   const requestStream = methodKind === 'client_streaming' || methodKind === 'bidi_streaming';
-  const decode = requestStream ? decodeStreamed : decodeRequest;
   return {
     path: rpcPath(rpc),
     requestStream,
     responseStream: methodKind === 'server_streaming' || methodKind === 'bidi_streaming',
     requestSerialize: (message: Message) => asBuffer(toBinary(input, message)),
-    requestDeserialize: (bytes: Buffer) => decode(input, bytes),
+    requestDeserialize: (bytes: Buffer) => decodeRequest(input, bytes),
     responseSerialize: answerEncoder(operation, (message: Message) => asBuffer(toBinary(output, message))),
     responseDeserialize: (bytes: Buffer): Message => fromBinary(output, bytes),
   };
@@ -142,7 +149,7 @@ function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 function handlerOf(rpc: AnyRpc, calls: Map<string, ServedCall>): UntypedHandleCall {
   switch (rpc.method.methodKind) {
     case 'unary': {
-      const handle: handleUnaryCall<Message, Message> = (call, respond) =>
+      const handle: handleUnaryCall<Message | ParleyError, Message> = (call, respond) =>
         void answerOnce(rpc, call.request, call, servedOf(call, calls), respond);
       return handle;
     }
@@ -152,7 +159,7 @@ function handlerOf(rpc: AnyRpc, calls: Map<string, ServedCall>): UntypedHandleCa
       return handle;
     }
     case 'server_streaming': {
-      const handle: handleServerStreamingCall<Message, Message> = (call) =>
+      const handle: handleServerStreamingCall<Message | ParleyError, Message> = (call) =>
         void answerInParts(rpc, call.request, call, servedOf(call, calls));
       return handle;
     }
@@ -177,13 +184,13 @@ function servedOf(call: AnyCall, calls: Map<string, ServedCall>): ServedCall {
 
 async function answerOnce(
   rpc: AnyRpc,
-  sent: Sent,
+  sent: Sent | ParleyError,
   call: AnyCall,
   served: ServedCall,
   respond: sendUnaryData<Message>,
 ): Promise<void> {
   try {
-    const response = await answerRpc(rpc, sent, served, requestBytes);
+    const response = await answerRpc(rpc, readable(sent), served, requestBytes);
     call.sendMetadata(answerHead(served));
     respond(null, response);
   } catch (error) {
@@ -194,14 +201,19 @@ async function answerOnce(
   }
 }
 
-async function answerInParts(rpc: AnyRpc, sent: Sent, call: WritableCall, served: ServedCall): Promise<void> {
+async function answerInParts(
+  rpc: AnyRpc,
+  sent: Sent | ParleyError,
+  call: WritableCall,
+  served: ServedCall,
+): Promise<void> {
   let hasBegun = false;
   const begin = () => {
     if (!hasBegun) call.sendMetadata(answerHead(served));
     hasBegun = true;
   };
   try {
-    await writeAll(call, streamRpc(rpc, sent, served, requestBytes), begin, served.signal);
+    await writeAll(call, streamRpc(rpc, readable(sent), served, requestBytes), begin, served.signal);
     begin();
     call.end();
   } catch (error) {
@@ -210,4 +222,10 @@ async function answerInParts(rpc: AnyRpc, sent: Sent, call: WritableCall, served
   } finally {
     served.finish();
   }
+}
+
+/** @throws the error that `decodeRequest` has returned in the place of a message */
+function readable(sent: Sent | ParleyError): Sent {
+  if (sent instanceof ParleyError) throw sent;
+  return sent;
 }

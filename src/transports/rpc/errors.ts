@@ -75,6 +75,8 @@ export function retryInfo({ retryAfterSeconds }: ParleyError) {
 export const malformedMessage =
   'A message of the request cannot be read. Send it as the schema of the RPC describes it.';
 
+export const tooLargeMessage = 'A message of the request is too large.';
+
 /** The bytes of `grpc-status-details-bin`. */
 export function statusDetails(error: ParleyError, requestId: RequestId): Uint8Array {
   const retry = retryInfo(error);
