@@ -3,6 +3,7 @@ import { type ConnectRouter, createConnectRouter, createContextValues } from '@c
 import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import { compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import type { Log } from '../../core/ports/log.ts';
+import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
@@ -45,7 +46,7 @@ export function createConnectHandler(
   return (request, response) => {
     const path = request.url ?? '';
     const [rpc, handle] = [byPath.get(path), handlers.get(path)];
-    if (rpc === undefined || handle === undefined) return refuseUnserved(response);
+    if (rpc === undefined || handle === undefined) return refuseRequest(request, response, 400);
     const served = new ServedCall(headOf(request), deps);
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
@@ -65,11 +66,14 @@ async function serve(
   const { served, refusal, response } = gated;
   if (served.isClosed) return;
   const received = toUniversal(request, response, createContextValues().set(gatedKey, gated));
-  if (received === undefined) return refuseUnserved(response);
+  if (received === undefined) return refuseRequest(request, response, 400);
   response.once('finish', () => drainBody(request));
   try {
     if (refusal === undefined) acceptBody(request, response);
-    await universalResponseToNodeResponse(await handle(received), response);
+    const answer = await handle(received);
+    // connect-node gives these no body.
+    if (answer.status === 405 || answer.status === 415) refuseRequest(request, response, answer.status);
+    else await universalResponseToNodeResponse(answer, response);
   } catch (err) {
     // If the client has left, its call has already ended.
     if (!received.signal.aborted) log.error({ err }, 'an answer could not be written');
@@ -80,11 +84,6 @@ async function serve(
 function acceptBody(request: Request, response: Response): void {
   if (request.headers.expect !== undefined) response.writeContinue();
   joinPieces(request);
-}
-
-function refuseUnserved(response: Response): void {
-  response.statusCode = 400;
-  response.end();
 }
 
 function addRpc(router: ConnectRouter, rpc: AnyRpc, limits: ConnectLimits): void {
