@@ -1,6 +1,11 @@
 /** The flags that several commands have. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Config, type LoadedConfig, loadConfigWithSources } from '../config/config.ts';
+import {
+  type Config,
+  type ConfigOptions,
+  type LoadedConfig,
+  loadConfigWithSources,
+} from '../config/config.ts';
 import { basePath } from '../core/base-path.ts';
 import { printStatus } from './terminal/terminal.ts';
 
@@ -79,12 +84,14 @@ function parseBaseUrl(text: string): string {
 }
 
 /** @throws ConfigError */
-export function loadWithFlags({ config, dataDir, host, port, logLevel }: ServeConfigFlags): LoadedConfig {
-  return loadConfigWithSources({
-    env: process.env,
-    file: config,
-    overrides: { server: { host, port }, dataDir, log: { level: logLevel } },
-  });
+export function loadWithFlags(flags: ServeConfigFlags): LoadedConfig {
+  return loadConfigWithSources(configOptions(flags));
+}
+
+/** The sources of settings for a command. */
+export function configOptions({ config, dataDir, host, port, logLevel }: ServeConfigFlags): ConfigOptions {
+  const overrides = { server: { host, port }, dataDir, log: { level: logLevel } };
+  return { env: process.env, file: config, overrides };
 }
 
 /** A command may read the configuration more than once, but warns once. */

@@ -11,6 +11,7 @@ import { checkModels } from './reader/model-checks.ts';
 import { applyOverrides, applyVariables, type ConfigOverrides } from './reader/overrides.ts';
 import { addSchemaFindings } from './reader/schema-findings.ts';
 import { SettingsTree } from './reader/settings-tree.ts';
+import { validPart } from './reader/valid-part.ts';
 import { configSchema } from './schema/config-schema.ts';
 import { defaultEngines } from './schema/engines.ts';
 import { defaultModels } from './schema/models.ts';
@@ -56,7 +57,51 @@ export function loadConfig(options: ConfigOptions): Config {
 }
 
 /** @throws ConfigError with every finding */
-export function loadConfigWithSources({ env, file, overrides = {} }: ConfigOptions): LoadedConfig {
+export function loadConfigWithSources(options: ConfigOptions): LoadedConfig {
+  const { found, tree, engineKeys } = readTree(options);
+  const { success, data, error } = configSchema.safeParse(tree.root);
+  for (const issue of error?.issues ?? []) addSchemaFindings(issue, tree);
+  if (!success || tree.findings.length > 0) throw new ConfigError(tree.findings);
+  return {
+    config: frozen(data, engineKeys),
+    file: found?.file,
+    warnings: tree.warnings,
+    sourceOf: (setting) => tree.sourceOf(setting),
+  };
+}
+
+export interface PartialConfig {
+  readonly config: Config;
+  /** The settings that are left out because they are invalid, such as `server.port` or `engines.far`. */
+  readonly leftOut: readonly string[];
+}
+
+/** The valid part of an invalid configuration; undefined if there is too little of it, such as for a file that is not YAML. */
+export function loadValidPart(options: ConfigOptions): PartialConfig | undefined {
+  try {
+    const { tree, engineKeys } = readTree(options);
+    const valid = validPart(tree);
+    if (valid === undefined) return undefined;
+    const engines = Object.entries(valid.settings.engines);
+    const keyless = engines.filter(([name, engine]) => needsKey(engine) && engineKeys[name] === undefined);
+    const settings = {
+      ...valid.settings,
+      engines: Object.fromEntries(engines.filter((one) => !keyless.includes(one))),
+    };
+    const leftOut = [...valid.leftOut, ...keyless.map(([name]) => `engines.${name}`)];
+    return { config: frozen(settings, engineKeys), leftOut };
+  } catch (error) {
+    if (error instanceof ConfigError) return undefined;
+    throw error;
+  }
+}
+
+function needsKey(engine: z.infer<typeof configSchema>['engines'][string]): boolean {
+  return engine.kind !== 'builtin' && (engine.apiKeyEnv ?? engine.apiKeyFile) !== undefined;
+}
+
+/** Reads all sources. The findings so far are those that no schema has. */
+function readTree({ env, file, overrides = {} }: ConfigOptions) {
   const found = findConfigFile(file, env);
   const tree = new SettingsTree();
   if (found !== undefined) readSettings(found, tree);
@@ -65,17 +110,15 @@ export function loadConfigWithSources({ env, file, overrides = {} }: ConfigOptio
   tree.root['models'] ??= structuredClone(defaultModels);
   applyVariables(tree, env);
   applyOverrides(tree, overrides);
-  const { success, data, error } = configSchema.safeParse(tree.root);
-  for (const issue of error?.issues ?? []) addSchemaFindings(issue, tree);
   checkModels(tree);
-  const engineKeys = readEngineKeys(tree, env);
-  if (!success || tree.findings.length > 0) throw new ConfigError(tree.findings);
-  return {
-    config: Object.freeze({ ...deepFreeze(data), engineKeys: Object.freeze(engineKeys) }),
-    file: found?.file,
-    warnings: tree.warnings,
-    sourceOf: (setting) => tree.sourceOf(setting),
-  };
+  return { found, tree, engineKeys: readEngineKeys(tree, env) };
+}
+
+function frozen(
+  settings: z.infer<typeof configSchema>,
+  engineKeys: Readonly<Record<string, Secret>>,
+): Config {
+  return Object.freeze({ ...deepFreeze(settings), engineKeys: Object.freeze(engineKeys) });
 }
 
 function deepFreeze<T>(value: T): DeepReadonly<T>;

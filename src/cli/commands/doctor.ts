@@ -1,14 +1,15 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import {
-  type Config,
   ConfigError,
   type Finding,
   type LoadedConfig,
+  loadValidPart,
+  type PartialConfig,
   sourceText,
 } from '../../config/config.ts';
 import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
-import { type ConfigFlags, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
+import { type ConfigFlags, configOptions, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
 import { diagnoseClock } from './doctor/clock.ts';
@@ -51,43 +52,58 @@ async function diagnoseAll(flags: DoctorFlags): Promise<DiagnosedArea[]> {
   try {
     const loaded = loadWithFlags(flags);
     const configuration = { area: 'configuration', diagnostics: [readFrom(loaded), ...ignoredBy(loaded)] };
-    return [configuration, ...(await diagnose(loaded.config))];
+    return [configuration, ...(await diagnose({ config: loaded.config, leftOut: [] }))];
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return [{ area: 'configuration', diagnostics: error.findings.map(toDiagnostic) }];
+    const invalid = { area: 'configuration', diagnostics: error.findings.map(toDiagnostic) };
+    const valid = loadValidPart(configOptions(flags));
+    if (valid === undefined) return [invalid, notChecked('everything else')];
+    return [invalid, ...(await diagnose(valid))];
   }
 }
 
-async function diagnose(config: Config): Promise<DiagnosedArea[]> {
-  // These modules take longest to load, so no other command and no invalid configuration loads them.
+function notChecked(area: string): DiagnosedArea {
+  const found = 'This is not checked: its settings are invalid.';
+  return { area, diagnostics: [warning('settings', found, 'Correct the configuration, then try again.')] };
+}
+
+async function diagnose({ config, leftOut }: PartialConfig): Promise<DiagnosedArea[]> {
+  // These modules take longest to load, so no other command loads them.
   const { diagnoseEngine, diagnoseStore } = await import('../../app/diagnostics.ts');
   const { diagnoseTls } = await import('./doctor/tls.ts');
   const { dataDir } = config;
+  const isLeftOut = (...settings: string[]) =>
+    leftOut.some((path) => settings.some((setting) => path === setting || path.startsWith(`${setting}.`)));
+  /** An area that depends on these settings. */
+  const area = (name: string, settings: readonly string[], check: Check) =>
+    isLeftOut(...settings) ? notChecked(name) : diagnoseArea(name, check);
   const engines = Object.keys(config.engines).map((name) =>
     diagnoseArea(`engine ${name}`, (signal) => diagnoseEngine(config, name, signal)),
   );
   const diagnosed = await Promise.all([
     ...engines,
-    diagnoseArea('data folder', () => diagnoseDataFolder(dataDir)),
-    diagnoseArea('ports', (signal) => diagnosePorts(config, signal)),
-    diagnoseArea('TLS', () => diagnoseTls(config)),
-    diagnoseArea('limits', async () => diagnoseOpenFiles(config)),
+    area('data folder', ['dataDir'], () => diagnoseDataFolder(dataDir)),
+    area('ports', ['dataDir', 'server', 'admin', 'tls'], (signal) => diagnosePorts(config, signal)),
+    area('TLS', ['tls'], () => diagnoseTls(config)),
+    area('limits', ['dataDir', 'server', 'admin'], async () => diagnoseOpenFiles(config)),
   ]);
   // Reading a large database blocks this process, so it starts when no other check is waiting.
   let newestRecordMs: number | undefined;
-  const database = await diagnoseArea('database', async (signal) => {
+  const database = await area('database', ['dataDir'], async (signal) => {
     const found = await diagnoseStore(dataDir, signal);
     newestRecordMs = found.newestRecordMs;
     return found.diagnostics;
   });
-  const clock = { area: 'clock', diagnostics: diagnoseClock(dataDir, newestRecordMs) };
+  const clock = await area('clock', ['dataDir'], async () => diagnoseClock(dataDir, newestRecordMs));
   return [...diagnosed, database, clock];
 }
+
+type Check = (signal: AbortSignal) => Promise<readonly Diagnostic[]>;
 
 /** A check that fails or takes too long becomes a problem like any other. */
 export async function diagnoseArea(
   area: string,
-  check: (signal: AbortSignal) => Promise<readonly Diagnostic[]>,
+  check: Check,
   timeMsMax = checkMsMax,
 ): Promise<DiagnosedArea> {
   const signal = AbortSignal.timeout(timeMsMax);

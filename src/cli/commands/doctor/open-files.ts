@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { z } from 'zod';
 import type { Config } from '../../../config/config.ts';
 import { type Diagnostic, ok, problem, warning } from '../../../core/diagnostics.ts';
 import { readServerFile } from '../../client/server-file.ts';
@@ -9,8 +9,9 @@ const unlimited = Number.POSITIVE_INFINITY;
 /** Checks that the limit of open files leaves room for all connections that the configuration allows. */
 export function diagnoseOpenFiles({ server, admin, dataDir }: Config): Diagnostic[] {
   const running = readServerFile(dataDir);
-  const limit = (running && limitOf(running.pid)) ?? ownLimit();
-  const whose = running ? 'The running server' : 'A process started here';
+  const limitOfServer = running && limitOf(running.pid);
+  const limit = limitOfServer ?? ownLimit();
+  const whose = limitOfServer === undefined ? 'A process started here' : 'The running server';
   const connections = server.connectionsMax * (admin ? 2 : 1);
   if (limit === unlimited) return [ok('open files', `${whose} may open any number of files.`)];
   const found = `${whose} may open ${limit} files; connectionsMax allows ${connections} connections.`;
@@ -30,9 +31,17 @@ function limitOf(pid: number): number | undefined {
   }
 }
 
+const resourceLimits = z.object({
+  userLimits: z.object({ open_files: z.object({ soft: z.union([z.number(), z.string()]) }) }),
+});
+
 /** Node raises its own limit to the allowed maximum, and child processes inherit that. */
 function ownLimit(): number {
-  return toLimit(spawnSync('/bin/sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).stdout.trim()) ?? unlimited;
+  const { report } = process;
+  // Names of connected hosts may take long to look up.
+  Reflect.set(report, 'excludeNetwork', true);
+  const { userLimits } = resourceLimits.parse(report.getReport());
+  return toLimit(String(userLimits.open_files.soft)) ?? unlimited;
 }
 
 function toLimit(text: string | undefined): number | undefined {
