@@ -3,6 +3,7 @@ import { type ConnectRouter, createConnectRouter, createContextValues } from '@c
 import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import { compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import type { Log } from '../../core/ports/log.ts';
+import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
@@ -47,7 +48,7 @@ export function createConnectHandler(
   return (request, response) => {
     const path = request.url ?? '';
     const [rpc, handle] = [byPath.get(path), handlers.get(path)];
-    if (rpc === undefined || handle === undefined) return refuseUnserved(response);
+    if (rpc === undefined || handle === undefined) return refuseRequest(request, response, 400);
     const head = headOf(request);
     const served = new ServedCall(head, deps);
     response.setHeader('x-request-id', served.id);
@@ -69,13 +70,18 @@ async function serve(
   const { served, refusal, response } = gated;
   if (served.isClosed) return;
   const received = toUniversal(request, gated);
-  if (received === undefined) return refuseUnserved(response);
+  if (received === undefined) return refuseRequest(request, response, 400);
   const handleAs = (call: GatedCall) =>
     handle({ ...received, contextValues: createContextValues().set(gatedKey, call) });
   response.once('finish', () => drainBody(request));
   try {
     if (refusal === undefined) acceptBody(request, response);
     const answer = await handleAs(gated);
+    // connect-node gives these no body.
+    if (answer.status === 405 || answer.status === 415) {
+      refuseRequest(request, response, answer.status);
+      return;
+    }
     const unread = unreadable(gated);
     // connect-node's own answer would have another code, and no details.
     const told = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });
@@ -90,11 +96,6 @@ async function serve(
 function acceptBody(request: Request, response: Response): void {
   if (request.headers.expect !== undefined) response.writeContinue();
   joinPieces(request);
-}
-
-function refuseUnserved(response: Response): void {
-  response.statusCode = 400;
-  response.end();
 }
 
 function addRpc(router: ConnectRouter, rpc: AnyRpc, limits: ConnectLimits): void {

@@ -1,45 +1,58 @@
-/** Answers malformed, slow and oversized HTTP/1 requests, in the shape of every other error. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+/** Answers requests that no handler gets, in the shape of every other error: malformed, slow and oversized ones. */
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
+import { drainBody } from './drain-body.ts';
+import { afterAnswers, isAnswering, noteAnswers } from './pipeline.ts';
 
-type Status = 400 | 408 | 431;
+type Status = 400 | 405 | 408 | 415 | 417 | 431 | 505;
 
 const reasons: Readonly<Record<Status, readonly [reason: string, message: string]>> = {
   400: ['Bad Request', 'The request is not valid HTTP. Check the request line and the headers.'],
+  405: ['Method Not Allowed', 'This is the path of an RPC. Send its message with POST.'],
   408: [
     'Request Timeout',
     'The request did not come in time. Send its headers and its body without a pause.',
   ],
+  415: [
+    'Unsupported Media Type',
+    'This is the path of an RPC. Send its message as application/json, or as another type that Connect or gRPC-Web names.',
+  ],
+  417: ['Expectation Failed', 'The only expectation that is met here is `Expect: 100-continue`.'],
   431: ['Request Header Fields Too Large', 'The request has too many headers, or too large ones. Send less.'],
+  505: ['HTTP Version Not Supported', 'Send the request in HTTP/1.1 or HTTP/1.0, or in frames of HTTP/2.'],
 };
 
 /** Answers requests that the HTTP/1 parser refuses or that do not come in time. */
 export function refuseBadRequests(server: Server): void {
-  const answers = new WeakMap<Socket, Set<ServerResponse>>();
-  const note = ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const open = answers.get(socket) ?? new Set();
-    answers.set(socket, open.add(response));
-    response.once('close', () => open.delete(response));
-  };
-  server.prependListener('request', note);
-  server.prependListener('checkContinue', note);
+  noteAnswers(server);
+  const refused = new WeakSet<Socket>();
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // Node closes the connection once the answer that announces this has been sent. Until then more data has no effect.
+    if (error.code === 'HPE_CLOSED_CONNECTION' || refused.has(socket)) return;
     // Another answer cannot be sent in the middle of one.
-    const isAnswering = [...(answers.get(socket) ?? [])].some(({ headersSent }) => headersSent);
-    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) socket.destroy();
-    else refuse(socket, statusOf(error));
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
+      socket.destroy();
+      return;
+    }
+    refused.add(socket);
+    afterAnswers(socket, () => refuse(socket, statusOf(error)));
   });
 }
 
-/** Answers a request with too many headers. Node would serve it without some of them. */
-export function refuseHeaders(response: ServerResponse): void {
-  const body = bodyOf(431);
-  response.writeHead(431, {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
-  });
+/** Answers a request without a look at its body. */
+export function refuseRequest(
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  status: Status,
+): void {
+  const body = bodyOf(status);
+  response.statusCode = status;
+  response.setHeader('content-type', 'application/json');
+  response.setHeader('content-length', Buffer.byteLength(body));
+  if (response instanceof ServerResponse) response.setHeader('connection', 'close');
   response.end(body);
+  drainBody(request);
 }
 
 function statusOf({ code }: NodeJS.ErrnoException): Status {
@@ -48,6 +61,7 @@ function statusOf({ code }: NodeJS.ErrnoException): Status {
 }
 
 function refuse(socket: Socket, status: Status): void {
+  if (!socket.writable) return;
   const body = bodyOf(status);
   const head = [
     `HTTP/1.1 ${status} ${reasons[status][0]}`,

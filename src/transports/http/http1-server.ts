@@ -1,7 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { refuseBadRequests, refuseHeaders } from './bad-request.ts';
+import type { Socket } from 'node:net';
+import { refuseBadRequests, refuseRequest } from './bad-request.ts';
+import { faultOf } from './http1-request.ts';
 import type { ServerLimits } from './limits.ts';
+import { afterAnswers } from './pipeline.ts';
 import type { TlsPair } from './tls-pair.ts';
 
 export type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -21,6 +24,8 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
     keepAliveTimeout: limits.keepAliveMs,
     maxHeaderSize: limits.headerBytesMax,
     connectionsCheckingInterval: connectionsCheckMs,
+    // Node would refuse it with an empty body.
+    requireHostHeader: false,
     noDelay: true,
   };
   const server = tls ? tlsServer(options, limits, tls) : createServer(options);
@@ -29,14 +34,30 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
   server.maxHeadersCount = limits.headerCountMax + 1;
   const receive: Http1Handler = (request, response) => {
     endStalledAnswer(response);
-    if (request.rawHeaders.length / 2 > limits.headerCountMax) refuseHeaders(response);
-    else handle(request, response);
+    const fault = faultOf(request, limits.headerCountMax);
+    if (fault === undefined) handle(request, response);
+    else refuseRequest(request, response, fault);
   };
   server.on('request', receive);
   // The handler sends 100 Continue itself, so that a client whose request is refused need not send the body.
   server.on('checkContinue', receive);
+  server.on('checkExpectation', (request, response) => refuseRequest(request, response, 417));
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    afterAnswers(socket, () => receive(request, lastAnswerOf(request, socket)));
+  });
   refuseBadRequests(server);
   return server;
+}
+
+/** The answer to a CONNECT request, for which Node makes none. The connection ends with it. */
+function lastAnswerOf(request: IncomingMessage, socket: Socket): ServerResponse {
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => socket.destroySoon());
+  // Node has taken off its own listeners.
+  socket.on('error', () => undefined).resume();
+  return response;
 }
 
 function tlsServer(options: object, limits: ServerLimits, tls: TlsPair): Server {

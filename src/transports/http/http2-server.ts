@@ -7,6 +7,7 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2';
+import { refuseRequest } from './bad-request.ts';
 import type { ServerLimits } from './limits.ts';
 
 export type Http2Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
@@ -37,6 +38,8 @@ export function createHttp2Server(limits: ServerLimits, { handle, grpc }: Http2H
   // With the first listener for requests, Node adds one that turns a stream into a request and a response.
   server.on('request', handle);
   server.on('checkContinue', handle);
+  server.on('connect', handle);
+  server.on('checkExpectation', (request, response) => refuseRequest(request, response, 417));
   const toRequest = server.listeners('stream') as StreamListener[];
   server.removeAllListeners('stream');
   server.on('stream', (...args) => {

@@ -1,0 +1,31 @@
+/** The answers that each HTTP/1 connection still owes. A client may send requests before it has the answers to earlier ones. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+const owed = new WeakMap<Socket, Set<ServerResponse>>();
+
+/** Call it before the server gets listeners of its own. */
+export function noteAnswers(server: Server): void {
+  const note = ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const answers = owed.get(socket) ?? new Set();
+    owed.set(socket, answers.add(response));
+    response.once('close', () => answers.delete(response));
+  };
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, note);
+}
+
+/** Whether a part of an answer has been sent. */
+export function isAnswering(socket: Socket): boolean {
+  return answersOf(socket).some(({ headersSent, writableEnded }) => headersSent && !writableEnded);
+}
+
+/** Runs once every request that has come whole, or has its answer already, is answered. */
+export function afterAnswers(socket: Socket, run: () => void): void {
+  const earlier = answersOf(socket).findLast(({ req, writableEnded }) => req.complete || writableEnded);
+  if (earlier === undefined) run();
+  else earlier.once('close', () => afterAnswers(socket, run));
+}
+
+function answersOf(socket: Socket): readonly ServerResponse[] {
+  return [...(owed.get(socket) ?? [])];
+}
