@@ -45,11 +45,11 @@ export function createConnectHandler(
   for (const rpc of rpcs) addRpc(router, rpc, limits);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
-  return (request, response) => {
+  return (request, response, client) => {
     const path = request.url ?? '';
     const [rpc, handle] = [byPath.get(path), handlers.get(path)];
     if (rpc === undefined || handle === undefined) return refuseRequest(request, response, 400);
-    const head = headOf(request);
+    const head = headOf(request, client);
     const served = new ServedCall(head, deps);
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
