@@ -110,15 +110,15 @@ function openTransports({ config, services, probes, ...shared }: Wiring, audienc
   const table = rpcTable(services);
   // A port without administration does not show its metrics either.
   const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
-  const rest = restHandler([...restRoutes(table, limits, isServed), ...probeRoutes(shown)], deps);
+  const overRest = restHandler([...restRoutes(table, limits, isServed), ...probeRoutes(shown)], deps);
   const served = allRpcs(table).filter(isServed);
   const { rpcs: open, health } = openRpcs(served);
   const rpcs = [...served, ...open];
   const rpcLimits = { messageBytesMax: limits.rpcMessageBytesMax };
   const connect = createConnectHandler(rpcs, rpcLimits, deps);
   const paths = new Set(rpcs.map(rpcPath));
-  const handle: PortHandler = (request, response) =>
-    paths.has(request.url ?? '') ? connect(request, response) : rest(request, response);
+  const handle: PortHandler = (request, ...rest) =>
+    (paths.has(request.url ?? '') ? connect : overRest)(request, ...rest);
   return {
     handle: withCors(config.cors.origins, handle),
     grpc: createGrpcHandler(rpcs, rpcLimits, deps),

@@ -3,7 +3,7 @@
  * body is read), the function of core, the end of the usage record, and the error for the client.
  */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
-import type { Gate } from '../core/access/gate.ts';
+import type { Client, Gate } from '../core/access/gate.ts';
 import { metered, meteredParts, orVoid } from '../core/billing/metering.ts';
 import type { AdminCall, Call } from '../core/call.ts';
 import { Deadline } from '../core/deadline.ts';
@@ -28,8 +28,7 @@ export interface CallDeps {
 /** A request before its body is read. */
 export interface RequestHead {
   readonly wire: Wire;
-  /** The client's address, without a port. */
-  readonly address: string;
+  readonly client: Client;
   /** A header by its name in lower case. */
   readonly header: (name: string) => string | undefined;
 }
@@ -112,8 +111,8 @@ export class ServedCall {
   }
 
   get #arrival() {
-    const { wire, address, header } = this.#head;
-    return { id: this.id, wire, address, authorization: header('authorization') };
+    const { wire, client, header } = this.#head;
+    return { id: this.id, wire, client, authorization: header('authorization') };
   }
 
   /** Reads the request. An error voids the record, which keeps the facts noted on the call until then. */

@@ -58,7 +58,7 @@ export class MoneyRequest {
       operation,
       idempotencyKey,
       wire: 'rest',
-      address: '127.0.0.1',
+      client: { address: '127.0.0.1', noteKey: () => undefined },
       authorization: `Bearer ${key}`,
     } as const;
     try {

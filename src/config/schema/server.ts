@@ -1,7 +1,7 @@
 /** The port: its address, its protection, and its limits for clients. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { group, path, text, wholeNumber } from './setting-types.ts';
+import { group, oneOf, path, text, wholeNumber } from './setting-types.ts';
 
 const hour = 3_600_000;
 const mebibyte = 1_048_576;
@@ -12,6 +12,16 @@ const hostName =
 const host = z
   .string({ error: hostAllowed })
   .refine((name) => isIP(name) !== 0 || hostName.test(name), { error: hostAllowed });
+
+const networksAllowed = 'a list of addresses and networks such as 127.0.0.1, ::1 or 10.0.0.0/8';
+const network = z.string({ error: networksAllowed }).refine(isNetwork, { error: networksAllowed });
+
+/** Whether a text is an IP address, or a network of them in CIDR. */
+function isNetwork(text: string): boolean {
+  const [, address = '', prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const family = isIP(address);
+  return family !== 0 && Number(prefix) <= (family === 4 ? 32 : 128);
+}
 
 export const server = group({
   host: host
@@ -34,7 +44,23 @@ export const server = group({
   connectionsMax: wholeNumber(1, 1_000_000)
     .default(1024)
     .describe(
-      'Open connections on a port, of all protocols together. Further ones are closed at once. Keep this below half of the limit of open files.',
+      'Open connections on a port, of all protocols together. For a further one, the connection closes that has been without a valid key for the longest time; if all have had one, the new one closes. Keep this below half of the limit of open files.',
+    ),
+  connectionsPerAddressMax: wholeNumber(1, 1_000_000)
+    .default(512)
+    .describe(
+      'Those of one address (of one /64 for IPv6), which make room for each other in the same way. Trusted proxies have no such limit.',
+    ),
+  trustedProxies: z
+    .array(network, { error: networksAllowed })
+    .default([])
+    .describe(
+      'Addresses and networks of your reverse proxies, such as 127.0.0.1 or 10.0.0.0/8. The address of a client is then the one that the proxy names, for every limit by address. Default: none, since anyone could name any address.',
+    ),
+  proxyHeader: oneOf(['x-forwarded-for', 'forwarded'])
+    .default('x-forwarded-for')
+    .describe(
+      'The header in which trusted proxies name the client. It is read from the right. Any other is ignored.',
     ),
   headersMsMax: wholeNumber(100, hour)
     .default(10_000)

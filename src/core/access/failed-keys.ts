@@ -1,5 +1,6 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { ParleyError } from '../errors.ts';
+import { networkOf } from './network.ts';
 
 const windowSeconds = 60;
 
@@ -29,18 +30,4 @@ export class FailedKeys {
       });
     }
   }
-}
-
-/** Groups of an IPv6 address, and of its /64 network. */
-const groupsMax = 8;
-const networkGroups = 4;
-
-/** The key to count by: an IPv4 address, or an IPv6 /64, since whoever has one address of it has them all. */
-function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!plain.includes(':')) return plain;
-  // Expand `::` to its zeros, or the groups after it would be taken for the network.
-  const [head = [], tail = []] = plain.split('::').map((part) => (part === '' ? [] : part.split(':')));
-  const zeros = new Array<string>(Math.max(0, groupsMax - head.length - tail.length)).fill('0');
-  return [...head, ...zeros, ...tail].slice(0, networkGroups).join(':');
 }

@@ -9,13 +9,20 @@ import { authenticate } from './auth.ts';
 import { entitlementAt, isEntitled } from './entitlement.ts';
 import type { FailedKeys } from './failed-keys.ts';
 
-/** The sender of a request, as its connection and headers show it. */
+/** The sender of a request, as its connection shows it. */
+export interface Client {
+  /** Without a port. Behind a trusted proxy, the address that the proxy names. */
+  readonly address: string;
+  /** Notes that a request had a valid key. */
+  readonly noteKey: () => void;
+}
+
+/** The sender of a request, and the key that it sent. */
 interface Credentials {
   readonly wire: Wire;
   /** The `Authorization` header as it came. */
   readonly authorization: string | undefined;
-  /** The client's address, without a port. */
-  readonly address: string;
+  readonly client: Client;
 }
 
 /** A request for an admin path, or for a path that is not served. */
@@ -91,10 +98,9 @@ export class Gate {
    * for any key, so an invalid one does not count as a failed key.
    */
   async recordUnserved(arrival: AdminRequest, error: ParleyError): Promise<void> {
-    const { store, clock } = this.#deps;
-    const startedAtMs = clock.now();
+    const startedAtMs = this.#deps.clock.now();
     try {
-      const holder = await authenticate(store, clock, arrival.authorization);
+      const holder = await this.#findHolder(arrival);
       await this.#meteringOf(holder, { ...arrival, operation: 'none' }, startedAtMs)?.void(error);
     } catch (reason) {
       if (toParleyError(reason).code !== 'invalid_api_key') throw reason;
@@ -112,16 +118,23 @@ export class Gate {
     return new Metering(this.#deps, { ...start, model: undefined, characters: undefined });
   }
 
-  async #authenticate({ wire, authorization, address }: Credentials): Promise<KeyHolder> {
-    const { store, clock, observer, failedKeys } = this.#deps;
+  async #authenticate(credentials: Credentials): Promise<KeyHolder> {
+    const { observer, failedKeys } = this.#deps;
     try {
-      return await authenticate(store, clock, authorization);
+      return await this.#findHolder(credentials);
     } catch (error) {
       if (toParleyError(error).code !== 'invalid_api_key') throw error;
-      observer.refusedKey(wire);
-      await failedKeys.note(address);
+      observer.refusedKey(credentials.wire);
+      await failedKeys.note(credentials.client.address);
       throw error;
     }
+  }
+
+  async #findHolder({ authorization, client }: Credentials): Promise<KeyHolder> {
+    const { store, clock } = this.#deps;
+    const holder = await authenticate(store, clock, authorization);
+    client.noteKey();
+    return holder;
   }
 }
 

@@ -5,6 +5,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { Code, ConnectError, createContextKey } from '@connectrpc/connect';
 import type { UniversalServerRequest } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
+import type { Client } from '../../core/access/gate.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { Wire } from '../../core/ports/usage.ts';
 import { malformedMessage, tooLargeMessage } from '../rpc/errors.ts';
@@ -28,10 +29,10 @@ export interface GatedCall {
 
 export const gatedKey = createContextKey<GatedCall | undefined>(undefined);
 
-export function headOf({ headers, socket }: Request): RequestHead {
+export function headOf({ headers }: Request, client: Client): RequestHead {
   return {
     wire: wireOf(headers['content-type'] ?? ''),
-    address: socket?.remoteAddress ?? '',
+    client,
     header: (name) => {
       const value = headers[name];
       return typeof value === 'string' ? value : undefined;

@@ -45,11 +45,11 @@ export function createConnectHandler(
   for (const rpc of rpcs) addRpc(router, rpc, limits);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
-  return (request, response) => {
+  return (request, response, client) => {
     const path = request.url ?? '';
     const [rpc, handle] = [byPath.get(path), handlers.get(path)];
     if (rpc === undefined || handle === undefined) return refuseRequest(request, response, 400);
-    const head = headOf(request);
+    const head = headOf(request, client);
     const served = new ServedCall(head, deps);
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
@@ -77,6 +77,11 @@ async function serve(
   try {
     if (refusal === undefined) acceptBody(request, response);
     const answer = await handleAs(gated);
+    // connect-node gives these no body.
+    if (answer.status === 405 || answer.status === 415) {
+      refuseRequest(request, response, answer.status);
+      return;
+    }
     const unread = unreadable(gated);
     // connect-node's own answer would have another code, and no details.
     const told = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });

@@ -1,15 +1,16 @@
 /** Reads the head and the messages of gRPC requests. */
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http2';
 import type { Readable } from 'node:stream';
 import { type DescMessage, fromBinary, type Message, type MessageShape } from '@bufbuild/protobuf';
+import type { Client } from '../../core/access/gate.ts';
 import { ParleyError } from '../../core/errors.ts';
 import { malformedMessage } from '../rpc/errors.ts';
 import type { RequestHead } from '../run-call.ts';
 
-export function headOf({ session }: ServerHttp2Stream, headers: IncomingHttpHeaders): RequestHead {
+export function headOf(headers: IncomingHttpHeaders, client: Client): RequestHead {
   return {
     wire: 'grpc',
-    address: session?.socket?.remoteAddress ?? '',
+    client,
     header: (name) => {
       const value = headers[name];
       return typeof value === 'string' ? value : undefined;

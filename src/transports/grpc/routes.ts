@@ -16,6 +16,7 @@ import {
 import { ParleyError } from '../../core/errors.ts';
 import { plainRequestBytesMax } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
+import type { StreamHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { type AnyRpc, answerRpc, isLarge, rpcPath, type Sent, streamRpc } from '../rpc/rpcs.ts';
 import { readTimeout } from '../rpc/timeout.ts';
@@ -29,8 +30,8 @@ export interface GrpcLimits {
   readonly messageBytesMax: number;
 }
 
-/** Serves one HTTP/2 stream of a connection that other protocols may share. */
-export type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+/** The listener with which grpc-js serves one HTTP/2 stream of a connection that other protocols may share. */
+type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
 /** Carries the id of a call's ServedCall to its handler. Overwrites any value that a client sends. */
 const servedHeader = 'x-parley-served';
@@ -48,7 +49,11 @@ interface AnyCall {
  * then nothing of the body is read.
  * @throws if this version of grpc-js does not accept streams from outside
  */
-export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, deps: CallDeps): GrpcHandler {
+export function createGrpcHandler(
+  rpcs: readonly AnyRpc[],
+  limits: GrpcLimits,
+  deps: CallDeps,
+): StreamHandler {
   const calls = new Map<string, ServedCall>();
   // Two servers, as grpc-js has one message limit for all methods of a server.
   const serveLarge = serverOf(rpcs.filter(isLarge), limits.messageBytesMax, calls);
@@ -58,9 +63,9 @@ export function createGrpcHandler(rpcs: readonly AnyRpc[], limits: GrpcLimits, d
     calls,
   );
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
-  return (stream, headers) => {
+  return (stream, headers, client) => {
     const rpc = byPath.get(headers[':path'] ?? '');
-    const head = headOf(stream, headers);
+    const head = headOf(headers, client);
     const served = new ServedCall(head, deps);
     if (rpc === undefined) {
       served.finish();

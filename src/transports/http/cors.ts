@@ -20,7 +20,7 @@ type Response = ServerResponse | Http2ServerResponse;
  */
 export function withCors(origins: readonly string[], handle: PortHandler): PortHandler {
   if (origins.length === 0) return handle;
-  return (request, response) => {
+  return (request, response, client) => {
     const { origin } = request.headers;
     const isAllowed = origin !== undefined && (origins.includes('*') || origins.includes(origin));
     // A cache must not give one origin's answer to another.
@@ -28,7 +28,7 @@ export function withCors(origins: readonly string[], handle: PortHandler): PortH
     if (isAllowed) response.setHeader('access-control-allow-origin', origin);
     if (isAllowed) response.setHeader('access-control-expose-headers', exposed);
     if (isPreflight(request)) answerPreflight(request, response, isAllowed);
-    else handle(request, response);
+    else handle(request, response, client);
   };
 }
 

@@ -11,12 +11,11 @@ import { refuseRequest } from './bad-request.ts';
 import type { ServerLimits } from './limits.ts';
 
 export type Http2Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
-export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 type StreamListener = (...args: unknown[]) => void;
 
 export interface Http2Handlers {
   readonly handle: Http2Handler;
-  readonly grpc: StreamHandler;
+  readonly grpc: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 }
 
 /** `:method`, `:scheme` and `:path`. They do not count as headers, but `:authority` does, in the place of `Host`. */

@@ -1,5 +1,6 @@
 import type { Http2Server, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { Connections } from './connections.ts';
 import { Http2Connection } from './http2-connection.ts';
 import type { ServerLimits } from './limits.ts';
 
@@ -9,19 +10,23 @@ const checkMs = 1_000;
 export class Http2Sessions {
   readonly #server: Http2Server;
   readonly #limits: ServerLimits;
+  readonly #all: Connections;
   readonly #connections = new Set<Http2Connection>();
   readonly #checks: NodeJS.Timeout;
   #isClosing = false;
 
-  constructor(server: Http2Server, limits: ServerLimits) {
+  /** @param all the connections of the port, of every protocol */
+  constructor(server: Http2Server, limits: ServerLimits, all: Connections) {
     this.#server = server;
     this.#limits = limits;
+    this.#all = all;
     this.#checks = setInterval(() => this.#check(), checkMs).unref();
   }
 
   /** Hands a socket that speaks HTTP/2 to the server. */
   adopt(socket: Socket): void {
     const watch = (session: ServerHttp2Session) => {
+      this.#all.carry(socket, session);
       const connection = new Http2Connection(session, socket, this.#limits);
       this.#connections.add(connection);
       // A closed session may still have an open socket.

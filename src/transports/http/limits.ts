@@ -1,7 +1,11 @@
+import type { ProxySettings } from './trusted-proxies.ts';
+
 /** Limits of clients of the port. Times are in milliseconds. */
-export interface ServerLimits {
+export interface ServerLimits extends ProxySettings {
   /** Open sockets, of all protocols. */
   readonly connectionsMax: number;
+  /** Those of one IPv4 address or IPv6 /64. */
+  readonly connectionsPerAddressMax: number;
   /** For each of the TLS handshake, the first byte and the headers. */
   readonly headersMsMax: number;
   readonly headerBytesMax: number;

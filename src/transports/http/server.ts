@@ -1,13 +1,21 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type {
+  Http2ServerRequest,
+  Http2ServerResponse,
+  IncomingHttpHeaders,
+  ServerHttp2Stream,
+} from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import type { Client } from '../../core/access/gate.ts';
+import { Connections } from './connections.ts';
 import { detectProtocol } from './detect-protocol.ts';
 import { createHttp1Server } from './http1-server.ts';
-import { createHttp2Server, type StreamHandler } from './http2-server.ts';
+import { createHttp2Server } from './http2-server.ts';
 import { Http2Sessions } from './http2-sessions.ts';
 import type { ServerLimits } from './limits.ts';
 import type { TlsPair } from './tls-pair.ts';
+import { TrustedProxies } from './trusted-proxies.ts';
 
 export interface ServerOptions {
   readonly host: string;
@@ -27,7 +35,10 @@ export interface ServerOptions {
 export type PortHandler = (
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
+  client: Client,
 ) => void;
+
+export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, client: Client) => void;
 
 export interface RunningServer {
   /** Such as `http://127.0.0.1:8080`, with the actual port. */
@@ -48,16 +59,16 @@ const waitingConnectionsMax = 4_096;
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { limits, tls } = options;
   let isLeaving = false;
-  const handle: PortHandler = (request, response) => {
+  const handle: PortHandler = (request, response, client) => {
     if (isLeaving && 'shouldKeepAlive' in response) response.shouldKeepAlive = false;
-    options.handle(request, response);
+    options.handle(request, response, client);
   };
-  const server = createHttp1Server(limits, handle, tls);
-  const sessions = new Http2Sessions(createHttp2Server(limits, options), limits);
-  // Includes connections of HTTP/2: this server accepts them all.
-  server.maxConnections = limits.connectionsMax;
+  const connections = new Connections(limits, new TrustedProxies(limits));
+  const { server, sessions } = createServers({ ...options, handle }, connections);
   const undecided = routeSockets(server, tls ? 'secureConnection' : 'connection', sessions, limits);
   const accepted = acceptedSockets(server);
+  // Before the listeners of TLS and of all protocols.
+  admitSockets(server, connections);
   await listen(server, options);
   const leave = () => {
     isLeaving = true;
@@ -80,6 +91,32 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       sessions.stop();
     },
   };
+}
+
+/** The HTTP/1 server accepts all connections, and hands over those of HTTP/2. */
+function createServers({ limits, tls, handle, grpc }: ServerOptions, connections: Connections) {
+  const server = createHttp1Server(
+    limits,
+    (request, response) => handle(request, response, connections.clientOf(request.socket, request.headers)),
+    tls,
+  );
+  const http2 = createHttp2Server(limits, {
+    handle: (request, response) =>
+      handle(request, response, connections.clientOf(request.stream.session, request.headers)),
+    grpc: (stream, headers) => grpc(stream, headers, connections.clientOf(stream.session, headers)),
+  });
+  return { server, sessions: new Http2Sessions(http2, limits, connections) };
+}
+
+/** Lets no listener have a socket for which there is no room. */
+function admitSockets(server: Server, connections: Connections): void {
+  const listeners = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    if (!connections.admit(socket)) return;
+    for (const listener of listeners) listener.call(server, socket);
+  });
+  server.prependListener('secureConnection', (socket: TLSSocket) => connections.carry(socket, socket));
 }
 
 function acceptedSockets(server: Server): ReadonlySet<Socket> {

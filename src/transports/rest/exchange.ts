@@ -14,7 +14,6 @@ export interface HttpRequest extends Readable {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: IncomingHttpHeaders;
-  readonly socket: { readonly remoteAddress?: string | undefined };
   /** Whether the whole body has arrived. */
   readonly complete: boolean;
 }

@@ -13,11 +13,11 @@ export function restHandler(routes: readonly Route[], deps: CallDeps): PortHandl
     // The router only finds routes, each kept as its `store`.
     router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, route);
   }
-  return (request, response) => {
-    const { headers, socket } = request;
+  return (request, response, client) => {
+    const { headers } = request;
     const head = {
       wire: 'rest',
-      address: socket.remoteAddress ?? '',
+      client,
       header: (name: string) => textOf(headers[name]),
     } as const;
     const exchange = new Exchange(request, response, new ServedCall(head, deps));

@@ -16,7 +16,11 @@ const log = { info: () => undefined, warn: () => undefined, error: () => undefin
 /** A call without a gate. */
 function servedCall(requestMsMax: number): ServedCall {
   const gate = new Gate({} as GateDeps);
-  const head = { wire: 'rest', address: '127.0.0.1', header: () => undefined } as const;
+  const head = {
+    wire: 'rest',
+    client: { address: '127.0.0.1', noteKey: () => undefined },
+    header: () => undefined,
+  } as const;
   return new ServedCall(head, { gate, clock: systemClock, log, tracer: noTracer, requestMsMax });
 }
 

@@ -1,0 +1,18 @@
+/** Groups of an IPv6 address, and of its /64 network. */
+const groupsMax = 8;
+const networkGroups = 4;
+
+/** The key to count clients by: an IPv4 address, or an IPv6 /64, since whoever has one address of it has them all. */
+export function networkOf(address: string): string {
+  const plain = plainAddress(address);
+  if (!plain.includes(':')) return plain;
+  // Expand `::` to its zeros, or the groups after it would be taken for the network.
+  const [head = [], tail = []] = plain.split('::').map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = new Array<string>(Math.max(0, groupsMax - head.length - tail.length)).fill('0');
+  return [...head, ...zeros, ...tail].slice(0, networkGroups).join(':');
+}
+
+/** An IPv4 address that came over IPv6, as IPv4. Any other as it is. */
+export function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}

@@ -1,0 +1,133 @@
+/** The open connections of a port, and which of them make room for others. */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Client } from '../../core/access/gate.ts';
+import { networkOf, plainAddress } from '../../core/access/network.ts';
+import type { ServerLimits } from './limits.ts';
+import type { TrustedProxies } from './trusted-proxies.ts';
+
+/** The connections of the port, or of one address. */
+class Share {
+  readonly open = new Set<Connection>();
+  /** Those without a valid key so far, the oldest first. */
+  readonly keyless = new Set<Connection>();
+
+  /** Closes the oldest connection without a valid key if there is no room for another. Returns whether there is then. */
+  makeRoom(connectionsMax: number): boolean {
+    if (this.open.size < connectionsMax) return true;
+    const [oldest] = this.keyless;
+    oldest?.close();
+    return oldest !== undefined;
+  }
+}
+
+class Connection implements Client {
+  readonly address: string;
+  /** Whether many clients share it. Then it does not make room. */
+  readonly isProxy: boolean;
+  readonly #socket: Socket;
+  readonly #shares: readonly Share[];
+
+  constructor(socket: Socket, address: string, shares: readonly Share[], isProxy: boolean) {
+    this.#socket = socket;
+    this.address = address;
+    this.isProxy = isProxy;
+    this.#shares = shares;
+    for (const { open, keyless } of shares) {
+      open.add(this);
+      if (!isProxy) keyless.add(this);
+    }
+  }
+
+  noteKey(): void {
+    for (const { keyless } of this.#shares) keyless.delete(this);
+  }
+
+  /** Counts it no more. */
+  leave(): void {
+    this.noteKey();
+    for (const { open } of this.#shares) open.delete(this);
+  }
+
+  close(): void {
+    this.leave();
+    this.#socket.destroy();
+  }
+}
+
+/** The client of a request whose connection has closed already. */
+const nobody: Client = { address: '', noteKey: () => undefined };
+
+export class Connections {
+  readonly #limits: ServerLimits;
+  readonly #proxies: TrustedProxies;
+  readonly #port = new Share();
+  readonly #networks = new Map<string, Share>();
+  readonly #byPeer = new Map<string, Connection>();
+  /** By the socket, TLS socket or HTTP/2 session that carries the requests. */
+  readonly #byCarrier = new WeakMap<object, Connection>();
+
+  constructor(limits: ServerLimits, proxies: TrustedProxies) {
+    this.#limits = limits;
+    this.#proxies = proxies;
+  }
+
+  /**
+   * Takes a new socket. If its address or the port has no room for it, the connection closes that has been without a valid key for the
+   * longest time; if all have had one, the new one closes.
+   * @returns whether the new one stays open
+   */
+  admit(socket: Socket): boolean {
+    const address = plainAddress(socket.remoteAddress ?? '');
+    const share = this.#shareOf(address);
+    const { connectionsMax, connectionsPerAddressMax } = this.#limits;
+    const hasRoom =
+      share?.makeRoom(connectionsPerAddressMax) !== false && this.#port.makeRoom(connectionsMax);
+    // Without an address, the client has left already.
+    if (!hasRoom || address === '') {
+      socket.destroy();
+      return false;
+    }
+    const shares = share ? [this.#port, share] : [this.#port];
+    const connection = new Connection(socket, address, shares, share === undefined);
+    this.#list(socket, connection, share);
+    return true;
+  }
+
+  /** Notes that requests of a socket come by its TLS socket or its HTTP/2 session. */
+  carry(socket: Socket, carrier: object): void {
+    const connection = this.#byCarrier.get(socket) ?? this.#byPeer.get(peerOf(socket));
+    if (connection) this.#byCarrier.set(carrier, connection);
+  }
+
+  /** The client of a request. @param carrier the socket, TLS socket or HTTP/2 session that it came by */
+  clientOf(carrier: object | undefined, headers: IncomingHttpHeaders): Client {
+    const connection = carrier && this.#byCarrier.get(carrier);
+    if (connection === undefined) return nobody;
+    if (!connection.isProxy) return connection;
+    return { ...nobody, address: this.#proxies.clientOf(connection.address, headers) };
+  }
+
+  /** Undefined for a trusted proxy: the share of its address would be that of all its clients. */
+  #shareOf(address: string): Share | undefined {
+    if (this.#proxies.has(address)) return undefined;
+    return this.#networks.get(networkOf(address)) ?? new Share();
+  }
+
+  #list(socket: Socket, connection: Connection, share: Share | undefined): void {
+    const [network, peer] = [networkOf(connection.address), peerOf(socket)];
+    this.#byCarrier.set(socket, connection);
+    this.#byPeer.set(peer, connection);
+    if (share) this.#networks.set(network, share);
+    socket.once('close', () => {
+      connection.leave();
+      if (this.#byPeer.get(peer) === connection) this.#byPeer.delete(peer);
+      const isUnused = share?.open.size === 0 && this.#networks.get(network) === share;
+      if (isUnused) this.#networks.delete(network);
+    });
+  }
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
