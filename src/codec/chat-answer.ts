@@ -8,7 +8,7 @@ import {
   type Usage,
   UsageSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import type { ChatForm, ChoiceState } from '../core/chat/answer.ts';
+import type { AnswerHead, ChatForm, ChoiceState } from '../core/chat/answer.ts';
 import { reasoningMembers } from '../core/chat/text.ts';
 import { type JsonCodec, jsonCodec } from './codec.ts';
 import { isObject, setMember } from './shape.ts';
@@ -20,18 +20,30 @@ type Said = 'message' | 'delta';
 interface ChatCodec<M extends Message> {
   /** Takes ownership of the JSON of an upstream. Keeps all members as they are. */
   decode(json: JsonObject): ChatForm<M>;
-  encode(form: ChatForm<M>): JsonValue;
+  /** The JSON for a client, with all members that its types promise. */
+  encode(form: ChatForm<M>): JsonObject;
 }
 
 type Defaults = readonly (readonly [member: string, value: JsonValue])[];
 
-/** Defaults that a protobuf message has, so that an answer is the same on every wire. */
-const implied: Defaults = [
-  ['id', ''],
-  ['object', ''],
-  ['created', 0],
-];
+/** The default that a protobuf message has, so that an answer is the same on every wire. */
 const impliedInChoice: Defaults = [['index', 0]];
+
+/** Members that clients' types promise: of a choice, and of its text. */
+const promised: Readonly<Record<Said, { readonly choice: Defaults; readonly text: Defaults }>> = {
+  message: {
+    choice: [
+      ['logprobs', null],
+      ['finish_reason', null],
+    ],
+    text: [
+      ['role', 'assistant'],
+      ['content', null],
+      ['refusal', null],
+    ],
+  },
+  delta: { choice: [['finish_reason', null]], text: [] },
+};
 
 const usageCodec = jsonCodec(UsageSchema);
 
@@ -41,7 +53,12 @@ export const chunkCodec = chatCodec(jsonCodec(ChatCompletionChunkSchema), 'delta
 function chatCodec<M extends Message>(codec: JsonCodec<M>, said: Said): ChatCodec<M> {
   return {
     decode: (json) => new JsonForm(json, codec, said),
-    encode: (form) => (form instanceof JsonForm ? form.json : codec.encode(form.message)),
+    encode: (form) => {
+      const json = form instanceof JsonForm ? form.json : codec.encode(form.message);
+      if (!isObject(json)) throw new Error('an answer is not an object');
+      for (const choice of objectsOf(json['choices'])) givePromised(choice, said);
+      return json;
+    },
   };
 }
 
@@ -53,7 +70,6 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   readonly #choices: readonly JsonObject[];
 
   constructor(json: JsonObject, codec: JsonCodec<M>, said: Said) {
-    giveDefaults(json, implied);
     if (json['choices'] === undefined) json['choices'] = [];
     this.json = json;
     this.#codec = codec;
@@ -83,8 +99,12 @@ class JsonForm<M extends Message> implements ChatForm<M> {
     return this.#codec.decodeLeniently(this.json).message;
   }
 
-  setModel(model: string): void {
-    this.json['model'] = model;
+  setHead({ id, object, created, model }: AnswerHead): void {
+    const { json } = this;
+    json['id'] ||= id;
+    json['object'] ||= object;
+    json['created'] ||= created;
+    json['model'] = model;
   }
 
   setUsage(usage: Usage): void {
@@ -107,6 +127,13 @@ class JsonForm<M extends Message> implements ChatForm<M> {
 
 function giveDefaults(json: JsonObject, defaults: Defaults): void {
   for (const [name, value] of defaults) if (json[name] === undefined) json[name] = value;
+}
+
+function givePromised(choice: JsonObject, said: Said): void {
+  giveDefaults(choice, promised[said].choice);
+  choice[said] ??= {};
+  const text = choice[said];
+  if (isObject(text)) giveDefaults(text, promised[said].text);
 }
 
 /** The same text as core/chat/text finds in a message. */

@@ -11,6 +11,7 @@ import { jsonCodec } from '../../src/codec/codec.ts';
 import { type ChatChunk, messageAnswer, messageChunk } from '../../src/core/chat/answer.ts';
 
 const head = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'theirs' };
+const ours = { id: 'o', object: 'chat.completion.chunk', created: 2, model: 'ours' } as const;
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, cost: 0.1 };
 const call = { index: 0, id: 'call_1', function: { name: 'f', arguments: '{"a":' } };
 
@@ -56,7 +57,7 @@ function passed(chunk: ChatChunk) {
     isFinished: Boolean(finishReason),
   }));
   const reported = chunk.takeUsage();
-  chunk.setModel('ours');
+  chunk.setHead(ours);
   chunk.addOther({ told: { later: true } });
   const withoutUsage = structuredClone(chunkCodec.encode(chunk));
   chunk.setUsage(create(UsageSchema, reported ?? { promptTokens: 9 }));
@@ -79,13 +80,29 @@ describe('a chunk', () => {
 
   it('that is JSON changes only where core writes', () => {
     const chunk = asJson({ ...chunks['a text'], big: 1e300, deep: { list: [null, { a: null }] } });
-    chunk.setModel('ours');
+    chunk.setHead(ours);
     expect(chunkCodec.encode(chunk)).toEqual({
       ...chunks['a text'],
+      choices: [{ index: 0, delta: { content: 'a word' }, logprobs: null, finish_reason: null }],
       model: 'ours',
       big: 1e300,
       deep: { list: [null, { a: null }] },
     });
+  });
+
+  it('gets what it lacks of its head, and its finish reason as null', () => {
+    for (const missing of [{}, { id: null, object: '', created: 0 }]) {
+      const chunk = asJson({ ...missing, choices: [{}] });
+      chunk.setHead(ours);
+      expect(chunkCodec.encode(chunk)).toEqual({
+        ...ours,
+        choices: [{ index: 0, delta: {}, finish_reason: null }],
+      });
+    }
+    const chunk = asJson({ ...head, choices: [{ delta: {}, finish_reason: 'stop' }] });
+    chunk.setHead(ours);
+    expect(chunkCodec.encode(chunk)).toMatchObject({ ...head, model: 'ours' });
+    expect(chunk.choices).toEqual([{ index: 0, finishReason: 'stop' }]);
   });
 
   it('has text in parts, which a delta of the schema cannot have', () => {
@@ -98,6 +115,22 @@ describe('a chunk', () => {
 });
 
 describe('an answer', () => {
+  it('has every member that the types of SDKs promise', () => {
+    const given = create(ChatCompletionSchema, { choices: [{ finishReason: 'stop' }] });
+    for (const answer of [
+      messageAnswer(given),
+      answerCodec.decode({ choices: [{ finish_reason: 'stop' }] }),
+    ]) {
+      const answerHead = { ...ours, object: 'chat.completion' as const };
+      answer.setHead(answerHead);
+      const message = { role: 'assistant', content: null, refusal: null };
+      expect(answerCodec.encode(answer)).toEqual({
+        ...answerHead,
+        choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
+      });
+    }
+  });
+
   const message = { role: 'assistant', content: 'Hello', reasoning: 'hm', tool_calls: [call] };
   const json = { ...head, choices: [{ index: 0, message, finish_reason: 'stop' }], usage, x: null };
 
@@ -106,8 +139,8 @@ describe('an answer', () => {
     const theirs = messageAnswer(jsonCodec(ChatCompletionSchema).decodeLeniently(json).message);
     expect(ours.text).toBe('Hellof{"a":hm');
     expect(theirs.text).toBe(ours.text);
-    expect(answerCodec.encode(ours)).toEqual(answerCodec.encode(theirs));
     expect(ours.message).toEqual(theirs.message);
+    expect(answerCodec.encode(ours)).toEqual(answerCodec.encode(theirs));
     expect(ours.takeUsage()).toEqual(theirs.takeUsage());
   });
 });

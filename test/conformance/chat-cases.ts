@@ -1,5 +1,6 @@
 /** Chats that are answered, and those that are refused for what they say or for who asks. */
 import type { JsonObject } from '@bufbuild/protobuf';
+import { expect } from 'vitest';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { type Case, calling, ended, noRest } from './case.ts';
@@ -72,8 +73,29 @@ const answers: Case[] = [
     ],
     records: answered({ prompt_tokens: 7, completion_tokens: 3, cost_nano_credits: 1900 }),
   },
+  ...bothWays((of, name) => ({
+    what: `${name}, from an engine that gives its answer no id`,
+    server: 'playing',
+    request: of(playing('unnamed', 'say one')),
+    compare: headsOf,
+    records: answered(),
+  })),
   passedOn(),
 ];
+
+/** The heads of an answer and its chunks. */
+function headsOf(answer: unknown): unknown {
+  const parts = answer as { completion?: JsonObject; chunk?: JsonObject }[];
+  const heads = parts.map(({ completion, chunk }) => {
+    const { id, object, created, model } = completion ?? chunk ?? {};
+    return { id, object, created, model };
+  });
+  const [first] = heads;
+  expect(first).toMatchObject({ id: '<chat>', created: '<chance>', model: 'eliza' });
+  expect(first?.object).toMatch(/^chat\.completion(\.chunk)?$/);
+  expect(heads).toEqual(heads.map(() => first));
+  return first;
+}
 
 /** Every parameter reaches the model, those that the schema does not name too, and its unknown fields come back. */
 function passedOn(): Case {

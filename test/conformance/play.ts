@@ -22,8 +22,16 @@ import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../support/f
  * - `hear <ms>`: of a recording, that it is at least so long
  * - `fail <code> [<upstream status> [<seconds to wait>]]`, `crash`: an error of the table, an unforeseen one
  * - `wait`: works on until it is stopped; `break off`: ends as if cut
+ * - `unnamed`: a chat without id, object and time of creation
  */
-export type Step = `say ${string}` | `hear ${number}` | `fail ${string}` | 'crash' | 'wait' | 'break off';
+export type Step =
+  | `say ${string}`
+  | `hear ${number}`
+  | `fail ${string}`
+  | 'crash'
+  | 'wait'
+  | 'break off'
+  | 'unnamed';
 
 export function play(...steps: readonly Step[]): string {
   return `play: ${steps.join('; ')}`;
@@ -109,22 +117,23 @@ async function* transcribe(file: Uint8Array, signal: AbortSignal): AsyncGenerato
 }
 
 async function* chat(params: ChatCompletionParams, signal: AbortSignal): AsyncGenerator<ChatCompletionChunk> {
-  yield chunk({ delta: { role: 'assistant' } });
-  for await (const output of run(textOf(params.messages.at(-1)), signal)) {
+  const script = textOf(params.messages.at(-1));
+  const head = script.includes('unnamed')
+    ? {}
+    : { id: 'chat-1', object: 'chat.completion.chunk', created: 1n };
+  yield chunk(head, { delta: { role: 'assistant' } });
+  for await (const output of run(script, signal)) {
     if (output === 'broken off') return;
-    yield chunk({ delta: { content: output.said } });
+    yield chunk(head, { delta: { content: output.said } });
   }
   yield {
-    ...chunk({ delta: {}, finishReason: 'stop' }),
+    ...chunk(head, { delta: {}, finishReason: 'stop' }),
     usage: create(ChatCompletionChunkSchema, { usage }).usage,
   };
 }
 
-function chunk(choice: object): ChatCompletionChunk {
-  return create(ChatCompletionChunkSchema, {
-    ...{ id: 'chat-1', object: 'chat.completion.chunk', created: 1n },
-    choices: [choice],
-  });
+function chunk(head: object, choice: object): ChatCompletionChunk {
+  return create(ChatCompletionChunkSchema, { ...head, choices: [choice] });
 }
 
 /** The same, whole; it also tells what parameters have reached it. */
@@ -132,10 +141,11 @@ async function complete(params: ChatCompletionParams, signal: AbortSignal) {
   const chunks: ChatCompletionChunk[] = [];
   for await (const piece of chat(params, signal)) chunks.push(piece);
   const said = chunks.map(({ choices }) => choices[0]?.delta?.content ?? '').join('');
+  const { id = '', created = 0n } = chunks.at(-1) ?? {};
   const finishReason = chunks.at(-1)?.choices[0]?.finishReason;
   const message = { role: 'assistant', content: { value: { case: 'text', value: said } as const } };
   return create(ChatCompletionSchema, {
-    ...{ id: 'chat-1', object: 'chat.completion', created: 1n, usage },
+    ...{ id, object: id && 'chat.completion', created, usage },
     choices: [{ message, ...(finishReason !== undefined && { finishReason }) }],
     other: { seen: toJson(ChatCompletionParamsSchema, params) },
   });

@@ -15,12 +15,14 @@ import {
   type StreamChatCompletionRequest,
   StreamChatCompletionResponseSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
+import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import {
   type SynthesizeSpeechRequest,
   SynthesizeSpeechRequestSchema,
   SynthesizeSpeechResponseSchema,
 } from '../../gen/parley/speech/v1/speech_pb.ts';
 import { jsonCodec } from '../../src/codec/codec.ts';
+import { responseBodyCodec } from '../../src/codec/response-body.ts';
 import type { HttpAnswer, HttpCall } from './http-client.ts';
 
 export type RestCall = Pick<HttpCall, 'method' | 'path' | 'body'> & { readonly contentType?: string };
@@ -71,11 +73,34 @@ export function chatRequest(request: Message, stream: boolean): RestCall {
   return { method: 'POST', path: '/api/v1/chat/completions', body, contentType: 'application/json' };
 }
 
+const saidMembers = ['message', 'delta'];
+
+/** An answer without the nulls that REST writes where a message has no value. */
+function withoutNulls(json: JsonValue): JsonObject {
+  const { choices, ...answer } = json as JsonObject;
+  const cleaned = (choices as JsonObject[]).map((choice) => {
+    const members = Object.entries(choice).map(([name, value]): [string, JsonValue] =>
+      saidMembers.includes(name) ? [name, filled(value as JsonObject)] : [name, value],
+    );
+    return filled(Object.fromEntries(members));
+  });
+  return { ...answer, choices: cleaned };
+}
+
+function filled(json: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null));
+}
+
+export function readChat(answer: HttpAnswer): ReadAnswer {
+  const { decode } = responseBodyCodec(ChatService.method.createChatCompletion);
+  return { messages: [decode(withoutNulls(jsonOf(answer)))] };
+}
+
 /** Chunks as events, then `[DONE]`: without it the answer is cut. */
 export function readChatStream(answer: HttpAnswer): ReadAnswer {
   const { events, error, isDone } = readEvents(answer);
   if (!isDone && error === undefined && !answer.isCut) throw new Error('the stream ended without a word');
-  const chunks = events.map((event) => chunkCodec.decodeLeniently(event as JsonValue).message);
+  const chunks = events.map((event) => chunkCodec.decodeLeniently(withoutNulls(event as JsonValue)).message);
   return {
     messages: chunks.map((chunk) => create(StreamChatCompletionResponseSchema, { chunk })),
     error,

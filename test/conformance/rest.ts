@@ -15,6 +15,7 @@ import {
   jsonOf,
   type ReadAnswer,
   type RestCall,
+  readChat,
   readChatStream,
   readSpeech,
   readTranscript,
@@ -57,12 +58,7 @@ const transcodings: ReadonlyMap<unknown, Transcoding> = new Map<unknown, Transco
   ],
   [
     ChatService.method.createChatCompletion,
-    {
-      toHttp: (request) => chatRequest(request, false),
-      read: (answer) => ({
-        messages: [responseBodyCodec(ChatService.method.createChatCompletion).decode(jsonOf(answer))],
-      }),
-    },
+    { toHttp: (request) => chatRequest(request, false), read: readChat },
   ],
   [
     ChatService.method.streamChatCompletion,

@@ -7,11 +7,11 @@ const head = { id: 'chatcmpl-1', created: 1_700_000_000, model: 'upstream-model-
 
 /** A whole answer of one choice. */
 export function completion(content = 'hello there', more: Json = {}): Json {
-  const message = { role: 'assistant', content };
+  const message = { role: 'assistant', content, refusal: null };
   return {
     ...head,
     object: 'chat.completion',
-    choices: [{ index: 0, message, finish_reason: 'stop' }],
+    choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
     usage: reported,
     ...more,
   };
@@ -19,7 +19,12 @@ export function completion(content = 'hello there', more: Json = {}): Json {
 
 /** A piece of an answer. */
 export function chunk(delta: Json, choice: Json = {}, more: Json = {}): Json {
-  return { ...head, object: 'chat.completion.chunk', choices: [{ index: 0, delta, ...choice }], ...more };
+  return {
+    ...head,
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, finish_reason: null, ...choice }],
+    ...more,
+  };
 }
 
 /** A streamed answer of one choice, a chunk a word, with its usage in a chunk of its own. */

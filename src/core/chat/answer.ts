@@ -3,6 +3,16 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletion, ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { chunkText, completionText } from './text.ts';
 
+/** What every answer and chunk says of itself. */
+export interface AnswerHead {
+  readonly id: string;
+  readonly object: 'chat.completion' | 'chat.completion.chunk';
+  /** Seconds since 1970. */
+  readonly created: number;
+  /** The id in the catalog. */
+  readonly model: string;
+}
+
 /** The parts of an answer that core reads and writes. Everything else stays as it came. */
 export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> {
   /** All text, including tool calls and reasoning. Empty for a chunk with only a role, a finish reason or usage. */
@@ -12,7 +22,8 @@ export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> 
   readonly other: JsonObject | undefined;
   /** The answer as a message of the schema; converted on each read if it came in another form. */
   readonly message: Message;
-  setModel(model: string): void;
+  /** Sets the model, and all else that the engine left out or empty. */
+  setHead(head: AnswerHead): void;
   setUsage(usage: Usage): void;
   /** Returns the reported usage and removes it from the answer. */
   takeUsage(): Usage | undefined;
@@ -57,8 +68,14 @@ class MessageForm<Message extends ChatCompletion | ChatCompletionChunk> implemen
     return this.message.other;
   }
 
-  setModel(model: string): void {
-    this.message.model = model;
+  setHead({ id, object, created, model }: AnswerHead): void {
+    const { message } = this;
+    // A value of another type than the schema's counts as given.
+    const { other = {} } = message;
+    if (!other['id']) message.id ||= id;
+    if (!other['object']) message.object ||= object;
+    if (!other['created']) message.created ||= BigInt(created);
+    message.model = model;
   }
 
   setUsage(usage: Usage): void {

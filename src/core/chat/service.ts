@@ -20,7 +20,7 @@ import { ParleyError } from '../errors.ts';
 import type { TokenCounter } from '../ports/engines.ts';
 import type { Store } from '../ports/store.ts';
 import type { TokenUsage } from '../ports/usage.ts';
-import { type ChatAnswer, type ChatChunk, messageAnswer } from './answer.ts';
+import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from './answer.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachedChunks, hasLeft } from './detached-chunks.ts';
 import { setOutputLimit } from './output-limit.ts';
@@ -80,14 +80,14 @@ export class ChatOperations {
     const job = await this.#reserve(request.params, call);
     const answer = await job.model.engine.complete(job.params, call.signal);
     checkWhole(answer);
-    answer.setModel(job.model.id);
+    answer.setHead(headOf(job, 'chat.completion'));
     answer.setUsage(await this.#meter(job, answer.takeUsage(), answer.text));
     return answer;
   }
 
   async *#stream(request: StreamChatCompletionRequest, call: Call): AsyncGenerator<readonly ChatChunk[]> {
     const job = await this.#reserve(request.params, call);
-    const answer = new StreamedAnswer(job.model.id);
+    const answer = new StreamedAnswer(headOf(job, 'chat.completion.chunk'));
     const source = openChunks(job);
     let failure: unknown;
     try {
@@ -173,6 +173,12 @@ export class ChatOperations {
 /** The record names the requested model, whatever becomes of the request. */
 function noteModel(params: ChatCompletionParams | undefined, { metering }: Call): void {
   if (params?.model) metering.note({ model: params.model });
+}
+
+/** For what an engine does not say of its answer. */
+function headOf({ model, call }: ChatJob, object: AnswerHead['object']): AnswerHead {
+  const id = call.id.replace(/^req_/, 'chatcmpl-');
+  return { id, object, created: Math.floor(call.startedAtMs / 1000), model: model.id };
 }
 
 interface ChunkSource {

@@ -1,23 +1,23 @@
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import { ChatCompletionChunkSchema, type Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ParleyError } from '../errors.ts';
-import { type ChatChunk, messageChunk } from './answer.ts';
+import { type AnswerHead, type ChatChunk, messageChunk } from './answer.ts';
 
 /**
  * Collects a streamed answer. Chunks pass through as they arrive, except the one that completes the last choice: it is held until the
  * usage is known and settled.
  */
 export class StreamedAnswer {
-  /** The model's id in the catalog. */
-  readonly #model: string;
+  readonly #head: AnswerHead;
   #pieces: string[] = [];
   #held: ChatChunk | undefined;
   /** Choices that have begun, by index, and whether each has its finish reason. */
   readonly #finished = new Map<number, boolean>();
   usage: Usage | undefined;
 
-  constructor(model: string) {
-    this.#model = model;
+  /** @param head for chunks that come without one */
+  constructor(head: AnswerHead) {
+    this.#head = head;
   }
 
   get text(): string {
@@ -38,7 +38,7 @@ export class StreamedAnswer {
   }
 
   #take(chunk: ChatChunk, ready: ChatChunk[]): void {
-    chunk.setModel(this.#model);
+    chunk.setHead(this.#head);
     this.usage = chunk.takeUsage() ?? this.usage;
     const { text, choices } = chunk;
     // Some models send their usage with an empty choice that has already ended.

@@ -114,7 +114,11 @@ const logprobsWith = (at: Places) => ({
 });
 
 function completionWith(at: Places) {
-  const message = { role: 'assistant', content: 'a', tool_calls: [callWith(at)], ...at.answer };
+  const message = {
+    ...{ role: 'assistant', content: 'a', refusal: null },
+    tool_calls: [callWith(at)],
+    ...at.answer,
+  };
   return {
     id: 'c',
     object: 'chat.completion',

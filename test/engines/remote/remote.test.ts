@@ -153,7 +153,7 @@ describe('a remote chat', () => {
       const choice = { delta, ...(index === 2 && { finishReason: 'stop' }) };
       const other = randomObject(random, 2);
       return create(ChatCompletionChunkSchema, {
-        id: 'x',
+        ...{ id: 'x', object: 'chat.completion.chunk', created: 1n },
         choices: [choice],
         other,
         ...(index === 2 && { usage }),
