@@ -34,6 +34,25 @@ describe('parley models', () => {
     );
   });
 
+  it('takes a key with a line break at its end, and says what is wrong with one that it cannot send', async () => {
+    const { apiKey } = called.server;
+    expect((await run('models', '--api-key', `${apiKey}\n`)).code).toBe(0);
+    for (const [key, flaw] of [
+      [`${apiKey.slice(0, 9)}\n${apiKey.slice(9)}`, 'has a line break after its first 9 characters'],
+      [`${apiKey}\u200b`, 'has the character U+200B after its first 60 characters'],
+      [`'${apiKey}'`, 'is in quotation marks'],
+      ['', 'is empty'],
+    ] as const) {
+      const { code, stderr } = await run('models', '--api-key', key);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^The key .*\. Give one with --api-key or .*\n$/),
+      ]);
+      expect(stderr).toContain(`The key ${flaw}.`);
+      expect(stderr).not.toContain(apiKey.slice(9, 20));
+    }
+  });
+
   it('says that there is no data folder, if no server is named either', async () => {
     const { code, stderr } = await parley(['models', '--data-dir', 'missing'], { cwd: called.folder.path });
     expect(code).toBe(1);

@@ -370,6 +370,34 @@ describe('a variable', () => {
     );
   });
 
+  it('sets a list, with commas between its texts', () => {
+    const origins = (text: string) => load('', { env: { PARLEY_CORS_ORIGINS: text } }).config.cors.origins;
+    expect(origins('*')).toEqual(['*']);
+    expect(origins('https://a.example, http://localhost:5173')).toEqual([
+      'https://a.example',
+      'http://localhost:5173',
+    ]);
+    expect(finding('', { env: { PARLEY_CORS_ORIGINS: 'https://a.example,' } })).toBe(
+      'PARLEY_CORS_ORIGINS: `cors.origins[1]` is "", but must be an origin such as https://app.example.com, or "*".',
+    );
+  });
+
+  it('of an API key may end with white space, but has none within', () => {
+    const config = (source: string) =>
+      `engines: {far: {kind: remote, address: 'far:443', ${source}}}\nmodels: []\n`;
+    const keyOf = (env: Record<string, string>) =>
+      load(config('apiKeyEnv: FAR_KEY'), { env }).config.engineKeys['far']?.reveal();
+    expect(keyOf({ FAR_KEY: ' sk-1\r\n' })).toBe('sk-1');
+    expect(finding(config('apiKeyEnv: FAR_KEY'), { env: { FAR_KEY: 'sk-1\nsk-2' } })).toMatch(
+      /The key in the variable FAR_KEY has a line break after its first 4 characters: an HTTP header cannot carry it\./,
+    );
+    const file = join(folder, 'two.key');
+    writeFileSync(file, 'sk-1\n\nsk-2\n');
+    expect(finding(config(`apiKeyFile: ${file}`))).toMatch(
+      /two\.key must hold one key and nothing else\. The key has a line break after its first 4 characters\.$/,
+    );
+  });
+
   it('of an API key must be set, and the file of an API key must exist', () => {
     const engine = (source: string) =>
       `engines: {far: {kind: remote, address: 'far:443', ${source}}}\nmodels: []\n`;

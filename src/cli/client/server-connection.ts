@@ -3,7 +3,10 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { DescService } from '@bufbuild/protobuf';
 import { type CallOptions, type Client, createClient, type Transport } from '@connectrpc/connect';
+import { keyFlaw } from '../../core/access/key-flaws.ts';
 import { basePath } from '../../core/base-path.ts';
+import { withAdvice } from '../terminal/advice.ts';
+import { CliError } from '../terminal/command.ts';
 import { failedCall } from './failed-call.ts';
 
 export interface Server {
@@ -20,8 +23,12 @@ export class ServerConnection {
   readonly #server: Server;
   #transport: Promise<Transport> | undefined;
 
-  constructor(server: Server) {
-    this.#server = server;
+  /** White space around the key does not count. @throws CliError if it is not a key for another reason */
+  constructor({ baseUrl, key: given }: Server) {
+    const key = given.trim();
+    const flaw = keyFlaw(key);
+    if (flaw !== undefined) throw new CliError(withAdvice(`The key ${flaw}.`, 'send_key', undefined));
+    this.#server = { baseUrl, key };
   }
 
   /** @throws ServerError, CliError, or the signal's reason once it aborts */

@@ -1,6 +1,7 @@
 /** Reads the API keys of engines from the environment or from files. */
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
+import { unsendable } from '../../core/access/key-flaws.ts';
 import { fileReason } from '../../files/reason.ts';
 import { isMap, type SettingPath, type SettingsTree } from './settings-tree.ts';
 
@@ -31,9 +32,6 @@ export class Secret {
   }
 }
 
-/** Printable ASCII without spaces: a header can carry it. */
-const keyPattern = /^[\x21-\x7e]+$/;
-
 /** The keys by the name of the engine. Adds a finding to the tree for each that cannot be read. */
 export function readEngineKeys(tree: SettingsTree, env: NodeJS.ProcessEnv): Readonly<Record<string, Secret>> {
   const engines = tree.get(['engines']);
@@ -59,9 +57,10 @@ function readVariable(
   tree: SettingsTree,
 ): string | undefined {
   const value = env[name]?.trim();
-  if (value && keyPattern.test(value)) return value;
+  const flaw = value ? unsendable(value) : undefined;
+  if (value && flaw === undefined) return value;
   const message = value
-    ? `The value of the variable ${name} is not a key: an HTTP header cannot carry it.`
+    ? `The key in the variable ${name} ${flaw}: an HTTP header cannot carry it.`
     : `The variable ${name} is not set.`;
   const advice =
     'Set it in the environment of the server, or write the key into a file and name that with `apiKeyFile`.';
@@ -72,8 +71,9 @@ function readVariable(
 function readFile(file: string, path: SettingPath, tree: SettingsTree): string | undefined {
   try {
     const value = readFileSync(file, 'utf8').trim();
-    if (keyPattern.test(value)) return value;
-    tree.refuse(path, `The file ${file} must hold one key and nothing else.`);
+    const flaw = unsendable(value);
+    if (flaw === undefined) return value;
+    tree.refuse(path, `The file ${file} must hold one key and nothing else. The key ${flaw}.`);
   } catch (cause) {
     tree.refuse(path, `The file ${file} cannot be read (${fileReason(cause)}).`);
   }

@@ -110,8 +110,9 @@ function flagName(path: SettingPath): string {
 
 const plainNumber = /^(?!-0$)-?(0|[1-9]\d*)(\.\d*[1-9])?$/;
 
-/** Reads plain numbers, `true` and `false`. The schema refuses any other text in their place. */
-function fromText(type: ScalarSetting['type'], text: string): string | number | boolean {
+/** Reads plain numbers, `true` and `false`, and lists with commas. The schema refuses any other text in their place. */
+function fromText(type: ScalarSetting['type'], text: string): string | number | boolean | string[] {
+  if (type === 'texts') return text.split(',').map((one) => one.trim());
   if (type === 'number' && plainNumber.test(text)) return Number(text);
   return type === 'boolean' && ['true', 'false'].includes(text) ? text === 'true' : text;
 }

@@ -91,3 +91,36 @@ describe('a key', () => {
     for (const unknown of [replaced, 'pk_', 'sk-something']) await expectRefused({ secret: unknown, key });
   });
 });
+
+describe('a header that was put together badly', () => {
+  const messageFor = async (authorization: string) => {
+    const refused = await errorOf(await parley.call('/models', { headers: { authorization } }));
+    expect(refused).toMatchObject({ status: 401, code: 'invalid_api_key' });
+    expect(refused.message).not.toContain(parley.apiKey.slice(3, 12));
+    return refused.message;
+  };
+
+  it('is refused with what is wrong with it, and without the key', async () => {
+    const { apiKey } = parley;
+    const half = apiKey.slice(0, 20);
+    const send = ' Send it as `Authorization: Bearer <API_KEY>`.';
+    for (const [header, problem] of [
+      [`Bearer "${apiKey}"`, 'The API key is in quotation marks.'],
+      [`Bearer <${apiKey}>`, 'The API key is in angle brackets.'],
+      [`Bearer ${apiKey}\\n`, 'The API key ends with a line break that is written out.'],
+      [`Bearer ${apiKey}%0A`, 'The API key ends with a line break that is written out.'],
+      [`Bearer ${half} ${apiKey.slice(20)}`, 'The API key has a space after its first 20 characters.'],
+      [`Bearer ${half}\t${apiKey.slice(20)}`, 'The API key has a tab after its first 20 characters.'],
+      [apiKey, 'The `Authorization` header has another form than `Bearer` and a key.'],
+      [`Bearer ${half}`, 'A valid API key is missing.'],
+    ] as const) {
+      expect(await messageFor(header)).toBe(problem + send);
+    }
+  });
+
+  it('is accepted if only white space is around the key', async () => {
+    for (const header of [`Bearer   ${parley.apiKey}`, `bearer\t${parley.apiKey} `]) {
+      expect((await parley.call('/models', { headers: { authorization: header } })).status).toBe(200);
+    }
+  });
+});

@@ -1,0 +1,27 @@
+/** Flaws of a key that was pasted or piped badly, for messages that help and never show the key. */
+
+/** A header carries printable ASCII, and a key has no spaces. */
+const outOfPlace = /[^\x21-\x7e]/;
+const names = new Map([
+  ['\n', 'a line break'],
+  ['\r', 'a line break'],
+  ['\t', 'a tab'],
+  [' ', 'a space'],
+]);
+
+/** Why no header can carry a key, in words that follow "The key"; undefined if one can. @param key without white space around it */
+export function unsendable(key: string): string | undefined {
+  const at = key.search(outOfPlace);
+  if (at < 0) return key === '' ? 'is empty' : undefined;
+  const character = key.charAt(at);
+  const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  return `has ${names.get(character) ?? `the character U+${code}`} after its first ${at} characters`;
+}
+
+/** Flaws of a key of Parley, which has letters and digits only, in words as those of `unsendable`. */
+export function keyFlaw(key: string): string | undefined {
+  if (/^(["'`]).*\1$/.test(key)) return 'is in quotation marks';
+  if (/^<.*>$/.test(key)) return 'is in angle brackets';
+  if (/(%0[ad]|\\[nr])$/i.test(key)) return 'ends with a line break that is written out';
+  return unsendable(key);
+}
