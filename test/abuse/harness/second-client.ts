@@ -1,0 +1,38 @@
+/** A second client in a process of its own, so that the attacker's work does not count: asks for models and chats in turn. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { Served } from './second-client-process.ts';
+
+export class SecondClient {
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  /** @param baseUrl with the version */
+  static async start(baseUrl: string, key: string): Promise<SecondClient> {
+    const url = new URL('./second-client-process.ts', import.meta.url);
+    const child = fork(url, [baseUrl, key], { execArgv: [] });
+    await once(child, 'message');
+    return new SecondClient(child);
+  }
+
+  begin(): void {
+    this.#child.send('begin');
+  }
+
+  /** Ends with the request that runs. */
+  async end(): Promise<Served> {
+    const answered = once(this.#child, 'message');
+    this.#child.send('end');
+    const [served] = await answered;
+    return served as Served;
+  }
+
+  async stop(): Promise<void> {
+    const ended = once(this.#child, 'exit');
+    this.#child.disconnect();
+    await ended;
+  }
+}
