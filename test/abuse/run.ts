@@ -41,7 +41,7 @@ class Stage {
   /** Starts a server and warms it up. */
   static async set(): Promise<Stage> {
     const server = await AbusedServer.start();
-    const second = await SecondClient.start(server.baseUrl, server.otherKey);
+    const second = await SecondClient.start(server);
     await measureQuiet(server, second);
     return new Stage(server, second, await measureQuiet(server, second));
   }

@@ -43,8 +43,16 @@ const connections = 4;
 const watchMs = 1_500;
 const partBytes = 65_536;
 
-/** Sends on a few connections until the server closes them, or for a while after all has left. */
-function flood(name: string, bytes: () => Buffer, options?: RawHttp2Options): Attack {
+/**
+ * Sends on a few connections until the server closes them, or for a while after all has left.
+ *
+ * @param requests those that each connection has served, where its frames are requests
+ */
+function flood(
+  name: string,
+  bytes: () => Buffer,
+  { requests = 1, ...options }: RawHttp2Options & { readonly requests?: number } = {},
+): Attack {
   const attackOnce = async (client: RawHttp2, all: Buffer) => {
     for (let at = 0; at < all.length && !client.isClosed; at += partBytes) {
       await client.write(all.subarray(at, at + partBytes));
@@ -56,6 +64,7 @@ function flood(name: string, bytes: () => Buffer, options?: RawHttp2Options): At
     name,
     by: 'stranger',
     connections,
+    requests: connections * requests,
     async play(target) {
       const all = bytes();
       const clients = await Promise.all(Array.from({ length: connections }, () => target.http2(options)));
@@ -134,18 +143,23 @@ export const http2: AttackClass = {
         ),
       ),
     ),
-    flood('large headers', () => many(200, (index) => request(id(index), { headers: largeHeader }))),
+    flood('large headers', () => many(100, (index) => request(id(index), { headers: largeHeader })), {
+      requests: 100,
+    }),
     flood('headers that are none', () => frame(frameTypes.headers, endHeaders, 1, Buffer.alloc(6, 0xff))),
     flood('headers in capitals', () => request(1, { headers: [['X-Capital', 'a']] })),
-    flood('headers of a connection', () =>
-      many(100, (index) =>
-        request(id(index), {
-          headers: [
-            ['connection', 'close'],
-            ['transfer-encoding', 'chunked'],
-          ],
-        }),
-      ),
+    flood(
+      'headers of a connection',
+      () =>
+        many(100, (index) =>
+          request(id(index), {
+            headers: [
+              ['connection', 'close'],
+              ['transfer-encoding', 'chunked'],
+            ],
+          }),
+        ),
+      { requests: 100 },
     ),
     flood('two lengths', () =>
       request(1, {
@@ -188,14 +202,19 @@ export const http2: AttackClass = {
     ),
     flood('settings of a wrong length', () => frame(frameTypes.settings, 0, 0, Buffer.alloc(5))),
     flood('a ping of a wrong length', () => frame(frameTypes.ping, 0, 0, Buffer.alloc(7))),
-    flood('a window of no bytes', () =>
-      Buffer.concat([settings([initialWindowSize, 0]), many(100, (index) => request(id(index)))]),
+    flood(
+      'a window of no bytes',
+      () => Buffer.concat([settings([initialWindowSize, 0]), many(100, (index) => request(id(index)))]),
+      { requests: 100 },
     ),
-    flood('requests that are never read', () =>
-      Buffer.concat([
-        settings([initialWindowSize, 1]),
-        many(100, (index) => request(id(index), { path: '/nowhere' })),
-      ]),
+    flood(
+      'requests that are never read',
+      () =>
+        Buffer.concat([
+          settings([initialWindowSize, 1]),
+          many(100, (index) => request(id(index), { path: '/nowhere' })),
+        ]),
+      { requests: 100 },
     ),
     flood('a stream that depends on itself', () => priority(0)),
     flood('trailers without an end', () =>
@@ -209,10 +228,13 @@ export const http2: AttackClass = {
     flood('half a preface', () => Buffer.alloc(0), { start: preface.subarray(0, 20) }),
     flood('nothing acknowledged', () => repeated(ping(), 500), { answers: [] }),
     flood('a preface, then HTTP/1', () => repeated('GET / HTTP/1.1\r\n\r\n', 1_000)),
-    flood('expectations of 100-continue', () =>
-      many(100, (index) =>
-        request(id(index), { ...speak, flags: endHeaders, headers: [['expect', '100-continue']] }),
-      ),
+    flood(
+      'expectations of 100-continue',
+      () =>
+        many(100, (index) =>
+          request(id(index), { ...speak, flags: endHeaders, headers: [['expect', '100-continue']] }),
+        ),
+      { requests: 100 },
     ),
     { name: 'random frames', by: 'stranger', connections: 100, play: (target) => randomFrames(target, 100) },
   ],

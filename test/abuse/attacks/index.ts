@@ -6,7 +6,9 @@ import { grpcErrors } from './grpc-errors.ts';
 import { heldMemory } from './held-memory.ts';
 import { http1 } from './http1.ts';
 import { http2 } from './http2.ts';
+import { media } from './media.ts';
 import { openRpcs } from './open-rpcs.ts';
+import { storeTroubles } from './store.ts';
 import { upstreams } from './upstreams.ts';
 
 export const attackClasses: readonly AttackClass[] = [
@@ -18,5 +20,7 @@ export const attackClasses: readonly AttackClass[] = [
   grpcErrors,
   forms,
   chatBodies,
+  media,
   upstreams,
+  storeTroubles,
 ];

@@ -99,7 +99,7 @@ export const upstreams: AttackClass = {
     ),
     plain(
       'JSON without an end',
-      () => endless('{"choices":[{"index":0}],', jsonType),
+      () => endless('{"choices":[{"index":0}],'.repeat(10_000), jsonType),
       [badGateway],
       upstreamBytes,
     ),

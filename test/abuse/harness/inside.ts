@@ -2,23 +2,18 @@
  * Loaded into the server under attack (`node --import`): measures the event loop from inside, and moves the clock on demand.
  *
  * A block is the time in which the loop takes no turn, less the time in which the main thread waits for a core: other programs on
- * the machine do not add to it. Linux counts that wait in `schedstat`.
+ * the machine do not add to it.
  */
-import { openSync, readSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import type { Answer, Question } from './questions.ts';
+import { waitForCore } from './wait-for-core.ts';
 
 const tickMs = 10;
 
 if (isMainThread && process.send) watch(process.send.bind(process));
 
 function watch(send: (answer: Answer) => void): void {
-  const schedstat = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r');
-  const buffer = Buffer.alloc(128);
-  const waitedMs = () => {
-    const length = readSync(schedstat, buffer, 0, buffer.length, 0);
-    return Number(buffer.toString('latin1', 0, length).split(' ')[1]) / 1e6;
-  };
+  const waitedMs = waitForCore(process.pid);
   let longestBlockMs = 0;
   let [tickedAtMs, tickedWaitMs] = [performance.now(), waitedMs()];
   const tick = () => {

@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Served } from './second-client-process.ts';
+import type { AbusedServer } from './server.ts';
 
 export class SecondClient {
   readonly #child: ChildProcess;
@@ -10,10 +11,9 @@ export class SecondClient {
     this.#child = child;
   }
 
-  /** @param baseUrl with the version */
-  static async start(baseUrl: string, key: string): Promise<SecondClient> {
+  static async start({ baseUrl, otherKey, pid }: AbusedServer): Promise<SecondClient> {
     const url = new URL('./second-client-process.ts', import.meta.url);
-    const child = fork(url, [baseUrl, key], { execArgv: [] });
+    const child = fork(url, [baseUrl, otherKey, `${pid}`], { execArgv: [] });
     await once(child, 'message');
     return new SecondClient(child);
   }

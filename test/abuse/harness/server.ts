@@ -169,7 +169,13 @@ export class AbusedServer {
       fairUse: { trialUnitsPerMonth: 1_000_000_000 },
       engines: {
         builtin: { kind: 'builtin' },
-        upstream: { kind: 'openai', baseUrl: this.upstream.baseUrl, apiKeyFile: join(this.folder, 'key') },
+        // Each upstream behaviour must be reached, whatever failed before.
+        upstream: {
+          kind: 'openai',
+          baseUrl: this.upstream.baseUrl,
+          apiKeyFile: join(this.folder, 'key'),
+          breakerFailures: 1_000,
+        },
       },
       models: [
         { id: 'flite', type: 'speech', engine: 'builtin' },
