@@ -10,6 +10,8 @@ export interface Attack {
   readonly requests?: number;
   /** Bytes that its request, or the upstream's answer, has. Default: 0. */
   readonly bytes?: number;
+  /** Whether it plays on a server of its own, and only its answers count. */
+  readonly isApart?: boolean;
   /** @throws if the server does not answer as it should */
   play(target: Target): Promise<void>;
 }

@@ -1,18 +1,22 @@
 /**
- * Attacks the real server on 127.0.0.1 and tells what each attack costs. README.md in this folder describes it.
+ * Attacks the real server on 127.0.0.1 and tells what each attack costs. docs/limits.md lists the aims and the figures.
  *
  *   npm run abuse                        every attack
  *   npm run abuse -- --only HTTP/2       the classes and attacks whose names contain it
- *   npm run abuse -- --once               no second and third play of what misses an aim
+ *   npm run abuse -- --once              no second and third play of what misses an aim
+ *   npm run abuse -- --minutes 10        attacks at random for ten minutes, beside honest clients
+ *   npm run abuse -- --seed 7            the same order of attacks
  *
  * Exit codes: 0 all aims are met, 1 one is missed, 2 wrong options.
  */
 import { parseArgs } from 'node:util';
+import { Random } from '../support/random.ts';
 import type { AttackClass } from './attack.ts';
 import { attackClasses } from './attacks/index.ts';
 import { type Measured, measure, measureQuiet, type Quiet } from './harness/measure.ts';
 import { SecondClient } from './harness/second-client.ts';
 import { AbusedServer } from './harness/server.ts';
+import { survive } from './harness/survive.ts';
 
 const playsMax = 3;
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -46,13 +50,20 @@ class Stage {
     return new Stage(server, second, await measureQuiet(server, second));
   }
 
-  async clear(): Promise<void> {
+  readonly clear = async (): Promise<void> => {
     await this.second.stop();
     await this.server.stop();
-  }
+  };
 }
 
-async function main({ only, once }: { readonly only?: string; readonly once: boolean }): Promise<number> {
+interface Options {
+  readonly only?: string;
+  readonly once: boolean;
+  readonly minutes?: number | undefined;
+  readonly seed: number;
+}
+
+async function playEach({ only, once }: Options): Promise<number> {
   let stage = await Stage.set();
   const measured: Measured[] = [];
   for (const { title, attacks } of chosen(only)) {
@@ -73,6 +84,26 @@ async function main({ only, once }: { readonly only?: string; readonly once: boo
   return missed.length > 0 ? 1 : 0;
 }
 
+async function playAtRandom({ only, minutes = 0, seed }: Options): Promise<number> {
+  const { server, second, clear } = await Stage.set();
+  const attacks = chosen(only)
+    .flatMap((each) => each.attacks)
+    .filter(({ isApart }) => !isApart);
+  const say = (line: string) => process.stderr.write(`  ${line}\n`);
+  const random = new Random(seed);
+  const survived = await survive(server, second, { attacks, forMs: minutes * 60_000, random, say });
+  await clear();
+  const { honest, worstMs, beforeMiB, afterMiB, misses } = survived;
+  print(
+    `${survived.attacks} attacks in ${minutes} minutes (--seed ${seed}); ${honest} honest requests were served`,
+  );
+  print(
+    `the longest took ${worstMs.toFixed(0)} ms; memory ${beforeMiB.toFixed(0)} MiB before, ${afterMiB.toFixed(0)} after`,
+  );
+  for (const miss of misses) print(`MISSED: ${miss}`);
+  return misses.length > 0 ? 1 : 0;
+}
+
 function lineOf({ attack, cost, misses }: Measured): string {
   const figures =
     cost === undefined
@@ -82,6 +113,28 @@ function lineOf({ attack, cost, misses }: Measured): string {
   return `${attack.name} (${attack.by}): ${figures} ${verdict}`;
 }
 
-const options = { only: { type: 'string' }, once: { type: 'boolean', default: false } } as const;
-const { values } = parseArgs({ options });
-process.exit(await main(values));
+function readOptions(): Options {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string' },
+      once: { type: 'boolean', default: false },
+      minutes: { type: 'string' },
+      seed: { type: 'string' },
+    },
+  });
+  const minutes = values.minutes === undefined ? undefined : Number(values.minutes);
+  const seed = Number(values.seed ?? Date.now() % 2 ** 32);
+  const numbers = [minutes ?? 0, seed];
+  if (numbers.some((each) => !(each >= 0))) throw new Error('--minutes and --seed must be numbers');
+  return { ...values, minutes, seed };
+}
+
+let options: Options;
+try {
+  options = readOptions();
+  if (chosen(options.only).length === 0) throw new Error(`No attack has ${options.only} in its name`);
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  process.exit(2);
+}
+process.exit(await (options.minutes === undefined ? playEach(options) : playAtRandom(options)));

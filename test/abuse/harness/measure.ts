@@ -59,6 +59,10 @@ export async function measure(
   let misses: string[] = [];
   for (let plays = 0; plays < playsMax; plays++) {
     try {
+      if (attack.isApart) {
+        await play(attack, server);
+        return { attack, cost, misses: [] };
+      }
       // The machine may have become busier.
       if (plays > 0) quiet = await measureQuiet(server, second);
       cost = least(cost, await playBoth(attack, server, second, quiet));
@@ -96,13 +100,14 @@ async function playBoth(
   const beside = await server.ask({ ask: 'read' });
   const [failure] = served.failures;
   if (failure !== undefined) {
-    throw new Error(`${served.failures.length} of ${served.requests} requests beside it failed: ${failure}`);
+    const requests = served.ids.length + served.failures.length;
+    throw new Error(`${served.failures.length} of ${requests} requests beside it failed: ${failure}`);
   }
   const blockMs = Math.max(after.longestBlockMs, beside.longestBlockMs);
   return { loopMs, blockMs, memoryMiB, secondMs: served.worstMs };
 }
 
-async function play(attack: Attack, server: AbusedServer): Promise<void> {
+export async function play(attack: Attack, server: AbusedServer): Promise<void> {
   const target = new Target(server);
   try {
     await attack.play(target);

@@ -1,7 +1,7 @@
-/** A second client in a process of its own, so that the attacker's work does not count: asks for models and chats in turn. */
+/** A second client in a process of its own, so that the attacker's work does not count. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { Served } from './second-client-process.ts';
+import type { Load, Order, Served } from './second-client-process.ts';
 import type { AbusedServer } from './server.ts';
 
 export class SecondClient {
@@ -18,14 +18,14 @@ export class SecondClient {
     return new SecondClient(child);
   }
 
-  begin(): void {
-    this.#child.send('begin');
+  begin(load: Load = 'light'): void {
+    this.#order({ begin: load });
   }
 
   /** Ends with the request that runs. */
   async end(): Promise<Served> {
     const answered = once(this.#child, 'message');
-    this.#child.send('end');
+    this.#order('end');
     const [served] = await answered;
     return served as Served;
   }
@@ -34,5 +34,9 @@ export class SecondClient {
     const ended = once(this.#child, 'exit');
     this.#child.disconnect();
     await ended;
+  }
+
+  #order(order: Order): void {
+    this.#child.send(order);
   }
 }

@@ -119,12 +119,11 @@ export class AbusedServer {
     }
   }
 
-  async admin(path: string, body: object, method = 'POST'): Promise<Record<string, unknown>> {
-    const response = await fetch(`${this.baseUrl}/admin${path}`, {
-      method,
-      headers: { authorization: `Bearer ${this.adminKey}` },
-      body: JSON.stringify(body),
-    });
+  /** Calls administration: GET without a body, else POST. */
+  async admin(path: string, body?: object): Promise<Record<string, unknown>> {
+    const headers = { authorization: `Bearer ${this.adminKey}` };
+    const init = body === undefined ? { headers } : { headers, method: 'POST', body: JSON.stringify(body) };
+    const response = await fetch(`${this.baseUrl}/admin${path}`, init);
     const answer = (await response.json()) as Record<string, unknown>;
     if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
     return answer;
