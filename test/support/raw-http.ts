@@ -23,10 +23,12 @@ export class RawClient {
     });
   }
 
-  static open(baseUrl: string): Promise<RawClient> {
+  /** @param localAddress the client's own address. Default: the system's choice */
+  static open(baseUrl: string, localAddress?: string): Promise<RawClient> {
     const { hostname, port } = new URL(baseUrl);
+    const options = { port: Number(port), host: hostname, ...(localAddress && { localAddress }) };
     return new Promise((resolve, reject) => {
-      const socket = connect(Number(port), hostname, () => resolve(new RawClient(socket)));
+      const socket = connect(options, () => resolve(new RawClient(socket)));
       socket.once('error', reject);
     });
   }

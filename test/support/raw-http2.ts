@@ -110,6 +110,8 @@ export interface RawHttp2Options {
   readonly start?: Buffer;
   /** The types of frames that it acknowledges. Default: SETTINGS and PING, as every client must. */
   readonly answers?: readonly FrameType[];
+  /** The client's own address. Default: the system's choice. */
+  readonly localAddress?: string;
 }
 
 const polite = [frameTypes.settings, frameTypes.ping];
@@ -134,11 +136,12 @@ export class RawHttp2 {
 
   static async open(
     baseUrl: string,
-    { answers = polite, start = Buffer.concat([preface, settings()]) }: RawHttp2Options = {},
+    { answers = polite, start = Buffer.concat([preface, settings()]), localAddress }: RawHttp2Options = {},
   ): Promise<RawHttp2> {
     const { hostname, port } = new URL(baseUrl);
     const socket = await new Promise<Socket>((resolve, reject) => {
-      const options = { host: hostname, port: Number(port), allowHalfOpen: true };
+      const own = localAddress === undefined ? {} : { localAddress };
+      const options = { host: hostname, port: Number(port), allowHalfOpen: true, ...own };
       const opening = connect(options, () => resolve(opening));
       opening.once('error', reject);
     });

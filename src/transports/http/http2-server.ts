@@ -23,6 +23,9 @@ const pseudoHeaders = 3;
 /** Megabytes that Node and nghttp2 may keep for a connection. Beyond it streams are refused. */
 const sessionMemoryMax = 10;
 
+/** Requests that a client may cancel at once, and then in each second. Beyond them nghttp2 ends the connection, within the packet. */
+const [streamResetBurst, streamResetRate] = [250, 100];
+
 /** Creates a server that does not listen: it is handed sockets that speak HTTP/2. */
 export function createHttp2Server(limits: ServerLimits, { handle, grpc }: Http2Handlers): Http2Server {
   const server = createServer({
@@ -33,6 +36,8 @@ export function createHttp2Server(limits: ServerLimits, { handle, grpc }: Http2H
     },
     maxHeaderListPairs: limits.headerCountMax + pseudoHeaders,
     maxSessionMemory: sessionMemoryMax,
+    streamResetBurst,
+    streamResetRate,
   });
   // With the first listener for requests, Node adds one that turns a stream into a request and a response.
   server.on('request', handle);

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Attack, AttackClass } from '../attack.ts';
+import { expectStatus } from '../harness/expected.ts';
+import { restChatPath } from '../harness/messages.ts';
+import { AbusedServer } from '../harness/server.ts';
+import { Target } from '../harness/target.ts';
+
+const hourMs = 3_600_000;
+const refused = 503;
+const body = JSON.stringify({
+  model: 'eliza',
+  messages: [{ role: 'user', content: 'Hello.' }],
+  max_tokens: 5,
+});
+const chat = (target: Target, key = target.server.apiKey) => target.send({ path: restChatPath, body, key });
+const isReady = async (target: Target) =>
+  (await target.send({ method: 'GET', path: '/readyz' })).status === 200;
+
+/** What the machine does to the store, on a server of its own. */
+function misfortune(name: string, happen: (target: Target) => Promise<void>): Attack {
+  return {
+    name,
+    by: 'customer',
+    isApart: true,
+    async play() {
+      const server = await AbusedServer.start();
+      const target = new Target(server);
+      try {
+        await happen(target);
+        assert.equal(server.exit, undefined, 'the process ended');
+      } finally {
+        target.release();
+        await server.stop();
+      }
+    },
+  };
+}
+
+/** The system refuses every write of the process to a file. */
+async function fullDisk(target: Target): Promise<void> {
+  const { pid } = target.server;
+  expectStatus(await chat(target), 200);
+  const limit = (size: string) => execFileSync('prlimit', ['--pid', `${pid}`, `--fsize=${size}:`]);
+  limit('0');
+  const answered = await chat(target);
+  expectStatus(answered, refused);
+  assert.equal(JSON.parse(`${answered.body}`).error.code, 'overloaded');
+  assert.ok(answered.headers['retry-after'] !== undefined, 'no Retry-After');
+  assert.equal(await isReady(target), false, 'ready while nothing can be written');
+  limit('unlimited');
+  expectStatus(await chatUntilServed(target), 200);
+  assert.equal(await isReady(target), true, 'not ready although writes succeed');
+}
+
+/** The server may ask for patience for a moment. */
+async function chatUntilServed(target: Target) {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    const answered = await chat(target);
+    if (answered.status === 200 || Date.now() > deadline) return answered;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+async function removedFolder(target: Target): Promise<void> {
+  const { dataDir } = target.server;
+  expectStatus(await chat(target), 200);
+  renameSync(dataDir, `${dataDir}.gone`);
+  expectStatus(await chat(target), refused);
+  assert.equal(await isReady(target), false, 'ready while the folder is gone');
+}
+
+async function clockSetBack(target: Target): Promise<void> {
+  const { server } = target;
+  const key = await server.openAccount('revoked');
+  const { keys } = await server.admin('/accounts/revoked/keys');
+  const [{ id }] = keys as [{ id: string }];
+  await server.admin(`/keys/${id}/revoke`, {});
+  expectStatus(await chat(target, key), 401);
+  await server.ask({ ask: 'shift', clockMs: -hourMs });
+  expectStatus(await chat(target, key), 401);
+}
+
+/** @param remove what to remove from the data folder while the server runs */
+function secondServer(remove: readonly string[]) {
+  return async ({ server }: Target) => {
+    for (const name of remove) {
+      if (existsSync(join(server.dataDir, name))) rmSync(join(server.dataDir, name));
+    }
+    const second = server.program();
+    const [said] = await Promise.race([
+      Promise.all([second.stderr ? text(second.stderr) : '', once(second, 'exit')]),
+      once(second.stderr ?? second, 'data').then(([bytes]) => [`${bytes}`] as const),
+    ]);
+    second.kill();
+    assert.match(said, /in use|locked|another/i, `a second server started: ${said.slice(0, 300)}`);
+  };
+}
+
+export const storeTroubles: AttackClass = {
+  title: 'The store',
+  attacks: [
+    misfortune('a full disk', fullDisk),
+    misfortune('a data folder that is moved away', removedFolder),
+    misfortune('a clock set back an hour', clockSetBack),
+    misfortune('a second server on the folder', secondServer([])),
+    misfortune(
+      'a second server after `lock.db` was removed',
+      secondServer(['lock.db', 'lock.db-wal', 'lock.db-shm', 'lock.db-journal']),
+    ),
+  ],
+};

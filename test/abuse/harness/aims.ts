@@ -1,0 +1,19 @@
+/** The most that an attack may cost, on two cores. */
+import type { Attack } from '../attack.ts';
+
+export interface Aims {
+  /** Of one request or connection. */
+  readonly loopMs: number;
+  readonly memoryMiB: number;
+  /** How long another client may wait. */
+  readonly blockMs: number;
+}
+
+const mebibyte = 1024 * 1024;
+const blockMs = 250;
+const stranger = { loopMs: 20, memoryMiB: 2, blockMs };
+
+export function aimsOf({ by, bytes = 0 }: Attack): Aims {
+  if (by === 'stranger') return stranger;
+  return { loopMs: Number.POSITIVE_INFINITY, memoryMiB: (4 * bytes) / mebibyte + 32, blockMs };
+}

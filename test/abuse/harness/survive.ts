@@ -1,0 +1,96 @@
+/** Plays attacks at random beside honest clients, and compares what the server is like after it with what it was before. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Books, fileFaults, readBooks } from '../../support/books.ts';
+import type { Random } from '../../support/random.ts';
+import type { Attack } from '../attack.ts';
+import { memoryOf, play } from './measure.ts';
+import type { SecondClient } from './second-client.ts';
+import type { AbusedServer } from './server.ts';
+
+export interface Survived {
+  readonly attacks: number;
+  readonly honest: number;
+  readonly worstMs: number;
+  readonly beforeMiB: number;
+  readonly afterMiB: number;
+  /** How the aims are missed; empty where they are met. */
+  readonly misses: readonly string[];
+}
+
+const memoryRatioMax = 1.15;
+const warmMs = 10_000;
+/** The server gives memory back a few seconds after the last request. */
+const settleMs = 8_000;
+const endedMsMax = 60_000;
+
+interface Play {
+  readonly attacks: readonly Attack[];
+  readonly forMs: number;
+  readonly random: Random;
+  readonly say: (line: string) => void;
+}
+
+export async function survive(
+  server: AbusedServer,
+  second: SecondClient,
+  { attacks, forMs, random, say }: Play,
+): Promise<Survived> {
+  second.begin('mixed');
+  await sleep(warmMs);
+  await second.end();
+  const beforeMiB = await settledMiB(server);
+  second.begin('mixed');
+  const deadline = Date.now() + forMs;
+  let played = 0;
+  while (Date.now() < deadline && server.exit === undefined) {
+    const attack = random.pick(attacks);
+    say(attack.name);
+    // The table tells whether an attack is answered as it should be. Together they may meet limits that one alone does not.
+    await play(attack, server).catch(() => undefined);
+    played++;
+  }
+  const { ids, failures, worstMs } = await second.end();
+  const misses = failures.slice(0, 5).map((failure) => `an honest request failed: ${failure}`);
+  if (server.exit !== undefined) misses.push(`the process ended: ${server.exit}`);
+  const afterMiB = server.exit === undefined ? await settledMiB(server) : Number.NaN;
+  if (afterMiB > beforeMiB * memoryRatioMax)
+    misses.push(`memory is ${(afterMiB / beforeMiB).toFixed(2)} of before`);
+  misses.push(
+    ...bookFaults(await endedBooks(server.dataDir), ids),
+    ...fileFaults(server.dataDir).map(String),
+  );
+  return { attacks: played, honest: ids.length, worstMs, beforeMiB, afterMiB, misses };
+}
+
+async function settledMiB(server: AbusedServer): Promise<number> {
+  await sleep(settleMs);
+  await server.ask({ ask: 'collect' });
+  return memoryOf(server.pid).rssMiB;
+}
+
+/** The books once no request runs any more. */
+async function endedBooks(dataDir: string): Promise<Books> {
+  const deadline = Date.now() + endedMsMax;
+  for (;;) {
+    const books = readBooks(dataDir);
+    const isEnded = books.records.every(({ state }) => state !== 'started');
+    if (isEnded || Date.now() > deadline) return books;
+    await sleep(100);
+  }
+}
+
+/** @param ids of the honest requests that were served */
+function bookFaults({ faults, accounts, records, units }: Books, ids: readonly string[]): string[] {
+  const states = new Map(records.map(({ id, state }) => [id, state]));
+  const lost = ids.filter((id) => states.get(id) !== 'ok');
+  const open = records.filter(({ state }) => state === 'started');
+  const held = accounts.filter(({ held }) => held !== 0n);
+  const reserved = units.filter(({ reserved }) => reserved !== 0);
+  return [
+    ...faults.slice(0, 5),
+    ...(lost.length > 0 ? [`${lost.length} served requests have no record of it: ${lost[0]}`] : []),
+    ...(open.length > 0 ? [`${open.length} records have not ended`] : []),
+    ...held.map(({ name, held }) => `${name} still holds ${held}`),
+    ...reserved.map(({ account, reserved }) => `${account} still reserves ${reserved} units`),
+  ];
+}
