@@ -1,6 +1,6 @@
 /** The files of hearing, which set-up builds. The executable replaces this file, and contains them. */
-import { createReadStream, existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,7 +9,7 @@ const root = new URL(import.meta.url.includes('/dist/src/') ? '../../../' : '../
 /** Where set-up puts them, all at once. */
 export const hearingFolder = fileURLToPath(new URL('.hearing', root));
 const names = ['decoder.wasm', 'recogniser.wasm', 'recogniser.image'];
-/** The image is read in parts of this size, so that few messages go to and fro. */
+/** The image is read in parts of this size. */
 const partBytes = 1024 ** 2;
 
 /** Why hearing does not work yet; undefined once all files are there. */
@@ -22,7 +22,15 @@ export function readModule(name: 'decoder' | 'recogniser'): Promise<Uint8Array<A
   return readFile(join(hearingFolder, `${name}.wasm`));
 }
 
-/** The memory of a recogniser that has loaded its model, in parts. */
-export function readRecogniserImage(): AsyncIterable<Uint8Array> {
-  return createReadStream(join(hearingFolder, 'recogniser.image'), { highWaterMark: partBytes });
+/** The memory of a recogniser that has loaded its model, in parts. Each part is valid until the next is asked for. */
+export async function* readRecogniserImage(): AsyncGenerator<Uint8Array, void, void> {
+  const file = await open(join(hearingFolder, 'recogniser.image'));
+  try {
+    const part = new Uint8Array(partBytes);
+    for (let read = await file.read(part); read.bytesRead > 0; read = await file.read(part)) {
+      yield part.subarray(0, read.bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
 }
