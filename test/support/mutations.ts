@@ -1,4 +1,5 @@
 /** Broken recordings: files of all formats, changed at random places. */
+import { availableParallelism } from 'node:os';
 import { createHearingPools, type HearingPools } from '../../src/engines/builtin/pocketsphinx/pools.ts';
 import { hearingModule } from '../../src/media/hearing-modules.ts';
 import type { MediaContainer } from '../../src/media/probing/file-format.ts';
@@ -97,5 +98,5 @@ export async function outcomeOf(
 }
 
 export function openPools(): HearingPools {
-  return createHearingPools({ recognisers: 1, filesMax: 2 });
+  return createHearingPools({ recognisers: 1, filesMax: availableParallelism() });
 }
