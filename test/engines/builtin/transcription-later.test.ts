@@ -39,12 +39,16 @@ const script = `
   await engine.close();
 `;
 
+async function doctor(config: string): Promise<{ checks: readonly object[]; problems: number }> {
+  writeFileSync(clone.file('parley.yaml'), config);
+  const args = [clone.file('src/main.ts'), 'doctor', '--json'];
+  const { stdout } = await run(process.execPath, args, { cwd: clone.path }).catch((ended) => ended);
+  return JSON.parse(stdout);
+}
+
 describe('a clone without the modules', () => {
   it('says so in `doctor`, with the command that tells more', async () => {
-    const args = [clone.file('src/main.ts'), 'doctor', '--json', '--data-dir', clone.file('data')];
-    const { stdout } = await run(process.execPath, args, { cwd: clone.path }).catch((ended) => ended);
-    const { checks } = JSON.parse(stdout);
-    expect(checks).toContainEqual(
+    expect((await doctor('server: {port: 0}\n')).checks).toContainEqual(
       expect.objectContaining({
         subject: 'hearing',
         state: 'problem',
@@ -52,6 +56,11 @@ describe('a clone without the modules', () => {
         advice: 'To see why: npm run build',
       }),
     );
+  });
+
+  it('has no problem where no model needs them', async () => {
+    const chat = '{id: eliza, type: chat, engine: builtin, price: {input: 0, output: 0}}';
+    expect(await doctor(`server: {port: 0}\nmodels: [${chat}]\n`)).toMatchObject({ problems: 0 });
   });
 
   it.skipIf(missing !== undefined)('refuses to transcribe, and begins to when they are there', async () => {
