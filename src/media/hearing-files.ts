@@ -2,15 +2,13 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { createZstdDecompress } from 'node:zlib';
 
 /** The root of the clone as seen from the sources and from the build in dist/. */
 const root = new URL(import.meta.url.includes('/dist/src/') ? '../../../' : '../../', import.meta.url);
 /** Where set-up puts them, all at once. */
 export const hearingFolder = fileURLToPath(new URL('.hearing', root));
-const names = ['decoder.wasm', 'recogniser.wasm', 'recogniser.image.zst'];
+const names = ['decoder.wasm', 'recogniser.wasm', 'recogniser.image'];
 /** The image is read in parts of this size, so that few messages go to and fro. */
 const partBytes = 1024 ** 2;
 
@@ -26,7 +24,5 @@ export function readModule(name: 'decoder' | 'recogniser'): Promise<Uint8Array<A
 
 /** The memory of a recogniser that has loaded its model, in parts. */
 export function readRecogniserImage(): AsyncIterable<Uint8Array> {
-  const file = createReadStream(join(hearingFolder, 'recogniser.image.zst'), { highWaterMark: partBytes });
-  // A failure of either is thrown to the reader of the parts.
-  return pipeline(file, createZstdDecompress({ chunkSize: partBytes }), () => undefined);
+  return createReadStream(join(hearingFolder, 'recogniser.image'), { highWaterMark: partBytes });
 }
