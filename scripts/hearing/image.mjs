@@ -18,9 +18,8 @@ const imports = {
   /** A clock that stands still, as the same model must give the same image. */
   clock_time_get: () => 0,
 };
-const { instance } = await WebAssembly.instantiate(readFileSync(recogniser), {
-  wasi_snapshot_preview1: imports,
-});
+const module = new WebAssembly.Module(readFileSync(recogniser));
+const instance = new WebAssembly.Instance(module, { wasi_snapshot_preview1: imports });
 wasi.initialize(instance);
 const { memory, load } = instance.exports;
 if (!(memory instanceof WebAssembly.Memory) || typeof load !== 'function')

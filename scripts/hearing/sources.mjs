@@ -13,7 +13,19 @@ const packageNames = ['sphinxbase', 'pocketsphinx', 'ffmpeg'];
  * The source packages that this build was tested with: SHA-256 of their .dsc files, which hold those of all other files.
  * Distributions replace a version when they fix it, so others are taken too.
  */
-const tested = new Set([]);
+const tested = new Set([
+  // Debian 12, Debian 13
+  '6c40b4ca2ea551eaaac3b033c216c6ca44c143bf92977cd148603ae1d3783821', // pocketsphinx 0.8+5prealpha+1-15
+  // Debian 12
+  'd48cbbec8151f8c36ec5270f51f8c0f5971b6285fb47d1638ade2437a6885980', // sphinxbase 0.8+5prealpha+1-16
+  '055f82fca9a92f1d47216be2c2488d09373c7ca154806fbc36b0127c191d5104', // ffmpeg 7:5.1.9-0+deb12u1
+  // Debian 13
+  '9ed2ed34cbe7f056eeebbe9045c5e2d15e41b5b053fe7c8ba6979a0b6fb081ce', // ffmpeg 7:7.1.5-0+deb13u1
+  // Ubuntu 24.04
+  'e2bcfe0c6bd2ad50707c33124d3022659113ff72b7ed728fdf9444cb619d00a7', // pocketsphinx 0.8.0+real5prealpha+1-15ubuntu5
+  '6addd1eb94f49e99acb52a652a72db036e35c94184ae5a265b44795996113e71', // sphinxbase 0.8+5prealpha+1-17build2
+  'a10fbc05d525244502b2e66634ce1c0d8dd7e5d042a69ec4548dfa661f149774', // ffmpeg 7:6.1.1-3ubuntu5
+]);
 
 /**
  * The .dsc files of a complete set of sources.
