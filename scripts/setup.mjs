@@ -1,36 +1,56 @@
 /**
- * Sets up a clone. A step that is done already is skipped in milliseconds.
+ * Sets up a clone. A step that is done already is skipped in milliseconds. Commands are done side by side.
  *
  *   node scripts/setup.mjs tools    installs the dependencies, and Node where the one at hand is too old
  *   node scripts/setup.mjs build    also compiles the sources
- *   node scripts/setup.mjs start    also installs the Debian packages that transcription needs
- *   node scripts/setup.mjs test     tools, and the Debian packages of transcription and tests
+ *   node scripts/setup.mjs hear     builds what transcription needs, with a compiler from the distribution
+ *   node scripts/setup.mjs start    build; hear goes on in the background
+ *   node scripts/setup.mjs test     tools, hear, and the Debian packages of the tests
  */
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { build } from './setup/build.mjs';
+import { isHearingBuilt, provideHearing } from './setup/hearing.mjs';
 import { dependencies, runtime } from './setup/npm.mjs';
 import { packages, provide } from './setup/programs.mjs';
 import { SetupFailure, say } from './setup/run.mjs';
 import { doSteps } from './setup/steps.mjs';
 
+const tools = () => doSteps([dependencies, runtime]);
+const buildAll = () => doSteps([dependencies, runtime, build]);
+
 /** @type {Record<string, () => Promise<void>>} */
 const commands = {
-  tools: () => doSteps([dependencies, runtime]),
-  build: () => doSteps([dependencies, runtime, build]),
+  tools,
+  build: buildAll,
+  hear: provideHearing,
   async start() {
-    await doSteps([dependencies, runtime, build]);
-    await provide(packages.transcription);
+    if (!isHearingBuilt()) inBackground('hear');
+    await buildAll();
   },
   async test() {
-    await doSteps([dependencies, runtime]);
-    await provide({ ...packages.transcription, ...packages.tests });
+    await Promise.all([tools(), provideForTests()]);
   },
 };
 
+async function provideForTests() {
+  // All at once, as one apt-get waits for another.
+  await provide({ ...packages.compiler, ...packages.tests });
+  await provideHearing();
+}
+
+/** Starts a command that may outlive this process. The server is usable meanwhile. @param {string} command */
+function inBackground(command) {
+  const self = fileURLToPath(import.meta.url);
+  spawn(process.execPath, [self, command], { stdio: ['ignore', 'ignore', 'inherit'] }).unref();
+}
+
 try {
-  const [name = ''] = process.argv.slice(2);
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) throw new SetupFailure(`Name a command: ${Object.keys(commands).join(', ')}.`);
-  await command();
+  const names = process.argv.slice(2);
+  const chosen = names.flatMap((name) => (Object.hasOwn(commands, name) ? (commands[name] ?? []) : []));
+  if (chosen.length === 0 || chosen.length < names.length)
+    throw new SetupFailure(`Name commands: ${Object.keys(commands).join(', ')}.`);
+  await Promise.all(chosen.map((command) => command()));
 } catch (error) {
   // An error of the system, such as EACCES, names the file.
   if (!(error instanceof SetupFailure) && !(error instanceof Error && 'syscall' in error)) throw error;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findInstallation } from '../../src/engines/builtin/pocketsphinx/installation.ts';
+import { missingHearing } from '../../src/media/hearing-files.ts';
 import { takeTurns } from '../harness/drive.ts';
 import { cpuMsOfTree } from '../harness/processes.ts';
 import {
@@ -16,6 +16,8 @@ import { quantile } from '../harness/statistics.ts';
 import type { Served } from '../servers/child.ts';
 import { missingPrograms, type ProgramRun, runShell } from './programs.ts';
 import { spokenText, startSpeechServer, voice } from './speech-call.ts';
+
+const model = '/usr/share/pocketsphinx/model/en-us';
 
 /** The recogniser has Parley's settings, which cost a quarter less than its own. */
 const byHand =
@@ -32,9 +34,8 @@ export const transcription: Group = {
     'Parley’s settings. By hand includes loading the model; the server has it loaded. Then 1 to 16 uploads of a short file at once.',
   async run(setting) {
     const missing = missingPrograms(['flite', 'ffmpeg', 'bash', 'pocketsphinx_batch']);
-    if (missing.length > 0) {
-      return { comparisons: [], facts: [], notes: [`Not installed: ${missing}.`] };
-    }
+    const note = missing.length > 0 ? `Not installed: ${missing}.` : missingHearing();
+    if (note !== undefined) return { comparisons: [], facts: [], notes: [note] };
     const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'));
     const server = await startSpeechServer();
     try {
@@ -68,12 +69,13 @@ async function measure(server: Served, folder: string, setting: Setting): Promis
   return { comparisons, facts: [...facts, ...(await queueing(server, folder, setting))], notes: [] };
 }
 
-async function transcribeByHand(audioPath: string, folder: string): Promise<ProgramRun> {
-  const { installation } = findInstallation();
-  if (installation === undefined) throw new Error('pocketsphinx is not installed');
-  const { acousticFolder, languageModelPath, dictionaryPath } = installation.model;
+function transcribeByHand(audioPath: string, folder: string): Promise<ProgramRun> {
   writeFileSync(join(folder, 'list'), 'speech\n');
-  const env = { HMM: acousticFolder, LM: languageModelPath, DICT: dictionaryPath };
+  const env = {
+    HMM: join(model, 'en-us'),
+    LM: join(model, 'en-us.lm.bin'),
+    DICT: join(model, 'cmudict-en-us.dict'),
+  };
   return runShell(byHand, { ...env, AUDIO: audioPath, FOLDER: folder });
 }
 

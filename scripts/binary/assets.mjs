@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from '../setup/run.mjs';
+import { hearingAssets, hearingNotices } from './hearing.mjs';
 import { packed } from './packed.mjs';
 
 const modules = join(root, 'node_modules');
@@ -23,13 +24,14 @@ export function assets() {
   return {
     [native.name]: native.content,
     'flite.wasm.zst': packed(readFileSync(flite)),
+    ...hearingAssets(),
     'opus.wasm': readFileSync(join(opus, 'opus.wasm')),
     'simd.wasm': readFileSync(join(opus, 'simd.wasm')),
     'THIRD-PARTY-NOTICES.md': notices(),
   };
 }
 
-/** The notices of the packages, and the licence of Node, which is installed next to `bin/`. */
+/** The notices of the packages and of hearing, and the licence of Node, which is installed next to `bin/`. */
 function notices() {
   const packages = readFileSync(join(root, 'THIRD-PARTY-NOTICES.md'), 'utf8');
   const folder = dirname(process.execPath);
@@ -38,5 +40,5 @@ function notices() {
     file === undefined
       ? `https://github.com/nodejs/node/blob/${process.version}/LICENSE`
       : `\`\`\`text\n${readFileSync(file, 'utf8').trim()}\n\`\`\``;
-  return `${packages}\n- Node.js ${process.version}, part of this executable\n\n${text}\n`;
+  return `${packages}\n${hearingNotices()}\n## Node.js\n\n- Node.js ${process.version}, part of this executable\n\n${text}\n`;
 }

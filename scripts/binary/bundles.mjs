@@ -16,6 +16,7 @@ const replacements = {
   'better-sqlite3': 'better-sqlite3.ts',
   'node:worker_threads': 'worker-threads.ts',
   'src/app/git-revision.ts': 'git-revision.ts',
+  'src/media/hearing-files.ts': 'hearing-files.ts',
   'src/engines/builtin/flite/wasm-file.ts': 'flite-wasm-file.ts',
   'src/app/notices.ts': 'notices.ts',
 };

@@ -4,10 +4,10 @@
  *
  * SETUP_PROGRAMS=keep in the environment leaves the system as it is.
  */
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run, SetupFailure, say } from './run.mjs';
-import { doSteps, notes } from './steps.mjs';
+import { doStep, notes } from './steps.mjs';
 
 const failureNote = join(notes, 'apt-get-failed');
 const retryAfterMs = 24 * 60 * 60 * 1000;
@@ -16,18 +16,32 @@ const pythonModules = '/usr/lib/python3/dist-packages';
 const goSources = '/usr/share/gocode/src';
 const javaLibraries = '/usr/share/java';
 
+/** Later distributions have a package that depends on the one with the number. */
+const compilerRuntime = isDebian12() ? 'libclang-rt-14-dev-wasm32' : 'libclang-rt-dev-wasm32';
+
+function isDebian12() {
+  const file = '/etc/os-release';
+  return existsSync(file) && /^VERSION_CODENAME=bookworm$/m.test(readFileSync(file, 'utf8'));
+}
+
 /**
  * Each package with a sign that it is installed: a program on PATH, or an absolute path.
  *
  * @typedef {Readonly<Record<string, string>>} Packages
  */
 export const packages = {
-  transcription: {
+  /** To compile what transcription needs: 100 MB to download. */
+  compiler: {
+    clang: 'clang',
+    lld: 'wasm-ld',
+    'wasi-libc': '/usr/include/wasm32-wasi',
+    [compilerRuntime]: `/var/lib/dpkg/info/${compilerRuntime}.list`,
+    'dpkg-dev': 'dpkg-source',
+  },
+  tests: {
     ffmpeg: 'ffmpeg',
     pocketsphinx: 'pocketsphinx_batch',
     'pocketsphinx-en-us': '/usr/share/pocketsphinx/model/en-us',
-  },
-  tests: {
     flite: 'flite',
     sox: 'sox',
     curl: 'curl',
@@ -60,13 +74,14 @@ export const packages = {
   },
 };
 
-/** @param {Packages} wanted */
+/** @param {Packages} wanted @returns whether all are there */
 export async function provide(wanted) {
   const missing = missingOf(wanted);
-  if (missing.length === 0) return;
-  const failure = recentFailure() ?? (await install(wanted, missing));
+  if (missing.length === 0) return true;
+  const failure = recentFailure() ?? (await install(missing));
   const stillMissing = missingOf(wanted);
   if (stillMissing.length > 0) say(explainMissing(stillMissing, failure));
+  return stillMissing.length === 0;
 }
 
 /** @param {Packages} wanted */
@@ -79,23 +94,18 @@ function missingOf(wanted) {
 }
 
 /**
- * @param {Packages} wanted
  * @param {readonly string[]} missing
  * @returns {Promise<string | undefined>} the reason of a failure
  */
-async function install(wanted, missing) {
+async function install(missing) {
   if (process.env['SETUP_PROGRAMS'] === 'keep') return 'SETUP_PROGRAMS=keep forbids it.';
   if (!(await run(['apt-get', '--version'])).ok) return 'This system has no apt-get.';
   const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
   if (!(await run([...sudo, 'true'], { timeout: 5_000 })).ok)
     return 'It takes root, or sudo without a password.';
-  const step = {
-    doing: `Installing ${missing.join(', ')} (apt-get)`,
-    isDone: async () => missingOf(wanted).length === 0,
-    work: () => aptGetInstall(sudo, missing),
-  };
   try {
-    await doSteps([step]);
+    const doing = `Installing ${missing.join(', ')} (apt-get)`;
+    await doStep({ doing, work: () => aptGetInstall(sudo, missing) }, undefined);
     return undefined;
   } catch (error) {
     if (!(error instanceof SetupFailure)) throw error;
@@ -106,7 +116,7 @@ async function install(wanted, missing) {
 /** @param {readonly string[]} sudo @param {readonly string[]} names */
 async function aptGetInstall(sudo, names) {
   // No questions, and no long waits: a new machine often updates itself and holds the lock, or cannot reach its mirror.
-  const settings = ['DPkg::Lock::Timeout=60', 'Acquire::http::Timeout=15', 'Acquire::Retries=1'];
+  const settings = ['DPkg::Lock::Timeout=120', 'Acquire::http::Timeout=15', 'Acquire::Retries=1'];
   const environment = ['DEBIAN_FRONTEND=noninteractive', 'NEEDRESTART_SUSPEND=1'];
   const aptGet = [...sudo, 'env', ...environment, 'apt-get', '-q', ...settings.flatMap((one) => ['-o', one])];
   // If the update fails, the package lists of before may do.
@@ -115,6 +125,7 @@ async function aptGetInstall(sudo, names) {
   const { ok, output } = await run([...aptGet, 'install', ...flags, ...names], { timeout: 900_000 });
   if (ok) return;
   const message = explainAptFailure(`${update.output}\n${output}`);
+  mkdirSync(notes, { recursive: true });
   writeFileSync(failureNote, message);
   throw new SetupFailure(message);
 }
@@ -136,7 +147,7 @@ function recentFailure() {
 export function explainMissing(names, failure = 'They are installed, but their programs are not on PATH.') {
   const command = `apt-get update && apt-get install -y --no-install-recommends ${names.join(' ')}`;
   const isRoot = process.getuid?.() === 0;
-  const consequence = names.some((name) => name in packages.transcription)
+  const consequence = names.some((name) => name in packages.compiler)
     ? 'Transcription requests get 503 engine_unavailable; all else works.'
     : 'Tests that need them fail or are skipped.';
   return [

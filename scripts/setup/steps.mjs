@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { root, SetupFailure, say } from './run.mjs';
 
 /** Files that set-up and the checks write for themselves. */
@@ -24,48 +24,52 @@ export async function doSteps(steps) {
   let lock;
   for (const step of steps) {
     if (await step.isDone()) continue;
-    lock ??= await takeLock();
+    lock ??= await takeLock(join(notes, 'lock'));
     const isDoneByAnother = await step.isDone();
     if (!isDoneByAnother) await doStep(step, lock);
   }
   if (lock !== undefined) closeSync(lock);
 }
 
-/** @param {Step} step @param {number} lock */
-async function doStep({ doing, work }, lock) {
+/**
+ * Does a step, with whole lines for the terminal, as steps are done side by side.
+ *
+ * @template Lock
+ * @param {{ doing: string, work: (lock: Lock) => Promise<void> }} step
+ * @param {Lock} lock
+ */
+export async function doStep({ doing, work }, lock) {
   const started = performance.now();
-  process.stderr.write(`setup: ${doing} ...`);
-  try {
-    await work(lock);
-    process.stderr.write(` ${((performance.now() - started) / 1000).toFixed(1)} s\n`);
-  } catch (error) {
-    process.stderr.write(' failed\n');
-    throw error;
-  }
+  say(`${doing} ...`);
+  await work(lock);
+  say(`${doing}: ${((performance.now() - started) / 1000).toFixed(1)} s`);
 }
 
 /**
- * Waits until no other set-up works in this clone, and returns the locked file. flock(1) locks the open file, which this
+ * Waits until no other set-up has the lock, and returns the locked file. flock(1) locks the open file, which this
  * process shares with it: the system unlocks the file when all processes that share it have closed it or ended. Without
  * flock, concurrent set-ups are not kept apart.
+ *
+ * @param {string} path
  */
-async function takeLock() {
-  const file = openLockFile();
+export async function takeLock(path) {
+  const file = openLockFile(path);
   /** @param {string[]} flags */
   const flock = (...flags) =>
     once(spawn('flock', [...flags, '3'], { stdio: ['ignore', 'ignore', 'ignore', file] }), 'exit');
   const [code] = await flock('-n').catch(() => []);
   if (code === 1) {
-    say('Waiting for another set-up in this folder ...');
+    say('Waiting for another set-up ...');
     await flock();
   }
   return file;
 }
 
-function openLockFile() {
+/** @param {string} path */
+function openLockFile(path) {
   try {
-    mkdirSync(notes, { recursive: true });
-    return openSync(join(notes, 'lock'), 'w');
+    mkdirSync(dirname(path), { recursive: true });
+    return openSync(path, 'w');
   } catch (error) {
     throw new SetupFailure(`Set-up cannot write in the clone: let its owner run the command. ${error}`);
   }

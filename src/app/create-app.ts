@@ -1,6 +1,5 @@
 /** The composition root: wires every part to the others. The program and its tests start the same app. */
 
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, checkReload } from '../config/config.ts';
 import { FailedKeys } from '../core/access/failed-keys.ts';
@@ -86,8 +85,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   opened.defer(() => tokens.close());
   const tracer = await openTracer(config);
   opened.defer(() => endTraces(tracer, log));
-  const scratchDir = join(config.dataDir, 'scratch');
-  const engines = new Engines(scratchDir, { clock, tokens, log, tracer, given: overrides.engines ?? {} });
+  const engines = new Engines({ clock, tokens, log, tracer, given: overrides.engines ?? {} });
   opened.defer(() => engines.close());
   const catalog = new Catalog(engines.use(config));
   const fairUse = { ...config.fairUse };

@@ -1,5 +1,4 @@
 /** Opens the engines of a configuration, and replaces them when it is reloaded. */
-import { rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, EngineConfig } from '../config/config.ts';
 import type { CatalogModel } from '../core/catalog/catalog.ts';
@@ -30,16 +29,11 @@ interface Opened {
 
 export class Engines {
   readonly #deps: EngineDeps;
-  readonly #scratchDir: string;
   #opened: ReadonlyMap<string, Opened> = new Map();
   readonly #retired = new Map<EngineSet, NodeJS.Timeout>();
 
-  /** @param scratchDir for uploads while they are transcribed */
-  constructor(scratchDir: string, deps: EngineDeps) {
+  constructor(deps: EngineDeps) {
     this.#deps = deps;
-    this.#scratchDir = scratchDir;
-    // A killed process may have left uploads behind.
-    rmSync(scratchDir, { recursive: true, force: true });
   }
 
   /**
@@ -99,11 +93,8 @@ export class Engines {
     const apiKey = config.engineKeys[name]?.reveal();
     const deps = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
     switch (settings.kind) {
-      case 'builtin': {
-        const scratchDir = this.#scratchDir;
-        const { requestMsMax } = config.server;
-        return createBuiltinEngine(settings, { clock, tokens, scratchDir, requestMsMax });
-      }
+      case 'builtin':
+        return createBuiltinEngine(settings, { clock, tokens, requestMsMax: config.server.requestMsMax });
       case 'openai':
         return createOpenAiEngine(settings, deps);
       case 'remote':

@@ -2,7 +2,7 @@
 export interface Diagnostic {
   /** `warning`: it works, but not for everything or not for long. `problem`: something does not work. */
   readonly state: 'ok' | 'warning' | 'problem';
-  /** The thing examined, in a few words: `pocketsphinx`, `free space`. */
+  /** The thing examined, in a few words: `hearing`, `free space`. */
   readonly subject: string;
   /** The finding, in a sentence. */
   readonly found: string;

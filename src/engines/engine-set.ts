@@ -20,7 +20,7 @@ export interface EngineSet {
   chat?(model: string, needsContext: boolean): ChatEngine;
   /** The current state, for metrics and readiness. */
   reading(): EngineReading;
-  /** Ends all its threads, child processes and connections. Called once, after the last request. */
+  /** Ends all its threads and connections. Called once, after the last request. */
   close(): Promise<void>;
 }
 
@@ -31,9 +31,9 @@ export interface EngineReading {
   readonly waiting: number;
 }
 
-/** An engine with threads or child processes, closed by its creator. */
+/** An engine with threads, closed by its creator. */
 export type Owned<Engine> = Engine & {
-  /** Requests that wait for a thread or a child process. */
+  /** Requests that wait for a thread. */
   waiting(): number;
   close(): Promise<void>;
 };

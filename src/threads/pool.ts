@@ -1,4 +1,3 @@
-import type { ResourceLimits } from 'node:worker_threads';
 import { ParleyError } from '../core/errors.ts';
 import { FairQueue, type Place } from './fair-queue.ts';
 import { PoolThread, type Session, type ThreadOptions } from './thread.ts';
@@ -10,15 +9,16 @@ export interface ThreadPoolOptions {
   readonly entry: URL;
   /** Threads at most, 1 or more. Each starts when there is work for it. */
   readonly threads: number;
-  /** Memory limits of each thread. Beyond them the thread dies, and its tasks fail. */
-  readonly resourceLimits?: ResourceLimits;
   /** A task that takes longer fails, and its thread ends. No limit by default. */
   readonly taskMsMax?: number;
   /** Groups whose first task waits for a thread, at most. No limit by default. */
   readonly waitingMax?: number;
   /** Open groups at most. No limit by default. */
   readonly openMax?: number;
-  /** Whether an abort ends the thread that runs a task of the group. By default the task runs on, and its result is dropped. */
+  /**
+   * Whether an abort of a group, or the close of a session, ends the thread that runs a task of it. By default the task runs on,
+   * and its result is dropped.
+   */
   readonly abortEndsThread?: boolean;
   /** A thread without work ends after this time, which frees its memory. Default 20,000. */
   readonly idleMs?: number;

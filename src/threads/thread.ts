@@ -1,4 +1,5 @@
-import { type ResourceLimits, Worker } from 'node:worker_threads';
+import { parse } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { ParleyError } from '../core/errors.ts';
 
 export type ToThread<Task> =
@@ -12,9 +13,10 @@ export type FromThread<Result> =
 export interface ThreadOptions {
   /** The worker's entry, from `siblingWorker`. It calls `serveTasks`. */
   readonly entry: URL;
-  readonly resourceLimits?: ResourceLimits | undefined;
   /** A task that takes longer fails, and its thread ends. No limit by default. */
   readonly taskMsMax?: number | undefined;
+  /** Whether a session that is closed while it runs a task ends the thread. */
+  readonly abortEndsThread?: boolean | undefined;
   /** A thread without tasks and sessions ends after this time. */
   readonly idleMs: number;
 }
@@ -27,6 +29,7 @@ export interface Session<Task, Result> {
 }
 
 interface RunningTask<Result> {
+  readonly session: number;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: ParleyError) => void;
   readonly timer: NodeJS.Timeout | undefined;
@@ -47,7 +50,7 @@ export class PoolThread<Task, Result> {
   constructor(options: ThreadOptions, onEnd: () => void) {
     this.#options = options;
     this.#onEnd = onEnd;
-    this.#worker = new Worker(options.entry, { resourceLimits: options.resourceLimits ?? {} });
+    this.#worker = new Worker(options.entry, { name: parse(options.entry.pathname).name });
     this.#worker.unref();
     this.#worker.on('message', (answer: FromThread<Result>) => this.#finish(answer));
     this.#worker.on('messageerror', (cause) => void this.end(internal(cause)));
@@ -65,7 +68,7 @@ export class PoolThread<Task, Result> {
     this.#lastId++;
     const id = this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    this.#tasks.set(id, { resolve, reject, timer: this.#startTimer() });
+    this.#tasks.set(id, { session, resolve, reject, timer: this.#startTimer() });
     this.#busyOrIdle();
     this.#worker.postMessage({ kind: 'run', id, session, task } satisfies ToThread<Task>, transfer);
     return promise;
@@ -80,6 +83,10 @@ export class PoolThread<Task, Result> {
       run: (task, transfer) => this.run(task, transfer, session),
       close: () => {
         if (!this.#sessions.delete(session)) return;
+        if (this.#options.abortEndsThread === true && this.#runsTaskOf(session)) {
+          void this.end(new ParleyError('request_cancelled'));
+          return;
+        }
         this.#worker.postMessage({ kind: 'close', session } satisfies ToThread<Task>);
         this.#busyOrIdle();
       },
@@ -100,6 +107,10 @@ export class PoolThread<Task, Result> {
       this.#sessions.clear();
     }
     await this.#worker.terminate();
+  }
+
+  #runsTaskOf(session: number): boolean {
+    return Array.from(this.#tasks.values()).some((task) => task.session === session);
   }
 
   #startTimer(): NodeJS.Timeout | undefined {

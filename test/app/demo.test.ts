@@ -15,17 +15,12 @@ import { type App, createApp } from '../../src/app/create-app.ts';
 import { createDemo, readFirstRun } from '../../src/app/demo.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { isWellFormedKey } from '../../src/core/access/keys.ts';
-import { createBuiltinTranscription } from '../../src/engines/builtin/transcription.ts';
+import { missingHearing } from '../../src/media/hearing-files.ts';
 import { type Folder, parley, printed, type Serving, scratchFolder, serve } from '../support/command-line.ts';
 
 const sentence = 'good morning this is the voice of your own server and it is ready to work';
 
-const recogniser = createBuiltinTranscription({
-  children: 1,
-  queueMax: 0,
-  scratchDir: '/nonexistent',
-}).availability();
-const noRecogniser = recogniser.available ? undefined : recogniser.reason;
+const noRecogniser = missingHearing();
 const noCurl = spawnSync('curl', ['--version']).error === undefined ? undefined : 'curl is not installed';
 
 /** The commands of the banner. */

@@ -1,7 +1,7 @@
 /** `parley doctor`: its findings, its advice, and that it changes nothing. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { diagnoseClock } from '../../src/cli/commands/doctor/clock.ts';
 import { diagnoseTls } from '../../src/cli/commands/doctor/tls.ts';
 import { diagnoseArea } from '../../src/cli/commands/doctor.ts';
 import { ok } from '../../src/core/diagnostics.ts';
-import { missingPrograms } from '../support/audio-files.ts';
+import { missingHearing } from '../../src/media/hearing-files.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { ended, type Folder, parley, printed, scratchFolder, serve } from '../support/command-line.ts';
 import { servers } from '../support/example-servers.ts';
@@ -59,7 +59,7 @@ const quiet = 'server: {port: 0}\n';
 const chatOnly = 'models: [{id: eliza, type: chat, engine: builtin, price: {input: 0, output: 0}}]\n';
 
 describe('on a ready machine', () => {
-  const missing = missingPrograms('ffmpeg', 'pocketsphinx_batch');
+  const missing = missingHearing();
 
   it.skipIf(missing)(
     `finds nothing wrong, and changes nothing${missing ? ` (${missing})` : ''}`,
@@ -70,26 +70,10 @@ describe('on a ready machine', () => {
       expect(stdout).toMatch(
         /^configuration\n {2}ok {7}settings: parley\.yaml is valid\.\n\nengine builtin\n/,
       );
-      expect(stdout).toMatch(/ffmpeg: \/\S+, version \S+\.\n/);
+      expect(stdout).toContain('hearing: The decoder and the recogniser load.\n');
       expect(readdirSync(folder.path)).toEqual(['parley.yaml']);
     },
   );
-
-  it('says which programs are missing, and what to install', async () => {
-    mkdirSync(folder.file('bin'));
-    const report = await doctor(quiet, { PATH: folder.file('bin') });
-    expect(about(report, 'pocketsphinx')).toMatchObject({
-      state: 'problem',
-      found: expect.stringContaining('is missing the program ffmpeg and the program pocketsphinx_batch'),
-      advice: expect.stringMatching(/^On Debian or Ubuntu: apt-get install ffmpeg/),
-    });
-    expect(report).toMatchObject({ code: 1, problems: 1 });
-  });
-
-  it('does not look for programs that no model needs', async () => {
-    const report = await doctor(quiet + chatOnly, { PATH: folder.path });
-    expect(report).toMatchObject({ code: 0, problems: 0 });
-  });
 });
 
 describe('an invalid configuration', () => {

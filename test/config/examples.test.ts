@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Config, loadConfig } from '../../src/config/config.ts';
-import { missingPrograms, wavFile } from '../support/audio-files.ts';
+import { missingHearing } from '../../src/media/hearing-files.ts';
+import { wavFile } from '../support/audio-files.ts';
 import { completion, readEvents } from '../support/chat-answers.ts';
 import { servers, wav } from '../support/example-servers.ts';
 import type { ModelList } from '../support/model-list.ts';
@@ -231,7 +232,7 @@ describe('fixed-names.yaml', () => {
 });
 
 describe('edge.yaml', () => {
-  const missing = missingPrograms('ffmpeg', 'pocketsphinx_batch');
+  const missing = missingHearing();
 
   it('speaks by itself; the gateway chats and transcribes', async () => {
     const file = join(folder, 'gateway.yaml');

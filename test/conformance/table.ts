@@ -1,4 +1,6 @@
 /** The one table: what holds on every wire, and in front of another server too. */
+
+import { missingHearing } from '../../src/media/hearing-files.ts';
 import { missingPrograms, speak, wavFile } from '../support/audio-files.ts';
 import { accountCases } from './account-cases.ts';
 import { adminCases } from './admin-cases.ts';
@@ -9,7 +11,7 @@ import { speechCases } from './speech-cases.ts';
 import { recognitionCases, transcriptionCases } from './transcription-cases.ts';
 
 /** Why there are no rows of a real recogniser; undefined where there are. */
-export const missing = missingPrograms('pocketsphinx_batch', 'ffmpeg', 'flite');
+export const missing = missingHearing() ?? missingPrograms('flite');
 const recognition = missing === undefined ? recognitionCases(wavFile(await speak('hello my friend'))) : [];
 
 export const table: readonly Case[] = [

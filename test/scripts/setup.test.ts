@@ -98,8 +98,8 @@ describe('a failure', () => {
   });
 
   it('to install packages says which are missing, what will not work, why, and the command to run', () => {
-    const message = explainMissing(Object.keys(packages.transcription), 'It takes root.');
-    expect(message).toContain('missing: ffmpeg, pocketsphinx, pocketsphinx-en-us.');
+    const message = explainMissing(Object.keys(packages.compiler), 'It takes root.');
+    expect(message).toContain('missing: clang, lld, wasi-libc, libclang-rt');
     expect(message).toContain('503 engine_unavailable');
     expect(message).toContain('It takes root.');
     expect(message).toContain(

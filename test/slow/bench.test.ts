@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { groups } from '../../bench/groups/index.ts';
+import { missingHearing } from '../../src/media/hearing-files.ts';
 import { missingPrograms } from '../support/audio-files.ts';
 
-const missing = missingPrograms('flite', 'ffmpeg', 'pocketsphinx_batch', 'bash');
+const missing = missingHearing() ?? missingPrograms('flite', 'ffmpeg', 'pocketsphinx_batch', 'bash');
 if (missing !== undefined) process.stderr.write(`bench.test.ts is skipped: ${missing}\n`);
 
 describe.skipIf(missing !== undefined)('a short run of the bench', () => {

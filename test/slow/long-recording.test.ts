@@ -1,16 +1,13 @@
 /** Ten hours in one file: a transcript in bounded memory, however long the recording. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { createBuiltinTranscription } from '../../src/engines/builtin/transcription.ts';
+import { missingHearing } from '../../src/media/hearing-files.ts';
 import { generate, missingPrograms } from '../support/audio-files.ts';
 
-const missing = missingPrograms('ffmpeg', 'pocketsphinx_batch');
+const missing = missingHearing() ?? missingPrograms('ffmpeg');
 
 it.skipIf(missing !== undefined)('gives an empty transcript for ten hours of silence', async () => {
-  const scratchDir = await mkdtemp(join(tmpdir(), 'parley-scratch-'));
-  const engine = createBuiltinTranscription({ children: 2, queueMax: 8, scratchDir });
+  const engine = createBuiltinTranscription({ recognisers: 2, queueMax: 8 });
   const silence = ['-f', 'lavfi', '-i', 'anullsrc=r=8000:cl=mono', '-t', '36000', '-frame_size', '65535'];
   const audio = await generate('flac', ...silence);
   expect(audio.length).toBeLessThan(4 * 1024 * 1024);
@@ -24,5 +21,4 @@ it.skipIf(missing !== undefined)('gives an empty transcript for ten hours of sil
   expect(events.at(-1)).toEqual({ kind: 'done', durationMs: 36_000_000, language: 'english' });
   expect(process.memoryUsage.rss() - before).toBeLessThan(150 * 1024 * 1024);
   await engine.close();
-  await rm(scratchDir, { recursive: true });
 });

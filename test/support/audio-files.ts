@@ -81,6 +81,16 @@ export function encode(samples: Int16Array, extension: string, ...args: readonly
   });
 }
 
+/** The samples that ffmpeg decodes from a file, 16 kHz mono. */
+export function decodeByHand(file: Uint8Array): Promise<Int16Array> {
+  return inFolder(async (folder) => {
+    const [input, output] = [join(folder, 'input'), join(folder, 'output.wav')];
+    await writeFile(input, file);
+    await run('ffmpeg', ['-nostdin', '-v', 'error', '-i', input, '-ac', '1', '-ar', `${wavRate}`, output]);
+    return samplesOfWav(await readFile(output));
+  });
+}
+
 /** A file made by ffmpeg from nothing but `args`. */
 export function generate(extension: string, ...args: readonly string[]): Promise<Buffer> {
   return inFolder(async (folder) => {
@@ -121,14 +131,4 @@ async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** Programs called `name` that this process has started and that have not ended. Zombies count: they were not reaped. */
-export function runningPrograms(name: string): number[] {
-  const listed = spawnSync('ps', ['-o', 'pid=,comm=', '--ppid', `${process.pid}`], { encoding: 'utf8' });
-  return listed.stdout
-    .split('\n')
-    .map((line) => line.trim().split(/ +/))
-    .filter(([, comm]) => comm?.startsWith(name.slice(0, 15)))
-    .map(([pid]) => Number(pid));
 }

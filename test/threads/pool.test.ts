@@ -144,6 +144,15 @@ describe('tasks', () => {
     expect(await waiting).toBe('b 1');
     expect(threads).toHaveLength(2);
   });
+
+  it('of a session are ended with their thread when it closes, where the pool says so', async () => {
+    const session = newPool({ abortEndsThread: true }).openSession();
+    await session.run('a');
+    const hanging = expect(session.run('hang')).rejects.toMatchObject({ code: 'request_cancelled' });
+    session.close();
+    await hanging;
+    await exited(threads[0]);
+  });
 });
 
 describe('a thread', () => {

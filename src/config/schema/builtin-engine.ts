@@ -19,13 +19,13 @@ export const builtinEngine = group({
   recognizers: wholeNumber(1, 256)
     .optional()
     .transform((count) => count ?? availableParallelism())
-    .describe('Concurrent transcriptions, each in its own process. Default: the number of cores.'),
+    .describe('Threads that recognise speech, each with about 100 MB while it runs and half a minute longer. Default: the number of cores.'),
   speechQueueMax: wholeNumber(0, 100_000)
     .default(64)
     .describe('Speech requests that may wait for a thread. Further ones get 503 overloaded.'),
   transcriptionQueueMax: wholeNumber(0, 100_000)
     .default(32)
-    .describe('Transcriptions that may wait for a process. Further ones get 503 overloaded.'),
+    .describe('Transcriptions that may wait for a thread. Further ones get 503 overloaded.'),
 }).describe(
   'The engine inside Parley: flite speech, pocketsphinx transcription and an ELIZA chat. It needs no network and no download.',
 );

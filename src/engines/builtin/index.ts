@@ -16,12 +16,10 @@ interface BuiltinSettings {
 interface BuiltinDeps {
   readonly tokens: TokenCounter;
   readonly clock: { now(): number };
-  /** Holds uploads while they are transcribed. */
-  readonly scratchDir: string;
   readonly requestMsMax: number;
 }
 
-/** Speech, transcription and chat without network or downloads. Threads and child processes start at first use. */
+/** Speech, transcription and chat without network or downloads. Threads start at first use. */
 export function createBuiltinEngine(settings: BuiltinSettings, deps: BuiltinDeps): EngineSet {
   const encoders = createEncoderPool({ threads: settings.encoderThreads });
   const speech = createBuiltinSpeech({
@@ -30,9 +28,8 @@ export function createBuiltinEngine(settings: BuiltinSettings, deps: BuiltinDeps
     encoders,
   });
   const transcription = createBuiltinTranscription({
-    children: settings.recognizers,
+    recognisers: settings.recognizers,
     queueMax: settings.transcriptionQueueMax,
-    scratchDir: deps.scratchDir,
     requestMsMax: deps.requestMsMax,
   });
   const chat = createBuiltinChat({ tokens: deps.tokens, clock: () => deps.clock.now() });

@@ -1,10 +1,7 @@
 /**
- * Transcription without a network: ffmpeg decodes, `cutAtSilences` cuts the recording into utterances, and pocketsphinx
- * recognises them. All three run at once with backpressure, so memory does not depend on the length of the audio.
+ * Transcription without a network, in worker threads: one decodes the file and cuts it into utterances, others recognise them.
+ * All run at once with backpressure, so memory does not depend on the length of the audio.
  */
-import { randomUUID } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ParleyError, toParleyError } from '../../core/errors.ts';
 import type {
   TranscriptionEngine,
@@ -12,27 +9,23 @@ import type {
   TranscriptionRequest,
   TranscriptSegment,
 } from '../../core/ports/engines.ts';
-import { makeFolder } from '../../files/make-folder.ts';
-import { decodedSampleRate, decodeToPcm } from '../../media/decoding/decode.ts';
+import { decodedSampleRate } from '../../media/decoding/decoder.ts';
+import { missingHearing } from '../../media/hearing-files.ts';
+import { hearingModule } from '../../media/hearing-modules.ts';
 import { detectContainer } from '../../media/probing/file-format.ts';
 import type { Owned } from '../engine-set.ts';
-import { findInstallation, type Installation } from './pocketsphinx/installation.ts';
-import { createRecogniserPool, type Lane, type RecogniserPool } from './pocketsphinx/pool.ts';
-import { startRecogniser } from './pocketsphinx/recogniser.ts';
+import type { RecognisedWord } from './pocketsphinx/hypothesis.ts';
+import { createHearingPools, type FileCut, type HearingPools } from './pocketsphinx/pools.ts';
 import { toSegments } from './pocketsphinx/transcript.ts';
-import { type CutAudio, cutAtSilences, type Utterance } from './pocketsphinx/utterances.ts';
+import type { Utterance } from './pocketsphinx/utterances.ts';
 
 export interface BuiltinTranscriptionOptions {
-  /** Recogniser processes of all requests together, at least 1. Each uses a core and about 140 MB. */
-  readonly children: number;
-  /** Requests that may wait while `children` others run. More are refused with `overloaded`. */
+  /** Recogniser threads of all requests together, at least 1. Each uses a core and about 100 MB. */
+  readonly recognisers: number;
+  /** Requests that may wait while `recognisers` others run. More are refused with `overloaded`. */
   readonly queueMax: number;
-  /** For temporary files. Created if missing; files are readable by this user only and always removed. */
-  readonly scratchDir: string;
   /** A longer request ends with `overloaded`. Default: 10 minutes. */
   readonly requestMsMax?: number;
-  /** Folders to search for the English model. Default: where packages install it. */
-  readonly modelFolders?: readonly string[];
 }
 
 const requestMsMaxDefault = 10 * 60_000;
@@ -41,48 +34,35 @@ const retryAfterSeconds = 5;
 /** The model knows only English, whatever the request's hint. */
 const language = 'english';
 
-/** Looks up the programs now; if one is missing, `availability` names it. */
+/** Threads start at first use. While files of the modules are missing, `availability` says which. */
 export function createBuiltinTranscription(options: BuiltinTranscriptionOptions): Owned<TranscriptionEngine> {
-  const lookup = findInstallation(options.modelFolders);
-  if (lookup.installation === undefined) return unavailableEngine(lookup.reason);
-  const { installation } = lookup;
-  const pool = createRecogniserPool(options.children, () =>
-    startRecogniser(installation, options.scratchDir),
-  );
-  const work: SharedWork = { installation, pool, options, requests: new Set() };
+  const { recognisers, queueMax } = options;
+  const pools = createHearingPools({ recognisers, filesMax: recognisers + queueMax });
+  const work: SharedWork = { pools, options, requests: new Set() };
   return {
-    availability: () => ({ available: true }),
+    availability: () => {
+      const reason = missingHearing();
+      return reason === undefined ? { available: true } : { available: false, reason };
+    },
     transcribe: (request) => ({ [Symbol.asyncIterator]: () => transcribe(work, request) }),
-    waiting: () => Math.max(0, work.requests.size - options.children),
+    waiting: () => Math.max(0, work.requests.size - recognisers),
     async close() {
       for (const active of work.requests) active.abort(new ParleyError('overloaded'));
-      await pool.close();
+      await pools.close();
     },
-  };
-}
-
-function unavailableEngine(reason: string): Owned<TranscriptionEngine> {
-  return {
-    availability: () => ({ available: false, reason }),
-    transcribe: () => {
-      throw new ParleyError('engine_unavailable', { message: reason });
-    },
-    waiting: () => 0,
-    close: async () => {},
   };
 }
 
 interface SharedWork {
-  readonly installation: Installation;
-  readonly pool: RecogniserPool;
+  readonly pools: HearingPools;
   readonly options: BuiltinTranscriptionOptions;
   /** One for each request that runs or waits. */
   readonly requests: Set<AbortController>;
 }
 
 /**
- * The events of one request. Its work stops and its files are removed as soon as it is done, fails, runs out of time, its
- * signal aborts or its reader returns, even while the reader waits for an event.
+ * The events of one request. Its work stops as soon as it is done, fails, runs out of time, its signal aborts or its reader
+ * returns, even while the reader waits for an event.
  */
 function transcribe(
   work: SharedWork,
@@ -104,25 +84,21 @@ async function* run(
   request: TranscriptionRequest,
   stop: AbortController,
 ): AsyncGenerator<TranscriptionEvent, void, void> {
+  const missing = missingHearing();
+  if (missing !== undefined) throw new ParleyError('engine_unavailable', { message: missing });
   const container = detectContainer(request.audio, request.fileName);
   admit(work, request.signal, stop);
   try {
     stop.signal.throwIfAborted();
-    yield* withUpload(work, request.audio, stop.signal, (path) => {
-      let statedMs = 0;
-      const blocks = decodeToPcm(path, {
-        tools: work.installation.decodeTools,
-        container,
-        signal: stop.signal,
-        onStatedDuration: (durationMs) => {
-          statedMs = durationMs;
-        },
-      });
-      return recognise(cutAtSilences(blocks), work.pool.openLane(stop.signal), {
-        aheadMax: 2 * work.options.children,
-        statedMs: () => statedMs,
-      });
-    });
+    const [decoder, recogniser] = await Promise.all([hearingModule('decoder'), hearingModule('recogniser')]);
+    stop.signal.throwIfAborted();
+    const file = { module: decoder, bytes: new Uint8Array(request.audio), container };
+    const group = work.pools.recognisers.enter(stop.signal);
+    const hearing: Hearing = {
+      recognise: ({ samples }) => group.run({ module: recogniser, samples }, [samples.buffer]),
+      aheadMax: 2 * work.options.recognisers,
+    };
+    yield* recognise(work.pools.cuts(file, stop.signal), hearing);
   } catch (error) {
     throw toParleyError(stop.signal.aborted ? stop.signal.reason : error);
   } finally {
@@ -130,30 +106,10 @@ async function* run(
   }
 }
 
-/** Reads from a file with the upload, which is removed at the end, or earlier if the signal aborts. */
-async function* withUpload<T>(
-  { options: { scratchDir } }: SharedWork,
-  audio: Uint8Array,
-  signal: AbortSignal,
-  read: (path: string) => AsyncGenerator<T, void, void>,
-): AsyncGenerator<T, void, void> {
-  makeFolder(scratchDir, 0o700);
-  const path = join(scratchDir, `parley-${randomUUID()}.upload`);
-  const remove = () => rm(path, { force: true });
-  // A failure shows at the end, which removes the file again.
-  signal.addEventListener('abort', () => void remove().catch(() => undefined), { once: true });
-  try {
-    await writeFile(path, audio, { mode: 0o600, flag: 'wx' });
-    yield* read(path);
-  } finally {
-    await remove();
-  }
-}
-
 /** Counts the request until `stop` aborts, as it does at the end of every request. @throws `overloaded` when full */
 function admit(work: SharedWork, signal: AbortSignal, stop: AbortController): void {
-  const { children, queueMax, requestMsMax = requestMsMaxDefault } = work.options;
-  if (work.requests.size >= children + queueMax) {
+  const { recognisers, queueMax, requestMsMax = requestMsMaxDefault } = work.options;
+  if (work.requests.size >= recognisers + queueMax) {
     throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
   }
   work.requests.add(stop);
@@ -172,30 +128,28 @@ function admit(work: SharedWork, signal: AbortSignal, stop: AbortController): vo
   if (signal.aborted) leave();
 }
 
-interface RecognitionOptions {
+interface Hearing {
+  recognise(utterance: Utterance): Promise<readonly RecognisedWord[]>;
   /** Decoding waits while this many utterances are cut and not yet sent. */
   readonly aheadMax: number;
-  /** The duration that the container states; 0 while unknown. */
-  statedMs(): number;
 }
 
 async function* recognise(
-  cuts: AsyncIterable<CutAudio>,
-  lane: Lane,
-  options: RecognitionOptions,
+  cuts: AsyncIterable<FileCut>,
+  hearing: Hearing,
 ): AsyncGenerator<TranscriptionEvent, void, void> {
   const ahead: PendingSegments[] = [];
   let decodedMs = 0;
   let sentMs = 0;
-  for await (const { sampleCount, utterance } of cuts) {
+  for await (const { sampleCount, utterance, statedMs = 0 } of cuts) {
     decodedMs = Math.round((sampleCount * 1000) / decodedSampleRate);
-    if (utterance !== undefined) ahead.push(startRecognition(utterance, lane));
-    const durationMs = Math.max(decodedMs, options.statedMs());
+    if (utterance !== undefined) ahead.push(startRecognition(utterance, hearing));
+    const durationMs = Math.max(decodedMs, statedMs);
     if (durationMs > sentMs) {
       sentMs = durationMs;
       yield { kind: 'audio', durationMs };
     }
-    while (ahead.length > options.aheadMax || ahead[0]?.isSettled()) yield* nextSegments(ahead);
+    while (ahead.length > hearing.aheadMax || ahead[0]?.isSettled()) yield* nextSegments(ahead);
   }
   while (ahead.length > 0) yield* nextSegments(ahead);
   yield { kind: 'done', durationMs: decodedMs, language };
@@ -206,9 +160,9 @@ interface PendingSegments {
   isSettled(): boolean;
 }
 
-function startRecognition(utterance: Utterance, lane: Lane): PendingSegments {
+function startRecognition(utterance: Utterance, hearing: Hearing): PendingSegments {
   let isSettled = false;
-  const segments = lane.recognise(utterance.samples).then((words) => toSegments(utterance, words));
+  const segments = hearing.recognise(utterance).then((words) => toSegments(utterance, words));
   const settle = () => {
     isSettled = true;
   };

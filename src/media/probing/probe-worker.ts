@@ -1,11 +1,7 @@
 /** The thread that reads durations. A hostile file may keep it busy; the pool then ends it. */
 import { serveTasks } from '../../threads/serve-tasks.ts';
-import type { MediaContainer } from './file-format.ts';
-import { readDurationMs } from './probe-file.ts';
+import { Decoder, type EncodedFile } from '../decoding/decoder.ts';
 
-export interface ProbeTask {
-  readonly bytes: Uint8Array;
-  readonly container: MediaContainer;
-}
+export type ProbeTask = EncodedFile & { readonly module: WebAssembly.Module };
 
-serveTasks({ run: ({ bytes, container }: ProbeTask) => readDurationMs(bytes, container) });
+serveTasks({ run: ({ module, ...file }: ProbeTask) => new Decoder(module, file).countedMs() });

@@ -1,4 +1,5 @@
 import { createThreadPool, siblingWorker } from '../../threads/pool.ts';
+import { hearingModule } from '../hearing-modules.ts';
 import type { MediaContainer } from './file-format.ts';
 import type { ProbeTask } from './probe-worker.ts';
 
@@ -6,12 +7,11 @@ import type { ProbeTask } from './probe-worker.ts';
 const runMsMax = 2_000;
 /** Waiting and reading together, so that hostile files delay a good one by no more. */
 const totalMsMax = 5_000;
-const heapMegabytesMax = 128;
 
 export interface DurationProbe {
   /**
-   * Milliseconds of audio, more than 0 and at most a day, read from the container without decoding; undefined where the
-   * container does not say, or reading takes more than seconds. Never rejects.
+   * Milliseconds of audio, more than 0, counted without decoding; undefined where the file has none, counting takes more than
+   * seconds, or the decoder is not installed. Never rejects.
    */
   durationMs(bytes: Uint8Array, container: MediaContainer): Promise<number | undefined>;
   close(): Promise<void>;
@@ -24,15 +24,15 @@ export function createDurationProbe(): DurationProbe {
     threads: 1,
     taskMsMax: runMsMax,
     abortEndsThread: true,
-    resourceLimits: { maxOldGenerationSizeMb: heapMegabytesMax },
   });
   return {
     async durationMs(bytes, container) {
       const deadline = new AbortController();
       const timer = setTimeout(() => deadline.abort(), totalMsMax);
       try {
+        const file = { module: await hearingModule('decoder'), bytes: new Uint8Array(bytes), container };
         const group = pool.enter(deadline.signal);
-        return await group.run({ bytes, container }).finally(() => group.leave());
+        return await group.run(file, [file.bytes.buffer]).finally(() => group.leave());
       } catch {
         return undefined;
       } finally {

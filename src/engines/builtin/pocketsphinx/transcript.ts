@@ -1,10 +1,10 @@
 /** Turns recognised utterances into segments with times in the recording. */
 import type { TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
-import { decodedSampleRate } from '../../../media/decoding/decode.ts';
+import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
 import type { RecognisedWord } from './hypothesis.ts';
 import type { Stretch, Utterance } from './utterances.ts';
 
-/** The recogniser prints probabilities in thousandths; 0 counts as half a thousandth. */
+/** The recogniser gives probabilities in thousandths; 0 counts as half a thousandth. */
 const probabilityMin = 0.0005;
 
 /** A pause of this length or more between two words begins a new segment. */
@@ -55,12 +55,11 @@ function toTranscriptWord(stretch: Stretch, { word, startMs, endMs }: Recognised
   return { word, startMs: inRecording(startMs), endMs: inRecording(endMs) };
 }
 
-function meanLogprob(words: readonly RecognisedWord[]): number | undefined {
-  let sum = 0;
-  for (const { probability } of words) {
-    if (probability === undefined) return undefined;
-    sum += Math.log(Math.max(probability, probabilityMin));
-  }
+function meanLogprob(words: readonly RecognisedWord[]): number {
+  const sum = words.reduce(
+    (total, { probability }) => total + Math.log(Math.max(probability, probabilityMin)),
+    0,
+  );
   return sum / words.length;
 }
 

@@ -2,7 +2,7 @@
  * Cuts a recording into utterances for the recogniser: speech with short pauses; long pauses are cut out. An utterance keeps
  * the positions of its parts, so that times can refer to the recording.
  */
-import { decodedSampleRate } from '../../../media/decoding/decode.ts';
+import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
 import {
   createSpeechDetector,
   frameSamples,
@@ -21,7 +21,7 @@ export interface Stretch {
 
 export interface Utterance {
   /** 16 kHz mono, at most `utteranceSecondsMax`. */
-  readonly samples: Int16Array;
+  readonly samples: Int16Array<ArrayBuffer>;
   /** At least one, in order, without overlap, together the whole of `samples`. */
   readonly stretches: readonly Stretch[];
 }
@@ -55,15 +55,13 @@ const framesForShortPause = utteranceSecondsForShortPause * framesPerSecond;
 const framesMax = utteranceSecondsMax * framesPerSecond;
 
 /** The utterances of `blocks` in order. Memory does not depend on the length; silence is not stored. */
-export async function* cutAtSilences(
-  blocks: AsyncIterable<Int16Array>,
-): AsyncGenerator<CutAudio, void, void> {
+export function* cutAtSilences(blocks: Iterable<Int16Array>): Generator<CutAudio, void, void> {
   const detector = createSpeechDetector();
   const cutter = new Cutter();
   let sampleCount = 0;
   let reportedCount = 0;
   let rest = new Int16Array(0);
-  for await (const block of blocks) {
+  for (const block of blocks) {
     sampleCount += block.length;
     const { windows, left } = intoWindows(rest, block);
     rest = left;

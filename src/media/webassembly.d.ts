@@ -6,6 +6,8 @@ declare namespace WebAssembly {
   class Memory {
     constructor(size: { initial: number });
     readonly buffer: ArrayBuffer;
+    /** Adds pages of 64 KB. Throws a RangeError beyond the maximum. */
+    grow(pages: number): number;
   }
   class Instance {
     constructor(module: Module, imports: Readonly<Record<string, Readonly<Record<string, unknown>>>>);

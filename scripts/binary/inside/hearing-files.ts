@@ -1,0 +1,28 @@
+/** Replaces src/media/hearing-files.ts in the executable, which contains the files. They are unpacked into memory at use. */
+import { getRawAsset } from 'node:sea';
+import { Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { createZstdDecompress, zstdDecompress } from 'node:zlib';
+
+/** The image is unpacked in parts of this size, so that it is never in memory twice. */
+const partBytes = 1024 ** 2;
+/** More than the size of a module, so that zlib unpacks it into one buffer. */
+const moduleBytesMax = 4 * 1024 ** 2;
+
+export function missingHearing(): string | undefined {
+  return undefined;
+}
+
+export function readModule(name: 'decoder' | 'recogniser'): Promise<Uint8Array<ArrayBuffer>> {
+  return promisify(zstdDecompress)(asset(`${name}.wasm.zst`), { chunkSize: moduleBytesMax });
+}
+
+export function readRecogniserImage(): AsyncIterable<Uint8Array> {
+  const unpacking = createZstdDecompress({ chunkSize: partBytes });
+  return Readable.from([asset('recogniser.image.zst')]).pipe(unpacking);
+}
+
+/** A view of the executable in memory. */
+function asset(name: string): Buffer {
+  return Buffer.from(getRawAsset(name));
+}

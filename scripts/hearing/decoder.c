@@ -1,0 +1,184 @@
+/*
+ * The decoder as a WebAssembly module: FFmpeg's libraries, with what the ten formats of the contract need.
+ *
+ * An instance decodes one file: open(), then read() until it returns 0. It reads the file through the host's read_at only.
+ */
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libavutil/opt.h>
+#include <libswresample/swresample.h>
+#include <stdlib.h>
+
+#include "export.h"
+
+enum {
+  outputRate = 16000,
+  /* read() returns after so many samples, or at the end. */
+  blockSamples = outputRate,
+  readBytes = 32768,
+};
+
+void *EXPORT(allocate)(size_t bytes) { return malloc(bytes); }
+
+/* Copies up to `length` bytes at `offset` of the file to `pointer`. Returns how many; 0 at the end of the file. */
+__attribute__((import_module("env"), import_name("read_at"))) extern int readAt(void *pointer, int length, double offset);
+
+static AVFormatContext *file;
+static AVStream *stream;
+static AVCodecContext *codec;
+static AVPacket *packet;
+static AVFrame *frame;
+static int64_t fileBytes, position;
+
+static int readFile(void *unused, uint8_t *buffer, int length) {
+  int count = readAt(buffer, length, (double)position);
+  if (count <= 0) return AVERROR_EOF;
+  position += count;
+  return count;
+}
+
+static int64_t seekFile(void *unused, int64_t offset, int whence) {
+  if (whence == AVSEEK_SIZE) return fileBytes;
+  if (whence == SEEK_CUR) offset += position;
+  if (whence == SEEK_END) offset += fileBytes;
+  if (offset < 0) return AVERROR(EINVAL);
+  return position = offset;
+}
+
+static int openFile(char const *name) {
+  AVInputFormat const *format = av_find_input_format(name);
+  if (format == NULL) return AVERROR_DEMUXER_NOT_FOUND;
+  file = avformat_alloc_context();
+  if (file == NULL) return AVERROR(ENOMEM);
+  file->pb = avio_alloc_context(av_malloc(readBytes), readBytes, 0, NULL, readFile, NULL, seekFile);
+  if (file->pb == NULL) return AVERROR(ENOMEM);
+  int result = avformat_open_input(&file, NULL, format, NULL);
+  return result < 0 ? result : avformat_find_stream_info(file, NULL);
+}
+
+/* Chooses the first stream of audio. */
+static int openStream(void) {
+  for (unsigned index = 0; index < file->nb_streams; index++) {
+    AVStream *candidate = file->streams[index];
+    if (stream == NULL && candidate->codecpar->codec_type == AVMEDIA_TYPE_AUDIO) stream = candidate;
+    else candidate->discard = AVDISCARD_ALL;
+  }
+  if (stream == NULL) return AVERROR_STREAM_NOT_FOUND;
+  AVCodec const *kind = avcodec_find_decoder(stream->codecpar->codec_id);
+  if (kind == NULL) return AVERROR_DECODER_NOT_FOUND;
+  codec = avcodec_alloc_context3(kind);
+  packet = av_packet_alloc();
+  frame = av_frame_alloc();
+  if (codec == NULL || packet == NULL || frame == NULL) return AVERROR(ENOMEM);
+  int result = avcodec_parameters_to_context(codec, stream->codecpar);
+  codec->pkt_timebase = stream->time_base;
+  return result < 0 ? result : avcodec_open2(codec, kind, NULL);
+}
+
+/*
+ * Opens a file of so many bytes, in a format by FFmpeg's name: flac, mp3, mov, mpeg, ogg, wav or matroska. Returns 0, or a
+ * negative number on failure.
+ */
+int EXPORT(open)(double bytes, char const *format) {
+  av_log_set_level(AV_LOG_QUIET);
+  fileBytes = (int64_t)bytes;
+  int result = openFile(format);
+  return result < 0 ? result : openStream();
+}
+
+/* Seconds that the file states, or -1. A guess from the bitrate is no statement. */
+double EXPORT(duration)(void) {
+  if (file->duration == AV_NOPTS_VALUE || file->duration_estimation_method == AVFMT_DURATION_FROM_BITRATE) return -1;
+  return file->duration / (double)AV_TIME_BASE;
+}
+
+/* Seconds of the stream by the times of its packets, which are read to the end of the file. Nothing can be decoded after it. */
+double EXPORT(scan)(void) {
+  int64_t start = AV_NOPTS_VALUE, end = 0, sum = 0;
+  for (; av_read_frame(file, packet) >= 0; av_packet_unref(packet)) {
+    if (packet->stream_index != stream->index) continue;
+    sum += packet->duration;
+    if (packet->pts == AV_NOPTS_VALUE) continue;
+    if (start == AV_NOPTS_VALUE) start = packet->pts;
+    end = FFMAX(end, packet->pts + packet->duration);
+  }
+  return (start == AV_NOPTS_VALUE ? sum : end - start) * av_q2d(stream->time_base);
+}
+
+static SwrContext *resampler;
+/* The form of frames that the resampler takes. A file may change it. */
+static AVChannelLayout layout;
+static int rate, sampleFormat;
+
+static int16_t *block;
+static int blockCapacity, blockCount;
+
+static int prepareResampler(void) {
+  int isSame = resampler != NULL && frame->sample_rate == rate && frame->format == sampleFormat &&
+               av_channel_layout_compare(&frame->ch_layout, &layout) == 0;
+  if (isSame) return 0;
+  swr_free(&resampler);
+  rate = frame->sample_rate;
+  sampleFormat = frame->format;
+  int result = av_channel_layout_copy(&layout, &frame->ch_layout);
+  if (result < 0) return result;
+  AVChannelLayout mono = AV_CHANNEL_LAYOUT_MONO, known = layout;
+  if (layout.order == AV_CHANNEL_ORDER_UNSPEC) av_channel_layout_default(&known, layout.nb_channels);
+  result = swr_alloc_set_opts2(&resampler, &mono, AV_SAMPLE_FMT_S16, outputRate, &known, sampleFormat, rate, 0, NULL);
+  if (result >= 0) result = swr_init(resampler);
+  if (result < 0) swr_free(&resampler);
+  return result;
+}
+
+/* Appends to the block: `count` samples of each channel, or what the resampler holds back if `input` is NULL. */
+static int resample(uint8_t const **input, int count) {
+  if (resampler == NULL) return 0;
+  int room = swr_get_out_samples(resampler, count);
+  if (room < 0) return room;
+  if (blockCount + room > blockCapacity) {
+    int capacity = blockCount + room + blockSamples;
+    int16_t *larger = realloc(block, capacity * sizeof *block);
+    if (larger == NULL) return AVERROR(ENOMEM);
+    block = larger;
+    blockCapacity = capacity;
+  }
+  uint8_t *output = (uint8_t *)(block + blockCount);
+  int added = swr_convert(resampler, &output, room, input, count);
+  if (added > 0) blockCount += added;
+  return added;
+}
+
+/* Gives the decoder the next packet of the stream, or at the end of the file the order to finish. */
+static void sendPacket(void) {
+  if (av_read_frame(file, packet) < 0) {
+    avcodec_send_packet(codec, NULL);
+    return;
+  }
+  /* A packet that cannot be decoded is left out. */
+  if (packet->stream_index == stream->index) avcodec_send_packet(codec, packet);
+  av_packet_unref(packet);
+}
+
+/*
+ * Decodes the next second or so. Returns how many samples are at samples(); 0 at the end.
+ */
+int EXPORT(read)(void) {
+  static int isFinished;
+  blockCount = 0;
+  while (!isFinished && blockCount < blockSamples) {
+    int result = avcodec_receive_frame(codec, frame);
+    if (result == AVERROR_EOF) {
+      isFinished = 1;
+      resample(NULL, 0);
+    } else if (result < 0) {
+      sendPacket();
+    } else {
+      if (prepareResampler() >= 0) resample((uint8_t const **)frame->extended_data, frame->nb_samples);
+      av_frame_unref(frame);
+    }
+  }
+  return blockCount;
+}
+
+/* The samples that read() returned: 16 kHz mono, valid until it is called again. */
+int16_t const *EXPORT(samples)(void) { return block; }

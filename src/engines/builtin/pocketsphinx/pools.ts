@@ -1,0 +1,93 @@
+/** The worker threads of hearing: recognisers, and one thread for each file that is decoded. */
+import { ParleyError } from '../../../core/errors.ts';
+import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threads/pool.ts';
+import type { RecognisedWord } from './hypothesis.ts';
+import type { RecognitionTask } from './recogniser-worker.ts';
+import type { CutResult, CutTask } from './utterance-worker.ts';
+import type { CutAudio } from './utterances.ts';
+
+interface HearingPoolsOptions {
+  /** Recogniser threads at most. */
+  readonly recognisers: number;
+  /** Files that may be open at a time. */
+  readonly filesMax: number;
+}
+
+export interface FileCut extends CutAudio {
+  /** Milliseconds of audio that the file states, which may be wrong. */
+  readonly statedMs: number | undefined;
+}
+
+export interface HearingPools {
+  /** A group is a request, a task an utterance. */
+  readonly recognisers: ThreadPool<RecognitionTask, readonly RecognisedWord[]>;
+  /**
+   * The utterances of a file, whose bytes move to its thread, in order. Decoding goes on when the next one is read; an early end or an abort ends the thread.
+   * Rejects with `invalid_file` where no audio can be read; a file that breaks off gives what is before the break.
+   */
+  cuts(file: NonNullable<CutTask['open']>, signal: AbortSignal): AsyncGenerator<FileCut, void, void>;
+  /** Ends all threads. */
+  close(): Promise<void>;
+}
+
+/** An idle recogniser ends after this time, and its memory is free again. */
+const recogniserIdleMs = 30_000;
+/** Recognition of the longest utterance takes 6 s. After this time it counts as hung. */
+const recognitionMsMax = 200_000;
+/** A decoder that gives no half minute of audio within this time counts as hung. */
+const cutMsMax = 30_000;
+
+export function createHearingPools({ recognisers, filesMax }: HearingPoolsOptions): HearingPools {
+  const recogniserPool = createThreadPool<RecognitionTask, readonly RecognisedWord[]>({
+    entry: siblingWorker(import.meta.url, 'recogniser-worker'),
+    threads: recognisers,
+    taskMsMax: recognitionMsMax,
+    idleMs: recogniserIdleMs,
+    abortEndsThread: true,
+  });
+  // A thread for each file: a hostile one ends its own.
+  const files = createThreadPool<CutTask, CutResult>({
+    entry: siblingWorker(import.meta.url, 'utterance-worker'),
+    threads: filesMax,
+    taskMsMax: cutMsMax,
+    abortEndsThread: true,
+  });
+  return {
+    recognisers: recogniserPool,
+    cuts: (file, signal) => cutsOf(files, file, signal),
+    close: async () => {
+      await Promise.all([recogniserPool.close(), files.close()]);
+    },
+  };
+}
+
+async function* cutsOf(
+  files: ThreadPool<CutTask, CutResult>,
+  file: NonNullable<CutTask['open']>,
+  signal: AbortSignal,
+): AsyncGenerator<FileCut, void, void> {
+  signal.throwIfAborted();
+  const session = files.openSession();
+  const close = () => session.close();
+  signal.addEventListener('abort', close, { once: true });
+  let sampleCount = 0;
+  try {
+    let result = await session.run({ open: file }, [file.bytes.buffer]);
+    for (; result.cut !== undefined; result = await session.run({})) {
+      ({ sampleCount } = result.cut);
+      if (sampleCount > 0) yield { ...result.cut, statedMs: result.statedMs };
+    }
+    if (sampleCount === 0) throw unreadable(result.failure);
+  } finally {
+    signal.removeEventListener('abort', close);
+    close();
+  }
+}
+
+function unreadable(failure = 'the file has no samples'): ParleyError {
+  return new ParleyError('invalid_file', {
+    message: 'No audio could be read from the file. Check that it plays, or convert it to WAV or MP3.',
+    param: 'file',
+    cause: new Error(failure),
+  });
+}

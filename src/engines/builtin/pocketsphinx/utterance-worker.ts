@@ -1,0 +1,45 @@
+/** A thread that decodes one file at a time and cuts it into utterances. A session is a file, each of its tasks the next cut. */
+import { Decoder, type EncodedFile } from '../../../media/decoding/decoder.ts';
+import { serveTasks } from '../../../threads/serve-tasks.ts';
+import { type CutAudio, cutAtSilences } from './utterances.ts';
+
+export interface CutTask {
+  /** Given with the first task of a session. */
+  readonly open?: EncodedFile & { readonly module: WebAssembly.Module };
+}
+
+export interface CutResult {
+  /** Undefined at the end of the file. */
+  readonly cut: CutAudio | undefined;
+  /** Milliseconds of audio that the file states. */
+  readonly statedMs: number | undefined;
+  /** Why the file could not be read to its end. */
+  readonly failure: string | undefined;
+}
+
+interface OpenFile {
+  readonly decoder: Decoder;
+  readonly statedMs: number | undefined;
+  readonly cuts: Iterator<CutAudio, void, void>;
+}
+
+const files = new Map<number, OpenFile>();
+
+serveTasks<CutTask, CutResult>({
+  run({ open }, session) {
+    if (open !== undefined) files.set(session, openFile(open.module, open));
+    const file = files.get(session);
+    if (file === undefined) throw new Error('the session has no file');
+    const { value: cut = undefined } = file.cuts.next();
+    return { cut, statedMs: file.statedMs, failure: file.decoder.failure };
+  },
+  transfer: ({ cut }) => (cut?.utterance === undefined ? [] : [cut.utterance.samples.buffer]),
+  close: (session) => {
+    files.delete(session);
+  },
+});
+
+function openFile(module: WebAssembly.Module, file: EncodedFile): OpenFile {
+  const decoder = new Decoder(module, file);
+  return { decoder, statedMs: decoder.statedMs(), cuts: cutAtSilences(decoder.blocks()) };
+}

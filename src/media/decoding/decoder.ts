@@ -1,0 +1,96 @@
+/**
+ * Decodes any of the ten formats to 16 kHz mono samples, with ffmpeg's demuxers and decoders in WebAssembly. The module reads the
+ * bytes that it is handed and nothing else, and its memory has a maximum: a hostile file harms only its own instance.
+ *
+ * It blocks its thread: use it in worker threads.
+ */
+import type { MediaContainer } from '../probing/file-format.ts';
+import { WasmInstance } from '../wasm-instance.ts';
+
+/** Sample rate of all decoded audio, in hertz. */
+export const decodedSampleRate = 16_000;
+
+/** Longer stated durations are not believed. */
+const statedMsMax = 30 * 24 * 3_600_000;
+
+const demuxers = {
+  flac: 'flac',
+  mp3: 'mp3',
+  mp4: 'mov',
+  mpeg: 'mpeg',
+  ogg: 'ogg',
+  wav: 'wav',
+  webm: 'matroska',
+} as const satisfies Record<MediaContainer, string>;
+
+export interface EncodedFile {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly container: MediaContainer;
+}
+
+/** One file. The first failure of the module, whatever it is, ends the file there. */
+export class Decoder {
+  readonly #instance: WasmInstance;
+  /** Why the file cannot be read, or not further; undefined while all is well. */
+  #failure: string | undefined;
+
+  /** Reads the beginning of the file. */
+  constructor(module: WebAssembly.Module, { bytes, container }: EncodedFile) {
+    const readAt = (pointer: number, length: number, offset: number): number => {
+      const part = bytes.subarray(offset, offset + length);
+      this.#instance.bytes.set(part, pointer);
+      return part.length;
+    };
+    this.#instance = new WasmInstance(module, { env: { read_at: readAt } });
+    this.#attempt(() => {
+      this.#instance.call('_initialize');
+      const name = Buffer.from(`${demuxers[container]}\0`);
+      const pointer = this.#instance.call('allocate', name.length);
+      this.#instance.bytes.set(name, pointer);
+      const code = this.#instance.call('open', bytes.length, pointer);
+      if (code < 0) throw new Error(`the decoder refuses the file with ${code}`);
+    });
+  }
+
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** Milliseconds of audio that the file states, which may be wrong; undefined without a statement. */
+  statedMs(): number | undefined {
+    return believable(this.#attempt(() => this.#instance.call('duration') * 1000));
+  }
+
+  /** Milliseconds of audio by the file's packets, counted without decoding. Nothing can be read after it. */
+  countedMs(): number | undefined {
+    return believable(this.#attempt(() => this.#instance.call('scan') * 1000));
+  }
+
+  /** The samples from here on, in blocks. A file that breaks off gives those before the break. */
+  *blocks(): Generator<Int16Array<ArrayBuffer>, void, void> {
+    for (let block = this.#read(); block !== undefined; block = this.#read()) yield block;
+  }
+
+  #read(): Int16Array<ArrayBuffer> | undefined {
+    return this.#attempt(() => {
+      const count = this.#instance.call('read');
+      return count > 0 ? this.#instance.samplesAt(this.#instance.call('samples'), count) : undefined;
+    });
+  }
+
+  /** Once the instance has failed it is not used again. */
+  #attempt<Result>(work: () => Result): Result | undefined {
+    if (this.#failure !== undefined) return undefined;
+    try {
+      return work();
+    } catch (error) {
+      this.#failure = error instanceof Error ? error.message : String(error);
+      return undefined;
+    }
+  }
+}
+
+function believable(durationMs: number | undefined): number | undefined {
+  const isBelievable = durationMs !== undefined && durationMs > 0 && durationMs <= statedMsMax;
+  return isBelievable ? durationMs : undefined;
+}

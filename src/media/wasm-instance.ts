@@ -1,0 +1,51 @@
+/** Instances of WebAssembly modules that have no system: no files, no network, no clock. They see only the memory that they are handed. */
+
+/** WASI's code of a file that is not open: there are no files. */
+const noFile = 8;
+
+type Imports = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** An instance with its memory and its functions, which take and return numbers. */
+export class WasmInstance {
+  readonly #memory: WebAssembly.Memory;
+  readonly #exports: Readonly<Record<string, unknown>>;
+
+  /** Throws where the module exports no memory. */
+  constructor(module: WebAssembly.Module, imports: Imports = {}) {
+    const { exports } = new WebAssembly.Instance(module, { wasi_snapshot_preview1: noSystem, ...imports });
+    if (!(exports['memory'] instanceof WebAssembly.Memory)) throw new Error('the module exports no memory');
+    this.#memory = exports['memory'];
+    this.#exports = exports;
+  }
+
+  /** The memory as it is now: a later call may grow it, which leaves this view empty. */
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#memory.buffer);
+  }
+
+  /** Grows the memory to at least so many bytes. */
+  growTo(bytes: number): void {
+    const missing = bytes - this.#memory.buffer.byteLength;
+    if (missing > 0) this.#memory.grow(Math.ceil(missing / 65_536));
+  }
+
+  call(name: string, ...args: readonly number[]): number {
+    const run = this.#exports[name];
+    if (typeof run !== 'function') throw new Error(`the module has no function ${name}`);
+    return Number(run(...args) ?? 0);
+  }
+
+  /** Copies `count` samples out of the memory. */
+  samplesAt(pointer: number, count: number): Int16Array<ArrayBuffer> {
+    return new Int16Array(this.#memory.buffer, pointer, count).slice();
+  }
+
+  /** The C string at `pointer`. */
+  textAt(pointer: number): string {
+    const { bytes } = this;
+    return Buffer.from(bytes.subarray(pointer, bytes.indexOf(0, pointer))).toString('utf8');
+  }
+}
+
+/** Answers every call of the system. A module that ends itself goes on behind `proc_exit`, where compilers put a trap. */
+const noSystem = new Proxy<Record<string, () => number>>({}, { get: () => () => noFile });

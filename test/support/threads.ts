@@ -1,0 +1,13 @@
+import type { Worker } from 'node:worker_threads';
+
+const running = new Set<Worker>();
+
+process.on('worker', (thread) => {
+  running.add(thread);
+  thread.once('exit', () => running.delete(thread));
+});
+
+/** The worker threads of this process that run the entry of this name, from the import of this file on. */
+export function runningThreads(entry: string): Worker[] {
+  return [...running].filter(({ threadName }) => threadName === entry);
+}
