@@ -197,6 +197,7 @@ async function begin({ clock, settings: file }: MoneyFolder, dataDir: string): P
   const gate = new Gate({
     store,
     clock,
+    accessClock: clock,
     log: silent,
     unsettled: new Unsettled(store, silent),
     observer: noObserver,

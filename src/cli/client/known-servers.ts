@@ -40,7 +40,7 @@ export function adminServer(baseUrl: string, { adminKey, ...flags }: AdminFlags)
   const key = adminKey ?? keyFor(baseUrl, knownServers(flags))?.adminKey;
   if (key !== undefined) return new ServerConnection({ baseUrl, key });
   throw new CliError(
-    `The server at ${baseUrl} needs an admin key. Give one with --admin-key or PARLEY_ADMIN_KEY; \`parley key create --admin\` makes one while the server is stopped.`,
+    `The server at ${baseUrl} needs an admin key. Give one with --admin-key or PARLEY_ADMIN_KEY; \`parley key create --admin\` on its machine makes one.`,
   );
 }
 

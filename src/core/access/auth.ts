@@ -39,6 +39,7 @@ function refused(authorization: string | undefined, secret: string | undefined):
   );
 }
 
+/** A revoked key is refused whatever the clock says. */
 function isLive({ key }: KeyHolder, nowMs: number): boolean {
-  return (key.revokedAtMs ?? Infinity) > nowMs && (key.expiresAtMs ?? Infinity) > nowMs;
+  return key.revokedAtMs === undefined && (key.expiresAtMs ?? Infinity) > nowMs;
 }

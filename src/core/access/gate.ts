@@ -3,6 +3,7 @@ import { Metering, type MeteringDeps } from '../billing/metering.ts';
 import type { AdminCall, Call, Caller } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
+import type { Clock } from '../ports/clock.ts';
 import { type KeyHolder, type Scope, scopes } from '../ports/keys.ts';
 import type { Operation, Wire } from '../ports/usage.ts';
 import { authenticate } from './auth.ts';
@@ -42,6 +43,8 @@ interface IncomingRequest extends AdminRequest {
 const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
 
 export interface GateDeps extends MeteringDeps {
+  /** The time by which keys and subscriptions end. */
+  readonly accessClock: Clock;
   readonly failedKeys: FailedKeys;
 }
 
@@ -68,7 +71,7 @@ export class Gate {
         message: 'This is an admin key. Use an API key of an account for this path.',
       });
     }
-    const entitlement = entitlementAt(account.subscription, startedAtMs);
+    const entitlement = entitlementAt(account.subscription, this.#deps.accessClock.now());
     const caller: Caller = { keyId: key.id, account, scopes: key.scopes, entitlement };
     try {
       checkAllowed(caller, operation);
@@ -131,8 +134,8 @@ export class Gate {
   }
 
   async #findHolder({ authorization, client }: Credentials): Promise<KeyHolder> {
-    const { store, clock } = this.#deps;
-    const holder = await authenticate(store, clock, authorization);
+    const { store, accessClock } = this.#deps;
+    const holder = await authenticate(store, accessClock, authorization);
     client.noteKey();
     return holder;
   }
