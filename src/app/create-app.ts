@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, checkReload } from '../config/config.ts';
+import { givenAdminHolder } from '../core/access/auth.ts';
 import { FailedKeys } from '../core/access/failed-keys.ts';
 import { Gate } from '../core/access/gate.ts';
 import { steadyClock } from '../core/access/steady-clock.ts';
@@ -112,6 +113,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
       unsettled,
       observer: observedBy(metrics.observer, memory.observer, tracer),
     },
+    givenAdmin: config.adminKey && givenAdminHolder(config.adminKey.reveal()),
     failedKeys: new FailedKeys(config.limits.failedKeysPerMinuteMax),
   });
   const probes = {

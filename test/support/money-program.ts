@@ -198,6 +198,7 @@ async function begin({ clock, settings: file }: MoneyFolder, dataDir: string): P
     store,
     clock,
     accessClock: clock,
+    givenAdmin: undefined,
     log: silent,
     unsettled: new Unsettled(store, silent),
     observer: noObserver,

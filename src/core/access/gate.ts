@@ -3,10 +3,9 @@ import { Metering, type MeteringDeps } from '../billing/metering.ts';
 import type { AdminCall, Call, Caller } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
-import type { Clock } from '../ports/clock.ts';
 import { type KeyHolder, type Scope, scopes } from '../ports/keys.ts';
 import type { Operation, Wire } from '../ports/usage.ts';
-import { authenticate } from './auth.ts';
+import { type AuthDeps, authenticate } from './auth.ts';
 import { entitlementAt, isEntitled } from './entitlement.ts';
 import type { FailedKeys } from './failed-keys.ts';
 
@@ -42,9 +41,7 @@ interface IncomingRequest extends AdminRequest {
 /** The plan includes speech and transcription. Chat is paid from credits and needs no plan. */
 const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
 
-export interface GateDeps extends MeteringDeps {
-  /** The time by which keys and subscriptions end. */
-  readonly accessClock: Clock;
+export interface GateDeps extends MeteringDeps, AuthDeps {
   readonly failedKeys: FailedKeys;
 }
 
@@ -134,8 +131,7 @@ export class Gate {
   }
 
   async #findHolder({ authorization, client }: Credentials): Promise<KeyHolder> {
-    const { store, accessClock } = this.#deps;
-    const holder = await authenticate(store, accessClock, authorization);
+    const holder = await authenticate(this.#deps, authorization);
     client.noteKey();
     return holder;
   }

@@ -114,7 +114,7 @@ export class Unsettled {
     if (this.#unrecorded === 0) return;
     this.#log.error(
       { count: this.#unrecorded },
-      'refused requests have no record: too many while writes failed',
+      'refused requests have no record: they were too many, or the server ends',
     );
     this.#unrecorded = 0;
   }
