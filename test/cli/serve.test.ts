@@ -44,6 +44,7 @@ describe('parley serve', () => {
     expect(server.stdout()).toBe('');
     const lines = server.stderr().trim().split('\n');
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
+      expect.stringMatching(/^no admin key: /),
       `listening on ${server.baseUrl}`,
       'stopping: requests in flight finish first',
     ]);
