@@ -460,7 +460,13 @@ describe('a variable', () => {
   });
 
   it('of client commands or other programs is ignored', () => {
-    const env = { PARLEY_API_KEY: 'a', PARLEY_ADMIN_KEY: 'b', PARLEY_BASE_URL: 'c', PORT: 'd', PATH: 'e' };
+    const env = {
+      PARLEY_API_KEY: 'a',
+      PARLEY_ADMIN_KEY: 'b'.repeat(32),
+      PARLEY_BASE_URL: 'c',
+      PORT: 'd',
+      PATH: 'e',
+    };
     expect(findings('', { env })).toEqual([]);
   });
 });

@@ -1,9 +1,14 @@
 import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
+import { type Key, ListAdminKeysRequestSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type { App } from '../../app/create-app.ts';
 import { createDemo, firstRunPath, readFirstRun, updateFirstRun } from '../../app/demo.ts';
 import { createLog } from '../../app/log.ts';
 import type { Config } from '../../config/config.ts';
+import { cliCall } from '../../core/call.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { dataFolderError } from '../client/data-folder.ts';
 import { localUrl, removeServerFile, writeServerFile } from '../client/server-file.ts';
@@ -56,6 +61,13 @@ async function serve(flags: ServeFlags): Promise<void> {
     for (const { model, reason } of opened.unavailable())
       log.warn({ model, reason }, 'model is not available');
     if (flags.demo) await showDemo(opened, config, baseUrl);
+    if (config.adminKey === undefined && !(await hasAdminKey(opened))) {
+      const command = `parley key create --admin --data-dir ${resolve(config.dataDir)}`;
+      log.warn(
+        {},
+        `no admin key: nobody can manage this server. Create one on this machine, as its user: ${command}`,
+      );
+    }
     log.info({ baseUrl: opened.baseUrl }, `listening on ${opened.baseUrl}`);
     manager.ready();
     log.info({ signal: await stopped }, 'stopping: requests in flight finish first');
@@ -112,6 +124,13 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
     ? `The keys of the first start are in ${file}.`
     : `${dataDir} has accounts or keys already, so no demo was added.`;
   await printData(`\n  Parley is ready at ${baseUrl}\n  ${why}\n\n`);
+}
+
+async function hasAdminKey({ services: { admin } }: App): Promise<boolean> {
+  const { keys } = await admin.listAdminKeys(create(ListAdminKeysRequestSchema), cliCall);
+  const isLive = ({ revokedAt, expiresAt }: Key) =>
+    revokedAt === undefined && (expiresAt === undefined || timestampMs(expiresAt) > Date.now());
+  return keys.some(isLive);
 }
 
 /** The first model of each type that works on this machine. */

@@ -69,6 +69,11 @@ export const configSchema = group({
   dataDir: path('the path of a folder (in quotes if it is all digits)')
     .default('./data')
     .describe('The folder of the database. A relative path starts in the working directory of Parley.'),
+  adminKeyFile: path()
+    .optional()
+    .describe(
+      'A file with an admin key of at least 32 characters, which this server accepts besides those of its database. PARLEY_ADMIN_KEY in its environment does the same. Default: none.',
+    ),
   fairUse,
   log,
   engines,
