@@ -114,7 +114,10 @@ function openTransports({ config, services, probes, ...shared }: Wiring, audienc
   const served = allRpcs(table).filter(isServed);
   const { rpcs: open, health } = openRpcs(served);
   const rpcs = [...served, ...open];
-  const rpcLimits = { messageBytesMax: limits.rpcMessageBytesMax };
+  const rpcLimits = {
+    messageBytesMax: limits.rpcMessageBytesMax,
+    requestElementsMax: limits.requestElementsMax,
+  };
   const connect = createConnectHandler(rpcs, rpcLimits, deps);
   const paths = new Set(rpcs.map(rpcPath));
   const handle: PortHandler = (request, ...rest) =>
