@@ -107,7 +107,10 @@ function openTransports({ config, services, probes, ...shared }: Wiring, audienc
   const overRest = restHandler([...restRoutes(table, limits, isServed), ...probeRoutes(shown)], deps);
   const served = allRpcs(table).filter(isServed);
   const rpcs = [...served, ...openRpcs(served, probes.readiness)];
-  const rpcLimits = { messageBytesMax: limits.rpcMessageBytesMax };
+  const rpcLimits = {
+    messageBytesMax: limits.rpcMessageBytesMax,
+    requestElementsMax: limits.requestElementsMax,
+  };
   const connect = createConnectHandler(rpcs, rpcLimits, deps);
   const paths = new Set(rpcs.map(rpcPath));
   const handle: PortHandler = (request, ...rest) =>

@@ -96,7 +96,7 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   }
 
   get message(): M {
-    return this.#codec.decodeLeniently(this.json).message;
+    return this.#codec.decodeLeniently(this.json);
   }
 
   setHead({ id, object, created, model }: AnswerHead): void {
@@ -117,7 +117,7 @@ class JsonForm<M extends Message> implements ChatForm<M> {
     // A copy costs a fifth of `delete`, which makes the object slow from then on.
     this.json = others;
     // Usage that is not an object is dropped: clients look here for the metered usage.
-    return isObject(usage) ? usageCodec.decodeLeniently(usage).message : undefined;
+    return isObject(usage) ? usageCodec.decodeLeniently(usage) : undefined;
   }
 
   addOther(members: JsonObject): void {

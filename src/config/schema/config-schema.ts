@@ -28,6 +28,11 @@ const limits = group({
   rpcMessageBytesMax: wholeNumber(4_200_000, 512 * mebibyte)
     .default(20 * mebibyte)
     .describe('The largest gRPC, Connect or gRPC-Web message after decompression, in bytes.'),
+  requestElementsMax: wholeNumber(1_000, 10_000_000)
+    .default(100_000)
+    .describe(
+      'Elements of a speech or chat request: members of objects and of arrays in JSON, messages and elements of lists in protobuf, at every depth. A conversation of 10,000 messages with tool calls has some 80,000. More get 400. 100,000 take some 100 milliseconds of the one thread that serves all requests.',
+    ),
   failedKeysPerMinuteMax: wholeNumber(0, 1_000_000)
     .default(20)
     .describe(

@@ -8,6 +8,7 @@ import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { messageAnswer, messageChunk } from '../../core/chat/answer.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
+import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { RemoteModel } from './catalog.ts';
 
 /** Passes messages on unchanged in both directions, so that unknown fields keep their place. */
@@ -23,7 +24,9 @@ export function createRemoteChat({ name, calls, catalog }: RemoteModel): ChatEng
     },
     async *stream(params, signal) {
       const request = create(StreamChatCompletionRequestSchema, { params: named(params) });
-      for await (const { chunk } of calls.stream(ChatService.method.streamChatCompletion, request, signal)) {
+      const { streamChatCompletion } = ChatService.method;
+      const bytesMax = chatAnswerBytesMax(params);
+      for await (const { chunk } of calls.stream(streamChatCompletion, request, signal, bytesMax)) {
         if (chunk !== undefined) yield [messageChunk(chunk)];
       }
     },

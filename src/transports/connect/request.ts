@@ -11,6 +11,7 @@ import type { Wire } from '../../core/ports/usage.ts';
 import { malformedMessage, tooLargeMessage } from '../rpc/errors.ts';
 import type { Timeout } from '../rpc/timeout.ts';
 import type { RequestHead, ServedCall } from '../run-call.ts';
+import { checkedBody, type MessageBody } from './body.ts';
 
 export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
@@ -49,18 +50,20 @@ function wireOf(contentType: string): Wire {
 export function toUniversal(
   request: Request,
   { response, timeout }: GatedCall,
+  { input, limits }: Pick<MessageBody, 'input' | 'limits'>,
 ): UniversalServerRequest | undefined {
   try {
     const received = universalRequestFromNodeRequest(request, response, undefined, undefined);
     if (timeout) received.header.set(...timeout);
-    return { ...received, body: bodyOf(request) };
+    const { header } = received;
+    return { ...received, body: checkedBody({ input, header, pieces: piecesOf(request), limits }) };
   } catch {
     return undefined;
   }
 }
 
 /** Leaving the loop must not destroy the request: the answer has to go out on its connection. */
-async function* bodyOf(request: Request): AsyncGenerator<Uint8Array> {
+async function* piecesOf(request: Request): AsyncGenerator<Uint8Array> {
   yield* request.iterator({ destroyOnReturn: false });
 }
 
@@ -69,7 +72,7 @@ export async function* requestsOf(messages: AsyncIterable<Message>): AsyncGenera
   try {
     yield* messages;
   } catch (error) {
-    throw readError(ConnectError.from(error));
+    throw error instanceof ParleyError ? error : readError(ConnectError.from(error));
   }
 }
 
@@ -83,6 +86,7 @@ const unreadableCodes: ReadonlySet<Code> = new Set([
 /** Why connect-node could not read a request; undefined if it could, or if the client has left. */
 export function unreadable({ reading }: GatedCall): ParleyError | undefined {
   if (reading?.aborted !== true) return undefined;
+  if (reading.reason instanceof ParleyError) return reading.reason;
   const error = ConnectError.from(reading.reason);
   return unreadableCodes.has(error.code) ? readError(error) : undefined;
 }

@@ -7,9 +7,10 @@ import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
-import { type AnyRpc, messageBytesMax, rpcPath } from '../rpc/rpcs.ts';
+import { type AnyRpc, elementLimits, messageBytesMax, rpcPath } from '../rpc/rpcs.ts';
 import { readTimeout, type Timeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
+import type { MessageBody } from './body.ts';
 import {
   type GatedCall,
   gatedKey,
@@ -25,6 +26,8 @@ import { answer, stream, throwRefusal } from './response.ts';
 export interface ConnectLimits {
   /** Bytes of a message after decompression. */
   readonly messageBytesMax: number;
+  /** Fields of a message, or elements of its JSON. */
+  readonly requestElementsMax: number;
 }
 
 /** The longest timer of Node. Clients may allow more time than Parley's own limit. */
@@ -54,22 +57,34 @@ export function createConnectHandler(
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
     const open = rpc.kind === 'open' ? Promise.resolve() : served.open(rpc);
+    const message = {
+      input: rpc.method.input,
+      limits: {
+        ...elementLimits(rpc, limits.requestElementsMax),
+        bytesMax: messageBytesMax(rpc, limits.messageBytesMax),
+      },
+    };
     const answer = (refusal: unknown, timeout?: Timeout) =>
-      serve(handle, request, { served, refusal, response, timeout }, deps.log);
+      serve(handle, { request, message, gated: { served, refusal, response, timeout } }, deps.log);
     open.then(() => readTimeout(head)).then((timeout) => answer(undefined, timeout), answer);
   };
+}
+
+interface Arrival {
+  readonly request: Request;
+  readonly message: Pick<MessageBody, 'input' | 'limits'>;
+  readonly gated: GatedCall;
 }
 
 /** Answers a call that the gate has opened or refused. Never rejects. */
 async function serve(
   handle: UniversalHandlerFn,
-  request: Request,
-  gated: GatedCall,
+  { request, message, gated }: Arrival,
   log: Log,
 ): Promise<void> {
   const { served, refusal, response } = gated;
   if (served.isClosed) return;
-  const received = toUniversal(request, gated);
+  const received = toUniversal(request, gated, message);
   if (received === undefined) return refuseRequest(request, response, 400);
   const handleAs = (call: GatedCall) =>
     handle({ ...received, contextValues: createContextValues().set(gatedKey, call) });

@@ -18,7 +18,15 @@ import { plainRequestBytesMax } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
 import type { StreamHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
-import { type AnyRpc, answerRpc, isLarge, rpcPath, type Sent, streamRpc } from '../rpc/rpcs.ts';
+import {
+  type AnyRpc,
+  answerRpc,
+  elementLimits,
+  isLarge,
+  rpcPath,
+  type Sent,
+  streamRpc,
+} from '../rpc/rpcs.ts';
 import { readTimeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import { explainOwnErrors, refuse, serviceError } from './errors.ts';
@@ -28,6 +36,8 @@ import { answerHead, type WritableCall, writeAll } from './response.ts';
 export interface GrpcLimits {
   /** Bytes of a message after decompression. */
   readonly messageBytesMax: number;
+  /** Fields of a message, or elements of its JSON. */
+  readonly requestElementsMax: number;
 }
 
 /** The listener with which grpc-js serves one HTTP/2 stream of a connection that other protocols may share. */
@@ -56,10 +66,10 @@ export function createGrpcHandler(
 ): StreamHandler {
   const calls = new Map<string, ServedCall>();
   // Two servers, as grpc-js has one message limit for all methods of a server.
-  const serveLarge = serverOf(rpcs.filter(isLarge), limits.messageBytesMax, calls);
+  const serveLarge = serverOf(rpcs.filter(isLarge), limits, calls);
   const servePlain = serverOf(
     rpcs.filter((rpc) => !isLarge(rpc)),
-    plainRequestBytesMax,
+    { ...limits, messageBytesMax: plainRequestBytesMax },
     calls,
   );
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
@@ -101,19 +111,15 @@ export function createGrpcHandler(
 }
 
 /** A grpc-js server of some RPCs, as the function that serves one stream. */
-function serverOf(
-  rpcs: readonly AnyRpc[],
-  messageBytes: number,
-  calls: Map<string, ServedCall>,
-): GrpcHandler {
+function serverOf(rpcs: readonly AnyRpc[], limits: GrpcLimits, calls: Map<string, ServedCall>): GrpcHandler {
   const server = new Server({
-    'grpc.max_receive_message_length': messageBytes,
+    'grpc.max_receive_message_length': limits.messageBytesMax,
     'grpc.max_send_message_length': -1,
     'grpc.enable_channelz': 0,
   });
   for (const rpc of rpcs) {
     const { name } = rpc.method;
-    server.addService({ [name]: definitionOf(rpc) }, { [name]: handlerOf(rpc, calls) });
+    server.addService({ [name]: definitionOf(rpc, limits) }, { [name]: handlerOf(rpc, calls) });
   }
   server.createConnectionInjector(ServerCredentials.createInsecure());
   return streamHandlerOf(server);
@@ -131,16 +137,17 @@ function streamHandlerOf(server: Server): GrpcHandler {
   throw new Error('This version of @grpc/grpc-js serves its streams elsewhere. Install the pinned one.');
 }
 
-function definitionOf(rpc: AnyRpc) {
+function definitionOf(rpc: AnyRpc, { requestElementsMax }: GrpcLimits) {
   const { input, output, methodKind } = rpc.method;
   const operation = 'operation' in rpc ? rpc.operation : undefined;
   const requestStream = methodKind === 'client_streaming' || methodKind === 'bidi_streaming';
+  const limits = elementLimits(rpc, requestElementsMax);
   return {
     path: rpcPath(rpc),
     requestStream,
     responseStream: methodKind === 'server_streaming' || methodKind === 'bidi_streaming',
     requestSerialize: (message: Message) => asBuffer(toBinary(input, message)),
-    requestDeserialize: (bytes: Buffer) => decodeRequest(input, bytes),
+    requestDeserialize: (bytes: Buffer) => decodeRequest(input, bytes, limits),
     responseSerialize: answerEncoder(operation, (message: Message) => asBuffer(toBinary(output, message))),
     responseDeserialize: (bytes: Buffer): Message => fromBinary(output, bytes),
   };

@@ -1,8 +1,14 @@
 /** Runs RPCs for gRPC, Connect and gRPC-Web: those of the table, and the open ones, which need no key. */
 import type { Message } from '@bufbuild/protobuf';
+import type { ElementLimits } from '../../codec/json-scan.ts';
 import { type Batches, singly } from '../../core/batches.ts';
 import { ParleyError } from '../../core/errors.ts';
-import { plainRequestBytesMax, type Rpc } from '../../core/rpcs.ts';
+import {
+  plainRequestBytesMax,
+  plainRequestElementsMax,
+  type Rpc,
+  requestLevelsMax,
+} from '../../core/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
 
@@ -24,6 +30,11 @@ export function isLarge(rpc: AnyRpc): boolean {
 /** Bytes of a request's message after decompression. @param largest the configured limit of large ones */
 export function messageBytesMax(rpc: AnyRpc, largest: number): number {
   return isLarge(rpc) ? largest : plainRequestBytesMax;
+}
+
+/** @param largest the configured limit of large requests */
+export function elementLimits(rpc: AnyRpc, largest: number): ElementLimits {
+  return { elementsMax: isLarge(rpc) ? largest : plainRequestElementsMax, levelsMax: requestLevelsMax };
 }
 
 /**
