@@ -69,6 +69,9 @@ describe('the defaults', () => {
       drainMs: 10_000,
       requestMsMax: 600_000,
       connectionsMax: 1024,
+      connectionsPerAddressMax: 512,
+      trustedProxies: [],
+      proxyHeader: 'x-forwarded-for',
       headersMsMax: 10_000,
       keepAliveMs: 5_000,
       bodyMsMax: 124_000,
@@ -76,6 +79,7 @@ describe('the defaults', () => {
       headerCountMax: 100,
       stallMsMax: 30_000,
       streamsPerConnectionMax: 100,
+      sessionBytesMax: 10_485_760,
       idleMs: 60_000,
       pingEveryMs: 10_000,
       pingTimeoutMs: 20_000,
@@ -183,7 +187,7 @@ describe('a name that is not a setting', () => {
   it('is refused with its place, the allowed names and the likely correction', () => {
     expect(finding('server:\n  host: 0.0.0.0\n  prot: 80\n')).toBe(
       '3:3: `server.prot` is not a setting. Allowed here: host, port, unreadyMs, drainMs, requestMsMax, connectionsMax, ' +
-        'headersMsMax, keepAliveMs, bodyMsMax, headerBytesMax, headerCountMax, stallMsMax, streamsPerConnectionMax, idleMs, pingEveryMs, pingTimeoutMs. Did you mean `port`?',
+        'connectionsPerAddressMax, trustedProxies, proxyHeader, headersMsMax, keepAliveMs, bodyMsMax, headerBytesMax, headerCountMax, stallMsMax, streamsPerConnectionMax, sessionBytesMax, idleMs, pingEveryMs, pingTimeoutMs. Did you mean `port`?',
     );
   });
 

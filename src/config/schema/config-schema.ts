@@ -28,6 +28,19 @@ const limits = group({
   rpcMessageBytesMax: wholeNumber(4_200_000, 512 * mebibyte)
     .default(20 * mebibyte)
     .describe('The largest gRPC, Connect or gRPC-Web message after decompression, in bytes.'),
+  bufferedBytesMax: wholeNumber(mebibyte, 1_048_576 * mebibyte)
+    .optional()
+    .describe(
+      'Bytes of request bodies in memory, of all requests with a valid key together. Further ones are not read until others end. Default: a quarter of the memory that the process may use, at least 64 MiB.',
+    ),
+  bufferedBytesPerAddressMax: wholeNumber(mebibyte, 1_048_576 * mebibyte)
+    .optional()
+    .describe(
+      'Those of one address (of one /64 for IPv6). Default: a quarter of `bufferedBytesMax`, at least 64 MiB.',
+    ),
+  bufferWaitMsMax: wholeNumber(0, 600_000)
+    .default(10_000)
+    .describe('How long a request waits until its body may be read. Then it ends with 503 overloaded.'),
   failedKeysPerMinuteMax: wholeNumber(0, 1_000_000)
     .default(20)
     .describe(

@@ -5,6 +5,7 @@ import { isObject } from '../../codec/shape.ts';
 import type { Call } from '../../core/call.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
 import { type ErrorCode, ParleyError } from '../../core/errors.ts';
+import { bytesForPart } from '../byte-budget.ts';
 import type { Exchange } from './exchange.ts';
 
 /** The largest bodies, in bytes. */
@@ -18,25 +19,30 @@ const levelsMax = 100;
 
 /**
  * Reads a body of at most `bytesMax` bytes. A larger Content-Length is refused before a byte is read, a body that turns out larger as
- * soon as it does.
- * @throws what `tooLarge` makes
+ * soon as it does. Reads nothing before there is memory for it.
+ * @throws what `tooLarge` makes; `overloaded`
  */
 export async function readBytes(
   exchange: Exchange,
   bytesMax: number,
   tooLarge: () => ParleyError,
 ): Promise<Buffer> {
-  const { request } = exchange;
-  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
+  const { request, served } = exchange;
+  const length = request.headers['content-length'];
+  if (Number(length ?? 0) > bytesMax) throw tooLarge();
+  await served.admitBytes(Number(length ?? 0));
   exchange.acceptBody();
   const body = new CollectedBytes();
   // Leaving the loop must not destroy the request: the answer has to go out on its socket.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     exchange.signal.throwIfAborted();
     const part = chunk as Buffer;
-    if (body.length + part.length > bytesMax) throw tooLarge();
+    const received = body.length + part.length;
+    if (received > bytesMax) throw tooLarge();
+    if (length === undefined) await served.admitBytes(bytesForPart(received, bytesMax));
     body.add(part);
   }
+  served.keepBytes(body.length);
   return body.bytes;
 }
 
