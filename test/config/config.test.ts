@@ -254,6 +254,24 @@ describe('a value that is not allowed', () => {
     );
   });
 
+  it.each(['proxy', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0', '10.0.0.0/8/8', '10.0.0.1:80'])(
+    'is refused as a trusted proxy: %s',
+    (network) => {
+      expect(finding(`server: {trustedProxies: ['${network}']}`)).toContain(
+        'must be a list of addresses and networks such as 127.0.0.1, ::1 or 10.0.0.0/8',
+      );
+    },
+  );
+
+  it.each(['127.0.0.1', '10.0.0.0/8', '0.0.0.0/0', '::1', '2001:db8::/32'])(
+    'is accepted as a trusted proxy: %s',
+    (network) => {
+      expect(load(`server: {trustedProxies: ['${network}']}`).config.server.trustedProxies).toEqual([
+        network,
+      ]);
+    },
+  );
+
   it.each(['0.0.0.0', '::', '::1', 'localhost', 'speech.example.org'])(
     'is accepted as a host: %s',
     (host) => {
