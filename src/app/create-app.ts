@@ -26,7 +26,9 @@ import { TranscriptionOperations } from '../core/transcription/service.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import { createTokenCounter } from '../tokens/counter.ts';
+import { ByteBudget } from '../transports/byte-budget.ts';
 import { type TlsFiles, TlsPair } from '../transports/http/tls-pair.ts';
+import { byteLimits } from './byte-limits.ts';
 import { type OpenStore, openData } from './data.ts';
 import { Engines } from './engines.ts';
 import { IdleMemory } from './idle-memory.ts';
@@ -95,8 +97,10 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const fairUse = { ...config.fairUse };
   const accessClock = await steadyClock(clock, store);
   const services = createServices({ store, clock, accessClock, tokens, catalog, fairUse });
+  const bytes = new ByteBudget(byteLimits(config.limits));
   const metrics = createMetrics({
     version,
+    bufferedBytes: () => bytes.bytes,
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
@@ -121,7 +125,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     metricsAccess: config.metrics.access,
   };
   const { sockets = {} } = overrides;
-  const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes, sockets });
+  const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes, bytes, sockets });
   opened.defer(() => ports.close());
   return {
     baseUrl: ports.baseUrl,

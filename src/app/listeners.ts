@@ -7,6 +7,7 @@ import type { Log } from '../core/ports/log.ts';
 import type { Tracer } from '../core/ports/tracer.ts';
 import { allRpcs, type Rpc, rpcTable } from '../core/rpcs.ts';
 import type { Services } from '../core/services.ts';
+import type { ByteBudget } from '../transports/byte-budget.ts';
 import { createConnectHandler } from '../transports/connect/routes.ts';
 import { createGrpcHandler } from '../transports/grpc/routes.ts';
 import { withCors } from '../transports/http/cors.ts';
@@ -27,6 +28,7 @@ interface Wiring {
   readonly tls: TlsPair | undefined;
   readonly tracer: Tracer;
   readonly probes: Probes;
+  readonly bytes: ByteBudget;
   readonly sockets: ListeningSockets;
 }
 

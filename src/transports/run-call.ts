@@ -15,12 +15,15 @@ import type { Log } from '../core/ports/log.ts';
 import type { Tracer, TraceSpan } from '../core/ports/tracer.ts';
 import type { Wire } from '../core/ports/usage.ts';
 import type { AdminRpc, ClientStreamRpc, Rpc, ServerStreamRpc, UnaryRpc } from '../core/rpcs.ts';
+import type { BufferedBody, ByteBudget } from './byte-budget.ts';
 
 export interface CallDeps {
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Log;
   readonly tracer: Tracer;
+  /** The bytes of request bodies that may be in memory. */
+  readonly bytes: ByteBudget;
   /** The time a whole request may take; then it ends with `overloaded`. */
   readonly requestMsMax: number;
 }
@@ -33,12 +36,17 @@ export interface RequestHead {
   readonly header: (name: string) => string | undefined;
 }
 
+/** The headers that name the compression of a body or of its messages. REST has none. */
+const encodingHeaders = ['grpc-encoding', 'content-encoding', 'connect-content-encoding'];
+const identity = 'identity';
+
 /** One request, from its headers to the end of its record. */
 export class ServedCall {
   readonly id: RequestId;
   readonly #head: RequestHead;
   readonly #deps: CallDeps;
   readonly #deadline: Deadline;
+  #body: BufferedBody | undefined;
   #span: TraceSpan | undefined;
   #call: Call | undefined;
   #adminCall: AdminCall | undefined;
@@ -115,6 +123,28 @@ export class ServedCall {
     return { id: this.id, wire, client, authorization: header('authorization') };
   }
 
+  /** Whether the body, or messages in it, may be compressed. */
+  get isCompressed(): boolean {
+    return encodingHeaders.some((name) => (this.#head.header(name) ?? identity) !== identity);
+  }
+
+  /**
+   * Resolves when this many bytes of the body, counted from its beginning, may be in memory. They are given back when the call closes.
+   * @throws `overloaded` if there are too many others for too long
+   */
+  async admitBytes(bytes: number): Promise<void> {
+    this.#body ??= this.#deps.bytes.bodyOf(this.#head.client.address);
+    await this.#body.admit(bytes, this.signal);
+    if (!this.#isClosed) return;
+    this.#body.keep(0);
+    throw new ParleyError('request_cancelled');
+  }
+
+  /** Gives back all but this many bytes, once the size of the request is known. */
+  keepBytes(bytes: number): void {
+    this.#body?.keep(bytes);
+  }
+
   /** Reads the request. An error voids the record, which keeps the facts noted on the call until then. */
   read<T>(read: (call: Call) => Promise<T>): Promise<T> {
     return this.#run((call) => orVoid(call, () => read(call)));
@@ -188,6 +218,7 @@ export class ServedCall {
     if (hasLeft) this.#deadline.cancel();
     this.#deadline.stop();
     this.#isClosed = true;
+    this.#body?.keep(0);
     this.#recordUnread();
     this.#endSpan();
   }

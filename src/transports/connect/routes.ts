@@ -7,11 +7,12 @@ import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
-import { type AnyRpc, elementLimits, messageBytesMax, rpcPath } from '../rpc/rpcs.ts';
+import { type AnyRpc, bodyBytesMax, elementLimits, messageBytesMax, rpcPath } from '../rpc/rpcs.ts';
 import { readTimeout, type Timeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import type { MessageBody } from './body.ts';
 import {
+  admitBody,
   type GatedCall,
   gatedKey,
   headOf,
@@ -56,7 +57,6 @@ export function createConnectHandler(
     const served = new ServedCall(head, deps);
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
-    const open = rpc.kind === 'open' ? Promise.resolve() : served.open(rpc);
     const message = {
       input: rpc.method.input,
       limits: {
@@ -64,9 +64,16 @@ export function createConnectHandler(
         bytesMax: messageBytesMax(rpc, limits.messageBytesMax),
       },
     };
+    const bytesMax = bodyBytesMax(rpc, limits.messageBytesMax);
     const answer = (refusal: unknown, timeout?: Timeout) =>
-      serve(handle, { request, message, gated: { served, refusal, response, timeout } }, deps.log);
-    open.then(() => readTimeout(head)).then((timeout) => answer(undefined, timeout), answer);
+      serve(handle, { request, message, gated: { served, refusal, response, timeout, bytesMax } }, deps.log);
+    const open = async () => {
+      if (rpc.kind !== 'open') await served.open(rpc);
+      const timeout = readTimeout(head);
+      if (bytesMax !== undefined) await admitBody(request, served, bytesMax);
+      return timeout;
+    };
+    open().then((timeout) => answer(undefined, timeout), answer);
   };
 }
 

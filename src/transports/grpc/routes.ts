@@ -29,6 +29,7 @@ import {
 } from '../rpc/rpcs.ts';
 import { readTimeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
+import { admitBody } from './admission.ts';
 import { explainOwnErrors, refuse, serviceError } from './errors.ts';
 import { decodeRequest, headOf, requestBytes, requestsOf } from './request.ts';
 import { answerHead, type WritableCall, writeAll } from './response.ts';
@@ -89,14 +90,18 @@ export function createGrpcHandler(
       const hasRun = !calls.delete(served.id);
       served.close(hasRun || stream.aborted);
     });
-    const open = rpc.kind === 'open' ? Promise.resolve() : served.open(rpc);
-    open
-      .then(() => {
+    const open = async () => {
+      if (rpc.kind !== 'open') await served.open(rpc);
+      const timeout = readTimeout(head);
+      joinPieces(stream);
+      await admitBody(stream, rpc, served, limits.messageBytesMax);
+      return timeout;
+    };
+    open()
+      .then((timeout) => {
         // The client has left: the record ends when the stream closes.
         if (stream.destroyed || stream.closed) return;
-        const timeout = readTimeout(head);
         calls.set(served.id, served);
-        joinPieces(stream);
         explainOwnErrors(stream, served);
         serve(stream, {
           ...headers,

@@ -8,6 +8,7 @@ import type { Call } from '../../core/call.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
 import { type ErrorCode, ParleyError } from '../../core/errors.ts';
 import { plainRequestBytesMax, plainRequestElementsMax, requestLevelsMax } from '../../core/rpcs.ts';
+import { bytesForPart } from '../byte-budget.ts';
 import { refuseExcess } from '../refuse-excess.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -33,9 +34,9 @@ const plainLimits: JsonLimits = {
 
 /**
  * Reads a body of at most `bytesMax` bytes. A larger Content-Length is refused before a byte is read, a body that turns out larger as
- * soon as it does.
+ * soon as it does. Reads nothing before there is memory for it.
  * @param check reads each piece as it arrives; if it throws, the rest is not read
- * @throws what `tooLarge` makes
+ * @throws what `tooLarge` makes; `overloaded`
  */
 export async function readBytes(
   exchange: Exchange,
@@ -43,19 +44,24 @@ export async function readBytes(
   tooLarge: () => ParleyError,
   check?: (piece: Buffer) => void,
 ): Promise<Buffer> {
-  const { request } = exchange;
-  const announced = Number(request.headers['content-length'] ?? bytesMax);
+  const { request, served } = exchange;
+  const length = request.headers['content-length'];
+  const announced = Number(length ?? bytesMax);
   if (announced > bytesMax) throw tooLarge();
+  await served.admitBytes(Number(length ?? 0));
   exchange.acceptBody();
   const body = new CollectedBytes(announced);
   // Leaving the loop must not destroy the request: the answer has to go out on its socket.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     exchange.signal.throwIfAborted();
     const part = chunk as Buffer;
-    if (body.length + part.length > bytesMax) throw tooLarge();
+    const received = body.length + part.length;
+    if (received > bytesMax) throw tooLarge();
+    if (length === undefined) await served.admitBytes(bytesForPart(received, bytesMax));
     check?.(part);
     body.add(part);
   }
+  served.keepBytes(body.length);
   return body.bytes;
 }
 

@@ -9,8 +9,12 @@ import {
   type Rpc,
   requestLevelsMax,
 } from '../../core/rpcs.ts';
+import { transcriptionBytesMax } from '../../core/transcription/service.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
+
+/** The recording of an upload, and the options beside it. */
+const uploadBytesMax = transcriptionBytesMax + plainRequestBytesMax;
 
 export type AnyRpc = Rpc | OpenRpc;
 
@@ -35,6 +39,15 @@ export function messageBytesMax(rpc: AnyRpc, largest: number): number {
 /** @param largest the configured limit of large requests */
 export function elementLimits(rpc: AnyRpc, largest: number): ElementLimits {
   return { elementsMax: isLarge(rpc) ? largest : plainRequestElementsMax, levelsMax: requestLevelsMax };
+}
+
+/**
+ * Bytes of all messages of a request together. Undefined for an open RPC, which keeps none of its messages.
+ * @param largest the configured limit of a large message
+ */
+export function bodyBytesMax(rpc: AnyRpc, largest: number): number | undefined {
+  if (rpc.kind === 'open') return undefined;
+  return rpc.kind === 'client-stream' ? uploadBytesMax : messageBytesMax(rpc, largest);
 }
 
 /**
@@ -82,7 +95,7 @@ export async function* streamRpc(
   }
 }
 
-/** Notes the size of a chat request, which bounds its prompt. */
+/** Notes the size of a request: that of a chat bounds its prompt, and that of a compressed one was not known before. */
 function noteBytes(
   rpc: Extract<Rpc, { readonly operation: unknown }>,
   request: Message,
@@ -90,6 +103,7 @@ function noteBytes(
   bytesOf: (message: Message) => number,
 ): void {
   if (rpc.operation === 'chat') served.noteRequestBytes(bytesOf(request));
+  if (served.isCompressed) served.keepBytes(bytesOf(request));
 }
 
 function oneOf(sent: Sent): Message {
