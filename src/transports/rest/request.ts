@@ -1,6 +1,7 @@
 /** Reads the body of a request: its bytes within a limit, its JSON, and the fields of the JSON. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Decoded } from '../../codec/codec.ts';
+import { parseJson } from '../../codec/parse-json.ts';
 import { isObject } from '../../codec/shape.ts';
 import type { Call } from '../../core/call.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
@@ -114,7 +115,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function parse(bytes: Buffer, { request }: Exchange): unknown {
   try {
-    return JSON.parse(utf8.decode(bytes));
+    return parseJson(utf8.decode(bytes));
   } catch (cause) {
     // Content-Type is not checked, but helps to explain what is wrong with the body.
     const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');

@@ -1,4 +1,5 @@
 import { type Dispatcher, errors } from 'undici';
+import { parseJson } from '../../../codec/parse-json.ts';
 import type { ParleyError } from '../../../core/errors.ts';
 import { ConnectionError, malformedResponse } from '../errors.ts';
 
@@ -57,7 +58,7 @@ export class UpstreamAnswer {
     if (!isJsonType(this.contentType)) throw this.refuse(`the answer is ${this.contentType}, not JSON`);
     const bytes = await this.#bytes(bytesMax);
     try {
-      return JSON.parse(bytes.toString());
+      return parseJson(bytes.toString());
     } catch (cause) {
       throw malformedResponse('the answer is not JSON', cause);
     }

@@ -6,6 +6,7 @@ import {
 } from '../../../../gen/parley/chat/v1/chat_pb.ts';
 import { answerCodec, chunkCodec } from '../../../codec/chat-answer.ts';
 import { jsonCodec } from '../../../codec/codec.ts';
+import { parseJson } from '../../../codec/parse-json.ts';
 import { isObject } from '../../../codec/shape.ts';
 import type { ChatAnswer, ChatChunk } from '../../../core/chat/answer.ts';
 import { malformedResponse, reportedError } from '../errors.ts';
@@ -57,7 +58,7 @@ export function readAnswer(json: unknown): ChatAnswer {
 export function readChunk(data: string): ChatChunk {
   let json: unknown;
   try {
-    json = JSON.parse(data);
+    json = parseJson(data);
   } catch (cause) {
     throw malformedResponse('an event is not JSON', cause);
   }
