@@ -8,6 +8,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { withDoubles } from '../core/long-integers.ts';
 import { formOf, isAlwaysPresent, isObject, objectShape, onlyField, setMember } from './shape.ts';
 
 /** A member of a JSON document with a value of the wrong type. */
@@ -61,7 +62,7 @@ function buildDecoder(message: DescMessage): Decoder {
     case 'google.protobuf.Struct':
       return (json, place) => (isObject(json) ? json : wrong(place, 'an object'));
     case 'google.protobuf.Value':
-      return (json) => fromJson(ValueSchema, json);
+      return (json) => fromJson(ValueSchema, withDoubles(json));
   }
   switch (formOf(message)) {
     case 'union':

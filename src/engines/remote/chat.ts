@@ -7,13 +7,17 @@ import {
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { messageAnswer, messageChunk } from '../../core/chat/answer.ts';
 import { ParleyError } from '../../core/errors.ts';
+import { withDoubles } from '../../core/long-integers.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
 import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { RemoteModel } from './catalog.ts';
 
 /** Passes messages on unchanged in both directions, so that unknown fields keep their place. */
 export function createRemoteChat({ name, calls, catalog }: RemoteModel): ChatEngine {
-  const named = (params: ChatCompletionParams): ChatCompletionParams => ({ ...params, model: name });
+  const named = (params: ChatCompletionParams): ChatCompletionParams => ({
+    ...withDoubles(params),
+    model: name,
+  });
   return {
     availability: () => catalog.availability(name, 'chat'),
     complete: async (params, signal) => {

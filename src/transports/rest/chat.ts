@@ -8,6 +8,7 @@ import {
 import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { type ErrorCode, ParleyError } from '../../core/errors.ts';
+import { withDoubles } from '../../core/long-integers.ts';
 import { type RpcTable, requestLevelsMax } from '../../core/rpcs.ts';
 import type { RestHandler } from './exchange.ts';
 import type { RestLimits } from './request.ts';
@@ -16,6 +17,8 @@ import { replayHeaders, sendEvents, sseDone } from './response.ts';
 
 /** The members that Parley itself relies on. All others reach the model as they came: it may take more types than the schema. */
 const reliedMembers = /^(model|n|max_tokens|max_completion_tokens|messages(\[\d+\](\.(role|content))?)?)$/;
+
+const numberNames = ['n', 'max_tokens', 'max_completion_tokens'];
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
 
@@ -46,6 +49,8 @@ export function chatHandler(
 
 function readParams(body: JsonObject): ChatCompletionParams {
   requireMembers(body, { model: 'missing_model', messages: 'missing_messages' });
+  // Parley computes with these.
+  for (const name of numberNames) if (name in body) body[name] = withDoubles(body[name] ?? null);
   return accept(
     paramsCodec.decode(body, (path) => reliedMembers.test(path)),
     codeOf,

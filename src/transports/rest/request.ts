@@ -2,6 +2,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Decoded } from '../../codec/codec.ts';
 import { type ElementLimits, JsonScan } from '../../codec/json-scan.ts';
+import { parseJson } from '../../codec/parse-json.ts';
 import { isObject } from '../../codec/shape.ts';
 import { breathe } from '../../core/breathe.ts';
 import type { Call } from '../../core/call.ts';
@@ -118,7 +119,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function parse(bytes: Buffer, { request }: Exchange): unknown {
   try {
-    return JSON.parse(utf8.decode(bytes));
+    return parseJson(utf8.decode(bytes));
   } catch (cause) {
     // Content-Type is not checked, but helps to explain what is wrong with the body.
     const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');

@@ -1,5 +1,6 @@
 import { type Dispatcher, errors } from 'undici';
 import { JsonScan } from '../../../codec/json-scan.ts';
+import { parseJson } from '../../../codec/parse-json.ts';
 import { CollectedBytes } from '../../../core/collected-bytes.ts';
 import { ParleyError } from '../../../core/errors.ts';
 import { answerLimits } from '../../answer-limits.ts';
@@ -65,7 +66,7 @@ export class UpstreamAnswer {
     if (!isJsonType(this.contentType)) throw this.refuse(`the answer is ${this.contentType}, not JSON`);
     const bytes = await this.#bytes(Math.min(bytesMax, jsonBytesMax));
     try {
-      return JSON.parse(bytes.toString());
+      return parseJson(bytes.toString());
     } catch (cause) {
       throw malformedResponse('the answer is not JSON', cause);
     }

@@ -7,6 +7,7 @@ import {
 import { answerCodec, chunkCodec } from '../../../codec/chat-answer.ts';
 import { jsonCodec } from '../../../codec/codec.ts';
 import { JsonScan } from '../../../codec/json-scan.ts';
+import { parseJson } from '../../../codec/parse-json.ts';
 import { isObject } from '../../../codec/shape.ts';
 import type { ChatAnswer, ChatChunk } from '../../../core/chat/answer.ts';
 import { choicesMax } from '../../../core/chat/checks.ts';
@@ -66,7 +67,7 @@ export function readChunk(data: string, report: Report): ChatChunk {
   if (data.length > harmlessBytes) refuseExcess(new JsonScan(answerLimits).read(Buffer.from(data)));
   let json: unknown;
   try {
-    json = JSON.parse(data);
+    json = parseJson(data);
   } catch (cause) {
     throw malformedResponse('an event is not JSON', cause);
   }
