@@ -93,7 +93,7 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   }
 
   get other(): JsonObject | undefined {
-    return this.#codec.decodeLeniently(this.json).message.other;
+    return this.#codec.decodeLeniently(this.json).other;
   }
 
   get message(): M {
