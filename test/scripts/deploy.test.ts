@@ -161,8 +161,7 @@ describe('the Dockerfile', () => {
     expect(JSON.parse(instruction('CMD')?.slice('CMD '.length) ?? '')).toEqual(['serve']);
   });
 
-  it('installs the programs for transcription, and sets only variables that the program knows', () => {
-    for (const name of ['ffmpeg', 'pocketsphinx', 'pocketsphinx-en-us']) expect(text).toContain(` ${name} `);
+  it('sets only variables that the program knows', () => {
     const variables = [...(instruction('ENV') ?? '').matchAll(/(PARLEY_\w+)=(\S+)/g)];
     const env = Object.fromEntries(variables.map(([, name, value]) => [name, value]));
     const config = loadConfig({ env });

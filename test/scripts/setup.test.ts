@@ -99,12 +99,11 @@ describe('a failure', () => {
 
   it('to install packages says which are missing, what will not work, why, and the command to run', () => {
     const message = explainMissing(Object.keys(packages.compiler), 'It takes root.');
-    expect(message).toContain('missing: clang, lld, wasi-libc, libclang-rt');
+    const names = Object.keys(packages.compiler);
+    expect(message).toContain(`missing: ${names.join(', ')}.`);
     expect(message).toContain('503 engine_unavailable');
     expect(message).toContain('It takes root.');
-    expect(message).toContain(
-      'apt-get install -y --no-install-recommends ffmpeg pocketsphinx pocketsphinx-en-us',
-    );
+    expect(message).toContain(`apt-get install -y --no-install-recommends ${names.join(' ')}`);
   });
 
   it('to install packages for tests does not mention transcription', () => {
@@ -150,8 +149,8 @@ describe('a clone', () => {
     const both = await Promise.all([build(), build()]);
     expect(both.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
     const stderr = both.map((one) => one.stderr).join('');
-    expect(stderr.match(/Building dist/g)).toHaveLength(1);
-    expect(stderr.match(/Linking Node/g)).toHaveLength(1);
+    expect(stderr.match(/Building dist.*\.\.\./g)).toHaveLength(1);
+    expect(stderr.match(/Linking Node.*\.\.\./g)).toHaveLength(1);
     expect(await build()).toEqual({ exitCode: 0, stdout: '', stderr: '' });
   });
 
@@ -166,7 +165,7 @@ describe('a clone', () => {
       stderr += text;
     });
     const ended = new Promise((resolve) => waiting.once('close', resolve));
-    await until(() => stderr.includes('Waiting for another set-up in this folder'));
+    await until(() => stderr.includes('Waiting for another set-up'));
     expect(stderr).not.toContain('Building');
     holder.kill('SIGKILL');
     expect(await ended).toBe(0);
@@ -175,7 +174,9 @@ describe('a clone', () => {
 
   it('is built again after a change, without the files of removed sources', async () => {
     rmSync(join(clone, 'src', 'old.ts'));
-    expect((await build()).stderr).toMatch(/^setup: Building dist\/ \(tsc\) \.\.\. \d+\.\d s\n$/);
+    expect((await build()).stderr).toMatch(
+      /^setup: Building dist\/ \(tsc\) \.\.\.\nsetup: Building dist\/ \(tsc\): \d+\.\d s\n$/,
+    );
     expect(readdirSync(join(clone, 'dist', 'src')).sort()).toEqual(['main.d.ts', 'main.js', 'main.js.map']);
   });
 
@@ -214,7 +215,7 @@ describe('a clone', () => {
     write('src/main.ts', main);
     const env = { PATH: programsIn('few-programs', {}), SETUP_PROGRAMS: 'keep' };
     const { exitCode, stderr } = await setup('start', env);
-    expect(stderr).toMatch(/^setup: These Debian packages are missing: ffmpeg, pocketsphinx.*503/m);
+    expect(stderr).toMatch(/^setup: These Debian packages are missing: clang, lld.*503/m);
     expect(stderr).toContain('Why set-up did not install them: SETUP_PROGRAMS=keep forbids it.');
     expect(exitCode).toBe(0);
   });
@@ -231,7 +232,7 @@ describe('a clone', () => {
       expect(stderr).toContain('E: Failed to fetch');
       expect(exitCode).toBe(0);
     }
-    const installs = / install -y --no-install-recommends --no-remove ffmpeg pocketsphinx/g;
+    const installs = / install -y --no-install-recommends --no-remove clang lld/g;
     expect(readFileSync(asked, 'utf8').match(installs)).toHaveLength(1);
   });
 
@@ -241,9 +242,7 @@ describe('a clone', () => {
       JSON.stringify({ lockfileVersion: 3, packages: { '': {}, 'node_modules/a': {} } }),
     );
     const { exitCode, stderr } = await setup('tools', { npm_execpath: '', PATH: '/nowhere' });
-    expect(stderr).toMatch(
-      /^setup: Installing the dependencies \(npm ci\) \.\.\. failed\nsetup: There is no npm/,
-    );
+    expect(stderr).toMatch(/^setup: Installing the dependencies \(npm ci\) \.\.\.\nsetup: There is no npm/);
     expect(exitCode).toBe(1);
     expect(existsSync(join(clone, '.setup', 'lock'))).toBe(true);
   });
@@ -251,11 +250,13 @@ describe('a clone', () => {
   it('names the commands of set-up to those who name none', async () => {
     const { exitCode, stderr } = await setup('');
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^setup: Name a command: tools, build, start, test\./);
+    expect(stderr).toMatch(/^setup: Name commands: tools, build, hear, start, test\./);
   });
 
   it('keeps nothing of set-up under version control', () => {
     const ignored = readFileSync(join(root, '.gitignore'), 'utf8').split('\n');
-    expect(ignored).toEqual(expect.arrayContaining(['.runtime/', '.setup/', 'dist/', 'node_modules/']));
+    expect(ignored).toEqual(
+      expect.arrayContaining(['.hearing/', '.runtime/', '.setup/', 'dist/', 'node_modules/']),
+    );
   });
 });

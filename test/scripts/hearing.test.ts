@@ -1,0 +1,88 @@
+/** Where the sources of hearing come from, and what the build makes of them. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { areTested, sourceLists, sourcesIn } from '../../scripts/hearing/sources.mjs';
+import { hearingFolder, missingHearing } from '../../src/media/hearing-files.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'parley-hearing-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('the sources', () => {
+  it('come from where the system gets its packages, with the same keys', () => {
+    const apt = join(folder, 'apt');
+    mkdirSync(join(apt, 'sources.list.d'), { recursive: true });
+    const write = (name: string, ...lines: string[]) =>
+      writeFileSync(join(apt, name), `${lines.join('\n')}\n`);
+    write(
+      'sources.list',
+      '# deb http://old.example/debian bookworm main',
+      'deb [signed-by=/k.gpg] http://mirror.example/debian bookworm main',
+      'deb-src http://mirror.example/debian bookworm main',
+    );
+    write('sources.list.d/debian.sources', 'Types: deb', 'URIs: http://other.example', 'Signed-By: /k.gpg');
+    write('sources.list.d/debian.sources.save', 'Types: deb');
+    const lists = new Map(sourceLists(apt));
+    expect([...lists.keys()]).toEqual(['0.list', '1.sources']);
+    expect(lists.get('0.list')?.trim().split('\n')).toEqual([
+      '# deb http://old.example/debian bookworm main',
+      'deb-src [signed-by=/k.gpg] http://mirror.example/debian bookworm main',
+    ]);
+    expect(lists.get('1.sources')).toBe('Types: deb-src\nURIs: http://other.example\nSigned-By: /k.gpg\n');
+  });
+
+  it('are complete with all packages, and tested by their hashes', () => {
+    const sources = join(folder, 'sources');
+    expect(sourcesIn(sources)).toBeUndefined();
+    mkdirSync(sources);
+    for (const name of ['sphinxbase_1', 'pocketsphinx_1']) writeFileSync(join(sources, `${name}.dsc`), name);
+    expect(sourcesIn(sources)).toBeUndefined();
+    writeFileSync(join(sources, 'ffmpeg_1.dsc'), 'ffmpeg');
+    const found = sourcesIn(sources) ?? [];
+    expect(found.map(({ file }) => file)).toEqual(['sphinxbase_1.dsc', 'pocketsphinx_1.dsc', 'ffmpeg_1.dsc']);
+    expect(areTested(found)).toBe(false);
+    const sha256 = '055f82fca9a92f1d47216be2c2488d09373c7ca154806fbc36b0127c191d5104';
+    expect(areTested([{ name: 'ffmpeg', file: 'ffmpeg_1.dsc', sha256 }])).toBe(true);
+  });
+});
+
+const missing = missingHearing();
+
+describe.skipIf(missing !== undefined)(`the modules${missing === undefined ? '' : `: ${missing}`}`, () => {
+  const importsOf = (name: string) => {
+    const module = new WebAssembly.Module(readFileSync(join(hearingFolder, `${name}.wasm`)));
+    return WebAssembly.Module.imports(module).map(
+      ({ module: from, name: imported }) => `${from}.${imported}`,
+    );
+  };
+
+  it('have no way to the outside but the file that the decoder reads', () => {
+    const sockets = /sock_|path_(create|link|remove|rename|unlink)|random/;
+    for (const name of ['decoder', 'recogniser']) {
+      const imports = importsOf(name);
+      expect(imports.filter((one) => !one.startsWith('wasi_snapshot_preview1.'))).toEqual(
+        name === 'decoder' ? ['env.read_at'] : [],
+      );
+      expect(imports.filter((one) => sockets.test(one))).toEqual([]);
+    }
+  });
+
+  it('do not tell where they were built', () => {
+    for (const name of ['decoder.wasm', 'recogniser.wasm', 'recogniser.image']) {
+      const content = readFileSync(join(hearingFolder, name));
+      expect(content.includes('/.cache/') || content.includes(process.cwd())).toBe(false);
+    }
+  });
+
+  it('come with their licences, and with what they were built from', () => {
+    const notices = readFileSync(join(hearingFolder, 'notices.md'), 'utf8');
+    for (const text of [
+      'Carnegie Mellon',
+      'Alpha Cephei',
+      'GNU LESSER GENERAL PUBLIC',
+      'SHA-256 of its .dsc',
+    ])
+      expect(notices).toContain(text);
+  });
+});
