@@ -16,6 +16,7 @@ import type { Tracer, TraceSpan } from '../core/ports/tracer.ts';
 import type { Wire } from '../core/ports/usage.ts';
 import type { AdminRpc, ClientStreamRpc, Rpc, ServerStreamRpc, UnaryRpc } from '../core/rpcs.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
+import { beginKeylessCall } from './keyless-calls.ts';
 
 export interface CallDeps {
   readonly gate: Gate;
@@ -47,6 +48,7 @@ export class ServedCall {
   readonly #deps: CallDeps;
   readonly #deadline: Deadline;
   #body: BufferedBody | undefined;
+  #endKeyless: (() => void) | undefined;
   #span: TraceSpan | undefined;
   #call: Call | undefined;
   #adminCall: AdminCall | undefined;
@@ -102,6 +104,11 @@ export class ServedCall {
     if (!this.#isClosed) return;
     this.#recordUnread();
     throw new ParleyError('request_cancelled');
+  }
+
+  /** Opens a call that needs no key. @throws `rate_limit_exceeded` if too many run on the connection */
+  openKeyless(): void {
+    if (!this.#isClosed) this.#endKeyless = beginKeylessCall(this.#head.client);
   }
 
   /** Asks the gate for a path that is no RPC. @throws as `Gate.openAdmin` */
@@ -219,6 +226,7 @@ export class ServedCall {
     this.#deadline.stop();
     this.#isClosed = true;
     this.#body?.keep(0);
+    this.#endKeyless?.();
     this.#recordUnread();
     this.#endSpan();
   }

@@ -1,4 +1,5 @@
 /** Serves the RPCs over Connect and gRPC-Web, and over gRPC on HTTP/1.1, with connect-node. */
+import { Http2ServerResponse } from 'node:http2';
 import { type ConnectRouter, createConnectRouter, createContextValues } from '@connectrpc/connect';
 import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import { compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
@@ -68,7 +69,8 @@ export function createConnectHandler(
     const answer = (refusal: unknown, timeout?: Timeout) =>
       serve(handle, { request, message, gated: { served, refusal, response, timeout, bytesMax } }, deps.log);
     const open = async () => {
-      if (rpc.kind !== 'open') await served.open(rpc);
+      if (rpc.kind === 'open') served.openKeyless();
+      else await served.open(rpc);
       const timeout = readTimeout(head);
       if (bytesMax !== undefined) await admitBody(request, served, bytesMax);
       return timeout;
@@ -95,15 +97,12 @@ async function serve(
   if (received === undefined) return refuseRequest(request, response, 400);
   const handleAs = (call: GatedCall) =>
     handle({ ...received, contextValues: createContextValues().set(gatedKey, call) });
-  response.once('finish', () => drainBody(request));
+  // The response itself tells of its end only when the stream closes.
+  const written = response instanceof Http2ServerResponse ? response.stream : response;
+  written.once('finish', () => drainBody(request));
   try {
     if (refusal === undefined) acceptBody(request, response);
     const answer = await handleAs(gated);
-    // connect-node gives these no body.
-    if (answer.status === 405 || answer.status === 415) {
-      refuseRequest(request, response, answer.status);
-      return;
-    }
     const unread = unreadable(gated);
     // connect-node's own answer would have another code, and no details.
     const told = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });

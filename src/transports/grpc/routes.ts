@@ -14,7 +14,6 @@ import {
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
 import { ParleyError } from '../../core/errors.ts';
-import { plainRequestBytesMax } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
 import type { StreamHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
@@ -22,7 +21,7 @@ import {
   type AnyRpc,
   answerRpc,
   elementLimits,
-  isLarge,
+  messageBytesMax,
   rpcPath,
   type Sent,
   streamRpc,
@@ -66,13 +65,12 @@ export function createGrpcHandler(
   deps: CallDeps,
 ): StreamHandler {
   const calls = new Map<string, ServedCall>();
-  // Two servers, as grpc-js has one message limit for all methods of a server.
-  const serveLarge = serverOf(rpcs.filter(isLarge), limits, calls);
-  const servePlain = serverOf(
-    rpcs.filter((rpc) => !isLarge(rpc)),
-    { ...limits, messageBytesMax: plainRequestBytesMax },
-    calls,
-  );
+  // A server for each limit, as grpc-js has one for all methods of a server.
+  const bytesOf = (rpc: AnyRpc) => messageBytesMax(rpc, limits.messageBytesMax);
+  const serverFor = (some: readonly AnyRpc[], bytes: number) =>
+    serverOf(some, { ...limits, messageBytesMax: bytes }, calls);
+  const serves = new Map([...Map.groupBy(rpcs, bytesOf)].map(([bytes, some]) => [bytes, serverFor(some, bytes)]));
+  const serveNone = serverFor([], 0);
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (stream, headers, client) => {
     const rpc = byPath.get(headers[':path'] ?? '');
@@ -82,16 +80,17 @@ export function createGrpcHandler(
       served.finish();
       void served.recordUnserved(new ParleyError('not_found', { message: 'There is no such method here.' }));
       // grpc-js answers UNIMPLEMENTED without reading the body.
-      return servePlain(stream, headers);
+      return serveNone(stream, headers);
     }
-    const serve = isLarge(rpc) ? serveLarge : servePlain;
+    const serve = serves.get(bytesOf(rpc)) ?? serveNone;
     stream.once('close', () => {
       // A handler removes its call from the map, and calls `finish` when the answer is complete.
       const hasRun = !calls.delete(served.id);
       served.close(hasRun || stream.aborted);
     });
     const open = async () => {
-      if (rpc.kind !== 'open') await served.open(rpc);
+      if (rpc.kind === 'open') served.openKeyless();
+      else await served.open(rpc);
       const timeout = readTimeout(head);
       joinPieces(stream);
       await admitBody(stream, rpc, served, limits.messageBytesMax);

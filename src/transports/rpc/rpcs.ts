@@ -13,6 +13,8 @@ import { transcriptionBytesMax } from '../../core/transcription/service.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
 
+/** Bytes of a request without a key: the name of a service, a file or a symbol. */
+const openRequestBytesMax = 4 * 1024;
 /** The recording of an upload, and the options beside it. */
 const uploadBytesMax = transcriptionBytesMax + plainRequestBytesMax;
 
@@ -27,12 +29,13 @@ export function rpcPath({ method }: AnyRpc): string {
 }
 
 /** Whether a request can be large: a conversation, a text, a recording. */
-export function isLarge(rpc: AnyRpc): boolean {
+function isLarge(rpc: AnyRpc): boolean {
   return 'operation' in rpc && rpc.operation !== 'catalog' && rpc.operation !== 'account';
 }
 
 /** Bytes of a request's message after decompression. @param largest the configured limit of large ones */
 export function messageBytesMax(rpc: AnyRpc, largest: number): number {
+  if (rpc.kind === 'open') return openRequestBytesMax;
   return isLarge(rpc) ? largest : plainRequestBytesMax;
 }
 
