@@ -69,7 +69,9 @@ export function createGrpcHandler(
   const bytesOf = (rpc: AnyRpc) => messageBytesMax(rpc, limits.messageBytesMax);
   const serverFor = (some: readonly AnyRpc[], bytes: number) =>
     serverOf(some, { ...limits, messageBytesMax: bytes }, calls);
-  const serves = new Map([...Map.groupBy(rpcs, bytesOf)].map(([bytes, some]) => [bytes, serverFor(some, bytes)]));
+  const serves = new Map(
+    [...Map.groupBy(rpcs, bytesOf)].map(([bytes, some]) => [bytes, serverFor(some, bytes)]),
+  );
   const serveNone = serverFor([], 0);
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (stream, headers, client) => {
