@@ -1,5 +1,5 @@
 /** A server whose database is taken away while it runs answers nothing that it cannot keep. */
-import { cpSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { bearer, errorOf, type Parley, startParley } from '../support/parley.ts';
@@ -54,6 +54,8 @@ describe('a server', () => {
       expect(answer.headers.get('retry-after')).toBe('2');
     }
     expect((await readyz()).status).toBe(503);
+    const totals = await parley.call('/admin/usage/totals', bearer(parley.adminKey));
+    if (!existsSync(database())) expect((await errorOf(totals)).code).toBe('overloaded');
     rmSync(`${parley.dataDir}.moved`, { recursive: true, force: true });
   });
 
