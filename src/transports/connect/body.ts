@@ -6,6 +6,7 @@ import type { DescMessage } from '@bufbuild/protobuf';
 import { compressionGzip } from '@connectrpc/connect-node';
 import { type ElementLimits, type Excess, JsonScan } from '../../codec/json-scan.ts';
 import { scanMessage } from '../../codec/message-scan.ts';
+import { breathe } from '../../core/breathe.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
 import { ParleyError } from '../../core/errors.ts';
 import { refuseExcess } from '../refuse-excess.ts';
@@ -22,6 +23,8 @@ export interface MessageBody {
   readonly header: Headers;
   readonly pieces: AsyncIterable<Uint8Array>;
   readonly limits: BodyLimits;
+  /** Called with the bytes of each message, unpacked. */
+  readonly onMessage: (bytes: number) => void;
 }
 
 /** The header that names the compression, by the type of the content. */
@@ -39,14 +42,24 @@ const packedFlag = 1;
  * Returns the body with its messages unpacked. Reading it throws `payload_too_large` or `invalid_request_error`. A body of another
  * type stays empty: connect-node refuses it by its type.
  */
-export function checkedBody({ input, header, pieces, limits }: MessageBody): AsyncIterable<Uint8Array> {
+export function checkedBody({
+  input,
+  header,
+  pieces,
+  limits,
+  onMessage,
+}: MessageBody): AsyncIterable<Uint8Array> {
   const type = header.get('content-type') ?? '';
   const form = encodingHeaders.find((candidate) => candidate.type.test(type));
   if (form === undefined) return nothing();
   const isPacked = header.get(form.header) === compressionGzip.name;
   const isJson = /^application\/([\w-]+\+)?json/i.test(type);
-  const check = (message: Uint8Array) =>
-    isJson ? checkJson(message, limits) : checkBinary(input, message, limits);
+  const check = (message: Uint8Array) => {
+    if (isJson) checkJson(message, limits);
+    else checkBinary(input, message, limits);
+    onMessage(message.length);
+    return breathe(message.length);
+  };
   if (form.isEnveloped) return checkedEnvelopes(pieces, isPacked, limits, check);
   const announced = Number(header.get('content-length') ?? limits.bytesMax);
   header.delete('content-length');
@@ -54,7 +67,8 @@ export function checkedBody({ input, header, pieces, limits }: MessageBody): Asy
   return checkedWhole(pieces, isPacked, { ...limits, announced }, check);
 }
 
-type Check = (message: Uint8Array) => void;
+/** Resolves when the message may be decoded. */
+type Check = (message: Uint8Array) => Promise<void>;
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
@@ -72,7 +86,7 @@ async function* checkedWhole(
     body.add(piece);
   }
   const message = isPacked ? await compressionGzip.decompress(body.bytes, bytesMax) : body.bytes;
-  check(message);
+  await check(message);
   yield message;
 }
 
@@ -92,7 +106,7 @@ async function* checkedEnvelopes(
       const isMessagePacked = length > 0 && (head.readUInt8(0) & packedFlag) !== 0;
       const isReadable = content.length === length && (isPacked || !isMessagePacked);
       const message = isReadable && isMessagePacked ? await unpack(head, content, bytesMax) : content;
-      if (isReadable) check(message);
+      if (isReadable) await check(message);
       yield head;
       yield message;
     }

@@ -29,6 +29,8 @@ export interface GatedCall {
   readonly bytesMax: number | undefined;
   /** Set while connect-node reads the request, and removed once its handler runs. */
   reading?: AbortSignal | undefined;
+  /** Bytes of the last message that was read. */
+  messageBytes?: number;
 }
 
 export const gatedKey = createContextKey<GatedCall | undefined>(undefined);
@@ -56,11 +58,17 @@ export function toUniversal(
   { input, limits }: Pick<MessageBody, 'input' | 'limits'>,
 ): UniversalServerRequest | undefined {
   const { response, timeout } = gated;
+  const onMessage = (bytes: number) => {
+    gated.messageBytes = bytes;
+  };
   try {
     const received = universalRequestFromNodeRequest(request, response, undefined, undefined);
     if (timeout) received.header.set(...timeout);
     const { header } = received;
-    return { ...received, body: checkedBody({ input, header, pieces: piecesOf(request, gated), limits }) };
+    return {
+      ...received,
+      body: checkedBody({ input, header, pieces: piecesOf(request, gated), limits, onMessage }),
+    };
   } catch {
     return undefined;
   }
