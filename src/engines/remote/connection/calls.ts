@@ -76,7 +76,11 @@ export class Calls {
     method: DescMethodServerStreaming<I, O>,
     request: MessageShape<I>,
     signal: AbortSignal,
-    { bytesMax = Number.POSITIVE_INFINITY, isOutput = () => true, onRepeat }: StreamOptions<MessageShape<O>> = {},
+    {
+      bytesMax = Number.POSITIVE_INFINITY,
+      isOutput = () => true,
+      onRepeat,
+    }: StreamOptions<MessageShape<O>> = {},
   ): AsyncGenerator<MessageShape<O>, void, void> {
     const bytes = encode(method.input, request);
     const decode = decoderOf(method.output, bytesMax);
