@@ -6,7 +6,7 @@ import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { readAnswer, readChunk, toUpstreamParams } from './chat/json.ts';
-import type { LimitNames } from './chat/limit-names.ts';
+import type { LimitName } from './chat/limit-names.ts';
 import { type SseEvent, SseReader } from './chat/sse.ts';
 import type { ContextSource } from './context/context-source.ts';
 
@@ -16,7 +16,7 @@ export interface OpenAiChatOptions {
   readonly upstream: Upstream;
   /** The upstream's name of the model. */
   readonly model: string;
-  readonly limitNames: LimitNames;
+  readonly limitName: LimitName;
   /** Set if the model is known to count tokens as Parley does. */
   readonly tokenizer: ChatEngine['tokenizer'];
   /** Set if the model's context is read from the upstream. */
@@ -24,18 +24,20 @@ export interface OpenAiChatOptions {
 }
 
 export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
-  const { upstream, model, limitNames, tokenizer, context } = options;
+  const { upstream, model, limitName, tokenizer, context } = options;
   const post = (params: ChatCompletionParams, stream: boolean, signal: AbortSignal) =>
-    upstream.call({
-      method: 'POST',
-      path: '/chat/completions',
-      headers: {
-        'content-type': 'application/json',
-        accept: stream ? 'text/event-stream' : 'application/json',
-      },
-      body: toUpstreamParams(params, { model, stream, limitNames }),
-      signal,
-    });
+    limitName.tell((limitNames) =>
+      upstream.call({
+        method: 'POST',
+        path: '/chat/completions',
+        headers: {
+          'content-type': 'application/json',
+          accept: stream ? 'text/event-stream' : 'application/json',
+        },
+        body: toUpstreamParams(params, { model, stream, limitNames }),
+        signal,
+      }),
+    );
   const report = (body: string) => upstream.reportedError(body);
   return {
     tokenizer,

@@ -88,15 +88,25 @@ export function reportedError(body: string, ownKey: string | undefined): ParleyE
   });
 }
 
+const refusingStatuses: ReadonlySet<number> = new Set([400, 422]);
+const limitName = /max_tokens|max_completion_tokens/;
+/** Words for a parameter that a server does not know. None is in a complaint about the value of one. */
+const notTaken =
+  /\binstead\b|unsupported|not supported?\b|unrecognized|unknown (parameter|argument|field|name)|unexpected|not permitted/i;
+
 /** An answer with a status other than 2xx, for the log. */
 export class StatusError extends Error {
   /** Whether the upstream lacks the configured model, whichever status says so. */
   readonly isModelUnknown: boolean;
+  /** Whether it does not take the parameter by which it was told the limit of an answer. */
+  readonly isLimitNameRefused: boolean;
 
-  constructor(status: number, name: string | undefined) {
+  constructor(status: number, body: string, ownKey: ErrorResponse['ownKey']) {
+    const name = errorName(body, ownKey);
     super(`the upstream answered ${status}${inBrackets(name)}`);
     this.name = 'StatusError';
     this.isModelUnknown = name === 'unknown_model' || name === 'model_not_found';
+    this.isLimitNameRefused = refusingStatuses.has(status) && limitName.test(body) && notTaken.test(body);
   }
 }
 
@@ -114,7 +124,7 @@ export function statusError(
   { status, retryAfter, body, ownKey }: ErrorResponse,
   hasNotRun: boolean,
 ): ParleyError {
-  const cause = new StatusError(status, errorName(body, ownKey));
+  const cause = new StatusError(status, body, ownKey);
   if (status < 400 || status > 599) return new ParleyError('upstream_error', { cause });
   const retryAfterSeconds = readRetryAfter(retryAfter, Date.now());
   const details: ErrorDetails = {

@@ -43,6 +43,14 @@ const serverErrors: Readonly<Partial<Record<ErrorCode, string>>> = {
   overloaded: upstreamMessages.busy,
 };
 
+/** The connection was lost before the remote said anything of the call. */
+class LostCallError extends Error {}
+
+/** Whether a call may be made again if it had no output: the client of this server cannot have been told anything of it. */
+export function isLost(error: unknown): boolean {
+  return error instanceof ParleyError && error.cause instanceof LostCallError;
+}
+
 /** The form that the remote's `param` must have to be passed on. */
 const fieldPath = /^[\w.[\]-]{1,100}$/;
 
@@ -92,8 +100,8 @@ function requestError(code: ErrorCode, { metadata }: ErrorInfo, details: ErrorDe
 function statusError(code: status, cause: Error, hasNotRun: boolean): ParleyError {
   switch (code) {
     case status.UNAVAILABLE:
-      if (hasNotRun) return unreachable(cause);
-      return new ParleyError('upstream_error', { cause });
+      if (hasNotRun) return unreachable(new LostCallError(cause.message));
+      return new ParleyError('upstream_error', { cause: new LostCallError(cause.message) });
     case status.DEADLINE_EXCEEDED:
       return new ParleyError('upstream_error', { message: upstreamMessages.tooSlow, cause });
     case status.UNAUTHENTICATED:

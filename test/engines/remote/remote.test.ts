@@ -384,6 +384,7 @@ describe('its settings', () => {
         connectionsMax: 16,
       },
       ...{ connectMs: 5_000, totalMs: 600_000, keepaliveMs: 30_000, retriesMax: 2, catalogEveryMs: 60_000 },
+      repeatLostCalls: true,
     });
   });
 

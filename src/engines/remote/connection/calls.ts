@@ -11,7 +11,7 @@ import { type CallOptions, type Client, Metadata } from '@grpc/grpc-js';
 import { scanMessage } from '../../../codec/message-scan.ts';
 import { ParleyError } from '../../../core/errors.ts';
 import { answerLimits } from '../../answer-limits.ts';
-import { translateError } from '../errors.ts';
+import { isLost, translateError } from '../errors.ts';
 import { type Connection, messageBytesMax } from './connection.ts';
 import type { Connections } from './connections.ts';
 
@@ -20,11 +20,23 @@ export interface CallSettings {
   readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
   readonly apiKey: string | undefined;
   readonly totalMs: number;
+  /** Whether a call that was lost without output is made once more. */
+  readonly repeatLostCalls: boolean;
+}
+
+interface StreamOptions<M> {
+  /** Of all messages together; beyond it, `upstream_error`. */
+  readonly bytesMax?: number;
+  /** Whether a call is not made again after a message. Default: after any. */
+  readonly isOutput?: (message: M) => boolean;
+  /** Called before the messages of a call that is made again. */
+  readonly onRepeat?: () => void;
 }
 
 /**
- * Calls that may have run are not retried. An Idempotency-Key would not make that safe: the addresses of one engine may be
- * servers with separate stores.
+ * A call whose connection was lost before any output is made once more, on another address where there is one. The remote may then charge
+ * its key for both; clients of this server pay once. An Idempotency-Key would not change that: streams ignore it, and the addresses
+ * of one engine may be servers with separate stores.
  */
 export class Calls {
   readonly #connections: Connections;
@@ -43,9 +55,15 @@ export class Calls {
   ): Promise<MessageShape<O>> {
     const bytes = encode(method.input, request);
     const { connection, release } = this.#connections.take();
-    try {
+    const ask = async () => {
       await connection.ready(signal);
-      return await this.#answer(connection, method, bytes, signal);
+      return this.#answer(connection, method, bytes, signal);
+    };
+    try {
+      return await ask().catch((error: unknown) => {
+        this.#unlessLost(error, signal);
+        return ask();
+      });
     } finally {
       release();
     }
@@ -53,23 +71,41 @@ export class Calls {
 
   /**
    * As `unary`, with each message as it arrives. Slow reading slows the remote; leaving early cancels the call.
-   * @param bytesMax of all messages together; beyond it, `upstream_error`
    */
   async *stream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodServerStreaming<I, O>,
     request: MessageShape<I>,
     signal: AbortSignal,
-    bytesMax = Number.POSITIVE_INFINITY,
+    {
+      bytesMax = Number.POSITIVE_INFINITY,
+      isOutput = () => true,
+      onRepeat,
+    }: StreamOptions<MessageShape<O>> = {},
   ): AsyncGenerator<MessageShape<O>, void, void> {
     const bytes = encode(method.input, request);
     const decode = decoderOf(method.output, bytesMax);
     const { connection, release } = this.#connections.take();
+    let hasOutput = false;
     try {
+      await connection.ready(signal);
+      for await (const message of this.#messages(connection, pathOf(method), { bytes, decode }, signal)) {
+        hasOutput ||= isOutput(message);
+        yield message;
+      }
+    } catch (error) {
+      if (hasOutput) throw error;
+      this.#unlessLost(error, signal);
+      onRepeat?.();
       await connection.ready(signal);
       yield* this.#messages(connection, pathOf(method), { bytes, decode }, signal);
     } finally {
       release();
     }
+  }
+
+  /** @throws the error of a call that must not be made again */
+  #unlessLost(error: unknown, signal: AbortSignal): void {
+    if (!this.#settings.repeatLostCalls || signal.aborted || !isLost(error)) throw error;
   }
 
   #answer<O extends DescMessage>(
