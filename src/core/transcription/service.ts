@@ -107,6 +107,7 @@ export class TranscriptionOperations {
       language: request.language,
       prompt: request.prompt,
       temperature: request.temperature,
+      needsSegments: needs.segments !== undefined,
       words: withWords,
       signal,
     });
