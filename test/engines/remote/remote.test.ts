@@ -575,7 +575,11 @@ describe('a remote whose model tells no times', () => {
     const text = await upload(outer, recording('hear 900'));
     expect(await text.json()).toEqual({ text: 'Hello.' });
     const subtitles = await upload(outer, recording('hear 900'), { response_format: 'srt' });
-    expect(await errorOf(subtitles)).toMatchObject({ message: expect.stringContaining('no times') });
+    expect(await errorOf(subtitles)).toMatchObject({
+      status: 400,
+      code: 'unsupported_response_format',
+      message: expect.stringContaining('no times'),
+    });
     expect(calls).toBe(1);
     await outer.close();
     await untimed.close();
