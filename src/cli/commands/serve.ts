@@ -18,6 +18,7 @@ import { type BannerFacts, demoBanner } from '../terminal/demo-banner.ts';
 import { printData } from '../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
 import { passedSockets } from './passed-sockets.ts';
+import { namedUrl, trustFor } from './server-certificate.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
 
 interface ServeFlags extends ServeConfigFlags {
@@ -47,7 +48,9 @@ async function serve(flags: ServeFlags): Promise<void> {
   const opened = await Promise.race([opening, stopped.then(() => undefined)]);
   // Stopped while it opens: close it once it is open.
   if (opened === undefined) return (await opening).close();
-  const baseUrl = localUrl(opened.baseUrl);
+  const { tls } = config;
+  const callable = (url: string) => (tls ? namedUrl(localUrl(url), tls.cert) : localUrl(url));
+  const baseUrl = callable(opened.baseUrl);
   const manager = serviceManager(process.env, log);
   let reloaded = Promise.resolve();
   const reload = () => {
@@ -55,7 +58,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   };
   process.on('SIGHUP', reload);
   try {
-    const adminBaseUrl = localUrl(opened.adminBaseUrl);
+    const adminBaseUrl = callable(opened.adminBaseUrl);
     writeServerFile(config.dataDir, { baseUrl, adminBaseUrl, pid: process.pid });
     updateFirstRun(config.dataDir, baseUrl);
     for (const { model, reason } of opened.unavailable())
@@ -118,7 +121,8 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
   const firstRun = await createDemo(app, { dataDir, baseUrl });
   if (firstRun) {
     const models = firstModels(config, app);
-    return printData(demoBanner(firstRun, { dataDir, file, hasCurl: hasCurl(), models }));
+    const trust = config.tls ? trustFor(baseUrl, config.tls.cert) : {};
+    return printData(demoBanner(firstRun, { dataDir, file, hasCurl: hasCurl(), trust, models }));
   }
   const why = readFirstRun(dataDir)
     ? `The keys of the first start are in ${file}.`

@@ -65,6 +65,8 @@ export interface TranscriptionRequest {
   readonly prompt?: string | undefined;
   /** The hint at the randomness from the client. */
   readonly temperature?: number | undefined;
+  /** Whether the answer is useless without the times of segments. Default: false. */
+  readonly needsSegments?: boolean;
   /** Whether the client wants times of words besides those of segments. Default: false. */
   readonly words?: boolean;
   readonly signal: AbortSignal;

@@ -51,6 +51,16 @@ export function refuseWithoutTimes({ segments: param, words }: TranscriptNeeds):
   }
 }
 
+/** Refuses in the client's terms where the engine, being another server, is the first to know that its model gives no times. */
+export async function* refusedAs<T>(needs: TranscriptNeeds, events: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* events;
+  } catch (error) {
+    if (error instanceof ParleyError && error.param === 'timestamp_granularities') refuseWithoutTimes(needs);
+    throw error;
+  }
+}
+
 /** @throws `upstream_error` if the model left out times that are needed; silence has none */
 export function checkTimes({ text, segments, words }: Transcript, needs: TranscriptNeeds): void {
   if (text === '') return;
