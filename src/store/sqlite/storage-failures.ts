@@ -15,11 +15,15 @@ export class DatabaseMovedError extends Error {
 
 /** Translates an error of the database that is no fault of the request; returns any other error unchanged. */
 export function forCaller(error: unknown): unknown {
-  if (!isStorageFailure(error)) return error;
-  const message = isBusy(error)
+  return isStorageFailure(error) ? unusable(error) : error;
+}
+
+/** The error for a caller while the database cannot be used. */
+export function unusable(cause: unknown): ParleyError {
+  const message = isBusy(cause)
     ? 'Another program locks the database of this server. Wait, then try again.'
     : 'The database of this server cannot be used at the moment. Wait, then try again.';
-  return new ParleyError('overloaded', { message, retryAfterSeconds, cause: error });
+  return new ParleyError('overloaded', { message, retryAfterSeconds, cause });
 }
 
 /** Runs a read. @throws `overloaded` if the database cannot be read */

@@ -1,7 +1,7 @@
 /** Reads usage as of one moment, in small steps: the process serves requests between them. */
 import Sqlite from 'better-sqlite3';
 import { type Connection, prepare, query } from '../sqlite/database.ts';
-import { forCaller } from '../sqlite/storage-failures.ts';
+import { forCaller, unusable } from '../sqlite/storage-failures.ts';
 
 /** Records that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
 const recordsAtOnce = 1_000;
@@ -12,16 +12,24 @@ const recordsAtOnce = 1_000;
  * @throws `overloaded` if the database cannot be read
  */
 export async function readSnapshot<T>(path: string, read: (snapshot: Connection) => Promise<T>): Promise<T> {
-  let snapshot: Connection | undefined;
+  const snapshot = open(path);
   try {
-    snapshot = new Sqlite(path, { readonly: true, fileMustExist: true });
     snapshot.defaultSafeIntegers(true);
     snapshot.exec('begin');
     return await read(snapshot);
   } catch (error) {
     throw forCaller(error);
   } finally {
-    snapshot?.close();
+    snapshot.close();
+  }
+}
+
+/** The driver has an error of its own for a missing folder. */
+function open(path: string): Connection {
+  try {
+    return new Sqlite(path, { readonly: true, fileMustExist: true });
+  } catch (error) {
+    throw unusable(error);
   }
 }
 
