@@ -11,6 +11,7 @@ const paths = {
   health: '/grpc.health.v1.Health/Check',
 };
 const [invalidArgument, notFound, resourceExhausted] = [3, 5, 8];
+const questions = 1_000;
 const answerBytesMax = mebibyte;
 
 function expectSmall(answer: Answered): void {
@@ -49,9 +50,17 @@ export const openRpcs: AttackClass = {
         ask(target, paths.reflection, reflect('h'.repeat(60 * 1024)), 0, invalidArgument, resourceExhausted),
     },
     {
-      name: 'a thousand questions of reflection in one stream',
+      name: `${questions} questions of reflection in one stream`,
       by: 'stranger',
-      play: (target) => ask(target, paths.reflection, repeated(reflect(''), 1_000), 0, resourceExhausted),
+      connections: 4,
+      requests: 4 * questions,
+      async play(target) {
+        const body = repeated(reflect(''), questions);
+        const all = Array.from({ length: 4 }, () =>
+          ask(target, paths.reflection, body, 0, resourceExhausted),
+        );
+        await Promise.all(all);
+      },
     },
     {
       name: 'health of a service whose name has 16 MiB',

@@ -34,6 +34,8 @@ function watch(send: (answer: Answer) => void): void {
       [tickedAtMs, tickedWaitMs] = [performance.now(), waitedMs()];
     }
   });
+  // Ends with the attacker, however that ends.
+  process.once('disconnect', () => process.exit(1));
   // A server that stops must not wait for this.
   process.channel?.unref();
 }
