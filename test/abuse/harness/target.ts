@@ -108,6 +108,8 @@ export class Target {
       stream.end(body);
       await new Promise<void>((resolve, reject) => {
         stream.once('close', resolve);
+        // The server may answer before it has read the request.
+        stream.once('end', resolve);
         stream.once('error', (error) => (statusOf(stream.rstCode) === undefined ? reject(error) : resolve()));
         session.once('error', reject);
       });
