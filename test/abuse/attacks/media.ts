@@ -88,11 +88,11 @@ export const media: AttackClass = {
     hostile('WAV that says it has 65,535 channels', () => wavOf(65_535, 16), 'a.wav'),
     hostile('WAV that says it has no bits', () => wavOf(1, 0), 'a.wav'),
     {
-      name: '40 mutated recordings',
+      name: '12 mutated recordings',
       by: 'customer',
       connections: 4,
       bytes: mebibyte,
-      play: (target) => mutants(target, 40),
+      play: (target) => mutants(target, 12),
     },
     {
       name: 'playlists that name addresses and files',

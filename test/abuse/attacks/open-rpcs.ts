@@ -52,11 +52,11 @@ export const openRpcs: AttackClass = {
     {
       name: `${questions} questions of reflection in one stream`,
       by: 'stranger',
-      connections: 4,
-      requests: 4 * questions,
+      connections: 8,
+      requests: 8 * questions,
       async play(target) {
         const body = repeated(reflect(''), questions);
-        const all = Array.from({ length: 4 }, () =>
+        const all = Array.from({ length: 8 }, () =>
           ask(target, paths.reflection, body, 0, resourceExhausted),
         );
         await Promise.all(all);

@@ -23,6 +23,8 @@ import { upstreamKey } from '../harness/server.ts';
 import type { Target } from '../harness/target.ts';
 
 const badGateway = 502;
+/** Of the 4 MiB that an upstream may send for 50 tokens, with the members that Parley adds to each event. */
+const answerBytesMax = 16 * mebibyte;
 const body = (stream: boolean) =>
   JSON.stringify({ model: 'served', messages: [{ role: 'user', content: 'Hi.' }], max_tokens: 50, stream });
 const jsonType = { 'content-type': 'application/json' };
@@ -68,7 +70,7 @@ function streamed(name: string, answer: () => Answer, bytes = 0): Attack {
         answered.body.includes('data: [DONE]') &&
         !answered.body.includes('"error"');
       assert.ok(!isGood, 'the stream ended well');
-      assert.ok(answered.body.length <= mebibyte, `${answered.body.length} bytes passed`);
+      assert.ok(answered.body.length <= answerBytesMax, `${answered.body.length} bytes passed`);
     },
   };
 }

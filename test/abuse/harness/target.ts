@@ -109,7 +109,8 @@ export class Target {
       await new Promise<void>((resolve, reject) => {
         stream.once('close', resolve);
         // The server may answer before it has read the request.
-        stream.once('end', resolve);
+        stream.once('end', () => all['grpc-status'] !== undefined && resolve());
+        stream.once('trailers', () => resolve());
         stream.once('error', (error) => (statusOf(stream.rstCode) === undefined ? reject(error) : resolve()));
         session.once('error', reject);
       });
