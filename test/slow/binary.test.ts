@@ -23,7 +23,7 @@ import { type CleanRoot, cleanRoot, noCleanRoot } from './binary/clean-root.ts';
 const megabyte = 1e6;
 const diskBytesMax = 175 * megabyte;
 const downloadBytesMax = 92 * megabyte;
-const buildMsMax = 300_000;
+const buildMsMax = 600_000;
 const formats = ['mp3', 'opus', 'flac', 'wav', 'pcm'] as const;
 
 /** Those that start the program as a process, or a server with nothing injected. */
