@@ -19,7 +19,9 @@ export const builtinEngine = group({
   recognizers: wholeNumber(1, 256)
     .optional()
     .transform((count) => count ?? availableParallelism())
-    .describe('Threads that recognise speech, each with about 100 MB while it runs and half a minute longer. Default: the number of cores.'),
+    .describe(
+      'Threads that recognise speech, each with about 100 MB while it runs and half a minute longer. Default: the number of cores.',
+    ),
   speechQueueMax: wholeNumber(0, 100_000)
     .default(64)
     .describe('Speech requests that may wait for a thread. Further ones get 503 overloaded.'),
