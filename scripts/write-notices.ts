@@ -52,8 +52,10 @@ function render(all: readonly Notice[]): string {
     '# Third-party notices\n',
     'Parley is made with the packages below. Each is under its own licence.\n',
     'One of them holds code under a copyleft licence, unchanged: `wasm-media-encoders` has LAME (LGPL) compiled to',
-    'WebAssembly. ffmpeg and pocketsphinx are not part of Parley: it runs',
-    'them as programs where they are installed.\n',
+    'WebAssembly.\n',
+    'For transcription set-up compiles PocketSphinx with its model (BSD) and FFmpeg (LGPL) from the source packages of the',
+    'distribution. Their notices, and how to use a changed FFmpeg, are beside what it built, in `.hearing/notices.md`. The',
+    'executable contains both, and shows these notices below.\n',
     ...sections,
   ].join('\n');
 }

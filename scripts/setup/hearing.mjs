@@ -51,7 +51,7 @@ export async function provideHearing() {
 }
 
 /** Outside the clone, or within it where the user has no other folder to write to. */
-function cacheFolder() {
+export function cacheFolder() {
   const base = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
   const shared = join(base, 'parley', 'hearing');
   try {

@@ -2,8 +2,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, checkReload } from '../config/config.ts';
+import { givenAdminHolder } from '../core/access/auth.ts';
 import { FailedKeys } from '../core/access/failed-keys.ts';
 import { Gate } from '../core/access/gate.ts';
+import { steadyClock } from '../core/access/steady-clock.ts';
 import { AccountOperations } from '../core/account/service.ts';
 import { AdminOperations } from '../core/admin/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
@@ -24,12 +26,15 @@ import { TranscriptionOperations } from '../core/transcription/service.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import { createTokenCounter } from '../tokens/counter.ts';
+import { ByteBudget } from '../transports/byte-budget.ts';
 import { type TlsFiles, TlsPair } from '../transports/http/tls-pair.ts';
-import { openData } from './data.ts';
+import { byteLimits } from './byte-limits.ts';
+import { type OpenStore, openData } from './data.ts';
 import { Engines } from './engines.ts';
 import { IdleMemory } from './idle-memory.ts';
 import { type ListeningSockets, openPorts } from './listeners.ts';
 import { createLog } from './log.ts';
+import { Readiness } from './readiness.ts';
 import { version } from './version.ts';
 
 export interface AppOverrides {
@@ -37,8 +42,7 @@ export interface AppOverrides {
   readonly log?: Log;
   /** Engines by their names in the configuration, in place of those that it describes. */
   readonly engines?: Readonly<Record<string, EngineSet>>;
-  /** Opens the store of a data folder. Default: SQLite. */
-  readonly openStore?: (dataDir: string) => Promise<Store>;
+  readonly openStore?: OpenStore;
   /** Default: none; the configured addresses are bound. */
   readonly sockets?: ListeningSockets;
 }
@@ -78,7 +82,9 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const log = overrides.log ?? createLog(config.log.level);
   const tls = config.tls && (await openTls(config.tls, log));
   opened.defer(() => tls?.close());
-  const store = await openData(config, { clock, log, openStore: overrides.openStore }, opened);
+  const readiness = new Readiness(log, config.dataDir);
+  const { openStore } = overrides;
+  const store = await openData(config, { clock, log, observer: readiness, openStore }, opened);
   const unsettled = new Unsettled(store, log);
   opened.defer(() => unsettled.close());
   const tokens = createTokenCounter();
@@ -89,31 +95,37 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   opened.defer(() => engines.close());
   const catalog = new Catalog(engines.use(config));
   const fairUse = { ...config.fairUse };
-  const services = createServices({ store, clock, tokens, catalog, fairUse });
+  const accessClock = await steadyClock(clock, store);
+  const services = createServices({ store, clock, accessClock, tokens, catalog, fairUse });
+  const bytes = new ByteBudget(byteLimits(config.limits));
   const metrics = createMetrics({
     version,
+    bufferedBytes: () => bytes.bytes,
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
   const memory = new IdleMemory();
   opened.defer(() => memory.close());
   const gate = new Gate({
-    ...{ store, clock, log, unsettled, observer: observedBy(metrics.observer, memory.observer, tracer) },
+    ...{
+      store,
+      clock,
+      accessClock,
+      log,
+      unsettled,
+      observer: observedBy(metrics.observer, memory.observer, tracer),
+    },
+    givenAdmin: config.adminKey && givenAdminHolder(config.adminKey.reveal()),
     failedKeys: new FailedKeys(config.limits.failedKeysPerMinuteMax),
   });
-  let isStopping = false;
-  const whyNotReady = () => {
-    if (isStopping) return 'The server is stopping.';
-    return unsettled.hasAny ? 'The database cannot be written.' : undefined;
-  };
   const probes = {
-    whyNotReady,
+    readiness,
     engines: () => engines.counts(),
     metrics,
     metricsAccess: config.metrics.access,
   };
   const { sockets = {} } = overrides;
-  const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes, sockets });
+  const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes, bytes, sockets });
   opened.defer(() => ports.close());
   return {
     baseUrl: ports.baseUrl,
@@ -123,7 +135,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     unavailable: () => catalog.unavailable(),
     reload: reloader(config, { engines, catalog, fairUse }),
     close: async () => {
-      isStopping = true;
+      readiness.stop();
       ports.leave();
       await sleep(config.server.unreadyMs);
       await opened.disposeAsync();
@@ -193,19 +205,20 @@ function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
 interface ServiceDeps {
   readonly store: Store;
   readonly clock: Clock;
+  readonly accessClock: Clock;
   readonly tokens: TokenCounter;
   readonly catalog: Catalog;
   readonly fairUse: FairUseRules;
 }
 
-function createServices({ store, clock, tokens, catalog, fairUse }: ServiceDeps): Services {
+function createServices({ store, clock, accessClock, tokens, catalog, fairUse }: ServiceDeps): Services {
   const idempotency = new Idempotency({ store, clock });
   return {
     speech: new SpeechOperations({ catalog, fairUse, idempotency }),
     transcription: new TranscriptionOperations({ catalog, fairUse, idempotency }),
     chat: new ChatOperations({ catalog, tokens, accounts: store, idempotency }),
     catalog: new CatalogOperations(catalog),
-    account: new AccountOperations({ store, clock, fairUse }),
-    admin: new AdminOperations({ store, clock, fairUse }),
+    account: new AccountOperations({ store, clock, accessClock, fairUse }),
+    admin: new AdminOperations({ store, clock, accessClock, fairUse }),
   };
 }

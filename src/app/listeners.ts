@@ -7,6 +7,7 @@ import type { Log } from '../core/ports/log.ts';
 import type { Tracer } from '../core/ports/tracer.ts';
 import { allRpcs, type Rpc, rpcTable } from '../core/rpcs.ts';
 import type { Services } from '../core/services.ts';
+import type { ByteBudget } from '../transports/byte-budget.ts';
 import { createConnectHandler } from '../transports/connect/routes.ts';
 import { createGrpcHandler } from '../transports/grpc/routes.ts';
 import { withCors } from '../transports/http/cors.ts';
@@ -27,6 +28,7 @@ interface Wiring {
   readonly tls: TlsPair | undefined;
   readonly tracer: Tracer;
   readonly probes: Probes;
+  readonly bytes: ByteBudget;
   readonly sockets: ListeningSockets;
 }
 
@@ -41,7 +43,7 @@ type Audience = 'all' | 'clients' | 'admins';
 
 interface Port {
   readonly baseUrl: string;
-  /** Reports NOT_SERVING by gRPC health, so that load balancers send no more requests. Requests are still served. */
+  /** Has every answer over HTTP/1 close its connection. Requests are still served. */
   leave(): void;
   /** Waits for running requests. */
   close(): Promise<void>;
@@ -88,17 +90,11 @@ async function openPort(
   audience: Audience,
 ): Promise<Port> {
   const { server: limits } = wiring.config;
-  const { health, ...transports } = openTransports(wiring, audience);
+  const transports = openTransports(wiring, audience);
   const { host, port, fd } = address;
   const server = await startServer({ host, port, fd, limits, tls: wiring.tls, ...transports });
-  const leave = () => {
-    health.drain();
-    server.leave();
-  };
-  const close = () => {
-    health.drain();
-    return server.close(limits.drainMs);
-  };
+  const leave = () => server.leave();
+  const close = () => server.close(limits.drainMs);
   return { baseUrl: server.origin + basePath, leave, close };
 }
 
@@ -112,9 +108,11 @@ function openTransports({ config, services, probes, ...shared }: Wiring, audienc
   const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
   const overRest = restHandler([...restRoutes(table, limits, isServed), ...probeRoutes(shown)], deps);
   const served = allRpcs(table).filter(isServed);
-  const { rpcs: open, health } = openRpcs(served);
-  const rpcs = [...served, ...open];
-  const rpcLimits = { messageBytesMax: limits.rpcMessageBytesMax };
+  const rpcs = [...served, ...openRpcs(served, probes.readiness)];
+  const rpcLimits = {
+    messageBytesMax: limits.rpcMessageBytesMax,
+    requestElementsMax: limits.requestElementsMax,
+  };
   const connect = createConnectHandler(rpcs, rpcLimits, deps);
   const paths = new Set(rpcs.map(rpcPath));
   const handle: PortHandler = (request, ...rest) =>
@@ -122,6 +120,5 @@ function openTransports({ config, services, probes, ...shared }: Wiring, audienc
   return {
     handle: withCors(config.cors.origins, handle),
     grpc: createGrpcHandler(rpcs, rpcLimits, deps),
-    health,
   };
 }

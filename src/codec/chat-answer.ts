@@ -10,6 +10,7 @@ import {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { AnswerHead, ChatForm, ChoiceState } from '../core/chat/answer.ts';
 import { reasoningMembers } from '../core/chat/text.ts';
+import { withDoubles } from '../core/long-integers.ts';
 import { type JsonCodec, jsonCodec } from './codec.ts';
 import { isObject, setMember } from './shape.ts';
 
@@ -92,11 +93,11 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   }
 
   get other(): JsonObject | undefined {
-    return this.message.other;
+    return this.#codec.decodeLeniently(this.json).other;
   }
 
   get message(): M {
-    return this.#codec.decodeLeniently(this.json).message;
+    return this.#codec.decodeLeniently(withDoubles(this.json));
   }
 
   setHead({ id, object, created, model }: AnswerHead): void {
@@ -117,7 +118,7 @@ class JsonForm<M extends Message> implements ChatForm<M> {
     // A copy costs a fifth of `delete`, which makes the object slow from then on.
     this.json = others;
     // Usage that is not an object is dropped: clients look here for the metered usage.
-    return isObject(usage) ? usageCodec.decodeLeniently(usage).message : undefined;
+    return isObject(usage) ? usageCodec.decodeLeniently(withDoubles(usage)) : undefined;
   }
 
   addOther(members: JsonObject): void {

@@ -4,38 +4,48 @@
  * descriptors, so that the cost of a request depends on its own members only.
  */
 import type { DescMessage, JsonValue, MessageShape } from '@bufbuild/protobuf';
-import { decoderOf, type FieldError } from './decode.ts';
+import { decoderOf, FieldError, type Place } from './decode.ts';
 import { encoderOf } from './encode.ts';
 
-export interface Decoded<T> {
-  readonly message: T;
-  /** Members of the wrong type, in the order of the document. The message lacks them. */
-  readonly errors: readonly FieldError[];
-}
+/** A message, or the first member of the wrong type, in the order of the document. */
+export type Decoded<T> =
+  | { readonly message: T; readonly error?: undefined }
+  | { readonly error: FieldError; readonly message?: undefined };
 
 export interface JsonCodec<T> {
   /**
-   * Decodes a request: a member that the schema names must have its type. A document that is not an object (or an array,
-   * for a message that is a list) is an error with an empty path.
+   * Decodes a request up to the first error: a member that the schema names must have its type. A document that is not an object (or
+   * an array, for a message that is a list) is an error with an empty path.
+   *
+   * @param isStrict whether that holds at a path. At others, members of an unexpected type are kept as they are, with the unknown
+   *   ones. Default: it holds everywhere.
    */
-  decode(json: JsonValue): Decoded<T>;
-  /** Decodes what another server wrote or will read: keeps members of an unexpected type as they are, with the unknown ones. */
-  decodeLeniently(json: JsonValue): Decoded<T>;
+  decode(json: JsonValue, isStrict?: (path: string) => boolean): Decoded<T>;
+  /** Decodes what another server wrote: keeps members of an unexpected type as they are. Other JSON than an object is an empty one. */
+  decodeLeniently(json: JsonValue): T;
   encode(message: T): JsonValue;
 }
 
+const everywhere = () => true;
+const nowhere = () => false;
+
 export function jsonCodec<Desc extends DescMessage>(schema: Desc): JsonCodec<MessageShape<Desc>> {
-  const decode = (json: JsonValue, lenient: boolean): Decoded<MessageShape<Desc>> => {
-    const errors: FieldError[] = [];
-    const message = decoderOf(schema)(json, { path: '', lenient, errors });
-    return {
-      message: (message ?? decoderOf(schema)({}, { path: '', lenient, errors: [] })) as MessageShape<Desc>,
-      errors,
-    };
+  const decode = (json: JsonValue, isStrict: Place['isStrict']) => {
+    const place = { path: [], isStrict, isLenient: isStrict !== everywhere };
+    return decoderOf(schema)(json, place) as MessageShape<Desc> | undefined;
   };
+  const decodeLeniently = (json: JsonValue) =>
+    decode(json, nowhere) ?? (decode({}, nowhere) as MessageShape<Desc>);
   return {
-    decode: (json) => decode(json, false),
-    decodeLeniently: (json) => decode(json, true),
+    decode: (json, isStrict = everywhere) => {
+      try {
+        return { message: decode(json, isStrict) ?? decodeLeniently({}) };
+      } catch (error) {
+        if (error instanceof FieldError) return { error };
+        throw error;
+      }
+    },
+    decodeLeniently,
     encode: (message) => encoderOf(schema)(message),
   };
 }

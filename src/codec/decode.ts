@@ -8,23 +8,35 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
+import { withDoubles } from '../core/long-integers.ts';
 import { formOf, isAlwaysPresent, isObject, objectShape, onlyField, setMember } from './shape.ts';
 
 /** A member of a JSON document with a value of the wrong type. */
-export interface FieldError {
+export class FieldError extends Error {
   /** Such as `messages[0].role`. Empty for the document itself. */
   readonly path: string;
   /** Such as `a string`. */
   readonly expected: string;
+
+  constructor(path: string, expected: string) {
+    super(`${path} must be ${expected}`);
+    this.name = 'FieldError';
+    this.path = path;
+    this.expected = expected;
+  }
 }
 
-interface Place {
-  readonly path: string;
-  readonly lenient: boolean;
-  readonly errors: FieldError[];
+/** Where in a document a decoder is. One object serves the whole document, so that a member costs no memory of its own. */
+export interface Place {
+  /** Names of members and indexes of elements, from the outside in. */
+  readonly path: (string | number)[];
+  /** Whether a value of the wrong type at a path is an error. Otherwise it is kept with the unknown members. */
+  readonly isStrict: (path: string) => boolean;
+  /** Whether `isStrict` is true for no path, or only for some. */
+  readonly isLenient: boolean;
 }
 
-/** Returns a value of the schema. For JSON of another type, adds an error to the place and returns undefined. */
+/** Returns a value of the schema. For JSON of another type, returns undefined, or throws a FieldError where the place is strict. */
 type Decoder<T = unknown> = (json: JsonValue, place: Place) => T | undefined;
 type Decodable = Record<string, unknown>;
 
@@ -50,7 +62,7 @@ function buildDecoder(message: DescMessage): Decoder {
     case 'google.protobuf.Struct':
       return (json, place) => (isObject(json) ? json : wrong(place, 'an object'));
     case 'google.protobuf.Value':
-      return (json) => fromJson(ValueSchema, json);
+      return (json) => fromJson(ValueSchema, withDoubles(json));
   }
   switch (formOf(message)) {
     case 'union':
@@ -71,7 +83,7 @@ function objectDecoder(message: DescMessage): Decoder {
     let rest: JsonObject | undefined;
     for (const [name, value] of Object.entries(json)) {
       const member = members.get(name);
-      const decoded = member && value !== null ? member.decode(value, inMember(place, name)) : undefined;
+      const decoded = member && value !== null ? within(place, name, value, member.decode) : undefined;
       if (member && decoded !== undefined) assign(result, member.field, decoded);
       else if (other && (!member || isKept(value, place))) {
         rest ??= {};
@@ -84,8 +96,8 @@ function objectDecoder(message: DescMessage): Decoder {
 }
 
 /** Whether a value that its field did not take is kept with the unknown members: an empty one, or any in lenient mode. */
-function isKept(value: JsonValue, { lenient }: Place): boolean {
-  return value === null || lenient || isEmpty(value);
+function isKept(value: JsonValue, { isLenient }: Place): boolean {
+  return value === null || isLenient || isEmpty(value);
 }
 
 function isEmpty(value: JsonValue): boolean {
@@ -122,9 +134,19 @@ function listDecoder(field: ListField): Decoder {
     if (!Array.isArray(json)) return wrong(place, 'an array');
     // The schema does not tell an empty list from an absent one; JSON does.
     if (json.length === 0 && !takesEmpty) return undefined;
-    const items = json.map((item, index) => decode(item, { ...place, path: `${place.path}[${index}]` }));
-    return items.includes(undefined) ? undefined : items;
+    return decodeItems(json, place, decode);
   };
+}
+
+/** Undefined if an item has the wrong type. The items after it are not decoded. */
+function decodeItems(json: readonly JsonValue[], place: Place, decode: Decoder): unknown[] | undefined {
+  const items: unknown[] = [];
+  for (const [index, item] of json.entries()) {
+    const decoded = within(place, index, item, decode);
+    if (decoded === undefined) return undefined;
+    items.push(decoded);
+  }
+  return items;
 }
 
 function elementDecoder(field: ListField): Decoder {
@@ -143,7 +165,7 @@ function mapDecoder(field: MapField): Decoder {
     if (entries.length === 0) return undefined;
     const result: Decodable = {};
     for (const [key, value] of entries) {
-      const decoded = decode(value, inMember(place, key));
+      const decoded = within(place, key, value, decode);
       if (decoded === undefined) return undefined;
       setMember(result, key, decoded);
     }
@@ -183,8 +205,8 @@ function listMessageDecoder(message: DescMessage): Decoder {
   const decode = elementDecoder(field as ListField);
   return (json, place) => {
     if (!Array.isArray(json)) return wrong(place, 'an array');
-    const items = json.map((item, index) => decode(item, { ...place, path: `${place.path}[${index}]` }));
-    if (items.includes(undefined)) return undefined;
+    const items = decodeItems(json, place, decode);
+    if (items === undefined) return undefined;
     const result: Decodable = create(message);
     result[field.localName] = items;
     return result;
@@ -221,12 +243,21 @@ function decodeTimestamp(json: JsonValue, place: Place): Timestamp | undefined {
   return Number.isNaN(ms) ? wrong(place, 'a time such as 2030-01-31T12:00:00Z') : timestampFromMs(ms);
 }
 
-function wrong(place: Place, expected: string): undefined {
-  place.errors.push({ path: place.path, expected });
+function wrong({ path, isStrict }: Place, expected: string): undefined {
+  const text = pathText(path);
+  if (isStrict(text)) throw new FieldError(text, expected);
   return undefined;
 }
 
-function inMember(place: Place, name: string): Place {
-  const path = place.path === '' ? name : `${place.path}.${name}`;
-  return { path, lenient: place.lenient, errors: place.errors };
+/** Decodes a member or an element. After an error, the place is not used again. */
+function within(place: Place, step: string | number, json: JsonValue, decode: Decoder): unknown {
+  place.path.push(step);
+  const decoded = decode(json, place);
+  place.path.pop();
+  return decoded;
+}
+
+function pathText(path: readonly (string | number)[]): string {
+  const steps = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`));
+  return steps.join('').replace(/^\./, '');
 }

@@ -25,7 +25,7 @@ export function responseBodyCodec<O extends DescMessage>(
   const { output } = method;
   if (responseBody === '') {
     const codec = jsonCodec(output);
-    return { encode: codec.encode, decode: (body) => codec.decodeLeniently(body).message };
+    return { encode: codec.encode, decode: (body) => codec.decodeLeniently(body) };
   }
   const field = messageField(output, responseBody);
   const codec = jsonCodec(field.message);
@@ -37,7 +37,7 @@ export function responseBodyCodec<O extends DescMessage>(
     },
     decode: (body) => {
       const response = create(output);
-      Reflect.set(response, field.localName, codec.decodeLeniently(body).message);
+      Reflect.set(response, field.localName, codec.decodeLeniently(body));
       return response;
     },
   };

@@ -38,7 +38,7 @@ export function onlyField(message: DescMessage): DescField {
 }
 
 export function isObject(json: unknown): json is JsonObject {
-  return typeof json === 'object' && json !== null && !Array.isArray(json);
+  return typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json);
 }
 
 /** Sets a member of any name: a plain assignment of `__proto__` would change the prototype. */

@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
+import { readAdminKey } from './reader/admin-key.ts';
 import { findConfigFile, readSettings } from './reader/config-file.ts';
 import { readEngineKeys, type Secret } from './reader/engine-keys.ts';
 import { ConfigError, type Source } from './reader/finding.ts';
@@ -25,11 +26,15 @@ type DeepReadonly<T> = T extends bigint | boolean | number | string | undefined
   ? T
   : { readonly [K in keyof T]: DeepReadonly<T[K]> };
 
-/** Valid, with every default filled in, and deeply frozen. */
-export interface Config extends DeepReadonly<z.infer<typeof configSchema>> {
+interface Secrets {
   /** The API keys of engines, by the name of the engine. */
   readonly engineKeys: Readonly<Record<string, Secret>>;
+  /** An admin key that the server accepts besides those of its database. */
+  readonly adminKey: Secret | undefined;
 }
+
+/** Valid, with every default filled in, and deeply frozen. */
+export interface Config extends DeepReadonly<z.infer<typeof configSchema>>, Secrets {}
 export type ModelConfig = Config['models'][number];
 export type EngineConfig = Config['engines'][string];
 
@@ -58,12 +63,12 @@ export function loadConfig(options: ConfigOptions): Config {
 
 /** @throws ConfigError with every finding */
 export function loadConfigWithSources(options: ConfigOptions): LoadedConfig {
-  const { found, tree, engineKeys } = readTree(options);
+  const { found, tree, secrets } = readTree(options);
   const { success, data, error } = configSchema.safeParse(tree.root);
   for (const issue of error?.issues ?? []) addSchemaFindings(issue, tree);
   if (!success || tree.findings.length > 0) throw new ConfigError(tree.findings);
   return {
-    config: frozen(data, engineKeys),
+    config: frozen(data, secrets),
     file: found?.file,
     warnings: tree.warnings,
     sourceOf: (setting) => tree.sourceOf(setting),
@@ -79,17 +84,19 @@ export interface PartialConfig {
 /** The valid part of an invalid configuration; undefined if there is too little of it, such as for a file that is not YAML. */
 export function loadValidPart(options: ConfigOptions): PartialConfig | undefined {
   try {
-    const { tree, engineKeys } = readTree(options);
+    const { tree, secrets } = readTree(options);
     const valid = validPart(tree);
     if (valid === undefined) return undefined;
     const engines = Object.entries(valid.settings.engines);
-    const keyless = engines.filter(([name, engine]) => needsKey(engine) && engineKeys[name] === undefined);
+    const keyless = engines.filter(
+      ([name, engine]) => needsKey(engine) && secrets.engineKeys[name] === undefined,
+    );
     const settings = {
       ...valid.settings,
       engines: Object.fromEntries(engines.filter((one) => !keyless.includes(one))),
     };
     const leftOut = [...valid.leftOut, ...keyless.map(([name]) => `engines.${name}`)];
-    return { config: frozen(settings, engineKeys), leftOut };
+    return { config: frozen(settings, secrets), leftOut };
   } catch (error) {
     if (error instanceof ConfigError) return undefined;
     throw error;
@@ -111,14 +118,12 @@ function readTree({ env, file, overrides = {} }: ConfigOptions) {
   applyVariables(tree, env);
   applyOverrides(tree, overrides);
   checkModels(tree);
-  return { found, tree, engineKeys: readEngineKeys(tree, env) };
+  const secrets: Secrets = { engineKeys: readEngineKeys(tree, env), adminKey: readAdminKey(tree, env) };
+  return { found, tree, secrets };
 }
 
-function frozen(
-  settings: z.infer<typeof configSchema>,
-  engineKeys: Readonly<Record<string, Secret>>,
-): Config {
-  return Object.freeze({ ...deepFreeze(settings), engineKeys: Object.freeze(engineKeys) });
+function frozen(settings: z.infer<typeof configSchema>, { engineKeys, adminKey }: Secrets): Config {
+  return Object.freeze({ ...deepFreeze(settings), engineKeys: Object.freeze(engineKeys), adminKey });
 }
 
 function deepFreeze<T>(value: T): DeepReadonly<T>;

@@ -5,6 +5,12 @@
 export class CollectedBytes {
   #buffer = Buffer.alloc(0);
   #length = 0;
+  readonly #lengthMax: number;
+
+  /** @param lengthMax all bytes together, at most, if that is known */
+  constructor(lengthMax = Number.POSITIVE_INFINITY) {
+    this.#lengthMax = lengthMax;
+  }
 
   get length(): number {
     return this.#length;
@@ -23,9 +29,14 @@ export class CollectedBytes {
     this.#length = length;
   }
 
-  /** Doubles the buffer, so that bytes are rarely moved. The first piece gets just enough: mostly it is also the last. */
+  /**
+   * Doubles the buffer, so that bytes are rarely moved, or takes all that may come once a quarter is there. The first piece gets just
+   * enough: mostly it is also the last.
+   */
   #grow(length: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#buffer.length));
+    const isNearEnd = length * 4 >= this.#lengthMax && this.#length > 0;
+    const wanted = isNearEnd ? this.#lengthMax : 2 * this.#buffer.length;
+    const larger = Buffer.allocUnsafeSlow(Math.max(length, Math.min(wanted, this.#lengthMax)));
     larger.set(this.bytes);
     this.#buffer = larger;
   }

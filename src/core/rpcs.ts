@@ -72,6 +72,10 @@ export interface AdminRpc<I extends DescMessage = DescMessage, O extends DescMes
 
 /** Bytes of a request that holds only names, ids and dates: catalog, account and administration. */
 export const plainRequestBytesMax = 64 * 1024;
+/** Members and fields of such a request. */
+export const plainRequestElementsMax = 1_000;
+/** Objects, arrays or messages within each other. Far more would overflow the stack. */
+export const requestLevelsMax = 100;
 
 export type Rpc = UnaryRpc | ServerStreamRpc | ClientStreamRpc | AdminRpc;
 export type RpcTable = ReturnType<typeof rpcTable>;

@@ -22,16 +22,19 @@ interface MetricsSources {
   /** Whether the catalog has a model of that id now. */
   readonly isModel: (id: string) => boolean;
   readonly engines: () => readonly EngineReading[];
+  /** Bytes of request bodies that may be in memory now. */
+  readonly bufferedBytes: () => number;
 }
 
 /** Metrics of requests and engines, and of the memory, CPU and event loop of this process. Each call has its own registry. */
-export function createMetrics({ version, isModel, engines }: MetricsSources): Metrics {
+export function createMetrics({ version, isModel, engines, bufferedBytes }: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const { gauge } = metricsIn(registry);
   gauge('parley_info', 'The version of this server.', ['version']).set({ version }, 1);
   const up = gauge('parley_engine_up', '1 if an engine can be reached, else 0.', ['engine']);
   const waiting = gauge('parley_engine_calls_waiting', 'Calls that wait for an engine.', ['engine']);
+  const buffered = gauge('parley_buffered_bytes', 'Bytes of request bodies that may be in memory.', []);
   const readEngines = () => {
     for (const { engine, isUp, waiting: queued } of engines()) {
       up.set({ engine }, isUp ? 1 : 0);
@@ -43,6 +46,7 @@ export function createMetrics({ version, isModel, engines }: MetricsSources): Me
     contentType: registry.contentType,
     text: () => {
       readEngines();
+      buffered.set(bufferedBytes());
       return registry.metrics();
     },
   };

@@ -1,5 +1,5 @@
 import { ParleyError } from '../core/errors.ts';
-import type { TokenCounter } from '../core/ports/engines.ts';
+import type { CountBounds, TokenCounter } from '../core/ports/engines.ts';
 import { createThreadPool, siblingWorker, type ThreadPool } from '../threads/pool.ts';
 import { endOfPiece } from './pieces.ts';
 
@@ -17,23 +17,27 @@ const sliceUnitsMax = 16_384;
  * a lone surrogate as U+FFFD.
  *
  * Texts are counted in slices and take turns, so that a huge text delays a short one by one slice.
- * `count` rejects with `internal_error` where the thread dies while it counts the text, or the counter is closed.
+ * An abort ends the count after the slice that the thread is at. `count` rejects with `internal_error` where the thread dies while it counts the text, or the counter is closed.
  */
 export function createTokenCounter(): TokenCounter {
   const pool = createThreadPool<string, number>({
     entry: siblingWorker(import.meta.url, 'counter-worker'),
     threads: 1,
   });
-  return { count: (text) => count(pool, text), close: () => pool.close() };
+  return { count: (text, bounds = {}) => count(pool, text, bounds), close: () => pool.close() };
 }
 
-async function count(pool: ThreadPool<string, number>, text: string): Promise<number> {
+async function count(
+  pool: ThreadPool<string, number>,
+  text: string,
+  { signal, tokensMax = Number.POSITIVE_INFINITY }: CountBounds,
+): Promise<number> {
   if (text === '') return 0;
   try {
-    const group = pool.enter();
+    const group = pool.enter(signal);
     try {
       let tokens = 0;
-      for (let start = 0; start < text.length; ) {
+      for (let start = 0; start < text.length && tokens <= tokensMax; ) {
         const end = endOfPiece(text, start, sliceUnitsMax);
         tokens += await group.run(text.slice(start, end));
         start = end;
@@ -43,6 +47,7 @@ async function count(pool: ThreadPool<string, number>, text: string): Promise<nu
       group.leave();
     }
   } catch (cause) {
+    signal?.throwIfAborted();
     throw new ParleyError('internal_error', { cause });
   }
 }

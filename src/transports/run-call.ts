@@ -15,12 +15,16 @@ import type { Log } from '../core/ports/log.ts';
 import type { Tracer, TraceSpan } from '../core/ports/tracer.ts';
 import type { Wire } from '../core/ports/usage.ts';
 import type { AdminRpc, ClientStreamRpc, Rpc, ServerStreamRpc, UnaryRpc } from '../core/rpcs.ts';
+import type { BufferedBody, ByteBudget } from './byte-budget.ts';
+import { beginKeylessCall } from './keyless-calls.ts';
 
 export interface CallDeps {
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Log;
   readonly tracer: Tracer;
+  /** The bytes of request bodies that may be in memory. */
+  readonly bytes: ByteBudget;
   /** The time a whole request may take; then it ends with `overloaded`. */
   readonly requestMsMax: number;
 }
@@ -33,12 +37,18 @@ export interface RequestHead {
   readonly header: (name: string) => string | undefined;
 }
 
+/** The headers that name the compression of a body or of its messages. REST has none. */
+const encodingHeaders = ['grpc-encoding', 'content-encoding', 'connect-content-encoding'];
+const identity = 'identity';
+
 /** One request, from its headers to the end of its record. */
 export class ServedCall {
   readonly id: RequestId;
   readonly #head: RequestHead;
   readonly #deps: CallDeps;
   readonly #deadline: Deadline;
+  #body: BufferedBody | undefined;
+  #endKeyless: (() => void) | undefined;
   #span: TraceSpan | undefined;
   #call: Call | undefined;
   #adminCall: AdminCall | undefined;
@@ -96,6 +106,11 @@ export class ServedCall {
     throw new ParleyError('request_cancelled');
   }
 
+  /** Opens a call that needs no key. @throws `rate_limit_exceeded` if too many run on the connection */
+  openKeyless(): void {
+    if (!this.#isClosed) this.#endKeyless = beginKeylessCall(this.#head.client);
+  }
+
   /** Asks the gate for a path that is no RPC. @throws as `Gate.openAdmin` */
   async openAdmin(): Promise<void> {
     await this.#deps.gate.openAdmin(this.#arrival);
@@ -113,6 +128,28 @@ export class ServedCall {
   get #arrival() {
     const { wire, client, header } = this.#head;
     return { id: this.id, wire, client, authorization: header('authorization') };
+  }
+
+  /** Whether the body, or messages in it, may be compressed. */
+  get isCompressed(): boolean {
+    return encodingHeaders.some((name) => (this.#head.header(name) ?? identity) !== identity);
+  }
+
+  /**
+   * Resolves when this many bytes of the body, counted from its beginning, may be in memory. They are given back when the call closes.
+   * @throws `overloaded` if there are too many others for too long
+   */
+  async admitBytes(bytes: number): Promise<void> {
+    this.#body ??= this.#deps.bytes.bodyOf(this.#head.client.address);
+    await this.#body.admit(bytes, this.signal);
+    if (!this.#isClosed) return;
+    this.#body.keep(0);
+    throw new ParleyError('request_cancelled');
+  }
+
+  /** Gives back all but this many bytes, once the size of the request is known. */
+  keepBytes(bytes: number): void {
+    this.#body?.keep(bytes);
   }
 
   /** Reads the request. An error voids the record, which keeps the facts noted on the call until then. */
@@ -188,6 +225,8 @@ export class ServedCall {
     if (hasLeft) this.#deadline.cancel();
     this.#deadline.stop();
     this.#isClosed = true;
+    this.#body?.keep(0);
+    this.#endKeyless?.();
     this.#recordUnread();
     this.#endSpan();
   }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { completion } from '../support/chat-answers.ts';
 import { type Folder, type Serving, scratchFolder, serve } from '../support/command-line.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
-import { failure, json, resetAtOnce, whole } from '../support/upstream-answers.ts';
+import { events, failure, json, resetAtOnce, whole } from '../support/upstream-answers.ts';
 
 const prompt = 'zebra crossing at midnight';
 const answer = 'walrus in the answer';
@@ -54,7 +54,9 @@ describe('the log', () => {
       env: { UPSTREAM_KEY: upstreamKey },
     });
     keys = JSON.parse(readFileSync(folder.file('data/first-run.json'), 'utf8'));
+    const telling = { error: { message: upstreamKey, type: upstreamKey, code: upstreamKey } };
     const answers = [
+      ...[json(telling, { status: 401 }), json(telling), events([telling])],
       ...[400, 401, 403, 404, 429, 500, 503].map(echoing),
       ...[failure(500), resetAtOnce, whole(prompt), json({ said: prompt }), json(completion(answer))],
     ];

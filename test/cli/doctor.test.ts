@@ -1,7 +1,16 @@
 /** `parley doctor`: its findings, its advice, and that it changes nothing. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -11,7 +20,7 @@ import { diagnoseArea } from '../../src/cli/commands/doctor.ts';
 import { ok } from '../../src/core/diagnostics.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
 import { makeCertificate } from '../support/certificates.ts';
-import { ended, type Folder, parley, printed, scratchFolder, serve } from '../support/command-line.ts';
+import { ended, type Folder, parley, printed, scratchFolder, serve, until } from '../support/command-line.ts';
 import { servers } from '../support/example-servers.ts';
 import { freePort } from '../support/http-server.ts';
 import { type Parley, startParley } from '../support/parley.ts';
@@ -191,6 +200,27 @@ describe('the port', () => {
     expect(about(await doctor(own), 'server.port').found).toMatch(/ is free\.$/);
   });
 
+  it('comes with the reason if the running server is not ready', async () => {
+    const own = `server: {port: 0}\n${chatOnly}`;
+    writeFileSync(folder.file('parley.yaml'), own);
+    const server = await serve([], { cwd: folder.path });
+    try {
+      const ready = { state: 'ok', found: 'The running server accepts requests.' };
+      expect(about(await doctor(own), 'readiness')).toMatchObject(ready);
+      const database = folder.file('data/parley.db');
+      copyFileSync(database, `${database}.copy`);
+      renameSync(`${database}.copy`, database);
+      await until(() => server.stderr().includes('Put back'));
+      expect(about(await doctor(own), 'readiness')).toEqual({
+        ...{ area: 'ports', subject: 'readiness', state: 'problem' },
+        found: 'The running server is not ready: The database is not in the data folder any more.',
+        advice: 'Its log says what to do.',
+      });
+    } finally {
+      await server.close();
+    }
+  });
+
   it('is reported if another program uses it, or the address is not of this machine', async () => {
     const other = createServer((socket) => socket.end('220 mail\r\n')).listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
@@ -297,7 +327,7 @@ describe('the data folder', () => {
     const report = await doctor(config);
     expect(about(report, 'admin keys')).toMatchObject({
       state: 'warning',
-      advice: 'Create one while the server is stopped: `parley key create --admin`.',
+      advice: 'Create one: `parley key create --admin`. The server may run.',
     });
     expect(report.code).toBe(0);
   });

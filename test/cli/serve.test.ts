@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -44,6 +44,7 @@ describe('parley serve', () => {
     expect(server.stdout()).toBe('');
     const lines = server.stderr().trim().split('\n');
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
+      expect.stringMatching(/^no admin key: /),
       `listening on ${server.baseUrl}`,
       'stopping: requests in flight finish first',
     ]);
@@ -108,9 +109,11 @@ describe('parley serve', () => {
     // Opening waits for whoever holds the database.
     const holder = new Sqlite(`${dataDir}/parley.db`);
     holder.exec('begin exclusive');
+    chmodSync(`${dataDir}/parley.db`, 0o644);
     const opening = startParley(['serve', '--port', '0', '--data-dir', dataDir, '--demo']);
     const end = ended(opening);
-    await until(() => existsSync(`${dataDir}/lock.db`));
+    // It makes the file private before it opens it.
+    await until(() => (statSync(`${dataDir}/parley.db`).mode & 0o777) === 0o600);
     opening.kill('SIGINT');
     holder.close();
     expect(await end).toMatchObject({ code: 0, signal: null, stdout: '' });
@@ -123,7 +126,7 @@ describe('parley serve', () => {
     const { code, stdout, stderr } = await parley(['serve', '--port', '0', '--data-dir', dataDir]);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toBe(
-      `Another Parley is running on the data folder ${dataDir}. Stop it first, or choose another folder with --data-dir or PARLEY_DATA_DIR.\n`,
+      `Another Parley is running on the data folder ${dataDir}. Stop it first, or choose another folder with --data-dir or PARLEY_DATA_DIR. If none runs, one was killed and another program, such as a backup, still reads its database: wait until that ends.\n`,
     );
   });
 

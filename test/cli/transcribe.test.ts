@@ -1,7 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { asked, startCalledServer } from '../support/called-server.ts';
-import { noTerminal, parley, parleyAtTerminal } from '../support/command-line.ts';
+import { noTerminal, parley, parleyAtTerminal, until } from '../support/command-line.ts';
+import { fakeTranscription, withFakes } from '../support/fake-engines.ts';
+import { startParley } from '../support/parley.ts';
 
 const bytesMax = 4 * 1024 * 1024;
 
@@ -81,6 +83,28 @@ describe('parley transcribe', () => {
     );
   });
 
+  it('is refused times before the work by a model that is known to give none', async () => {
+    const transcription = fakeTranscription({
+      tellsTimes: false,
+      transcribe: () => {
+        throw new Error('the engine was asked');
+      },
+    });
+    const server = await startParley({ engines: withFakes({ transcription }) });
+    recording('untimed.mp3', 'untimed');
+    const at = ['--base-url', server.baseUrl, '--api-key', server.apiKey];
+    const messages: string[] = [];
+    for (const wanted of [['--format', 'srt'], ['--format', 'vtt'], ['--words']]) {
+      messages.push((await run('untimed.mp3', ...wanted, ...at)).stderr);
+    }
+    await server.close();
+    expect(messages).toEqual([
+      'untimed.mp3: The model gives no times, which srt needs. Choose --format text or json.\n',
+      'untimed.mp3: The model gives no times, which vtt needs. Choose --format text or json.\n',
+      'untimed.mp3: The model gives no times, which --words needs. Leave it out.\n',
+    ]);
+  });
+
   it('adds the times of each word with --words', async () => {
     recording('w.mp3', 'hello');
     expect(JSON.parse((await run('w.mp3', '--words')).stdout)).toMatchObject({
@@ -125,6 +149,20 @@ describe('parley transcribe', () => {
       expect(terminal.shown()).toMatch(/░{24} 0\/3 {2}\d+\.\d\d s {2}p\.mp3/);
       expect(terminal.shown()).toMatch(/█{16}░{8} 2\/3 {2}\d+\.\d\d s, \d+\.\d\d s left {2}r\.mp3/);
       expect(terminal.shown()).toMatch(/==> r\.mp3 <==\r\n300 r\r\n/);
+    },
+  );
+
+  it.skipIf(noTerminal !== undefined)(
+    `shows what it hears of a single file at a terminal, while the rest is recognised${noTerminal ? ` (skipped: ${noTerminal})` : ''}`,
+    async () => {
+      recording('long.mp3', 'held words');
+      const terminal = parleyAtTerminal(['transcribe', 'long.mp3'], called.options);
+      await until(() => terminal.shown().includes('long.mp3  1.50 s heard: held words'));
+      asked.release.resolve();
+      expect(await terminal.ended).toBe(0);
+      expect(terminal.shown().split('\u001b[K').at(-1)).toBe('');
+      expect(terminal.shown()).toContain('\u001b[Kheld words\r\n');
+      expect(terminal.shown()).not.toContain('░');
     },
   );
 });

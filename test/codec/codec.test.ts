@@ -10,14 +10,30 @@ import {
   ChatMessageSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { SynthesizeSpeechRequestSchema } from '../../gen/parley/speech/v1/speech_pb.ts';
-import { jsonCodec } from '../../src/codec/codec.ts';
+import { type Decoded, jsonCodec } from '../../src/codec/codec.ts';
 
 const params = jsonCodec(ChatCompletionParamsSchema);
 const chunk = jsonCodec(ChatCompletionChunkSchema);
 const parse = (text: string): JsonValue => JSON.parse(text);
 
+function accepted<T>({ message, error }: Decoded<T>): T {
+  if (error !== undefined) throw error;
+  return message;
+}
+
 /** Decodes and encodes. */
-const roundTrip = (json: JsonValue) => params.encode(params.decode(json).message);
+const roundTrip = (json: JsonValue) => params.encode(accepted(params.decode(json)));
+
+/** Calls `onRead` when a decoder lists the members of the object. */
+function watch<T extends JsonValue>(json: T, onRead: () => void): T {
+  if (typeof json !== 'object' || json === null) return json;
+  return new Proxy(json, {
+    ownKeys: (target) => {
+      onRead();
+      return Reflect.ownKeys(target);
+    },
+  });
+}
 
 describe('the JSON codec', () => {
   it('encodes a request with every field as it was decoded', () => {
@@ -34,8 +50,7 @@ describe('the JSON codec', () => {
       "stream_options": {"include_usage": true}, "metadata": {"k": "v"}, "modalities": ["text"], "audio": {"voice": {"id": "v"}, "format": "wav"},
       "prediction": {"type": "content", "content": "x"}, "web_search_options": {}, "logprobs": true, "top_logprobs": 20, "max_tokens": 5
     }`);
-    const { message, errors } = params.decode(request);
-    expect(errors).toEqual([]);
+    const message = accepted(params.decode(request));
     expect(params.encode(message)).toEqual(request);
   });
 
@@ -79,34 +94,46 @@ describe('the JSON codec', () => {
     );
   });
 
-  it('names members of the wrong type, and the expected type', () => {
-    const { errors } = params.decode(
-      parse(
-        '{"model": 5, "messages": [{"role": "user", "content": {"a": 1}}, 7], "temperature": "hot", "logprobs": 1, "tools": {}}',
-      ),
-    );
-    expect(errors).toEqual([
-      { path: 'model', expected: 'a string' },
-      { path: 'messages[0].content', expected: 'a string or an array' },
-      { path: 'messages[1]', expected: 'an object' },
-      { path: 'temperature', expected: 'a number' },
-      { path: 'logprobs', expected: 'true or false' },
-      { path: 'tools', expected: 'an array' },
-    ]);
-    expect(params.decode([]).errors).toEqual([{ path: '', expected: 'an object' }]);
+  it.each([
+    ['{"model": 5}', 'model', 'a string'],
+    ['{"messages": [{"role": "user", "content": {"a": 1}}]}', 'messages[0].content', 'a string or an array'],
+    ['{"messages": [{"role": "user"}, 7]}', 'messages[1]', 'an object'],
+    ['{"temperature": "hot"}', 'temperature', 'a number'],
+    ['{"logprobs": 1}', 'logprobs', 'true or false'],
+    ['{"tools": {}}', 'tools', 'an array'],
+    ['{"metadata": {"a": "b", "c": 1}}', 'metadata.c', 'a string'],
+    ['[]', '', 'an object'],
+  ])('names the member of the wrong type in %s, and the expected type', (text, path, expected) => {
+    expect(params.decode(parse(text)).error).toMatchObject({ path, expected });
+  });
+
+  it('stops at the first member of the wrong type', () => {
+    const messages: JsonValue[] = [{ role: 'user' }, 7, { role: 'user' }];
+    const read: string[] = [];
+    const watched = messages.map((message, index) => watch(message, () => read.push(`messages[${index}]`)));
+    const document = watch({ messages: watched, model: 5 }, () => read.push('document'));
+    expect(params.decode(document).error?.path).toBe('messages[1]');
+    expect(read).toEqual(['document', 'messages[0]']);
+  });
+
+  it('keeps members of the wrong type where the caller does not rely on them', () => {
+    const document = { model: 'm', messages: [], temperature: 'hot', tools: [{ type: 5 }, 7], n: 'two' };
+    const isStrict = (path: string) => path === 'n';
+    expect(params.decode(document, isStrict).error?.path).toBe('n');
+    const { n, ...lenient } = document;
+    expect(params.encode(accepted(params.decode(lenient, isStrict)))).toEqual(lenient);
   });
 
   it('keeps members of an unexpected type in the response of another server', () => {
     const answer = parse(
       '{"id": 7, "created": 1.5, "choices": [{"index": 0, "delta": {"content": "x", "reasoning": "y"}, "finish_reason": null, "logprobs": null}], "usage": null}',
     );
-    expect(chunk.encode(chunk.decodeLeniently(answer).message)).toMatchObject(answer as object);
+    expect(chunk.encode(chunk.decodeLeniently(answer))).toMatchObject(answer as object);
   });
 
   it('drops unknown members of messages that cannot keep them', () => {
     const speech = jsonCodec(SynthesizeSpeechRequestSchema);
-    const { message, errors } = speech.decode({ model: 'm', input: 'x', speed: 2, voice: null });
-    expect(errors).toEqual([]);
+    const message = accepted(speech.decode({ model: 'm', input: 'x', speed: 2, voice: null }));
     expect(speech.encode(message)).toEqual({ model: 'm', input: 'x' });
   });
 
@@ -130,7 +157,7 @@ describe('the JSON codec', () => {
   it('reads times as RFC 3339', () => {
     const key = jsonCodec(CreateKeyRequestSchema);
     const request = { name: 'k', expires_at: '2030-01-31T12:00:00Z' };
-    expect(key.encode(key.decode(request).message)).toMatchObject(request);
-    expect(key.decode({ expires_at: 'soon' }).errors[0]?.path).toBe('expires_at');
+    expect(key.encode(accepted(key.decode(request)))).toMatchObject(request);
+    expect(key.decode({ expires_at: 'soon' }).error?.path).toBe('expires_at');
   });
 });

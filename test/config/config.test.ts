@@ -69,6 +69,9 @@ describe('the defaults', () => {
       drainMs: 10_000,
       requestMsMax: 600_000,
       connectionsMax: 1024,
+      connectionsPerAddressMax: 512,
+      trustedProxies: [],
+      proxyHeader: 'x-forwarded-for',
       headersMsMax: 10_000,
       keepAliveMs: 5_000,
       bodyMsMax: 124_000,
@@ -76,6 +79,7 @@ describe('the defaults', () => {
       headerCountMax: 100,
       stallMsMax: 30_000,
       streamsPerConnectionMax: 100,
+      sessionBytesMax: 10_485_760,
       idleMs: 60_000,
       pingEveryMs: 10_000,
       pingTimeoutMs: 20_000,
@@ -183,7 +187,7 @@ describe('a name that is not a setting', () => {
   it('is refused with its place, the allowed names and the likely correction', () => {
     expect(finding('server:\n  host: 0.0.0.0\n  prot: 80\n')).toBe(
       '3:3: `server.prot` is not a setting. Allowed here: host, port, unreadyMs, drainMs, requestMsMax, connectionsMax, ' +
-        'headersMsMax, keepAliveMs, bodyMsMax, headerBytesMax, headerCountMax, stallMsMax, streamsPerConnectionMax, idleMs, pingEveryMs, pingTimeoutMs. Did you mean `port`?',
+        'connectionsPerAddressMax, trustedProxies, proxyHeader, headersMsMax, keepAliveMs, bodyMsMax, headerBytesMax, headerCountMax, stallMsMax, streamsPerConnectionMax, sessionBytesMax, idleMs, pingEveryMs, pingTimeoutMs. Did you mean `port`?',
     );
   });
 
@@ -249,6 +253,24 @@ describe('a value that is not allowed', () => {
       'must be an IP address or a host name',
     );
   });
+
+  it.each(['proxy', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0', '10.0.0.0/8/8', '10.0.0.1:80'])(
+    'is refused as a trusted proxy: %s',
+    (network) => {
+      expect(finding(`server: {trustedProxies: ['${network}']}`)).toContain(
+        'must be a list of addresses and networks such as 127.0.0.1, ::1 or 10.0.0.0/8',
+      );
+    },
+  );
+
+  it.each(['127.0.0.1', '10.0.0.0/8', '0.0.0.0/0', '::1', '2001:db8::/32'])(
+    'is accepted as a trusted proxy: %s',
+    (network) => {
+      expect(load(`server: {trustedProxies: ['${network}']}`).config.server.trustedProxies).toEqual([
+        network,
+      ]);
+    },
+  );
 
   it.each(['0.0.0.0', '::', '::1', 'localhost', 'speech.example.org'])(
     'is accepted as a host: %s',
@@ -460,7 +482,13 @@ describe('a variable', () => {
   });
 
   it('of client commands or other programs is ignored', () => {
-    const env = { PARLEY_API_KEY: 'a', PARLEY_ADMIN_KEY: 'b', PARLEY_BASE_URL: 'c', PORT: 'd', PATH: 'e' };
+    const env = {
+      PARLEY_API_KEY: 'a',
+      PARLEY_ADMIN_KEY: 'b'.repeat(32),
+      PARLEY_BASE_URL: 'c',
+      PORT: 'd',
+      PATH: 'e',
+    };
     expect(findings('', { env })).toEqual([]);
   });
 });

@@ -100,7 +100,7 @@ export function readChat(answer: HttpAnswer): ReadAnswer {
 export function readChatStream(answer: HttpAnswer): ReadAnswer {
   const { events, error, isDone } = readEvents(answer);
   if (!isDone && error === undefined && !answer.isCut) throw new Error('the stream ended without a word');
-  const chunks = events.map((event) => chunkCodec.decodeLeniently(withoutNulls(event as JsonValue)).message);
+  const chunks = events.map((event) => chunkCodec.decodeLeniently(withoutNulls(event as JsonValue)));
   return {
     messages: chunks.map((chunk) => create(StreamChatCompletionResponseSchema, { chunk })),
     error,
@@ -141,7 +141,7 @@ function part(disposition: string, content: Uint8Array): Buffer {
 }
 
 export function readTranscript(answer: HttpAnswer): ReadAnswer {
-  const transcript = transcriptCodec.decodeLeniently(jsonOf(answer)).message;
+  const transcript = transcriptCodec.decodeLeniently(jsonOf(answer));
   return { messages: [create(CreateTranscriptionResponseSchema, { transcript })] };
 }
 

@@ -67,6 +67,9 @@ describe('the systemd unit', () => {
   it('gives the server more time to stop than it takes, and restarts it when it fails', () => {
     expect(outlasts(Number(setting('TimeoutStopSec')))).toBe(true);
     expect(setting('Restart')).toBe('on-failure');
+    // Systemd gives up on a unit that is started too often, and then only a person brings it back: here never.
+    expect(setting('StartLimitIntervalSec')).toBe('0');
+    expect(Number(setting('RestartSec'))).toBeGreaterThanOrEqual(1);
     expect(setting('Type')).toBe('notify');
     expect(Number(setting('WatchdogSec'))).toBeGreaterThan(0);
   });

@@ -135,11 +135,18 @@ describe('a clone', () => {
     write('gen/schema.ts', 'export {};\n');
   });
 
+  /** Away from what was built by this user. */
+  const ownCache = { XDG_CACHE_HOME: join(scratch, 'cache') };
   const run = (program: string, args: string[], cwd = clone, variables = {}) =>
     new Promise<{ exitCode: unknown; stdout: string; stderr: string }>((resolve) => {
-      execFile(program, args, { cwd, env: { ...process.env, ...variables } }, (error, stdout, stderr) => {
-        resolve({ exitCode: error?.code ?? 0, stdout, stderr });
-      });
+      execFile(
+        program,
+        args,
+        { cwd, env: { ...process.env, ...ownCache, ...variables } },
+        (error, stdout, stderr) => {
+          resolve({ exitCode: error?.code ?? 0, stdout, stderr });
+        },
+      );
     });
   const setup = (command: string, variables = {}) =>
     run(process.execPath, ['scripts/setup.mjs', command], clone, variables);

@@ -1,5 +1,5 @@
 /** The page on Go, by Debian's packages, which are sources: all of them are compiled here. */
-import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPage } from '../clients/page.ts';
 import { describeClientProgram } from '../clients/program.ts';
@@ -21,16 +21,11 @@ describeClientProgram({
   page: 'go',
   missing: whatIsMissing(),
   async build(home) {
-    const page = readPage('go');
-    const folder = join(home, 'client');
-    for (const step of ['take', 'generate']) await mustRun(page.command(step), { env: { HOME: home } });
-    // Debian has no modules: what is imported is found below GOPATH.
-    const domain = join(home, 'go/src/example.com');
-    mkdirSync(domain, { recursive: true });
-    symlinkSync(folder, join(domain, 'client'));
-    const path = [join(home, 'go'), sources].join(':');
-    const env = { HOME: home, GO111MODULE: 'off', GOPATH: path, GOFLAGS: '', CGO_ENABLED: '0' };
-    await mustRun('gofmt -e -l client.go | grep . && exit 1 || go vet client.go', { cwd: folder, env });
-    await mustRun(page.command('build'), { cwd: folder, env });
+    const { command } = readPage('go');
+    const env = { HOME: home, GOFLAGS: '' };
+    for (const step of ['take', 'generate']) await mustRun(command(step), { env });
+    await mustRun([command('debian'), command('build')].join('\n'), { env });
+    const checks = 'cd ~/client\ngofmt -e -l client.go | grep . && exit 1 || go vet client.go';
+    await mustRun([command('debian'), checks].join('\n'), { env });
   },
 });

@@ -24,6 +24,8 @@ export const asked = {
   recordings: 0,
   atOnce: 0,
   most: 0,
+  /** Ends the recordings that are `held`. */
+  release: Promise.withResolvers<void>(),
 };
 
 /** Audio in three parts. The text says what goes wrong: `breaks` after the first, or `stalls` for ever. */
@@ -59,6 +61,7 @@ async function* transcriptOf({
       avgLogprob: undefined,
     },
   };
+  if (text.includes('held')) await asked.release.promise;
   yield { kind: 'done', durationMs: 1500, language: 'english' };
 }
 
@@ -97,7 +100,7 @@ async function* chatOf(
 function forget(): void {
   asked.speech.length = 0;
   asked.chats.length = 0;
-  Object.assign(asked, { recordings: 0, atOnce: 0, most: 0 });
+  Object.assign(asked, { recordings: 0, atOnce: 0, most: 0, release: Promise.withResolvers<void>() });
 }
 
 interface CalledServer {

@@ -53,8 +53,7 @@ export class EngineNodes {
   }
 
   async start(options: NodeOptions = {}): Promise<EngineNode> {
-    const dataDir = join(this.#folder, `node-${++this.#started}`);
-    cpSync(join(this.#folder, 'first'), dataDir, { recursive: true });
+    const dataDir = this.newDataDir();
     const { engines } = options;
     const app = await createApp(configOf(dataDir, options), engines && { engines });
     const node: EngineNode = {
@@ -66,6 +65,13 @@ export class EngineNodes {
     };
     this.#open.add(node);
     return node;
+  }
+
+  /** A data folder with the account and its key. */
+  newDataDir(): string {
+    const dataDir = join(this.#folder, `node-${++this.#started}`);
+    cpSync(join(this.#folder, 'first'), dataDir, { recursive: true });
+    return dataDir;
   }
 
   /** Closes those that are left, too. */

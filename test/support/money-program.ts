@@ -197,6 +197,8 @@ async function begin({ clock, settings: file }: MoneyFolder, dataDir: string): P
   const gate = new Gate({
     store,
     clock,
+    accessClock: clock,
+    givenAdmin: undefined,
     log: silent,
     unsettled: new Unsettled(store, silent),
     observer: noObserver,

@@ -30,7 +30,7 @@ export async function startExecutable({ settings, file }: ParleyOptions): Promis
   if (settings !== undefined) writeFileSync(folder.file('parley.yaml'), JSON.stringify(settings));
   const flags = file === undefined ? [] : ['--config', file];
   const serving = await serve(['--data-dir', dataDir, ...flags], { cwd: folder.path });
-  const store = await openStore(dataDir);
+  const store = await openStore(dataDir, { as: 'guest' });
   const { baseUrl } = JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8')) as { baseUrl: string };
   const app: App = {
     baseUrl,

@@ -50,6 +50,7 @@ const defaults: Omit<RemoteSettings, 'address'> = {
   keepaliveMs: 30_000,
   retriesMax: 2,
   catalogEveryMs: 60_000,
+  repeatLostCalls: true,
 };
 
 export function saying(text: string): ChatCompletionParams {

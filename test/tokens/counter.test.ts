@@ -195,6 +195,28 @@ describe('the time of a count', () => {
   });
 });
 
+describe('a bounded count', () => {
+  it('reads a text no further than to its bound, and counts a shorter one exactly', async () => {
+    const text = fill(sourceCode, 2_500_000);
+    const count = await tokens.count(text, { tokensMax: 1_000 });
+    expect(count).toBeGreaterThan(1_000);
+    expect(count).toBeLessThan(10_000);
+    expect(await tokens.count(sourceCode, { tokensMax: 100_000 })).toBe(reference(sourceCode));
+  });
+
+  it('ends with its signal, and its thread goes on to the next text', async () => {
+    const left = new AbortController();
+    const reason = new Error('the client has left');
+    const huge = tokens.count(fill(sourceCode, 20_000_000), { signal: left.signal });
+    const ended = expect(huge).rejects.toBe(reason);
+    expect(await tokens.count('a short one')).toBe(3);
+    left.abort(reason);
+    await ended;
+    expect(await tokens.count('a short one')).toBe(3);
+    await expect(tokens.count('late', { signal: left.signal })).rejects.toBe(reason);
+  });
+});
+
 describe('the counting thread', () => {
   it('ends with the counter, which rejects running and later counts', async () => {
     const tokens = createTokenCounter();

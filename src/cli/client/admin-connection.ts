@@ -1,6 +1,6 @@
 /**
- * How admin commands reach the store. Only one process may write it, so a command calls the server that uses the data folder, or
- * opens the folder itself if no server does.
+ * How admin commands reach the store. One process owns it, so a command calls the server that uses the data folder, or opens the
+ * folder itself if no server does. Whoever owns the folder can always make an admin key.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
@@ -30,6 +30,11 @@ export interface AdminConnection {
 export interface AdminConnectionOptions {
   /** Default: false. A command that only reads would otherwise create a folder in the wrong place. */
   readonly mayMakeFolder?: boolean;
+  /**
+   * Whether to write the database beside the running server, unless an admin key is given. For keys only: the server sees them at
+   * once, but keeps other things in memory. Default: false
+   */
+  readonly mayBeGuest?: boolean;
 }
 
 /** Connects while `run` runs. */
@@ -52,7 +57,7 @@ const retryMs = 50;
 
 async function connectAdmin(
   flags: AdminFlags,
-  { mayMakeFolder = false }: AdminConnectionOptions,
+  { mayMakeFolder = false, mayBeGuest = false }: AdminConnectionOptions,
 ): Promise<AdminConnection> {
   if (flags.baseUrl !== undefined) return onServer(adminServer(flags.baseUrl, flags));
   const config = configOf(flags);
@@ -68,6 +73,8 @@ async function connectAdmin(
       return onFolder(await openAdmin(config));
     } catch (error) {
       if (!(error instanceof DataInUseError)) throw dataFolderError(error, dataDir);
+      if (mayBeGuest && flags.adminKey === undefined)
+        return onFolder(await openAdmin(config, { as: 'guest' }));
       const server = readServerFile(dataDir);
       if (server !== undefined) return onServer(adminServer(server.adminBaseUrl, flags));
       if (waitedMs >= waitMsMax) {

@@ -1,6 +1,6 @@
 /** Explains a failed call to a server. */
 import { Code, ConnectError } from '@connectrpc/connect';
-import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
+import { type ErrorInfo, ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { systemCode } from '../../files/reason.ts';
 import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
@@ -9,14 +9,18 @@ import { CliError } from '../terminal/command.ts';
 export class ServerError extends CliError {
   readonly code: string;
   readonly requestId: string;
+  /** The field at fault, if there is one. */
+  readonly param: string | undefined;
   /** The message without code and request id: problem and advice. */
   readonly words: string;
 
-  constructor(words: string, code: string, requestId: string) {
-    super(`${words} (${code}, request ${requestId})`);
+  constructor(words: string, { reason, metadata }: ErrorInfo) {
+    const { request_id: requestId = '', param } = metadata;
+    super(`${words} (${reason}, request ${requestId})`);
     this.words = words;
-    this.code = code;
+    this.code = reason;
     this.requestId = requestId;
+    this.param = param;
   }
 }
 
@@ -28,13 +32,8 @@ export function failedCall(thrown: unknown, baseUrl: string, hasBegun = false): 
   const error = ConnectError.from(thrown);
   const info = error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === 'parley');
   if (info) {
-    const {
-      problem = error.rawMessage,
-      advice,
-      advice_type: type,
-      request_id: requestId = '',
-    } = info.metadata;
-    return new ServerError(withAdvice(problem, advice, type), info.reason, requestId);
+    const { problem = error.rawMessage, advice, advice_type: type } = info.metadata;
+    return new ServerError(withAdvice(problem, advice, type), info);
   }
   const code = causeCode(error);
   if (code !== undefined) return failedConnection(code, baseUrl, error);

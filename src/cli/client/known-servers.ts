@@ -1,5 +1,5 @@
 /** Which server a command calls, and with which key: flags and variables first, then the files of the data folder. */
-import { type FirstRun, readFirstRun } from '../../app/demo.ts';
+import { readFirstRun } from '../../app/demo.ts';
 import {
   type AdminFlags,
   type ClientFlags,
@@ -37,29 +37,36 @@ export function clientServer({ baseUrl, apiKey, ...flags }: ClientFlags): Server
 
 /** @throws CliError if no key for the server is known */
 export function adminServer(baseUrl: string, { adminKey, ...flags }: AdminFlags): ServerConnection {
-  const key = adminKey ?? keyFor(baseUrl, knownServers(flags))?.adminKey;
+  const key = adminKey || keyFor(baseUrl, knownServers(flags))?.adminKey;
   if (key !== undefined) return new ServerConnection({ baseUrl, key });
   throw new CliError(
-    `The server at ${baseUrl} needs an admin key. Give one with --admin-key or PARLEY_ADMIN_KEY; \`parley key create --admin\` makes one while the server is stopped.`,
+    `The server at ${baseUrl} needs an admin key. Give one with --admin-key or PARLEY_ADMIN_KEY; \`parley key create --admin\` on its machine makes one.`,
   );
+}
+
+interface KnownKeys {
+  readonly apiKey?: string;
+  readonly adminKey?: string;
 }
 
 interface KnownServers {
   readonly dataDir: string;
   /** Base URLs of the folder's own server: the running one, the one of the first start, the administration port. */
   readonly baseUrls: readonly string[];
-  readonly firstRun: FirstRun | undefined;
+  /** The keys of the first start; for administration first the one that is given to the server at its start. */
+  readonly keys: KnownKeys;
 }
 
 function knownServers(flags: ConfigFlags): KnownServers {
-  const { dataDir } = configOf(flags);
+  const { dataDir, adminKey } = configOf(flags);
   const firstRun = readFirstRun(dataDir);
   const server = readServerFile(dataDir);
   const baseUrls = [server?.baseUrl, firstRun?.baseUrl, server?.adminBaseUrl];
-  return { dataDir, baseUrls: baseUrls.filter((url) => url !== undefined), firstRun };
+  const keys = { ...firstRun, ...(adminKey && { adminKey: adminKey.reveal() }) };
+  return { dataDir, baseUrls: baseUrls.filter((url) => url !== undefined), keys };
 }
 
 /** The keys of a data folder go to its own server only, never to another that a flag names. */
-function keyFor(baseUrl: string, { baseUrls, firstRun }: KnownServers): FirstRun | undefined {
-  return baseUrls.includes(baseUrl) ? firstRun : undefined;
+function keyFor(baseUrl: string, { baseUrls, keys }: KnownServers): KnownKeys | undefined {
+  return baseUrls.includes(baseUrl) ? keys : undefined;
 }

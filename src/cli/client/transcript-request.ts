@@ -1,6 +1,12 @@
 /** One recording, sent to a server and returned as a transcript. */
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type {
+  StreamTranscriptionRequestSchema,
+  Transcript,
+  TranscriptSegment,
+} from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import { TranscriptionService } from '../../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { renderTranscript, type TranscriptFormat } from '../../codec/transcript-formats.ts';
 import { transcriptionBytesMax } from '../../core/transcription/service.ts';
@@ -14,6 +20,8 @@ interface TranscriptOptions {
   /** Adds the times of each word, besides the segments, to `verbose_json`. Default: false */
   readonly words?: boolean;
   readonly language?: string;
+  /** Gets each segment as soon as it is recognised. */
+  readonly onSegment: (segment: TranscriptSegment) => void;
   readonly signal: AbortSignal;
 }
 
@@ -21,32 +29,56 @@ interface TranscriptOptions {
 export async function requestTranscript(
   server: ServerConnection,
   path: string,
-  { format, words, language, signal }: TranscriptOptions,
+  options: TranscriptOptions,
 ): Promise<string> {
-  const request = {
+  const { format, words, language, signal } = options;
+  const isSubtitles = format === 'srt' || format === 'vtt';
+  const transcription = {
     file: await readRecording(path),
     fileName: basename(path),
     ...(language && { language }),
-    timestampGranularities: words ? ['segment', 'word'] : [],
+    // A server refuses what is named here at once if its model gives no times.
+    timestampGranularities: words ? ['segment', 'word'] : isSubtitles ? ['segment'] : [],
   };
   try {
-    const { transcript } = await server.call(
-      TranscriptionService,
-      (client, options) => client.createTranscription(request, options),
-      signal,
-    );
-    if (transcript === undefined) throw new CliError('The server sent no transcript. Try again.');
-    const hasTimes = transcript.segments.length > 0 || transcript.text === '';
-    if ((format === 'srt' || format === 'vtt') && !hasTimes) {
-      throw new CliError(`The model gives no times, which ${format} needs. Choose --format text or json.`);
-    }
+    const transcript = await readTranscript(server, { transcription }, options);
+    if (isSubtitles && transcript.segments.length === 0 && transcript.text !== '') throw withoutTimes(format);
     const { text } = renderTranscript(transcript, format, true);
     return text.endsWith('\n') ? text : `${text}\n`;
   } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ServerError)) throw error;
     // The server may have a lower limit.
-    if (error instanceof ServerError && error.code === 'payload_too_large') throw tooLarge(path);
+    if (error.code === 'payload_too_large') throw tooLarge(path);
+    if (error.param === 'timestamp_granularities') throw withoutTimes(words ? '--words' : format);
     throw error;
   }
+}
+
+async function readTranscript(
+  server: ServerConnection,
+  request: MessageInitShape<typeof StreamTranscriptionRequestSchema>,
+  { onSegment, signal }: TranscriptOptions,
+): Promise<Transcript> {
+  const parts = server.stream(
+    TranscriptionService,
+    (client, options) => client.streamTranscription(request, options),
+    signal,
+  );
+  let transcript: Transcript | undefined;
+  // Read to its end: Connect keeps a stream open that its reader leaves.
+  for await (const { event } of parts) {
+    if (event.case === 'segment') onSegment(event.value);
+    if (event.case === 'transcript') transcript = event.value;
+  }
+  if (transcript === undefined) throw new CliError('The server sent no transcript. Try again.');
+  return transcript;
+}
+
+function withoutTimes(wanted: string): CliError {
+  const [needs, instead] =
+    wanted === '--words' ? ['--words', 'Leave it out.'] : [wanted, 'Choose --format text or json.'];
+  return new CliError(`The model gives no times, which ${needs} needs. ${instead}`);
 }
 
 async function readRecording(path: string): Promise<Uint8Array<ArrayBuffer>> {

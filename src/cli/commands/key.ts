@@ -86,7 +86,7 @@ function createKey(flags: CreateFlags, command: Command): Promise<void> {
   if (flags.admin) {
     const createOne = async (admin: AdminConnection) =>
       issue(flags, 'createAdminKey', await admin.invoke('createAdminKey', facts));
-    return withAdmin(flags, createOne, { mayMakeFolder: true });
+    return withAdmin(flags, createOne, { mayMakeFolder: true, mayBeGuest: true });
   }
   if (account === undefined) usageError(command, 'give --account <account>, or --admin');
   const request = { ...facts, accountId: account, scopes: flags.scopes ?? [] };

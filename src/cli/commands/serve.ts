@@ -1,9 +1,14 @@
 import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
+import { type Key, ListAdminKeysRequestSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type { App } from '../../app/create-app.ts';
 import { createDemo, firstRunPath, readFirstRun, updateFirstRun } from '../../app/demo.ts';
 import { createLog } from '../../app/log.ts';
 import type { Config } from '../../config/config.ts';
+import { cliCall } from '../../core/call.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { dataFolderError } from '../client/data-folder.ts';
 import { localUrl, removeServerFile, writeServerFile } from '../client/server-file.ts';
@@ -13,6 +18,7 @@ import { type BannerFacts, demoBanner } from '../terminal/demo-banner.ts';
 import { printData } from '../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
 import { passedSockets } from './passed-sockets.ts';
+import { namedUrl, trustFor } from './server-certificate.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
 
 interface ServeFlags extends ServeConfigFlags {
@@ -42,7 +48,9 @@ async function serve(flags: ServeFlags): Promise<void> {
   const opened = await Promise.race([opening, stopped.then(() => undefined)]);
   // Stopped while it opens: close it once it is open.
   if (opened === undefined) return (await opening).close();
-  const baseUrl = localUrl(opened.baseUrl);
+  const { tls } = config;
+  const callable = (url: string) => (tls ? namedUrl(localUrl(url), tls.cert) : localUrl(url));
+  const baseUrl = callable(opened.baseUrl);
   const manager = serviceManager(process.env, log);
   let reloaded = Promise.resolve();
   const reload = () => {
@@ -50,12 +58,19 @@ async function serve(flags: ServeFlags): Promise<void> {
   };
   process.on('SIGHUP', reload);
   try {
-    const adminBaseUrl = localUrl(opened.adminBaseUrl);
+    const adminBaseUrl = callable(opened.adminBaseUrl);
     writeServerFile(config.dataDir, { baseUrl, adminBaseUrl, pid: process.pid });
     updateFirstRun(config.dataDir, baseUrl);
     for (const { model, reason } of opened.unavailable())
       log.warn({ model, reason }, 'model is not available');
     if (flags.demo) await showDemo(opened, config, baseUrl);
+    if (config.adminKey === undefined && !(await hasAdminKey(opened))) {
+      const command = `parley key create --admin --data-dir ${resolve(config.dataDir)}`;
+      log.warn(
+        {},
+        `no admin key: nobody can manage this server. Create one on this machine, as its user: ${command}`,
+      );
+    }
     log.info({ baseUrl: opened.baseUrl }, `listening on ${opened.baseUrl}`);
     manager.ready();
     log.info({ signal: await stopped }, 'stopping: requests in flight finish first');
@@ -106,12 +121,20 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
   const firstRun = await createDemo(app, { dataDir, baseUrl });
   if (firstRun) {
     const models = firstModels(config, app);
-    return printData(demoBanner(firstRun, { dataDir, file, hasCurl: hasCurl(), models }));
+    const trust = config.tls ? trustFor(baseUrl, config.tls.cert) : {};
+    return printData(demoBanner(firstRun, { dataDir, file, hasCurl: hasCurl(), trust, models }));
   }
   const why = readFirstRun(dataDir)
     ? `The keys of the first start are in ${file}.`
     : `${dataDir} has accounts or keys already, so no demo was added.`;
   await printData(`\n  Parley is ready at ${baseUrl}\n  ${why}\n\n`);
+}
+
+async function hasAdminKey({ services: { admin } }: App): Promise<boolean> {
+  const { keys } = await admin.listAdminKeys(create(ListAdminKeysRequestSchema), cliCall);
+  const isLive = ({ revokedAt, expiresAt }: Key) =>
+    revokedAt === undefined && (expiresAt === undefined || timestampMs(expiresAt) > Date.now());
+  return keys.some(isLive);
 }
 
 /** The first model of each type that works on this machine. */

@@ -1,6 +1,7 @@
 import { basename, extname, join } from 'node:path';
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
+import type { TranscriptSegment } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import { type TranscriptFormat, transcriptFormats } from '../../codec/transcript-formats.ts';
 import { makeFolder } from '../../files/make-folder.ts';
 import { fileReason } from '../../files/reason.ts';
@@ -67,8 +68,9 @@ async function transcribe(files: string[], flags: TranscribeFlags, command: Comm
     const work = async (file: string): Promise<Outcome> => {
       const startedAt = performance.now();
       progress.started(file);
+      const onSegment = ({ end, text }: TranscriptSegment) => progress.heard(file, end * 1000, text);
       const outcome = await outcomeOf(file, () =>
-        requestTranscript(server, file, { ...flags, format, signal }),
+        requestTranscript(server, file, { ...flags, format, onSegment, signal }),
       );
       const failure = 'error' in outcome ? outcome.error.message : undefined;
       progress.ended(file, failure ?? `done in ${spanText(performance.now() - startedAt)}`);

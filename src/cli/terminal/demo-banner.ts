@@ -10,8 +10,17 @@ export interface BannerFacts {
   /** The file with the keys. */
   readonly file: string;
   readonly hasCurl: boolean;
+  readonly trust: Trust;
   /** Ids of models that work; the banner has a command for each. */
   readonly models: { readonly speech?: string; readonly transcription?: string; readonly chat?: string };
+}
+
+/** What clients must be told to accept the server's certificate. Empty if any client accepts it, and without TLS. */
+export interface Trust {
+  /** The file of the certificate. */
+  readonly caFile?: string;
+  /** The name that the certificate has for the server. */
+  readonly name?: string;
 }
 
 /** The text of a first start: the keys, and commands to copy. */
@@ -38,10 +47,11 @@ const speakTitle = 'Speak to a file';
 const transcribeTitle = 'Transcribe that file';
 const chatTitle = 'Chat as a stream';
 
-function curlSteps({ baseUrl, apiKey }: FirstRun, { models }: BannerFacts): Step[] {
+function curlSteps({ baseUrl, apiKey }: FirstRun, { models, trust }: BannerFacts): Step[] {
   const { speech, transcription, chat } = models;
+  const { url, flags } = trusting(baseUrl, trust);
   const bearer = `-H ${quoted(`Authorization: Bearer ${apiKey}`)}`;
-  const curl = (path: string, rest: string) => `curl ${quoted(baseUrl + path)} ${bearer} ${rest}`;
+  const curl = (path: string, rest: string) => `curl ${flags}${quoted(url + path)} ${bearer} ${rest}`;
   const data = (body: object) =>
     `-H ${quoted('Content-Type: application/json')} -d ${quoted(JSON.stringify(body))}`;
   const steps: Step[] = [];
@@ -59,18 +69,34 @@ function curlSteps({ baseUrl, apiKey }: FirstRun, { models }: BannerFacts): Step
   return steps;
 }
 
+/** The address and the flags with which curl accepts the certificate. */
+function trusting(
+  baseUrl: string,
+  { caFile, name }: Trust,
+): { readonly url: string; readonly flags: string } {
+  const { host, port } = new URL(baseUrl);
+  const authority = caFile === undefined ? '' : `--cacert ${quoted(caFile)} `;
+  if (name === undefined) return { url: baseUrl, flags: authority };
+  const named = `${name}:${port}`;
+  return {
+    url: baseUrl.replace(host, named),
+    flags: `${authority}--connect-to ${quoted(`${named}:${host}`)} `,
+  };
+}
+
 /** Commands that find the server and the key in the data folder. */
-function parleySteps({ dataDir, models }: BannerFacts): Step[] {
+function parleySteps({ dataDir, models, trust: { caFile } }: BannerFacts): Step[] {
+  const parley = caFile === undefined ? './parley' : `NODE_EXTRA_CA_CERTS=${quoted(caFile)} ./parley`;
   const folder = `--data-dir ${quoted(dataDir)}`;
   const steps: Step[] = [];
   if (models.speech !== undefined) {
-    const command = `./parley speak ${folder} -o ${recording} ${quoted(sentence)}`;
+    const command = `${parley} speak ${folder} -o ${recording} ${quoted(sentence)}`;
     steps.push({ title: speakTitle, command });
-    const transcribe = `./parley transcribe ${folder} ${recording}`;
+    const transcribe = `${parley} transcribe ${folder} ${recording}`;
     if (models.transcription !== undefined) steps.push({ title: transcribeTitle, command: transcribe });
   }
   if (models.chat !== undefined) {
-    steps.push({ title: chatTitle, command: `./parley chat ${folder} ${quoted(question)}` });
+    steps.push({ title: chatTitle, command: `${parley} chat ${folder} ${quoted(question)}` });
   }
   return steps;
 }

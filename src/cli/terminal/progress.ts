@@ -1,4 +1,4 @@
-/** Progress through a list of files, on standard error: a bar on a terminal, else one line for each finished file. */
+/** Progress through recordings, on standard error: one changing line on a terminal, else a line for each finished file. */
 import { basename } from 'node:path';
 import { printable, printStatus } from './terminal.ts';
 import { spanText } from './times.ts';
@@ -11,6 +11,8 @@ const clearLine = '\r\u001b[K';
 
 export interface Progress {
   started(file: string): void;
+  /** @param untilMs how far the recording is recognised @param text the latest words; only a terminal shows them */
+  heard(file: string, untilMs: number, text: string): void;
   /** @param outcome such as `done` or the reason of the failure; the bar does not show it */
   ended(file: string, outcome: string): void;
   /** Hides the bar while `print` runs. */
@@ -27,6 +29,7 @@ function lines(total: number): Progress {
   let done = 0;
   return {
     started() {},
+    heard() {},
     ended(file, outcome) {
       done++;
       if (total > 1) printStatus(`${done}/${total} ${file}: ${outcome}`);
@@ -40,7 +43,8 @@ class Bar implements Progress {
   readonly #total: number;
   readonly #startedAt = performance.now();
   readonly #timer = setInterval(() => this.#draw(), redrawMs);
-  readonly #running = new Set<string>();
+  /** How far each file is. */
+  readonly #running = new Map<string, string>();
   #done = 0;
   #isHidden = false;
 
@@ -49,7 +53,12 @@ class Bar implements Progress {
   }
 
   started(file: string): void {
-    this.#running.add(file);
+    this.#running.set(file, '');
+    this.#draw();
+  }
+
+  heard(file: string, untilMs: number, text: string): void {
+    this.#running.set(file, `${spanText(untilMs)} heard: ${text}`);
     this.#draw();
   }
 
@@ -75,12 +84,21 @@ class Bar implements Progress {
   #draw(): void {
     if (this.#isHidden) return;
     const elapsedMs = performance.now() - this.#startedAt;
-    const cells = Math.round((this.#done / this.#total) * barCells);
-    const bar = '█'.repeat(cells) + '░'.repeat(barCells - cells);
-    const left =
-      this.#done === 0 ? '' : `, ${spanText((elapsedMs / this.#done) * (this.#total - this.#done))} left`;
-    const [current = ''] = this.#running;
-    const line = `${bar} ${this.#done}/${this.#total}  ${spanText(elapsedMs)}${left}  ${printable(basename(current))}`;
+    const [[file = '', heard = ''] = []] = this.#running;
+    const parts = [this.#count(), spanText(elapsedMs) + this.#left(elapsedMs), basename(file), heard];
+    const line = printable(parts.filter((part) => part !== '').join('  '));
     process.stderr.write(clearLine + line.slice(0, (process.stderr.columns || columnsDefault) - 1));
+  }
+
+  /** A single file has no count. */
+  #count(): string {
+    if (this.#total === 1) return '';
+    const cells = Math.round((this.#done / this.#total) * barCells);
+    return `${'█'.repeat(cells)}${'░'.repeat(barCells - cells)} ${this.#done}/${this.#total}`;
+  }
+
+  #left(elapsedMs: number): string {
+    if (this.#done === 0 || this.#done === this.#total) return '';
+    return `, ${spanText((elapsedMs / this.#done) * (this.#total - this.#done))} left`;
   }
 }

@@ -28,6 +28,24 @@ const limits = group({
   rpcMessageBytesMax: wholeNumber(4_200_000, 512 * mebibyte)
     .default(20 * mebibyte)
     .describe('The largest gRPC, Connect or gRPC-Web message after decompression, in bytes.'),
+  requestElementsMax: wholeNumber(1_000, 10_000_000)
+    .default(100_000)
+    .describe(
+      'Elements of a speech or chat request: members of objects and of arrays in JSON, messages and elements of lists in protobuf, at every depth. A conversation of 10,000 messages with tool calls has some 80,000. More get 400. 100,000 take some 100 milliseconds of the one thread that serves all requests.',
+    ),
+  bufferedBytesMax: wholeNumber(mebibyte, 1_048_576 * mebibyte)
+    .optional()
+    .describe(
+      'Bytes of request bodies in memory, of all requests with a valid key together. Further ones are not read until others end. Default: a quarter of the memory that the process may use, at least 64 MiB.',
+    ),
+  bufferedBytesPerAddressMax: wholeNumber(mebibyte, 1_048_576 * mebibyte)
+    .optional()
+    .describe(
+      'Those of one address (of one /64 for IPv6). Default: a quarter of `bufferedBytesMax`, at least 64 MiB.',
+    ),
+  bufferWaitMsMax: wholeNumber(0, 600_000)
+    .default(10_000)
+    .describe('How long a request waits until its body may be read. Then it ends with 503 overloaded.'),
   failedKeysPerMinuteMax: wholeNumber(0, 1_000_000)
     .default(20)
     .describe(
@@ -69,6 +87,11 @@ export const configSchema = group({
   dataDir: path('the path of a folder (in quotes if it is all digits)')
     .default('./data')
     .describe('The folder of the database. A relative path starts in the working directory of Parley.'),
+  adminKeyFile: path()
+    .optional()
+    .describe(
+      'A file with an admin key of at least 32 characters, which this server accepts besides those of its database. PARLEY_ADMIN_KEY in its environment does the same. Default: none.',
+    ),
   fairUse,
   log,
   engines,

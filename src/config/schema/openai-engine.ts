@@ -89,7 +89,7 @@ export const openaiEngine = group({
   outputLimit: oneOf(['max_tokens', 'max_completion_tokens', 'both'])
     .optional()
     .describe(
-      'The name under which it takes the limit of a chat answer: max_tokens, max_completion_tokens or both. Parley always sends one: what it holds credits for. Default: max_completion_tokens for the hosts of OpenAI and Azure, else max_tokens.',
+      'The name under which it takes the limit of a chat answer: max_tokens, max_completion_tokens or both. Parley always sends one: what it holds credits for. Default: max_completion_tokens for the hosts of OpenAI and Azure, else max_tokens; a server that refuses it is asked again under the other name.',
     ),
   voices: voiceLanguages.describe(
     'Its voices, each with its language: {af_heart: en-US}. Default: the voices that the server lists.',

@@ -38,6 +38,12 @@ export const remoteEngine = group({
   retriesMax: wholeNumber(0, 4)
     .default(2)
     .describe('Retries of a call that cannot have run: the connection failed before the request was sent.'),
+  repeatLostCalls: z
+    .boolean({ error: 'true or false' })
+    .default(true)
+    .describe(
+      'Whether a call whose connection is lost before any output is made once more, on another address where there is one. The remote may charge its key for both; clients pay once.',
+    ),
   catalogEveryMs: wholeNumber(1_000, day)
     .default(60_000)
     .describe('How often its models and voices are read again.'),

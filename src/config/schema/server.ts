@@ -85,6 +85,11 @@ export const server = group({
   streamsPerConnectionMax: wholeNumber(1, 10_000)
     .default(100)
     .describe('Concurrent requests on an HTTP/2 connection. gRPC always uses HTTP/2.'),
+  sessionBytesMax: wholeNumber(mebibyte, 1024 * mebibyte)
+    .default(10 * mebibyte)
+    .describe(
+      'Bytes that an HTTP/2 connection may keep for headers, its streams and what waits to be sent. Beyond it new requests are refused on it.',
+    ),
   idleMs: wholeNumber(1000, 24 * hour)
     .default(60_000)
     .describe('How long an HTTP/2 connection stays open without requests.'),

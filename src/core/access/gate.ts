@@ -5,7 +5,7 @@ import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
 import { type KeyHolder, type Scope, scopes } from '../ports/keys.ts';
 import type { Operation, Wire } from '../ports/usage.ts';
-import { authenticate } from './auth.ts';
+import { type AuthDeps, authenticate } from './auth.ts';
 import { entitlementAt, isEntitled } from './entitlement.ts';
 import type { FailedKeys } from './failed-keys.ts';
 
@@ -41,7 +41,7 @@ interface IncomingRequest extends AdminRequest {
 /** The plan includes speech and transcription. Chat is paid from credits and needs no plan. */
 const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
 
-export interface GateDeps extends MeteringDeps {
+export interface GateDeps extends MeteringDeps, AuthDeps {
   readonly failedKeys: FailedKeys;
 }
 
@@ -68,7 +68,7 @@ export class Gate {
         message: 'This is an admin key. Use an API key of an account for this path.',
       });
     }
-    const entitlement = entitlementAt(account.subscription, startedAtMs);
+    const entitlement = entitlementAt(account.subscription, this.#deps.accessClock.now());
     const caller: Caller = { keyId: key.id, account, scopes: key.scopes, entitlement };
     try {
       checkAllowed(caller, operation);
@@ -131,8 +131,7 @@ export class Gate {
   }
 
   async #findHolder({ authorization, client }: Credentials): Promise<KeyHolder> {
-    const { store, clock } = this.#deps;
-    const holder = await authenticate(store, clock, authorization);
+    const holder = await authenticate(this.#deps, authorization);
     client.noteKey();
     return holder;
   }

@@ -27,6 +27,8 @@ import { operations, type RecordFilter, recordStates, type UsageRecord } from '.
 export interface AccountDeps {
   readonly store: Store;
   readonly clock: Clock;
+  /** The time by which keys and subscriptions end. */
+  readonly accessClock: Clock;
   readonly fairUse: FairUseRules;
 }
 
@@ -84,7 +86,7 @@ export function readRecordFilter(
 /** An account as its holder and its operator see it. */
 export async function describeAccount(account: Account, deps: AccountDeps): Promise<AccountMessage> {
   const nowMs = deps.clock.now();
-  const entitlement = entitlementAt(account.subscription, nowMs);
+  const entitlement = entitlementAt(account.subscription, deps.accessClock.now());
   const period = entitlement.state === 'none' ? undefined : entitlement.period;
   return create(AccountSchema, {
     id: account.id,

@@ -145,10 +145,12 @@ export class AdminOperations {
     if (old.revokedAtMs !== undefined || lastsUntilMs <= nowMs) {
       throw invalid('key_id', 'The key is revoked or has expired. Create a new one.');
     }
-    const oldExpiresAtMs = Math.min(nowMs + check.checkOverlap(request.overlapSeconds) * 1000, lastsUntilMs);
+    const overlapMs = check.checkOverlap(request.overlapSeconds) * 1000;
+    const end =
+      overlapMs === 0 ? { revokedAtMs: nowMs } : { expiresAtMs: Math.min(nowMs + overlapMs, lastsUntilMs) };
     const issued = this.#issue(old);
     const audit = this.#audit(call, 'key.rotate', old.id, { replacement: issued.key.id });
-    await this.#deps.store.rotateKey(old.id, oldExpiresAtMs, issued.key, audit);
+    await this.#deps.store.rotateKey(old.id, end, issued.key, audit);
     return create(pb.RotateKeyResponseSchema, describeIssued(issued));
   }
 
@@ -224,7 +226,7 @@ export class AdminOperations {
   }
 
   #now(): number {
-    return this.#deps.clock.now();
+    return this.#deps.accessClock.now();
   }
 
   #future(param: string, time: Timestamp | undefined): number | undefined {

@@ -6,7 +6,7 @@ import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.t
 import type { ChatModel } from '../catalog/catalog.ts';
 import { requestedLimit } from '../chat/output-limit.ts';
 import { refersElsewhere } from '../chat/references.ts';
-import { promptText } from '../chat/text.ts';
+import { promptBytes } from '../chat/text.ts';
 import { ParleyError } from '../errors.ts';
 import { cost, type NanoCredits, type Price, tokensPerPrice } from './money.ts';
 
@@ -30,9 +30,9 @@ export interface HoldFacts {
   readonly params: ChatCompletionParams;
   /** Bytes of the request. No tokenizer makes more tokens than bytes. */
   readonly requestBytes: number;
-  /** Counts the tokens of the whole request. Called only if the bound by bytes is not affordable. */
+  /** Counts the tokens of the whole request, up to the context. Called only if the bound by bytes is not affordable. */
   readonly countRequest: () => Promise<number>;
-  /** Counts the tokens of the prompt's text alone. Called only if the prompt may not leave room for the longest answer. */
+  /** The same for the prompt's text alone. Called only if the prompt may not leave room for the longest answer. */
   readonly countText: () => Promise<number>;
 }
 
@@ -66,7 +66,7 @@ async function refuseTooLong({ model, requestBytes, countText }: HoldFacts): Pro
   const tokens = await countText();
   if (tokens <= model.contextTokens) return;
   throw new ParleyError('invalid_messages', {
-    message: `The prompt has ${tokens} tokens, more than the ${model.contextTokens} that the model takes. Send less.`,
+    message: `The prompt is longer than the ${model.contextTokens} tokens that the model takes. Send less.`,
     param: 'messages',
   });
 }
@@ -86,7 +86,7 @@ async function roomForAnswer({ model, params, countText }: HoldFacts): Promise<n
   const { contextTokens, outputTokensMax } = model;
   const refers = refersElsewhere(params);
   // The bytes of the text, not of the request, so that the limit is the same on every wire.
-  const textBytes = Buffer.byteLength(promptText(params)) + templateBound(params);
+  const textBytes = promptBytes(params) + templateBound(params);
   const afterBytes = contextTokens - textBytes;
   const isSmall = afterBytes >= outputTokensMax || textBytes * smallPromptShare <= contextTokens;
   if (!refers && isSmall) return Math.max(1, afterBytes);

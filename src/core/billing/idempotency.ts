@@ -3,6 +3,7 @@
  * A failure frees the key.
  */
 import { type DescMessage, fromBinary, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { breathe } from '../breathe.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -58,9 +59,10 @@ export class Idempotency {
    *   request, or its first request still runs
    */
   async run<Answer>(repeatable: Repeatable<Answer>, run: () => Promise<Answer>): Promise<Answer> {
+    const { answerForm, call } = repeatable;
+    await breathe(call.requestBytes);
     const claim = this.#claimOf(repeatable);
     if (claim === undefined) return run();
-    const { answerForm, call } = repeatable;
     const kept = await this.#take(claim, call);
     if (kept) return answerForm.fromBytes(kept);
     const answer = await run();

@@ -153,9 +153,7 @@ export class Metering {
     } catch (reason) {
       this.#state = 'ended';
       this.#deps.observer.ended(this.#start, end, this.#hold);
-      // A reservation or a claim must be returned: the write is tried again.
-      if (start === undefined || claim) this.#deps.unsettled.add({ id: this.id, start, end, claim }, reason);
-      else this.#deps.log.error({ requestId: this.id, err: reason }, 'a request could not be recorded');
+      this.#deps.unsettled.add({ id: this.id, start, end, claim }, reason);
     }
   }
 

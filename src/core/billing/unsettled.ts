@@ -5,6 +5,13 @@ import type { Store } from '../ports/store.ts';
 import type { RecordEnd, RecordStart } from '../ports/usage.ts';
 
 const retryMs = 1_000;
+/** Ends that are written together, so that they can share a sync to disk. */
+const writesAtOnce = 256;
+/**
+ * Requests without a reservation whose records wait in memory, at about 1 KB each. Those with one are as many as ran when writes began to
+ * fail.
+ */
+const refusedMax = 10_000;
 
 interface UnsettledEnd {
   readonly id: RequestId;
@@ -16,63 +23,108 @@ interface UnsettledEnd {
 
 /**
  * Ends of requests whose write failed, for example on a full disk. They are tried again until they succeed, so that reservations
- * return without a restart.
+ * return without a restart, and refused requests have their records.
  */
 export class Unsettled {
   readonly #store: Store;
   readonly #log: Log;
+  readonly #refusedMax: number;
   readonly #ends = new Set<UnsettledEnd>();
+  #refused = 0;
+  #unrecorded = 0;
   #timer: NodeJS.Timeout | undefined;
+  #retried = Promise.resolve();
   #closed = false;
 
-  constructor(store: Store, log: Log) {
+  constructor(store: Store, log: Log, most = refusedMax) {
     this.#store = store;
     this.#log = log;
-  }
-
-  /** Whether an end still waits to be written. */
-  get hasAny(): boolean {
-    return this.#ends.size > 0;
+    this.#refusedMax = most;
   }
 
   add(unsettled: UnsettledEnd, reason: unknown): void {
-    this.#log.error(
-      { requestId: unsettled.id, err: reason },
-      'could not write the end of a request; trying again',
-    );
+    if (isRefused(unsettled)) {
+      if (this.#refused >= this.#refusedMax) {
+        this.#unrecorded++;
+        return;
+      }
+      // One line for all of them: the others fail for the same reason.
+      if (this.#refused === 0) this.#logError(unsettled, reason, 'could not record a request; trying again');
+      this.#refused++;
+    } else {
+      this.#logError(unsettled, reason, 'could not write the end of a request; trying again');
+    }
     this.#ends.add(unsettled);
     this.#schedule();
   }
 
-  /** Stops trying. The next start releases whatever is still open. */
-  close(): void {
+  /** Tries once more. The next start releases the reservations that are still open. */
+  async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    await this.#retry();
+    this.#unrecorded += this.#refused;
+    this.#reportUnrecorded();
   }
 
   #schedule(): void {
     this.#timer ??= setTimeout(() => void this.#retry(), retryMs).unref();
   }
 
-  async #retry(): Promise<void> {
-    for (const unsettled of this.#ends) {
-      try {
-        await this.#write(unsettled);
-        this.#ends.delete(unsettled);
-        this.#log.info({ requestId: unsettled.id }, 'wrote the end of a request');
-      } catch {
-        // Logged when it was added. The next round starts with another one, in case this one can never be written.
-        this.#ends.delete(unsettled);
-        this.#ends.add(unsettled);
-        break;
-      }
-    }
+  #retry(): Promise<void> {
+    this.#retried = this.#retried.then(() => this.#writeAll());
+    return this.#retried;
+  }
+
+  async #writeAll(): Promise<void> {
     this.#timer = undefined;
+    const waiting = [...this.#ends];
+    let count = 0;
+    for (let from = 0; from < waiting.length; from += writesAtOnce) {
+      const group = waiting.slice(from, from + writesAtOnce);
+      const outcomes = await Promise.all(group.map((unsettled) => this.#tryToWrite(unsettled)));
+      const written = outcomes.filter((isWritten) => isWritten).length;
+      count += written;
+      if (written === 0) break;
+    }
+    if (count > 0) this.#log.info({ count }, 'wrote ends of requests that could not be written before');
+    if (this.#refused === 0) this.#reportUnrecorded();
     if (this.#ends.size > 0 && !this.#closed) this.#schedule();
+  }
+
+  async #tryToWrite(unsettled: UnsettledEnd): Promise<boolean> {
+    this.#ends.delete(unsettled);
+    try {
+      await this.#write(unsettled);
+      if (isRefused(unsettled)) this.#refused--;
+      return true;
+    } catch {
+      // Logged when it was added. It goes to the end of the line, in case it can never be written.
+      this.#ends.add(unsettled);
+      return false;
+    }
   }
 
   async #write({ id, start, end, claim }: UnsettledEnd): Promise<void> {
     if (start === undefined) await this.#store.settle(id, end, claim);
     else await this.#store.record(start, end, claim);
   }
+
+  #reportUnrecorded(): void {
+    if (this.#unrecorded === 0) return;
+    this.#log.error(
+      { count: this.#unrecorded },
+      'refused requests have no record: they were too many, or the server ends',
+    );
+    this.#unrecorded = 0;
+  }
+
+  #logError({ id }: UnsettledEnd, reason: unknown, message: string): void {
+    this.#log.error({ requestId: id, err: reason }, message);
+  }
+}
+
+/** Whether it returns nothing: neither a reservation nor a claim. */
+function isRefused({ start, claim }: UnsettledEnd): boolean {
+  return start !== undefined && claim === undefined;
 }

@@ -6,7 +6,7 @@ import type { ChatAnswer } from './answer.ts';
 import { takeChoices } from './output-limit.ts';
 
 /** The largest `n`: the API's own limit. */
-const choicesMax = 128;
+export const choicesMax = 128;
 
 /**
  * Checks the parameters that Parley relies on, and returns the model. All others are for the model to judge.

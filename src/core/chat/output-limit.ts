@@ -2,6 +2,7 @@
  * The limit of an answer's length. Clients name it in several ways; Parley holds credits for one limit and sends that one alone.
  */
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { numberOf } from '../long-integers.ts';
 
 /** Names under which some servers take a limit besides the two of the schema. llama.cpp prefers `n_predict` to `max_tokens`. */
 const limitAliases: readonly string[] = [
@@ -22,7 +23,7 @@ const reliedNames: ReadonlySet<string> = new Set(['model', 'messages', 'stream',
 /** The client's limit for each choice: the least that is 1 or more. Infinity without one; 0 and -1 mean none, too. */
 export function requestedLimit({ maxTokens, maxCompletionTokens, other = {} }: ChatCompletionParams): number {
   const aliases = Object.entries(other).flatMap(([name, value]) =>
-    limitNames.has(folded(name)) && typeof value === 'number' ? [Math.floor(value)] : [],
+    limitNames.has(folded(name)) ? [Math.floor(numberOf(value) ?? 0)] : [],
   );
   const limits = [maxTokens ?? 0, maxCompletionTokens ?? 0, ...aliases].filter((limit) => limit >= 1);
   return Math.min(...limits, Infinity);
@@ -30,8 +31,8 @@ export function requestedLimit({ maxTokens, maxCompletionTokens, other = {} }: C
 
 /** Moves an alias of `n` to `n`, so that it is checked and held for. */
 export function takeChoices(params: ChatCompletionParams): void {
-  const alias = params.other?.[choicesAlias];
-  if (typeof alias === 'number') params.n = Math.max(params.n ?? 1, alias);
+  const alias = numberOf(params.other?.[choicesAlias]);
+  if (alias !== undefined) params.n = Math.max(params.n ?? 1, alias);
 }
 
 /**
@@ -44,8 +45,8 @@ export function setOutputLimit(params: ChatCompletionParams, limit: number): voi
   if (params.other === undefined) return;
   const kept = Object.entries(params.other).filter(([name, value]) => !isShadow(name, value));
   params.other = Object.fromEntries(kept);
-  const least = params.other['min_tokens'];
-  if (typeof least === 'number' && least > limit) params.other['min_tokens'] = limit;
+  const least = numberOf(params.other['min_tokens']) ?? 0;
+  if (least > limit) params.other['min_tokens'] = limit;
 }
 
 function isShadow(name: string, value: unknown): boolean {

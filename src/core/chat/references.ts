@@ -30,7 +30,8 @@ function isReferring({ content, audio, other = {} }: ChatMessage): boolean {
   if (audio !== undefined) return true;
   if (content?.value.case === 'parts' && content.value.value.items.some(isReference)) return true;
   return Object.entries(other).some(
-    ([name, value]) => typeof value === 'object' && value !== null && !textMembers.has(name),
+    ([name, value]) =>
+      typeof value === 'object' && value !== null && !JSON.isRawJSON(value) && !textMembers.has(name),
   );
 }
 

@@ -14,6 +14,7 @@ import { planHold } from '../billing/hold.ts';
 import { type AnswerForm, type Idempotency, messageForm } from '../billing/idempotency.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../billing/money.ts';
 import { readReport } from '../billing/token-report.ts';
+import { breathe } from '../breathe.ts';
 import type { Call } from '../call.ts';
 import type { Catalog, ChatModel } from '../catalog/catalog.ts';
 import { ParleyError } from '../errors.ts';
@@ -117,18 +118,21 @@ export class ChatOperations {
   async #meterCut(job: ChatJob, answer: StreamedAnswer, left: DetachedChunks | undefined): Promise<void> {
     const { hasOutput } = job.call.metering;
     if (hasOutput && answer.usage === undefined) await left?.readOn((chunks) => answer.take(chunks));
-    const counted = await this.#count(job.params, answer.text);
+    const counted = await this.#count(job, answer.text);
     // A report from before the end may have no output tokens yet.
     noteTokens(job, largerTokens(readReport(answer.usage, ''), counted));
   }
 
   async #reserve(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
+    await breathe(call.requestBytes);
     const model = checkChatParams(params, this.#deps.catalog);
     const { tokens } = this.#deps;
+    // A prompt longer than the context is as good as any other that is too long.
+    const bounds = { signal: call.signal, tokensMax: model.contextTokens };
     const facts = {
       ...{ model, params, requestBytes: call.requestBytes },
-      countRequest: () => tokens.count(toJsonString(ChatCompletionParamsSchema, params)),
-      countText: () => tokens.count(promptText({ ...params, tools: [] })),
+      countRequest: () => tokens.count(toJsonString(ChatCompletionParamsSchema, params), bounds),
+      countText: () => tokens.count(promptText({ ...params, tools: [] }), bounds),
     };
     // Try the largest hold first: mostly the credits cover it, and they need not be read. Between that read and the next attempt,
     // other requests may take credits.
@@ -138,6 +142,7 @@ export class ChatOperations {
       const hold = { amount: plan.amount, price: model.price };
       if (await call.metering.reserve({ model: model.id, hold })) {
         setOutputLimit(params, plan.outputLimit);
+        await breathe(call.requestBytes);
         return { model, params, call };
       }
       available = await this.#deps.accounts.availableCredits(call.caller.account.id);
@@ -148,7 +153,7 @@ export class ChatOperations {
   /** Notes the tokens and the cost: from the model's report, or counted here if it gave none. */
   async #meter(job: ChatJob, usage: Usage | undefined, text: string): Promise<Usage> {
     const reported = readReport(usage, text);
-    const tokens = reported ?? (await this.#count(job.params, text));
+    const tokens = reported ?? (await this.#count(job, text, job.call.signal));
     noteTokens(job, tokens);
     const { promptTokens, completionTokens, totalTokens } = tokens;
     // Drop the details of a report that was rejected.
@@ -156,11 +161,16 @@ export class ChatOperations {
     return create(UsageSchema, { ...details, promptTokens, completionTokens, totalTokens });
   }
 
-  async #count(params: ChatCompletionParams, answer: string): Promise<TokenUsage> {
-    const [promptTokens, completionTokens] = await Promise.all([
-      this.#deps.tokens.count(promptText(params)),
-      this.#deps.tokens.count(answer),
+  /** @param signal ends the count. Without one it goes on after the client has left, who pays for it. */
+  async #count({ params, model }: ChatJob, answer: string, signal?: AbortSignal): Promise<TokenUsage> {
+    const { tokens } = this.#deps;
+    const { contextTokens } = model;
+    const bounds = signal && { signal };
+    const [prompt, completionTokens] = await Promise.all([
+      tokens.count(promptText(params), { ...bounds, tokensMax: contextTokens }),
+      tokens.count(answer, bounds),
     ]);
+    const promptTokens = Math.min(prompt, contextTokens);
     return {
       promptTokens,
       completionTokens,

@@ -19,6 +19,15 @@ export function promptText({ messages, tools }: ChatCompletionParams): string {
   return [...spoken, ...tools.map(definitionText)].join('\n');
 }
 
+/** The bytes of `promptText`, without making it: a long prompt would be copied to be measured. */
+export function promptBytes({ messages, tools }: ChatCompletionParams): number {
+  const lineBytes = (line: string) => Buffer.byteLength(line) + 1;
+  let bytes = 0;
+  for (const message of messages) bytes += lineBytes(message.role ?? '') + lineBytes(messageText(message));
+  for (const tool of tools) bytes += lineBytes(definitionText(tool));
+  return Math.max(0, bytes - 1);
+}
+
 export function completionText({ choices }: ChatCompletion): string {
   return choices.map(({ message }) => (message ? messageText(message) : '')).join('');
 }

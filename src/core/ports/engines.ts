@@ -65,6 +65,8 @@ export interface TranscriptionRequest {
   readonly prompt?: string | undefined;
   /** The hint at the randomness from the client. */
   readonly temperature?: number | undefined;
+  /** Whether the answer is useless without the times of segments. Default: false. */
+  readonly needsSegments?: boolean;
   /** Whether the client wants times of words besides those of segments. Default: false. */
   readonly words?: boolean;
   readonly signal: AbortSignal;
@@ -137,8 +139,16 @@ export interface ChatEngine extends Engine {
   stream(params: ChatCompletionParams, signal: AbortSignal): Batches<ChatChunk>;
 }
 
+export interface CountBounds {
+  /** Ends the count. */
+  readonly signal?: AbortSignal;
+  /** Beyond as many tokens the text is not read on; the count is then some number above. */
+  readonly tokensMax?: number;
+}
+
 /** Counts tokens of the o200k vocabulary, off the main thread, in bounded time for any input. */
 export interface TokenCounter {
-  count(text: string): Promise<number>;
+  /** @throws `internal_error`, or the reason of the signal */
+  count(text: string, bounds?: CountBounds): Promise<number>;
   close(): Promise<void>;
 }

@@ -27,6 +27,9 @@ export interface KeyHolder {
   readonly account: AccountFacts | undefined;
 }
 
+/** Revoked at once, which no clock undoes, or expiring later. */
+export type KeyEnd = { readonly revokedAtMs: number } | { readonly expiresAtMs: number };
+
 /** API keys of accounts, and admin keys. */
 export interface KeyStore {
   /** Also finds revoked and expired keys. An implementation may cache keys, but never returns an outdated one. */
@@ -35,7 +38,7 @@ export interface KeyStore {
   findKeyById(id: string): Promise<Key | undefined>;
   /** The keys of an account, or the admin keys. */
   listKeys(accountId: AccountId | undefined): Promise<readonly Key[]>;
-  /** Writes the new key and lets the old one expire at `oldExpiresAtMs`, both or neither. */
-  rotateKey(old: KeyId, oldExpiresAtMs: number, replacement: Key, audit: AuditEntry): Promise<void>;
+  /** Writes the new key and the end of the old one, both or neither. */
+  rotateKey(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry): Promise<void>;
   revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
 }

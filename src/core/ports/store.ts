@@ -1,7 +1,3 @@
-/**
- * Persistence: whole operations, each atomic, and durable once its promise resolves. An implementation may group operations
- * of many requests into one transaction.
- */
 import type { AccountStore } from './accounts.ts';
 import type { AuditStore } from './audit.ts';
 import type { IdempotencyStore } from './idempotency.ts';
@@ -10,6 +6,18 @@ import type { LedgerStore } from './ledger.ts';
 import type { ReservationStore } from './reservations.ts';
 import type { UsageStore } from './usage.ts';
 
+/** Is told when writes begin to fail, and when they succeed again. */
+export interface StoreObserver {
+  /** @param trouble the files are not in the data folder any more; another program locks the database; or it cannot be written */
+  failing(trouble: StoreTrouble, cause: unknown): void;
+  working(): void;
+}
+export type StoreTrouble = 'moved' | 'locked' | 'unwritable';
+
+/**
+ * Persistence: whole operations, each atomic, and durable once its promise resolves. An implementation may group operations
+ * of many requests into one transaction. While the database cannot be used, operations reject with `overloaded` and change nothing.
+ */
 export interface Store
   extends AccountStore,
     KeyStore,

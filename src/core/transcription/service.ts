@@ -30,7 +30,7 @@ import type {
   TranscriptionEvent,
 } from '../ports/engines.ts';
 import type { AudioDeps } from '../speech/service.ts';
-import { checkTimes, needsOf, refuseWithoutTimes } from './times.ts';
+import { checkTimes, needsOf, refusedAs, refuseWithoutTimes } from './times.ts';
 
 /** 4 MB: the contract's limit of a transcription request. */
 export const transcriptionBytesMax = 4_194_304;
@@ -107,11 +107,12 @@ export class TranscriptionOperations {
       language: request.language,
       prompt: request.prompt,
       temperature: request.temperature,
+      needsSegments: needs.segments !== undefined,
       words: withWords,
       signal,
     });
     const transcript = create(TranscriptSchema);
-    for await (const event of events) {
+    for await (const event of refusedAs(needs, events)) {
       await this.#account(event, call);
       const part = collect(event, transcript, withWords);
       if (event.kind === 'done') checkTimes(transcript, needs);

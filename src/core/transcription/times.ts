@@ -6,46 +6,65 @@ import type {
 import { ParleyError } from '../errors.ts';
 
 interface TranscriptNeeds {
-  /** Times of segments, as subtitles need them. */
-  readonly segments: boolean;
+  /** The parameter that asks for the times of segments; undefined if none does. */
+  readonly segments: 'response_format' | 'timestamp_granularities' | undefined;
   /** Times of words. */
   readonly words: boolean;
 }
 
 /**
- * @param answerForm the form that the client gets: `srt` and `vtt` need the times of segments, and only `verbose_json` and a whole
- *   transcript (undefined) show the times of words
+ * @param answerForm the form that the client gets over REST, undefined over RPC: `srt` and `vtt` need the times of segments, and only
+ *   `verbose_json` shows the times of words. `verbose_json` does without segments, which SDKs ask for by habit; over RPC a client
+ *   that names them needs them
  */
 export function needsOf(
-  { timestampGranularities }: CreateTranscriptionRequest,
+  { timestampGranularities: named }: CreateTranscriptionRequest,
   answerForm: string | undefined,
 ): TranscriptNeeds {
-  const showsWords = answerForm === undefined || answerForm === 'verbose_json';
+  if (answerForm === undefined) {
+    const segments = named.includes('segment') ? 'timestamp_granularities' : undefined;
+    return { segments, words: named.includes('word') };
+  }
+  const isSubtitles = answerForm === 'srt' || answerForm === 'vtt';
   return {
-    segments: answerForm === 'srt' || answerForm === 'vtt',
-    words: showsWords && timestampGranularities.includes('word'),
+    segments: isSubtitles ? 'response_format' : undefined,
+    words: answerForm === 'verbose_json' && named.includes('word'),
   };
 }
 
-const noSegments =
-  'The transcription model tells no times, which `srt` and `vtt` need. Ask for `json`, `text` or `verbose_json`.';
+const noTimes = {
+  response_format:
+    'The transcription model tells no times, which `srt` and `vtt` need. Ask for `json`, `text` or `verbose_json`.',
+  timestamp_granularities: 'The transcription model tells no times. Leave out `timestamp_granularities`.',
+} as const;
 const noWords =
   'The transcription model tells no times of words. Leave `word` out of `timestamp_granularities`.';
 
 /** Refuses a request for times from a model that gives none, before it runs. */
-export function refuseWithoutTimes({ segments, words }: TranscriptNeeds): void {
-  if (segments) {
-    throw new ParleyError('unsupported_response_format', { message: noSegments, param: 'response_format' });
+export function refuseWithoutTimes({ segments: param, words }: TranscriptNeeds): void {
+  if (param !== undefined) {
+    const code = param === 'response_format' ? 'unsupported_response_format' : 'invalid_input';
+    throw new ParleyError(code, { message: noTimes[param], param });
   }
   if (words) {
     throw new ParleyError('invalid_input', { message: noWords, param: 'timestamp_granularities' });
   }
 }
 
+/** Refuses in the client's terms where the engine, being another server, is the first to know that its model gives no times. */
+export async function* refusedAs<T>(needs: TranscriptNeeds, events: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* events;
+  } catch (error) {
+    if (error instanceof ParleyError && error.param === 'timestamp_granularities') refuseWithoutTimes(needs);
+    throw error;
+  }
+}
+
 /** @throws `upstream_error` if the model left out times that are needed; silence has none */
 export function checkTimes({ text, segments, words }: Transcript, needs: TranscriptNeeds): void {
   if (text === '') return;
-  if (needs.segments && segments.length === 0)
-    throw new ParleyError('upstream_error', { message: noSegments });
+  if (needs.segments !== undefined && segments.length === 0)
+    throw new ParleyError('upstream_error', { message: noTimes[needs.segments], param: needs.segments });
   if (needs.words && words.length === 0) throw new ParleyError('upstream_error', { message: noWords });
 }

@@ -182,7 +182,9 @@ async function promptTokensOf(
   let sum = messages.length * tokensPerMessage;
   for (let at = 0; at < texts.length; at += textsAtOnce) {
     signal.throwIfAborted();
-    const counts = await Promise.all(texts.slice(at, at + textsAtOnce).map((text) => tokens.count(text)));
+    const counts = await Promise.all(
+      texts.slice(at, at + textsAtOnce).map((text) => tokens.count(text, { signal })),
+    );
     for (const count of counts) sum += count;
   }
   return sum;

@@ -2,13 +2,13 @@ import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.t
 import type { ChatChunk } from '../../core/chat/answer.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
+import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { readAnswer, readChunk, toUpstreamParams } from './chat/json.ts';
-import type { LimitNames } from './chat/limit-names.ts';
+import type { LimitName } from './chat/limit-names.ts';
 import { type SseEvent, SseReader } from './chat/sse.ts';
 import type { ContextSource } from './context/context-source.ts';
-import { reportedError } from './errors.ts';
 
 const doneData = '[DONE]';
 
@@ -16,7 +16,7 @@ export interface OpenAiChatOptions {
   readonly upstream: Upstream;
   /** The upstream's name of the model. */
   readonly model: string;
-  readonly limitNames: LimitNames;
+  readonly limitName: LimitName;
   /** Set if the model is known to count tokens as Parley does. */
   readonly tokenizer: ChatEngine['tokenizer'];
   /** Set if the model's context is read from the upstream. */
@@ -24,18 +24,21 @@ export interface OpenAiChatOptions {
 }
 
 export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
-  const { upstream, model, limitNames, tokenizer, context } = options;
+  const { upstream, model, limitName, tokenizer, context } = options;
   const post = (params: ChatCompletionParams, stream: boolean, signal: AbortSignal) =>
-    upstream.call({
-      method: 'POST',
-      path: '/chat/completions',
-      headers: {
-        'content-type': 'application/json',
-        accept: stream ? 'text/event-stream' : 'application/json',
-      },
-      body: toUpstreamParams(params, { model, stream, limitNames }),
-      signal,
-    });
+    limitName.tell((limitNames) =>
+      upstream.call({
+        method: 'POST',
+        path: '/chat/completions',
+        headers: {
+          'content-type': 'application/json',
+          accept: stream ? 'text/event-stream' : 'application/json',
+        },
+        body: toUpstreamParams(params, { model, stream, limitNames }),
+        signal,
+      }),
+    );
+  const report = (body: string) => upstream.reportedError(body);
   return {
     tokenizer,
     // An unreachable upstream keeps its model in the catalog; calls to it fail with `upstream_error`.
@@ -45,8 +48,17 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
       if (availability?.available !== false) return context?.tokens;
       throw new ParleyError('engine_unavailable', { message: availability.reason });
     },
-    complete: async (params, signal) => readAnswer(await (await post(params, false, signal)).json()),
-    stream: (params, signal) => chunksOf(() => post(params, true, signal)),
+    complete: async (params, signal) => {
+      const answer = await post(params, false, signal);
+      return readAnswer(await answer.json(chatAnswerBytesMax(params)), report);
+    },
+    stream: (params, signal) => {
+      const toChunk = ({ name, data }: SseEvent) => {
+        if (name === 'error') throw report(data);
+        return readChunk(data, report);
+      };
+      return chunksOf(() => post(params, true, signal), chatAnswerBytesMax(params), toChunk);
+    },
   };
 }
 
@@ -54,7 +66,11 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
  * The chunks of a stream, up to its end or `[DONE]`. The caller checks for finish reasons. An answer in plain JSON is
  * refused: nothing of it would be streamed.
  */
-async function* chunksOf(ask: () => Promise<UpstreamAnswer>): AsyncGenerator<readonly ChatChunk[]> {
+async function* chunksOf(
+  ask: () => Promise<UpstreamAnswer>,
+  bytesMax: number,
+  toChunk: ToChunk,
+): AsyncGenerator<readonly ChatChunk[]> {
   const answer = await ask();
   const { contentType } = answer;
   if (contentType !== 'text/event-stream') {
@@ -62,8 +78,8 @@ async function* chunksOf(ask: () => Promise<UpstreamAnswer>): AsyncGenerator<rea
   }
   const reader = new SseReader();
   let last: ReadChunks | undefined;
-  for await (const piece of answer.pieces()) {
-    const read = readChunks(reader.read(piece));
+  for await (const piece of answer.pieces(bytesMax)) {
+    const read = readChunks(reader.read(piece), toChunk);
     if (read.isDone) answer.complete();
     if (read.isDone || read.failure) {
       last = read;
@@ -71,10 +87,12 @@ async function* chunksOf(ask: () => Promise<UpstreamAnswer>): AsyncGenerator<rea
     }
     if (read.chunks.length > 0) yield read.chunks;
   }
-  last ??= readChunks(reader.end());
+  last ??= readChunks(reader.end(), toChunk);
   if (last.chunks.length > 0) yield last.chunks;
   if (last.failure) throw last.failure.reason;
 }
+
+type ToChunk = (event: SseEvent) => ChatChunk;
 
 interface ReadChunks {
   readonly chunks: readonly ChatChunk[];
@@ -83,7 +101,7 @@ interface ReadChunks {
 }
 
 /** Reads events up to `[DONE]` or the first that is not a chunk; the chunks before it still reach the client. */
-function readChunks(events: readonly SseEvent[]): ReadChunks {
+function readChunks(events: readonly SseEvent[], toChunk: ToChunk): ReadChunks {
   const chunks: ChatChunk[] = [];
   for (const event of events) {
     if (event.data === doneData) return { chunks, isDone: true };
@@ -94,9 +112,4 @@ function readChunks(events: readonly SseEvent[]): ReadChunks {
     }
   }
   return { chunks };
-}
-
-function toChunk({ name, data }: SseEvent): ChatChunk {
-  if (name === 'error') throw reportedError(data);
-  return readChunk(data);
 }

@@ -1,6 +1,9 @@
 /** Translates failures of an upstream. The message is for the client; the cause, for the log, has the upstream's error name. */
+import type { Excess } from '../../codec/json-scan.ts';
 import { type ErrorDetails, ParleyError } from '../../core/errors.ts';
+import { answerLimits } from '../answer-limits.ts';
 import { upstreamMessages } from '../upstream-messages.ts';
+import { withoutKeys } from '../without-keys.ts';
 
 /** Longer Retry-After values are cut to a day. */
 const retryAfterSecondsMax = 86_400;
@@ -51,6 +54,20 @@ export function malformedResponse(reason: string, cause?: unknown): ParleyError 
   });
 }
 
+/** The error of an answer with more bytes than its request asked for. */
+export function tooLarge(bytesMax: number): ParleyError {
+  return malformedResponse(`the answer is larger than ${bytesMax} bytes`);
+}
+
+/** @throws `upstream_error` for an answer that exceeds a limit */
+export function refuseExcess(excess: Excess | undefined): void {
+  if (excess === 'levelsMax')
+    throw malformedResponse(`the answer has more than ${answerLimits.levelsMax} levels`);
+  if (excess === 'elementsMax') {
+    throw malformedResponse(`the answer has more than ${answerLimits.elementsMax} elements`);
+  }
+}
+
 /** The error of a call that exceeded its total time. */
 export function timeUp(totalMs: number): ParleyError {
   return new ParleyError('upstream_error', {
@@ -59,23 +76,37 @@ export function timeUp(totalMs: number): ParleyError {
   });
 }
 
-/** The error of an answer that began with status 200 and then reports an error. @param body the JSON of the error */
-export function reportedError(body: string): ParleyError {
+/**
+ * The error of an answer that began with status 200 and then reports an error.
+ * @param body the JSON of the error
+ * @param ownKey the key of the engine, which the log must not have
+ */
+export function reportedError(body: string, ownKey: string | undefined): ParleyError {
   return new ParleyError('upstream_error', {
     message: 'The engine behind this model failed on this request. Try again.',
-    cause: new Error(`the upstream reports an error${inBrackets(errorName(body))}`),
+    cause: new Error(`the upstream reports an error${inBrackets(errorName(body, ownKey))}`),
   });
 }
+
+const refusingStatuses: ReadonlySet<number> = new Set([400, 422]);
+const limitName = /max_tokens|max_completion_tokens/;
+/** Words for a parameter that a server does not know. None is in a complaint about the value of one. */
+const notTaken =
+  /\binstead\b|unsupported|not supported?\b|unrecognized|unknown (parameter|argument|field|name)|unexpected|not permitted/i;
 
 /** An answer with a status other than 2xx, for the log. */
 export class StatusError extends Error {
   /** Whether the upstream lacks the configured model, whichever status says so. */
   readonly isModelUnknown: boolean;
+  /** Whether it does not take the parameter by which it was told the limit of an answer. */
+  readonly isLimitNameRefused: boolean;
 
-  constructor(status: number, name: string | undefined) {
+  constructor(status: number, body: string, ownKey: ErrorResponse['ownKey']) {
+    const name = errorName(body, ownKey);
     super(`the upstream answered ${status}${inBrackets(name)}`);
     this.name = 'StatusError';
     this.isModelUnknown = name === 'unknown_model' || name === 'model_not_found';
+    this.isLimitNameRefused = refusingStatuses.has(status) && limitName.test(body) && notTaken.test(body);
   }
 }
 
@@ -84,11 +115,16 @@ interface ErrorResponse {
   readonly retryAfter: string | string[] | undefined;
   /** The beginning of the body. */
   readonly body: string;
+  /** The key of the engine, which the log must not have. */
+  readonly ownKey: string | undefined;
 }
 
 /** @param hasNotRun whether this status means that nothing was run */
-export function statusError({ status, retryAfter, body }: ErrorResponse, hasNotRun: boolean): ParleyError {
-  const cause = new StatusError(status, errorName(body));
+export function statusError(
+  { status, retryAfter, body, ownKey }: ErrorResponse,
+  hasNotRun: boolean,
+): ParleyError {
+  const cause = new StatusError(status, body, ownKey);
   if (status < 400 || status > 599) return new ParleyError('upstream_error', { cause });
   const retryAfterSeconds = readRetryAfter(retryAfter, Date.now());
   const details: ErrorDetails = {
@@ -146,12 +182,13 @@ const namePattern = /^[\w.-]{1,100}$/;
  * The upstream's name for its error, such as `model_not_found`; undefined if it has none. Its sentences are left out, as
  * they may repeat a prompt.
  */
-function errorName(body: string): string | undefined {
+function errorName(body: string, ownKey: string | undefined): string | undefined {
   try {
     const parsed: unknown = JSON.parse(body);
     const error = memberOf(parsed, 'error');
     const names = [error, parsed].flatMap((value) => [memberOf(value, 'code'), memberOf(value, 'type')]);
-    return names.find((name): name is string => typeof name === 'string' && namePattern.test(name));
+    const name = names.find((name): name is string => typeof name === 'string' && namePattern.test(name));
+    return name && withoutKeys(name, ownKey);
   } catch {
     // Not JSON, or cut off.
     return undefined;

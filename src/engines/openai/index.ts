@@ -1,7 +1,7 @@
 import { createDurationProbe } from '../../media/probing/probe.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { Upstream, type UpstreamDeps, type UpstreamSettings } from './calls/upstream.ts';
-import { defaultLimitNames, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
+import { LimitName, type LimitNames, tokenizerOf } from './chat/limit-names.ts';
 import { createOpenAiChat } from './chat.ts';
 import { ContextSource } from './context/context-source.ts';
 import { createOpenAiSpeech } from './speech.ts';
@@ -57,7 +57,12 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
       return createOpenAiChat({
         upstream,
         model,
-        limitNames: settings.outputLimit ?? defaultLimitNames(settings.baseUrl),
+        limitName: new LimitName(settings.outputLimit, settings.baseUrl, (name) =>
+          deps.log.info(
+            { engine: deps.name, model: id },
+            `the upstream takes the limit of an answer as ${name}`,
+          ),
+        ),
         tokenizer: tokenizerOf(settings.baseUrl, model),
         context: needsContext ? openContext(id, model) : undefined,
       });

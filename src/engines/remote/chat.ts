@@ -1,18 +1,25 @@
 import { create } from '@bufbuild/protobuf';
 import {
+  type ChatCompletionChunk,
   type ChatCompletionParams,
   CreateChatCompletionRequestSchema,
   StreamChatCompletionRequestSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { messageAnswer, messageChunk } from '../../core/chat/answer.ts';
+import { chunkText } from '../../core/chat/text.ts';
 import { ParleyError } from '../../core/errors.ts';
+import { withDoubles } from '../../core/long-integers.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
+import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { RemoteModel } from './catalog.ts';
 
 /** Passes messages on unchanged in both directions, so that unknown fields keep their place. */
 export function createRemoteChat({ name, calls, catalog }: RemoteModel): ChatEngine {
-  const named = (params: ChatCompletionParams): ChatCompletionParams => ({ ...params, model: name });
+  const named = (params: ChatCompletionParams): ChatCompletionParams => ({
+    ...withDoubles(params),
+    model: name,
+  });
   return {
     availability: () => catalog.availability(name, 'chat'),
     complete: async (params, signal) => {
@@ -23,9 +30,31 @@ export function createRemoteChat({ name, calls, catalog }: RemoteModel): ChatEng
     },
     async *stream(params, signal) {
       const request = create(StreamChatCompletionRequestSchema, { params: named(params) });
-      for await (const { chunk } of calls.stream(ChatService.method.streamChatCompletion, request, signal)) {
-        if (chunk !== undefined) yield [messageChunk(chunk)];
+      let first: ChatCompletionChunk | undefined;
+      let isRepeat = false;
+      const responses = calls.stream(ChatService.method.streamChatCompletion, request, signal, {
+        bytesMax: chatAnswerBytesMax(params),
+        isOutput: ({ chunk }) => chunk !== undefined && chunkText(chunk) !== '',
+        onRepeat: () => {
+          isRepeat = first !== undefined;
+        },
+      });
+      for await (const { chunk } of responses) {
+        if (chunk === undefined) continue;
+        first ??= chunk;
+        if (isRepeat && isOpening(chunk)) continue;
+        // A call that is made again has an id of its own; the client sees one answer.
+        yield [messageChunk(isRepeat ? { ...chunk, id: first.id, created: first.created } : chunk)];
       }
     },
   };
+}
+
+/** Whether a chunk only opens its choices: the client already has such a chunk of the call that was lost. */
+function isOpening(chunk: ChatCompletionChunk): boolean {
+  return (
+    chunk.choices.length > 0 &&
+    chunkText(chunk) === '' &&
+    chunk.choices.every((choice) => !choice.finishReason)
+  );
 }

@@ -23,7 +23,7 @@ export async function diagnoseRemote(
   let connections: Connections | undefined;
   try {
     connections = new Connections(settings, { name, log: silentLog });
-    const calls = new Calls(connections, { apiKey, totalMs: settings.totalMs });
+    const calls = new Calls(connections, { apiKey, totalMs: settings.totalMs, repeatLostCalls: false });
     const { listModels } = CatalogService.method;
     const { data } = await calls.unary(listModels, create(ListModelsRequestSchema), signal);
     return [

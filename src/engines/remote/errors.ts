@@ -16,6 +16,7 @@ import {
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
 import { type ErrorCode, type ErrorDetails, errorTable, ParleyError } from '../../core/errors.ts';
 import { forOperator, upstreamMessages } from '../upstream-messages.ts';
+import { withoutKeys } from '../without-keys.ts';
 
 /** Codes that are passed on, with a message that replaces the table's. The remote's own message only goes to the log. */
 const requestErrors: Readonly<Partial<Record<ErrorCode, string | undefined>>> = {
@@ -42,16 +43,28 @@ const serverErrors: Readonly<Partial<Record<ErrorCode, string>>> = {
   overloaded: upstreamMessages.busy,
 };
 
+/** The connection was lost before the remote said anything of the call. */
+class LostCallError extends Error {}
+
+/** Whether a call may be made again if it had no output: the client of this server cannot have been told anything of it. */
+export function isLost(error: unknown): boolean {
+  return error instanceof ParleyError && error.cause instanceof LostCallError;
+}
+
 /** The form that the remote's `param` must have to be passed on. */
 const fieldPath = /^[\w.[\]-]{1,100}$/;
 
-/** @param hasNotRun whether the call was never sent on a connection */
-export function translateError(thrown: unknown, hasNotRun: boolean): ParleyError {
+/**
+ * @param hasNotRun whether the call was never sent on a connection
+ * @param ownKey the key of the engine, which the log must not have
+ */
+export function translateError(thrown: unknown, hasNotRun: boolean, ownKey: string | undefined): ParleyError {
   if (!isStatus(thrown)) return new ParleyError('internal_error', { cause: thrown });
   const { info, retryAfterSeconds } = readDetails(thrown);
-  if (info === undefined) return statusError(thrown, hasNotRun);
+  const cause = logCause(thrown, info, ownKey);
+  if (info === undefined) return statusError(thrown.code, cause, hasNotRun);
   const details = {
-    cause: logCause(thrown, info),
+    cause,
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
   const code = codeOf(info);
@@ -84,19 +97,18 @@ function requestError(code: ErrorCode, { metadata }: ErrorInfo, details: ErrorDe
 }
 
 /** The error of a status without details: from the connection, the deadline, or a proxy that is not a Parley. */
-function statusError(failure: StatusObject, hasNotRun: boolean): ParleyError {
-  const cause = logCause(failure);
-  switch (failure.code) {
+function statusError(code: status, cause: Error, hasNotRun: boolean): ParleyError {
+  switch (code) {
     case status.UNAVAILABLE:
-      if (hasNotRun) return unreachable(new Error(`there is no connection: ${failure.details}`));
-      return new ParleyError('upstream_error', { cause });
+      if (hasNotRun) return unreachable(new LostCallError(cause.message));
+      return new ParleyError('upstream_error', { cause: new LostCallError(cause.message) });
     case status.DEADLINE_EXCEEDED:
       return new ParleyError('upstream_error', { message: upstreamMessages.tooSlow, cause });
     case status.UNAUTHENTICATED:
     case status.PERMISSION_DENIED:
       return new ParleyError('upstream_error', {
         message: upstreamMessages.keyRefused,
-        upstreamStatus: failure.code === status.UNAUTHENTICATED ? 401 : 403,
+        upstreamStatus: code === status.UNAUTHENTICATED ? 401 : 403,
         cause,
       });
     default:
@@ -133,10 +145,15 @@ function readDetails({ metadata }: StatusObject): StatusDetails {
   }
 }
 
-/** All that the remote said, with its request id, by which its own records and log have the rest. */
-function logCause({ code, details }: StatusObject, info?: ErrorInfo): Error {
+/** All that the remote said but keys, with its request id, by which its own records and log have the rest. */
+function logCause(
+  { code, details }: StatusObject,
+  info: ErrorInfo | undefined,
+  ownKey: string | undefined,
+): Error {
   const reason = info ? ` ${info.reason} (${info.metadata['request_id'] ?? 'without an id'})` : '';
-  return new Error(`the remote ended the call with ${status[code]}${reason}: ${details}`);
+  const said = withoutKeys(`${reason}: ${details}`, ownKey);
+  return new Error(`the remote ended the call with ${status[code]}${said}`);
 }
 
 function isStatus(thrown: unknown): thrown is StatusObject {

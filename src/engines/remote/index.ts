@@ -13,6 +13,8 @@ export interface RemoteSettings extends ConnectionsSettings {
   readonly models: Readonly<Record<string, string>>;
   readonly totalMs: number;
   readonly catalogEveryMs: number;
+  /** Whether a call that was lost without output is made once more. */
+  readonly repeatLostCalls: boolean;
 }
 
 export interface RemoteDeps {
@@ -33,7 +35,8 @@ export function createRemoteEngine(
   { name: engine, apiKey, log, traceHeaders }: RemoteDeps,
 ): EngineSet {
   const connections = new Connections(settings, { name: engine, log });
-  const calls = new Calls(connections, { apiKey, traceHeaders, totalMs: settings.totalMs });
+  const { totalMs, repeatLostCalls } = settings;
+  const calls = new Calls(connections, { apiKey, traceHeaders, totalMs, repeatLostCalls });
   const catalog = new RemoteCatalog(calls, { engine, everyMs: settings.catalogEveryMs, log });
   const probe = createDurationProbe();
   const model = (id: string, type: ModelType): RemoteModel => {

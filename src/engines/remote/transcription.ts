@@ -74,7 +74,7 @@ async function probedMs(
 
 function requestMessage(
   model: string,
-  { audio, fileName, language, prompt, temperature, words }: TranscriptionRequest,
+  { audio, fileName, language, prompt, temperature, needsSegments, words }: TranscriptionRequest,
 ): StreamTranscriptionRequest {
   return create(StreamTranscriptionRequestSchema, {
     transcription: {
@@ -84,7 +84,8 @@ function requestMessage(
       ...(language !== undefined && { language }),
       ...(prompt !== undefined && { prompt }),
       ...(temperature !== undefined && { temperature }),
-      timestampGranularities: words ? ['segment', 'word'] : ['segment'],
+      // It refuses what is named here at once if its model gives no times. Segments come in any case, if it has them.
+      timestampGranularities: [...(needsSegments ? ['segment'] : []), ...(words ? ['word'] : [])],
     },
   });
 }

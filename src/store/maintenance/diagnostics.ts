@@ -74,7 +74,7 @@ function adminKeys(connection: Sqlite.Database): Diagnostic {
   const count = connection
     .prepare<{ now: number }, { live: number }>(
       `select count(*) as live from api_keys where kind = 'admin'
-         and coalesce(revoked_at_ms, @now + 1) > @now and coalesce(expires_at_ms, @now + 1) > @now`,
+         and revoked_at_ms is null and coalesce(expires_at_ms, @now + 1) > @now`,
     )
     .get({ now: Date.now() });
   const live = count?.live ?? 0;
@@ -82,7 +82,7 @@ function adminKeys(connection: Sqlite.Database): Diagnostic {
   return warning(
     'admin keys',
     'There is no valid one, so nobody can manage a running server.',
-    'Create one while the server is stopped: `parley key create --admin`.',
+    'Create one: `parley key create --admin`. The server may run.',
   );
 }
 

@@ -1,8 +1,10 @@
 import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { lockDataDir, sync } from '../sqlite/data-folder.ts';
-import { databaseName } from '../sqlite/database.ts';
+import { makeFolder } from '../../files/make-folder.ts';
+import { sync } from '../sqlite/data-folder.ts';
+import { type Connection, databaseName } from '../sqlite/database.ts';
+import { own } from '../sqlite/ownership.ts';
 import { BackupError, type BackupFacts, verified } from './backup.ts';
 
 interface Restored extends BackupFacts {
@@ -22,21 +24,35 @@ interface RestoreOptions {
  * @throws DataInUseError if a server runs on the folder; BackupError; NewerSchemaError
  */
 export async function restore(dataDir: string, file: string, options: RestoreOptions): Promise<Restored> {
-  const lock = lockDataDir(dataDir);
+  makeFolder(dataDir, 0o700);
+  const path = join(dataDir, databaseName);
+  const incoming = `${path}.incoming`;
+  const replaced = takeReplaced(path, dataDir);
   try {
-    const path = join(dataDir, databaseName);
-    const incoming = `${path}.incoming`;
-    try {
-      const facts = await bringIn(file, incoming);
-      const keptAs = keepReplaced(path, options);
-      renameSync(incoming, path);
-      sync(dataDir);
-      return { ...facts, keptAs };
-    } finally {
-      removeDatabase(incoming);
-    }
+    const facts = await bringIn(file, incoming);
+    const keptAs = keepReplaced(path, replaced, options);
+    renameSync(incoming, path);
+    sync(dataDir);
+    return { ...facts, keptAs };
   } finally {
-    lock.release();
+    // Until here no server can start on it.
+    replaced?.close();
+    removeDatabase(incoming);
+  }
+}
+
+/** Owns the database that is about to be replaced. Undefined if there is none, or it is damaged. @throws DataInUseError */
+function takeReplaced(path: string, dataDir: string): Connection | undefined {
+  if (!existsSync(path)) return undefined;
+  const connection = new Sqlite(path, { fileMustExist: true });
+  try {
+    connection.pragma('journal_mode = WAL');
+    own(connection, dataDir);
+    return connection;
+  } catch (error) {
+    connection.close();
+    if (error instanceof Sqlite.SqliteError && !error.code.startsWith('SQLITE_BUSY')) return undefined;
+    throw error;
   }
 }
 
@@ -47,31 +63,28 @@ async function bringIn(file: string, incoming: string): Promise<BackupFacts> {
   copyFileSync(file, incoming, constants.COPYFILE_FICLONE);
   chmodSync(incoming, 0o600);
   const facts = await verified(incoming, file);
-  leaveWalMode(incoming);
+  const restored = new Sqlite(incoming, { fileMustExist: true });
+  try {
+    leaveWalMode(restored, incoming);
+  } finally {
+    restored.close();
+  }
   sync(incoming);
   return facts;
 }
 
 /** Keeps the replaced database if asked, and removes its log: SQLite would take it for the log of the new one. */
-function keepReplaced(path: string, { keep, nowMs }: RestoreOptions): string | undefined {
+function keepReplaced(
+  path: string,
+  replaced: Connection | undefined,
+  { keep, nowMs }: RestoreOptions,
+): string | undefined {
   if (!existsSync(path)) {
     removeDatabase(path);
     return undefined;
   }
-  try {
-    leaveWalMode(path);
-  } catch (error) {
-    if (!(error instanceof Sqlite.SqliteError)) throw error;
-    // Its log is still needed.
-    if (error.code.startsWith('SQLITE_BUSY')) {
-      const who = 'another program, such as a backup';
-      throw new BackupError(
-        `The database ${path} is in use by ${who}. Wait until it ends, then try again.`,
-        error,
-      );
-    }
-    // It may be damaged. Then it is kept unchanged, with its log.
-  }
+  // A damaged one is kept unchanged, with its log.
+  if (replaced !== undefined) leaveWalMode(replaced, path);
   const keptAs = keep ? `${path}.replaced-${new Date(nowMs).toISOString().replace(/[:.]/g, '-')}` : undefined;
   if (keptAs !== undefined) {
     linkOrCopy(path, keptAs);
@@ -82,13 +95,18 @@ function keepReplaced(path: string, { keep, nowMs }: RestoreOptions): string | u
   return keptAs;
 }
 
-/** Moves the log into the database, so that it is one file. */
-function leaveWalMode(path: string): void {
-  const connection = new Sqlite(path, { fileMustExist: true });
+/** Moves the log into the database, so that it is one file, and locks it until the connection closes. */
+function leaveWalMode(connection: Connection, path: string): void {
   try {
     connection.pragma('journal_mode = delete');
-  } finally {
-    connection.close();
+    connection.exec('begin exclusive');
+  } catch (error) {
+    if (!(error instanceof Sqlite.SqliteError) || !error.code.startsWith('SQLITE_BUSY')) throw error;
+    const who = 'another program, such as a backup';
+    throw new BackupError(
+      `The database ${path} is in use by ${who}. Wait until it ends, then try again.`,
+      error,
+    );
   }
 }
 

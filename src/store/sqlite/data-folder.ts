@@ -1,7 +1,6 @@
 /** The files of a data folder. */
-import { chmodSync, closeSync, fsyncSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { makeFolder } from '../../files/make-folder.ts';
 
 /**
@@ -11,7 +10,8 @@ import { makeFolder } from '../../files/make-folder.ts';
 export function privateFile(dataDir: string, name: string): string {
   makeFolder(dataDir, 0o700);
   const path = join(dataDir, name);
-  closeSync(openSync(path, 'a', 0o600));
+  // Closing a file drops the locks that this process has on it, so an existing one is not opened.
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
   chmodSync(path, 0o600);
   return path;
 }
@@ -26,38 +26,23 @@ export function sync(path: string): void {
   }
 }
 
-interface DataLock {
-  release(): void;
-}
+/** Files that this process has open, as their paths named them. */
+export class OpenFiles {
+  readonly #ids = new Map<string, string>();
 
-/** Another process uses the data folder. */
-export class DataInUseError extends Error {
-  constructor(dataDir: string) {
-    super(
-      `Another Parley is running on the data folder ${dataDir}. Stop it first, or choose another folder with --data-dir or PARLEY_DATA_DIR.`,
-    );
-    this.name = 'DataInUseError';
+  add(path: string): void {
+    const id = idOf(path);
+    if (id !== undefined) this.#ids.set(path, id);
+  }
+
+  /** Whether each path still names its file. False once one was removed, moved or replaced. */
+  areInPlace(): boolean {
+    for (const [path, id] of this.#ids) if (idOf(path) !== id) return false;
+    return true;
   }
 }
 
-/**
- * Locks a data folder for this process, and creates it if it is missing. The lock is a transaction on a separate
- * database, so the system releases it when the process ends, however it ends. @throws DataInUseError
- */
-export function lockDataDir(dataDir: string): DataLock {
-  const connection = new Sqlite(privateFile(dataDir, 'lock.db'), { timeout: 0 });
-  try {
-    connection.exec('begin exclusive');
-  } catch (error) {
-    connection.close();
-    if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY'))
-      throw new DataInUseError(dataDir);
-    throw error;
-  }
-  return {
-    release: () => {
-      connection.exec('rollback');
-      connection.close();
-    },
-  };
+function idOf(path: string): string | undefined {
+  const file = statSync(path, { throwIfNoEntry: false });
+  return file && `${file.dev}:${file.ino}`;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import {
   type Compilable,
@@ -9,9 +10,10 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { Migrator } from 'kysely/migration';
-import { checkKnown, migrations } from '../migrations/migrations.ts';
+import { appliedMigrations, checkKnown, migrations } from '../migrations/migrations.ts';
 import type { Database } from '../tables/schema.ts';
 import { privateFile } from './data-folder.ts';
+import { DataInUseError, own } from './ownership.ts';
 
 /** How long opening waits for another process, such as a backup. Later, GroupCommit waits without blocking. */
 const openingBusyMs = 5_000;
@@ -34,29 +36,63 @@ export const query = new Kysely<Database>({
   },
 });
 
+export interface DatabaseUse {
+  /**
+   * The owner brings the schema up to date and keeps others from owning the database. A guest uses it beside its owner, for short
+   * writes. Default: owner
+   */
+  readonly as?: 'owner' | 'guest';
+  /** How long to wait for another owner to end. Default: 0 */
+  readonly waitMs?: number;
+}
+
+const ownerRetryMs = 50;
+
 /**
- * Opens the database of a data folder, creates it if it is missing, and brings it to the newest schema.
+ * Opens the database of a data folder. The owner creates it if it is missing.
+ * @throws DataInUseError if another process owns it
  * @throws NewerSchemaError, and changes nothing, if the schema is newer than this program
  */
-export async function openDatabase(dataDir: string): Promise<Connection> {
+export async function openDatabase(
+  dataDir: string,
+  { as = 'owner', waitMs = 0 }: DatabaseUse = {},
+): Promise<Connection> {
   const path = privateFile(dataDir, databaseName);
-  const connection = new Sqlite(path);
-  try {
-    connection.pragma(`busy_timeout = ${openingBusyMs}`);
-    checkKnown(connection);
-    connection.pragma('journal_mode = WAL');
-    connection.pragma('synchronous = FULL');
-    connection.pragma(`wal_autocheckpoint = ${logPagesMax}`);
-    connection.pragma(`cache_size = -${cacheKbMax}`);
-    connection.pragma('foreign_keys = ON');
-    await migrate(connection);
-    connection.pragma('busy_timeout = 0');
-    connection.defaultSafeIntegers(true);
-    return connection;
-  } catch (error) {
-    connection.close();
-    throw error;
+  for (let waitedMs = 0; ; waitedMs += ownerRetryMs) {
+    // Opened anew each time: a connection that waits would keep another from owning the database.
+    const connection = new Sqlite(path);
+    try {
+      await setUp(connection, dataDir, as);
+      return connection;
+    } catch (error) {
+      connection.close();
+      if (!(error instanceof DataInUseError) || waitedMs >= waitMs) throw error;
+    }
+    await sleep(ownerRetryMs);
   }
+}
+
+async function setUp(connection: Connection, dataDir: string, as: DatabaseUse['as']): Promise<void> {
+  connection.pragma(`busy_timeout = ${openingBusyMs}`);
+  checkKnown(connection);
+  if (as === 'owner') {
+    connection.pragma('journal_mode = WAL');
+    own(connection, dataDir);
+  }
+  connection.pragma('synchronous = FULL');
+  connection.pragma(`wal_autocheckpoint = ${logPagesMax}`);
+  connection.pragma(`cache_size = -${cacheKbMax}`);
+  connection.pragma('foreign_keys = ON');
+  if (as === 'owner') await migrate(connection);
+  else checkNewest(connection, dataDir);
+  connection.pragma('busy_timeout = 0');
+  connection.defaultSafeIntegers(true);
+}
+
+/** The owner may be of an older version. */
+function checkNewest(connection: Connection, dataDir: string): void {
+  if (appliedMigrations(connection).length === Object.keys(migrations).length) return;
+  throw new DataInUseError(dataDir);
 }
 
 /** All or nothing: a process that is killed in between leaves the schema unchanged. */

@@ -1,5 +1,5 @@
-import { ParleyError } from '../../core/errors.ts';
 import type { Connection } from './database.ts';
+import { isBusy, isStorageFailure, isSyncFailure } from './storage-failures.ts';
 
 /** How long writes wait for another program that writes to the database. */
 const busyMsMax = 5_000;
@@ -15,6 +15,16 @@ interface Pending {
 /** Settles the promise of a piece of work. */
 type Notify = () => void;
 
+export interface CommitChecks {
+  /** Called before each commit; throws to roll it back. */
+  checkFiles(): void;
+  succeeded(): void;
+  /** Notes the error of a group. Returns the one for its callers: an error of their own work stays as it is. */
+  failed(error: unknown): unknown;
+  /** The disk could not be synced: data that SQLite takes for written may be lost. */
+  syncFailed(error: unknown): void;
+}
+
 /**
  * Runs the writes of concurrent requests in one transaction, so that they share one sync to disk. Each write is atomic, and
  * its promise resolves after the shared commit. The work must be synchronous and may run twice: if one write fails, the group
@@ -24,23 +34,26 @@ export class GroupCommit {
   readonly #connection: Connection;
   readonly #transaction: (run: () => Notify[]) => Notify[];
   readonly #savepoint: (work: () => unknown) => unknown;
-  readonly #onSyncFailed: (error: unknown) => void;
+  readonly #checks: CommitChecks;
   #queue: Pending[] = [];
   #scheduled = false;
   #busySinceMs: number | undefined;
 
-  /** @param onSyncFailed called if the disk could not be synced: data that SQLite takes for written may be lost */
-  constructor(connection: Connection, onSyncFailed: (error: unknown) => void) {
+  constructor(connection: Connection, checks: CommitChecks) {
     this.#connection = connection;
-    this.#onSyncFailed = onSyncFailed;
-    this.#transaction = connection.transaction((run: () => Notify[]) => run()).immediate;
+    this.#checks = checks;
+    this.#transaction = connection.transaction((run: () => Notify[]) => {
+      const notifications = run();
+      checks.checkFiles();
+      return notifications;
+    }).immediate;
     // A transaction within a transaction is a savepoint.
     this.#savepoint = connection.transaction((work: () => unknown) => work());
   }
 
   /**
-   * Rejects with the error of the work, which is then rolled back; with `overloaded` if another program locks the database
-   * for too long; or with the error of the commit.
+   * Rejects with the error of the work, which is then rolled back; or with `overloaded` if the database cannot be written or
+   * another program locks it for too long.
    */
   run<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -53,7 +66,8 @@ export class GroupCommit {
 
   /** Resolves when no write is waiting. */
   async drain(): Promise<void> {
-    if (this.#queue.length > 0) await this.run(() => undefined);
+    // A failed write has told its own caller.
+    if (this.#queue.length > 0) await this.run(() => undefined).catch(() => undefined);
   }
 
   #flush(): void {
@@ -69,12 +83,13 @@ export class GroupCommit {
         return;
       }
       this.#busySinceMs = undefined;
-      if (isSyncFailure(error)) this.#onSyncFailed(error);
-      const reason = isBusy(error) ? lockedTooLong(error) : error;
+      if (isSyncFailure(error)) this.#checks.syncFailed(error);
+      const reason = this.#checks.failed(error);
       for (const { reject } of group) reject(reason);
       return;
     }
     this.#busySinceMs = undefined;
+    this.#checks.succeeded();
     for (const notify of notifications) notify();
   }
 
@@ -114,29 +129,8 @@ export class GroupCommit {
       return () => resolve(value);
     } catch (error) {
       // Errors such as a full disk end the whole transaction.
-      if (!this.#connection.inTransaction) throw error;
+      if (!this.#connection.inTransaction || isStorageFailure(error)) throw error;
       return () => reject(error);
     }
   }
-}
-
-/** Only the start of a transaction can fail so: nothing of the group has run. */
-function isBusy(error: unknown): boolean {
-  return codeOf(error).startsWith('SQLITE_BUSY');
-}
-
-function isSyncFailure(error: unknown): boolean {
-  return ['SQLITE_IOERR_FSYNC', 'SQLITE_IOERR_DIR_FSYNC'].includes(codeOf(error));
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
-}
-
-function lockedTooLong(cause: unknown): ParleyError {
-  return new ParleyError('overloaded', {
-    message: 'Another program locks the database of this server. Wait, then try again.',
-    retryAfterSeconds: 1,
-    cause,
-  });
 }

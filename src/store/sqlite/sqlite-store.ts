@@ -6,11 +6,11 @@ import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../../
 import type { Account } from '../../core/ports/accounts.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
 import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/idempotency.ts';
-import type { Key, KeyHolder } from '../../core/ports/keys.ts';
+import type { Key, KeyEnd, KeyHolder } from '../../core/ports/keys.ts';
 import type { EntryOutcome, LedgerEntry } from '../../core/ports/ledger.ts';
 import type { Page, PageRequest } from '../../core/ports/page.ts';
 import type { FairUseReservation, Reservation, ReserveOutcome } from '../../core/ports/reservations.ts';
-import type { Store } from '../../core/ports/store.ts';
+import type { Store, StoreObserver } from '../../core/ports/store.ts';
 import type {
   Prunable,
   PruneCut,
@@ -32,30 +32,43 @@ import { Ledger } from '../tables/ledger.ts';
 import { interruptedEnd, type StartedRecord } from '../usage/record-row.ts';
 import { UsageRecords } from '../usage/records.ts';
 import { readTotals } from '../usage/totals.ts';
-import { type Connection, openDatabase } from './database.ts';
+import { OpenFiles, privateFile } from './data-folder.ts';
+import { type Connection, type DatabaseUse, databaseName, openDatabase } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
 import { KeyCache } from './key-cache.ts';
+import { disown, setMark } from './ownership.ts';
+import { pageOf } from './page-of.ts';
+import { DatabaseMovedError, reading } from './storage-failures.ts';
+import { WriteHealth } from './write-health.ts';
 
-/** Opens the store of a data folder, and creates it if it is missing. */
-export async function openStore(dataDir: string, onSyncFailed = endProcess): Promise<Store> {
-  return new SqliteStore(await openDatabase(dataDir), onSyncFailed);
+export interface StoreOptions extends DatabaseUse {
+  /** Default: nobody is told. */
+  readonly observer?: StoreObserver | undefined;
 }
 
-/** A repeated sync can report success although data is lost: only a restart reads what the disk holds. */
-function endProcess(cause: unknown): void {
-  setImmediate(() => {
-    throw new Error(
-      'The disk could not be synced. The server ends: its next start reads what the disk holds.',
-      {
-        cause,
-      },
-    );
-  });
+const nobody: StoreObserver = { failing: () => undefined, working: () => undefined };
+
+/** Opens the store of a data folder, and creates it if it is missing. @throws as `openDatabase` */
+export async function openStore(
+  dataDir: string,
+  { observer = nobody, ...use }: StoreOptions = {},
+): Promise<Store> {
+  const path = privateFile(dataDir, databaseName);
+  const files = new OpenFiles();
+  files.add(path);
+  const connection = await openDatabase(dataDir, use);
+  files.add(`${path}-wal`);
+  if (files.areInPlace()) return new SqliteStore(connection, files, observer, use.as !== 'guest');
+  // A restore was quicker.
+  connection.close();
+  throw new DatabaseMovedError();
 }
 
 class SqliteStore implements Store {
   readonly #connection: Connection;
+  readonly #isOwner: boolean;
   readonly #writes: GroupCommit;
+  readonly #health: WriteHealth;
   readonly #accounts: Accounts;
   readonly #keys: Keys;
   readonly #keyCache: KeyCache;
@@ -66,9 +79,12 @@ class SqliteStore implements Store {
   readonly #audit: AuditTrail;
   readonly #pruning: Pruning;
 
-  constructor(connection: Connection, onSyncFailed: (error: unknown) => void) {
+  constructor(connection: Connection, files: OpenFiles, observer: StoreObserver, isOwner: boolean) {
     this.#connection = connection;
-    this.#writes = new GroupCommit(connection, onSyncFailed);
+    this.#isOwner = isOwner;
+    const probe = () => this.#writes.run(() => setMark(connection, 1));
+    this.#health = new WriteHealth({ files, observer, probe });
+    this.#writes = new GroupCommit(connection, this.#health);
     this.#accounts = new Accounts(connection);
     this.#keys = new Keys(connection);
     this.#keyCache = new KeyCache(connection, this.#keys, this.#accounts);
@@ -81,7 +97,7 @@ class SqliteStore implements Store {
   }
 
   async findKey(hash: string): Promise<KeyHolder | undefined> {
-    return this.#keyCache.find(hash);
+    return reading(() => this.#keyCache.find(hash));
   }
 
   reserve(record: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
@@ -132,11 +148,11 @@ class SqliteStore implements Store {
   }
 
   async fairUseUnits(accountId: AccountId, month: Month): Promise<number> {
-    return this.#fairUse.units({ accountId, month });
+    return reading(() => this.#fairUse.units({ accountId, month }));
   }
 
   async listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>> {
-    return pageOf(page, (request) => this.#usage.list(filter, request));
+    return reading(() => pageOf(page, (request) => this.#usage.list(filter, request)));
   }
 
   usageTotals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'> {
@@ -160,15 +176,15 @@ class SqliteStore implements Store {
   }
 
   async availableCredits(accountId: AccountId): Promise<NanoCredits> {
-    return this.#accounts.available(accountId);
+    return reading(() => this.#accounts.available(accountId));
   }
 
   async findAccount(idOrName: string): Promise<Account | undefined> {
-    return this.#accounts.byId(idOrName) ?? this.#accounts.byName(idOrName);
+    return reading(() => this.#accounts.byId(idOrName) ?? this.#accounts.byName(idOrName));
   }
 
   async listAccounts(page: PageRequest): Promise<Page<Account, AccountId>> {
-    return pageOf(page, (request) => this.#accounts.list(request));
+    return reading(() => pageOf(page, (request) => this.#accounts.list(request)));
   }
 
   startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean> {
@@ -193,7 +209,7 @@ class SqliteStore implements Store {
   }
 
   async listEntries(accountId: AccountId, page: PageRequest): Promise<Page<LedgerEntry, LedgerEntryId>> {
-    return pageOf(page, (request) => this.#ledger.list(accountId, request));
+    return reading(() => pageOf(page, (request) => this.#ledger.list(accountId, request)));
   }
 
   async createKey(key: Key, audit: AuditEntry): Promise<void> {
@@ -201,17 +217,18 @@ class SqliteStore implements Store {
   }
 
   async findKeyById(id: string): Promise<Key | undefined> {
-    return this.#keys.byId(id);
+    return reading(() => this.#keys.byId(id));
   }
 
   async listKeys(accountId: AccountId | undefined): Promise<readonly Key[]> {
-    return this.#keys.list(accountId);
+    return reading(() => this.#keys.list(accountId));
   }
 
-  async rotateKey(old: KeyId, oldExpiresAtMs: number, replacement: Key, audit: AuditEntry): Promise<void> {
+  async rotateKey(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry): Promise<void> {
     await this.#audited(audit, () => {
       this.#keys.insert(replacement);
-      this.#keys.expire(old, oldExpiresAtMs);
+      if ('revokedAtMs' in end) this.#keys.revoke(old, end.revokedAtMs);
+      else this.#keys.expire(old, end.expiresAtMs);
     });
   }
 
@@ -220,7 +237,7 @@ class SqliteStore implements Store {
   }
 
   async listAudit(page: PageRequest): Promise<Page<AuditEntry, AuditId>> {
-    return pageOf(page, (request) => this.#audit.list(request));
+    return reading(() => pageOf(page, (request) => this.#audit.list(request)));
   }
 
   async isEmpty(): Promise<boolean> {
@@ -228,7 +245,10 @@ class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.#health.close();
     await this.#writes.drain();
+    // Without the mark the next owner need not be alone. If it cannot be removed, the next one has to be.
+    if (this.#isOwner) await this.#writes.run(() => disown(this.#connection)).catch(() => undefined);
     this.#connection.close();
   }
 
@@ -274,14 +294,4 @@ class SqliteStore implements Store {
     if (started) return started;
     throw new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
   }
-}
-
-/** Reads one row more than the page holds, to know whether another page follows. */
-function pageOf<T extends { readonly id: Id }, Id extends string>(
-  page: PageRequest,
-  read: (request: PageRequest) => T[],
-): Page<T, Id> {
-  const rows = read({ ...page, size: page.size + 1 });
-  const items = rows.slice(0, page.size);
-  return { items, nextAfter: rows.length > page.size ? items.at(-1)?.id : undefined };
 }

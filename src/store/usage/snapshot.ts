@@ -1,19 +1,27 @@
 /** Reads usage as of one moment, in small steps: the process serves requests between them. */
 import Sqlite from 'better-sqlite3';
 import { type Connection, prepare, query } from '../sqlite/database.ts';
+import { forCaller } from '../sqlite/storage-failures.ts';
 
 /** Records that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
 const recordsAtOnce = 1_000;
 
-/** Later writes are not seen, and do not wait. @param path of the database, opened on another connection */
+/**
+ * Later writes are not seen, and do not wait.
+ * @param path of the database, opened on another connection
+ * @throws `overloaded` if the database cannot be read
+ */
 export async function readSnapshot<T>(path: string, read: (snapshot: Connection) => Promise<T>): Promise<T> {
-  const snapshot = new Sqlite(path, { readonly: true, fileMustExist: true });
+  let snapshot: Connection | undefined;
   try {
+    snapshot = new Sqlite(path, { readonly: true, fileMustExist: true });
     snapshot.defaultSafeIntegers(true);
     snapshot.exec('begin');
     return await read(snapshot);
+  } catch (error) {
+    throw forCaller(error);
   } finally {
-    snapshot.close();
+    snapshot?.close();
   }
 }
 

@@ -8,9 +8,11 @@ import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import type { Client } from '../../core/access/gate.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { Wire } from '../../core/ports/usage.ts';
+import { bytesForPart, bytesUnpacked } from '../byte-budget.ts';
 import { malformedMessage, tooLargeMessage } from '../rpc/errors.ts';
 import type { Timeout } from '../rpc/timeout.ts';
 import type { RequestHead, ServedCall } from '../run-call.ts';
+import { checkedBody, type MessageBody } from './body.ts';
 
 export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
@@ -23,8 +25,12 @@ export interface GatedCall {
   readonly response: Response;
   /** The deadline of an opened call. */
   readonly timeout?: Timeout | undefined;
+  /** As `bodyBytesMax` of its RPC. */
+  readonly bytesMax: number | undefined;
   /** Set while connect-node reads the request, and removed once its handler runs. */
   reading?: AbortSignal | undefined;
+  /** Bytes of the last message that was read. */
+  messageBytes?: number;
 }
 
 export const gatedKey = createContextKey<GatedCall | undefined>(undefined);
@@ -48,20 +54,47 @@ function wireOf(contentType: string): Wire {
 /** Undefined if the Host header is not a valid host. */
 export function toUniversal(
   request: Request,
-  { response, timeout }: GatedCall,
+  gated: GatedCall,
+  { input, limits }: Pick<MessageBody, 'input' | 'limits'>,
 ): UniversalServerRequest | undefined {
+  const { response, timeout } = gated;
+  const onMessage = (bytes: number) => {
+    gated.messageBytes = bytes;
+  };
   try {
     const received = universalRequestFromNodeRequest(request, response, undefined, undefined);
     if (timeout) received.header.set(...timeout);
-    return { ...received, body: bodyOf(request) };
+    const { header } = received;
+    return {
+      ...received,
+      body: checkedBody({ input, header, pieces: piecesOf(request, gated), limits, onMessage }),
+    };
   } catch {
     return undefined;
   }
 }
 
+/**
+ * Waits until a body whose length is known may be in memory. Others wait as they are read.
+ * @throws `overloaded`
+ */
+export async function admitBody({ headers }: Request, served: ServedCall, bytesMax: number): Promise<void> {
+  const length = Number(headers['content-length'] ?? 0);
+  await served.admitBytes(served.isCompressed ? bytesUnpacked(length, bytesMax) : Math.min(length, bytesMax));
+}
+
 /** Leaving the loop must not destroy the request: the answer has to go out on its connection. */
-async function* bodyOf(request: Request): AsyncGenerator<Uint8Array> {
-  yield* request.iterator({ destroyOnReturn: false });
+async function* piecesOf(request: Request, { served, bytesMax }: GatedCall): AsyncGenerator<Uint8Array> {
+  const pieces = request.iterator({ destroyOnReturn: false });
+  const isAdmitted = bytesMax === undefined || request.headers['content-length'] !== undefined;
+  if (isAdmitted) return yield* pieces;
+  let received = 0;
+  for await (const piece of pieces) {
+    received += piece.length;
+    await served.admitBytes(served.isCompressed ? bytesMax : bytesForPart(received, bytesMax));
+    yield piece;
+  }
+  if (!served.isCompressed) served.keepBytes(received);
 }
 
 /** The messages of a client's stream. Throws a ParleyError for a body that is malformed or too large. */
@@ -69,7 +102,7 @@ export async function* requestsOf(messages: AsyncIterable<Message>): AsyncGenera
   try {
     yield* messages;
   } catch (error) {
-    throw readError(ConnectError.from(error));
+    throw error instanceof ParleyError ? error : readError(ConnectError.from(error));
   }
 }
 
@@ -83,11 +116,14 @@ const unreadableCodes: ReadonlySet<Code> = new Set([
 /** Why connect-node could not read a request; undefined if it could, or if the client has left. */
 export function unreadable({ reading }: GatedCall): ParleyError | undefined {
   if (reading?.aborted !== true) return undefined;
+  if (reading.reason instanceof ParleyError) return reading.reason;
   const error = ConnectError.from(reading.reason);
-  return unreadableCodes.has(error.code) ? readError(error) : undefined;
+  const isOwn = error.cause instanceof ParleyError;
+  return isOwn || unreadableCodes.has(error.code) ? readError(error) : undefined;
 }
 
 function readError(cause: ConnectError): ParleyError {
+  if (cause.cause instanceof ParleyError) return cause.cause;
   switch (cause.code) {
     case Code.Canceled:
     case Code.Aborted:

@@ -1,15 +1,15 @@
 /** Answers calls of Connect and gRPC-Web, in the forms that connect-node takes. */
 import { constants, Http2ServerResponse } from 'node:http2';
-import { type DescMessage, type Message, toBinary } from '@bufbuild/protobuf';
+import type { Message } from '@bufbuild/protobuf';
 import type { HandlerContext } from '@connectrpc/connect';
 import { type AnyRpc, answerRpc, type Sent, streamRpc } from '../rpc/rpcs.ts';
 import { connectError } from './errors.ts';
 import { type GatedCall, gatedKey, type Response } from './request.ts';
 
 export async function answer(rpc: AnyRpc, sent: Sent, context: HandlerContext): Promise<Message> {
-  const { served, release } = take(context);
+  const { served, messageBytes = 0, release } = take(context);
   try {
-    const response = await answerRpc(rpc, sent, served, bytesOf(rpc.method.input));
+    const response = await answerRpc(rpc, sent, served, () => messageBytes);
     markReplay(context, served.isReplay);
     return response;
   } catch (error) {
@@ -20,11 +20,11 @@ export async function answer(rpc: AnyRpc, sent: Sent, context: HandlerContext): 
 }
 
 export async function* stream(rpc: AnyRpc, sent: Sent, context: HandlerContext): AsyncGenerator<Message> {
-  const { served, response, release } = take(context);
+  const { served, response, messageBytes = 0, release } = take(context);
   // Unblocks writes to a slow client when the call is aborted.
   const giveUp = () => cut(response);
   try {
-    for await (const parts of streamRpc(rpc, sent, served, bytesOf(rpc.method.input))) {
+    for await (const parts of streamRpc(rpc, sent, served, () => messageBytes)) {
       markReplay(context, served.isReplay);
       served.signal.addEventListener('abort', giveUp);
       for (const part of parts) {
@@ -76,11 +76,6 @@ function take(context: HandlerContext): GatedCall & { readonly release: () => vo
       context.signal.removeEventListener('abort', cancel);
     },
   };
-}
-
-/** Encodes the message again to measure it, since connect-node does not report its size. */
-function bytesOf(input: DescMessage): (message: Message) => number {
-  return (message) => toBinary(input, message).length;
 }
 
 /** Resets the connection or stream, so that no client takes the answer for complete. */

@@ -1,4 +1,5 @@
 /** Serves the RPCs over Connect and gRPC-Web, and over gRPC on HTTP/1.1, with connect-node. */
+import { Http2ServerResponse } from 'node:http2';
 import { type ConnectRouter, createConnectRouter, createContextValues } from '@connectrpc/connect';
 import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import { compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
@@ -7,10 +8,12 @@ import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
-import { type AnyRpc, messageBytesMax, rpcPath } from '../rpc/rpcs.ts';
+import { type AnyRpc, bodyBytesMax, elementLimits, messageBytesMax, rpcPath } from '../rpc/rpcs.ts';
 import { readTimeout, type Timeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
+import type { MessageBody } from './body.ts';
 import {
+  admitBody,
   type GatedCall,
   gatedKey,
   headOf,
@@ -25,6 +28,8 @@ import { answer, stream, throwRefusal } from './response.ts';
 export interface ConnectLimits {
   /** Bytes of a message after decompression. */
   readonly messageBytesMax: number;
+  /** Fields of a message, or elements of its JSON. */
+  readonly requestElementsMax: number;
 }
 
 /** The longest timer of Node. Clients may allow more time than Parley's own limit. */
@@ -53,35 +58,51 @@ export function createConnectHandler(
     const served = new ServedCall(head, deps);
     response.setHeader('x-request-id', served.id);
     response.once('close', () => served.close(!response.writableEnded));
-    const open = rpc.kind === 'open' ? Promise.resolve() : served.open(rpc);
+    const message = {
+      input: rpc.method.input,
+      limits: {
+        ...elementLimits(rpc, limits.requestElementsMax),
+        bytesMax: messageBytesMax(rpc, limits.messageBytesMax),
+      },
+    };
+    const bytesMax = bodyBytesMax(rpc, limits.messageBytesMax);
     const answer = (refusal: unknown, timeout?: Timeout) =>
-      serve(handle, request, { served, refusal, response, timeout }, deps.log);
-    open.then(() => readTimeout(head)).then((timeout) => answer(undefined, timeout), answer);
+      serve(handle, { request, message, gated: { served, refusal, response, timeout, bytesMax } }, deps.log);
+    const open = async () => {
+      if (rpc.kind === 'open') served.openKeyless();
+      else await served.open(rpc);
+      const timeout = readTimeout(head);
+      if (bytesMax !== undefined) await admitBody(request, served, bytesMax);
+      return timeout;
+    };
+    open().then((timeout) => answer(undefined, timeout), answer);
   };
+}
+
+interface Arrival {
+  readonly request: Request;
+  readonly message: Pick<MessageBody, 'input' | 'limits'>;
+  readonly gated: GatedCall;
 }
 
 /** Answers a call that the gate has opened or refused. Never rejects. */
 async function serve(
   handle: UniversalHandlerFn,
-  request: Request,
-  gated: GatedCall,
+  { request, message, gated }: Arrival,
   log: Log,
 ): Promise<void> {
   const { served, refusal, response } = gated;
   if (served.isClosed) return;
-  const received = toUniversal(request, gated);
+  const received = toUniversal(request, gated, message);
   if (received === undefined) return refuseRequest(request, response, 400);
   const handleAs = (call: GatedCall) =>
     handle({ ...received, contextValues: createContextValues().set(gatedKey, call) });
-  response.once('finish', () => drainBody(request));
+  // The response itself tells of its end only when the stream closes.
+  const written = response instanceof Http2ServerResponse ? response.stream : response;
+  written.once('finish', () => drainBody(request));
   try {
     if (refusal === undefined) acceptBody(request, response);
     const answer = await handleAs(gated);
-    // connect-node gives these no body.
-    if (answer.status === 405 || answer.status === 415) {
-      refuseRequest(request, response, answer.status);
-      return;
-    }
     const unread = unreadable(gated);
     // connect-node's own answer would have another code, and no details.
     const told = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });

@@ -14,13 +14,21 @@ import {
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
 import { ParleyError } from '../../core/errors.ts';
-import { plainRequestBytesMax } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
 import type { StreamHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
-import { type AnyRpc, answerRpc, isLarge, rpcPath, type Sent, streamRpc } from '../rpc/rpcs.ts';
+import {
+  type AnyRpc,
+  answerRpc,
+  elementLimits,
+  messageBytesMax,
+  rpcPath,
+  type Sent,
+  streamRpc,
+} from '../rpc/rpcs.ts';
 import { readTimeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
+import { admitBody } from './admission.ts';
 import { explainOwnErrors, refuse, serviceError } from './errors.ts';
 import { decodeRequest, headOf, requestBytes, requestsOf } from './request.ts';
 import { answerHead, type WritableCall, writeAll } from './response.ts';
@@ -28,6 +36,8 @@ import { answerHead, type WritableCall, writeAll } from './response.ts';
 export interface GrpcLimits {
   /** Bytes of a message after decompression. */
   readonly messageBytesMax: number;
+  /** Fields of a message, or elements of its JSON. */
+  readonly requestElementsMax: number;
 }
 
 /** The listener with which grpc-js serves one HTTP/2 stream of a connection that other protocols may share. */
@@ -55,13 +65,14 @@ export function createGrpcHandler(
   deps: CallDeps,
 ): StreamHandler {
   const calls = new Map<string, ServedCall>();
-  // Two servers, as grpc-js has one message limit for all methods of a server.
-  const serveLarge = serverOf(rpcs.filter(isLarge), limits.messageBytesMax, calls);
-  const servePlain = serverOf(
-    rpcs.filter((rpc) => !isLarge(rpc)),
-    plainRequestBytesMax,
-    calls,
+  // A server for each limit, as grpc-js has one for all methods of a server.
+  const bytesOf = (rpc: AnyRpc) => messageBytesMax(rpc, limits.messageBytesMax);
+  const serverFor = (some: readonly AnyRpc[], bytes: number) =>
+    serverOf(some, { ...limits, messageBytesMax: bytes }, calls);
+  const serves = new Map(
+    [...Map.groupBy(rpcs, bytesOf)].map(([bytes, some]) => [bytes, serverFor(some, bytes)]),
   );
+  const serveNone = serverFor([], 0);
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (stream, headers, client) => {
     const rpc = byPath.get(headers[':path'] ?? '');
@@ -71,22 +82,27 @@ export function createGrpcHandler(
       served.finish();
       void served.recordUnserved(new ParleyError('not_found', { message: 'There is no such method here.' }));
       // grpc-js answers UNIMPLEMENTED without reading the body.
-      return servePlain(stream, headers);
+      return serveNone(stream, headers);
     }
-    const serve = isLarge(rpc) ? serveLarge : servePlain;
+    const serve = serves.get(bytesOf(rpc)) ?? serveNone;
     stream.once('close', () => {
       // A handler removes its call from the map, and calls `finish` when the answer is complete.
       const hasRun = !calls.delete(served.id);
       served.close(hasRun || stream.aborted);
     });
-    const open = rpc.kind === 'open' ? Promise.resolve() : served.open(rpc);
-    open
-      .then(() => {
+    const open = async () => {
+      if (rpc.kind === 'open') served.openKeyless();
+      else await served.open(rpc);
+      const timeout = readTimeout(head);
+      joinPieces(stream);
+      await admitBody(stream, rpc, served, limits.messageBytesMax);
+      return timeout;
+    };
+    open()
+      .then((timeout) => {
         // The client has left: the record ends when the stream closes.
         if (stream.destroyed || stream.closed) return;
-        const timeout = readTimeout(head);
         calls.set(served.id, served);
-        joinPieces(stream);
         explainOwnErrors(stream, served);
         serve(stream, {
           ...headers,
@@ -101,19 +117,15 @@ export function createGrpcHandler(
 }
 
 /** A grpc-js server of some RPCs, as the function that serves one stream. */
-function serverOf(
-  rpcs: readonly AnyRpc[],
-  messageBytes: number,
-  calls: Map<string, ServedCall>,
-): GrpcHandler {
+function serverOf(rpcs: readonly AnyRpc[], limits: GrpcLimits, calls: Map<string, ServedCall>): GrpcHandler {
   const server = new Server({
-    'grpc.max_receive_message_length': messageBytes,
+    'grpc.max_receive_message_length': limits.messageBytesMax,
     'grpc.max_send_message_length': -1,
     'grpc.enable_channelz': 0,
   });
   for (const rpc of rpcs) {
     const { name } = rpc.method;
-    server.addService({ [name]: definitionOf(rpc) }, { [name]: handlerOf(rpc, calls) });
+    server.addService({ [name]: definitionOf(rpc, limits) }, { [name]: handlerOf(rpc, calls) });
   }
   server.createConnectionInjector(ServerCredentials.createInsecure());
   return streamHandlerOf(server);
@@ -131,16 +143,17 @@ function streamHandlerOf(server: Server): GrpcHandler {
   throw new Error('This version of @grpc/grpc-js serves its streams elsewhere. Install the pinned one.');
 }
 
-function definitionOf(rpc: AnyRpc) {
+function definitionOf(rpc: AnyRpc, { requestElementsMax }: GrpcLimits) {
   const { input, output, methodKind } = rpc.method;
   const operation = 'operation' in rpc ? rpc.operation : undefined;
   const requestStream = methodKind === 'client_streaming' || methodKind === 'bidi_streaming';
+  const limits = elementLimits(rpc, requestElementsMax);
   return {
     path: rpcPath(rpc),
     requestStream,
     responseStream: methodKind === 'server_streaming' || methodKind === 'bidi_streaming',
     requestSerialize: (message: Message) => asBuffer(toBinary(input, message)),
-    requestDeserialize: (bytes: Buffer) => decodeRequest(input, bytes),
+    requestDeserialize: (bytes: Buffer) => decodeRequest(input, bytes, limits),
     responseSerialize: answerEncoder(operation, (message: Message) => asBuffer(toBinary(output, message))),
     responseDeserialize: (bytes: Buffer): Message => fromBinary(output, bytes),
   };

@@ -20,8 +20,8 @@ export interface Http2Handlers {
 
 /** `:method`, `:scheme` and `:path`. They do not count as headers, but `:authority` does, in the place of `Host`. */
 const pseudoHeaders = 3;
-/** Megabytes that Node and nghttp2 may keep for a connection. Beyond it streams are refused. */
-const sessionMemoryMax = 10;
+/** Node counts the memory of a session in these. */
+const megabyte = 1_000_000;
 
 /** Requests that a client may cancel at once, and then in each second. Beyond them nghttp2 ends the connection, within the packet. */
 const [streamResetBurst, streamResetRate] = [250, 100];
@@ -35,7 +35,7 @@ export function createHttp2Server(limits: ServerLimits, { handle, grpc }: Http2H
       enablePush: false,
     },
     maxHeaderListPairs: limits.headerCountMax + pseudoHeaders,
-    maxSessionMemory: sessionMemoryMax,
+    maxSessionMemory: limits.sessionBytesMax / megabyte,
     streamResetBurst,
     streamResetRate,
   });

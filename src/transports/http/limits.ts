@@ -24,6 +24,8 @@ export interface ServerLimits extends ProxySettings {
   readonly pingTimeoutMs: number;
   /** HTTP/2: requests at once on a connection. */
   readonly streamsPerConnectionMax: number;
+  /** HTTP/2: what Node and nghttp2 keep for a connection. Beyond it streams are refused. */
+  readonly sessionBytesMax: number;
 }
 
 /**

@@ -8,7 +8,8 @@ import {
 import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { type ErrorCode, ParleyError } from '../../core/errors.ts';
-import type { RpcTable } from '../../core/rpcs.ts';
+import { withDoubles } from '../../core/long-integers.ts';
+import { type RpcTable, requestLevelsMax } from '../../core/rpcs.ts';
 import type { RestHandler } from './exchange.ts';
 import type { RestLimits } from './request.ts';
 import { accept, readJson, requireMembers } from './request.ts';
@@ -17,17 +18,20 @@ import { replayHeaders, sendEvents, sseDone } from './response.ts';
 /** The members that Parley itself relies on. All others reach the model as they came: it may take more types than the schema. */
 const reliedMembers = /^(model|n|max_tokens|max_completion_tokens|messages(\[\d+\](\.(role|content))?)?)$/;
 
+const numberNames = ['n', 'max_tokens', 'max_completion_tokens'];
+
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
 
 /** POST /chat/completions: `stream` chooses the RPC. */
 export function chatHandler(
   { createChatCompletion, streamChatCompletion }: RpcTable,
-  { chatBodyBytesMax }: RestLimits,
+  { chatBodyBytesMax, requestElementsMax }: RestLimits,
 ): RestHandler {
+  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, levelsMax: requestLevelsMax };
   return async (exchange) => {
     const { served } = exchange;
     const { params, isStreamed } = await served.read(async (call) => {
-      const { stream, ...body } = await readJson(exchange, call, chatBodyBytesMax);
+      const { stream, ...body } = await readJson(exchange, call, limits);
       return { params: readParams(body), isStreamed: readStream(stream) };
     });
     if (isStreamed) {
@@ -45,8 +49,12 @@ export function chatHandler(
 
 function readParams(body: JsonObject): ChatCompletionParams {
   requireMembers(body, { model: 'missing_model', messages: 'missing_messages' });
-  const { message, errors } = paramsCodec.decodeLeniently(body);
-  return accept({ message, errors: errors.filter(({ path }) => reliedMembers.test(path)) }, codeOf);
+  // Parley computes with these.
+  for (const name of numberNames) if (name in body) body[name] = withDoubles(body[name] ?? null);
+  return accept(
+    paramsCodec.decode(body, (path) => reliedMembers.test(path)),
+    codeOf,
+  );
 }
 
 function codeOf(path: string): ErrorCode {

@@ -8,6 +8,8 @@ const boundaryCharactersMax = 70;
 /** Bounds the time that a form takes. Clients send some fifty. */
 const partsMax = 1_000;
 const partHeaderBytesMax = 16 * 1024;
+/** Clients send `name`, `filename` and `filename*`. */
+const parametersMax = 32;
 
 export interface Form {
   /** The file part named `file`; undefined if there is none. Its bytes share the memory of the body. */
@@ -147,14 +149,14 @@ function readHeader(header: string): Pick<Part, 'name' | 'fileName'> {
   return { name: parameters.get('name'), fileName: isFile ? withoutFolder(fileName ?? '') : undefined };
 }
 
-/** `; name="a"; filename=b` as a map with names in lower case; undefined if it is written otherwise. */
+/** `; name="a"; filename=b` as a map with names in lower case; undefined if it is written otherwise, or has too many. */
 function readParameters(text: string): ReadonlyMap<string, string> | undefined {
   const parameter = /\s*;\s*(?:([^=;\s"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s"]*)))?/y;
   const parameters = new Map<string, string>();
   const length = text.trimEnd().length;
-  for (let end = 0; end < length; end = parameter.lastIndex) {
+  for (let end = 0, read = 0; end < length; end = parameter.lastIndex, read++) {
     const match = parameter.exec(text);
-    if (match === null) return undefined;
+    if (match === null || read === parametersMax) return undefined;
     const [, name, quoted, token] = match;
     if (name !== undefined)
       parameters.set(name.toLowerCase(), quoted?.replace(/\\(["\\])/g, '$1') ?? token ?? '');

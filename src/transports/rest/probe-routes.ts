@@ -1,9 +1,9 @@
+import type { Readiness } from '../readiness.ts';
 import type { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
 
 export interface Probes {
-  /** Why a load balancer should send no requests; undefined if it should. */
-  readonly whyNotReady: () => string | undefined;
+  readonly readiness: Readiness;
   /** Numbers of engines that can and cannot be reached. Their names are only in the metrics, which need a key. */
   readonly engines: () => { readonly up: number; readonly down: number };
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
@@ -11,11 +11,11 @@ export interface Probes {
 }
 
 /** For monitoring, at the root of the port: `GET /healthz` (alive), `GET /readyz` (send requests), `GET /metrics` (Prometheus). */
-export function probeRoutes({ whyNotReady, engines, metrics, metricsAccess }: Probes): Route[] {
+export function probeRoutes({ readiness, engines, metrics, metricsAccess }: Probes): Route[] {
   const routes = [
     get('/healthz', async (exchange) => exchange.sendJson(200, { status: 'ok' }, uncached)),
     get('/readyz', async (exchange) => {
-      const reason = whyNotReady();
+      const reason = readiness.whyNot();
       if (reason === undefined) exchange.sendJson(200, { status: 'ready', engines: engines() }, uncached);
       else exchange.sendJson(503, { status: 'not_ready', reason, engines: engines() }, uncached);
     }),

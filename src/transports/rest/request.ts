@@ -1,86 +1,102 @@
 /** Reads the body of a request: its bytes within a limit, its JSON, and the fields of the JSON. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Decoded } from '../../codec/codec.ts';
+import { type ElementLimits, JsonScan } from '../../codec/json-scan.ts';
+import { parseJson } from '../../codec/parse-json.ts';
 import { isObject } from '../../codec/shape.ts';
+import { breathe } from '../../core/breathe.ts';
 import type { Call } from '../../core/call.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
 import { type ErrorCode, ParleyError } from '../../core/errors.ts';
+import { plainRequestBytesMax, plainRequestElementsMax, requestLevelsMax } from '../../core/rpcs.ts';
+import { bytesForPart } from '../byte-budget.ts';
+import { refuseExcess } from '../refuse-excess.ts';
 import type { Exchange } from './exchange.ts';
 
 /** The largest bodies, in bytes. */
 export interface RestLimits {
   readonly speechBodyBytesMax: number;
   readonly chatBodyBytesMax: number;
+  /** Elements of a speech or chat request. */
+  readonly requestElementsMax: number;
 }
 
-/** Levels of nested objects and arrays, as many as Connect accepts. Far more would overflow the stack. */
-const levelsMax = 100;
+/** Limits of a JSON body. */
+interface JsonLimits extends ElementLimits {
+  readonly bytesMax: number;
+}
+
+/** Limits of a body that holds only names, ids and dates. */
+const plainLimits: JsonLimits = {
+  bytesMax: plainRequestBytesMax,
+  elementsMax: plainRequestElementsMax,
+  levelsMax: requestLevelsMax,
+};
 
 /**
  * Reads a body of at most `bytesMax` bytes. A larger Content-Length is refused before a byte is read, a body that turns out larger as
- * soon as it does.
- * @throws what `tooLarge` makes
+ * soon as it does. Reads nothing before there is memory for it.
+ * @param check reads each piece as it arrives; if it throws, the rest is not read
+ * @throws what `tooLarge` makes; `overloaded`
  */
 export async function readBytes(
   exchange: Exchange,
   bytesMax: number,
   tooLarge: () => ParleyError,
+  check?: (piece: Buffer) => void,
 ): Promise<Buffer> {
-  const { request } = exchange;
-  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge();
+  const { request, served } = exchange;
+  const length = request.headers['content-length'];
+  const announced = Number(length ?? bytesMax);
+  if (announced > bytesMax) throw tooLarge();
+  await served.admitBytes(Number(length ?? 0));
   exchange.acceptBody();
-  const body = new CollectedBytes();
+  const body = new CollectedBytes(announced);
   // Leaving the loop must not destroy the request: the answer has to go out on its socket.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     exchange.signal.throwIfAborted();
     const part = chunk as Buffer;
-    if (body.length + part.length > bytesMax) throw tooLarge();
+    const received = body.length + part.length;
+    if (received > bytesMax) throw tooLarge();
+    if (length === undefined) await served.admitBytes(bytesForPart(received, bytesMax));
+    check?.(part);
     body.add(part);
   }
+  served.keepBytes(body.length);
   return body.bytes;
 }
 
 /**
  * Reads a JSON object, and notes its size and its `model` on the call, so that the record has them even if the body is refused.
- * @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object, or is nested too deep
+ * @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object, or that exceeds the limits
  */
-export async function readJson(exchange: Exchange, call: Call, bytesMax: number): Promise<JsonObject> {
-  const json = await readObject(exchange, call, bytesMax);
-  refuseDeep(json);
-  return json;
-}
-
-/**
- * The same for a request whose other members are dropped, whatever is in them. A decoder of these members must not recurse: they may
- * be nested to any depth.
- */
-export async function readNamedMembers(
-  exchange: Exchange,
-  call: Call,
-  bytesMax: number,
-  names: readonly string[],
-): Promise<JsonObject> {
-  const json = await readObject(exchange, call, bytesMax);
-  return Object.fromEntries(Object.entries(json).filter(([name]) => names.includes(name)));
-}
-
-async function readObject(exchange: Exchange, call: Call, bytesMax: number): Promise<JsonObject> {
-  const bytes = await readBytes(exchange, bytesMax, () => bodyTooLarge(bytesMax));
+export async function readJson(exchange: Exchange, call: Call, limits: JsonLimits): Promise<JsonObject> {
+  const bytes = await readChecked(exchange, limits);
   if (bytes.length === 0) throw badBody('The body is empty. Send a JSON object, such as `{"model": …}`.');
   const json = parseObject(bytes, exchange);
   const { model } = json;
   call.requestBytes = bytes.length;
   if (typeof model === 'string' && model !== '') call.metering.note({ model });
+  await breathe(bytes.length);
   return json;
 }
 
-/** Reads a JSON object; an empty body stands for an empty object. */
-export async function readOptionalJson(exchange: Exchange, bytesMax: number): Promise<JsonObject> {
-  const bytes = await readBytes(exchange, bytesMax, () => bodyTooLarge(bytesMax));
-  if (bytes.length === 0) return {};
-  const json = parseObject(bytes, exchange);
-  refuseDeep(json);
-  return json;
+/** Reads a JSON object without long lists or texts; an empty body stands for an empty object. */
+export async function readOptionalJson(exchange: Exchange): Promise<JsonObject> {
+  const bytes = await readChecked(exchange, plainLimits);
+  return bytes.length === 0 ? {} : parseObject(bytes, exchange);
+}
+
+/** Counts elements and levels before the text is parsed, and while it still arrives. */
+function readChecked(exchange: Exchange, limits: JsonLimits): Promise<Buffer> {
+  const scan = new JsonScan(limits);
+  const { bytesMax } = limits;
+  return readBytes(
+    exchange,
+    bytesMax,
+    () => bodyTooLarge(bytesMax),
+    (piece) => refuseExcess(scan.read(piece), limits),
+  );
 }
 
 function parseObject(bytes: Buffer, exchange: Exchange): JsonObject {
@@ -89,19 +105,8 @@ function parseObject(bytes: Buffer, exchange: Exchange): JsonObject {
   throw badBody('The body must be a JSON object, such as `{"model": …}`.');
 }
 
-function refuseDeep(json: JsonObject): void {
-  if (!isDeeperThan(levelsMax, json)) return;
-  throw badBody(`The body is nested more than ${levelsMax} levels deep. Send it flatter.`);
-}
-
 function badBody(message: string, cause?: unknown): ParleyError {
   return new ParleyError('invalid_request_error', { message, cause });
-}
-
-/** Recurses no deeper than `levels`. */
-function isDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
 }
 
 function bodyTooLarge(bytesMax: number): ParleyError {
@@ -114,7 +119,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function parse(bytes: Buffer, { request }: Exchange): unknown {
   try {
-    return JSON.parse(utf8.decode(bytes));
+    return parseJson(utf8.decode(bytes));
   } catch (cause) {
     // Content-Type is not checked, but helps to explain what is wrong with the body.
     const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');
@@ -135,11 +140,8 @@ export function requireMembers(body: JsonObject, codes: Readonly<Record<string, 
 }
 
 /** Returns the decoded message, or throws for its first member of the wrong type. */
-export function accept<T>({ message, errors }: Decoded<T>, codeOf: (path: string) => ErrorCode): T {
-  const [first] = errors;
-  if (first === undefined) return message;
-  throw new ParleyError(codeOf(first.path), {
-    message: `\`${first.path}\` must be ${first.expected}.`,
-    param: first.path,
-  });
+export function accept<T>({ message, error }: Decoded<T>, codeOf: (path: string) => ErrorCode): T {
+  if (error === undefined) return message;
+  const { path, expected } = error;
+  throw new ParleyError(codeOf(path), { message: `\`${path}\` must be ${expected}.`, param: path });
 }

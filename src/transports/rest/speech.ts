@@ -7,7 +7,7 @@ import type { Call } from '../../core/call.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
 import type { RestLimits } from './request.ts';
-import { accept, readNamedMembers, requireMembers } from './request.ts';
+import { accept, readJson, requireMembers } from './request.ts';
 import { replayHeaders } from './response.ts';
 
 const codec = jsonCodec(SynthesizeSpeechRequestSchema);
@@ -17,11 +17,12 @@ const names = SynthesizeSpeechRequestSchema.fields.map(({ jsonName }) => jsonNam
 /** POST /audio/speech: takes JSON, answers with raw audio as it is produced. */
 export function speechHandler(
   { synthesizeSpeech }: RpcTable,
-  { speechBodyBytesMax }: RestLimits,
+  { speechBodyBytesMax, requestElementsMax }: RestLimits,
 ): RestHandler {
+  const limits = { bytesMax: speechBodyBytesMax, elementsMax: requestElementsMax };
   return async (exchange) => {
     const { served } = exchange;
-    const request = await served.read((call) => readSpeech(exchange, call, speechBodyBytesMax));
+    const request = await served.read((call) => readSpeech(exchange, call, limits));
     for await (const parts of served.stream(synthesizeSpeech, request)) {
       for (const { audio, contentType } of parts) {
         if (contentType !== '') exchange.begin({ 'content-type': contentType, ...replayHeaders(served) });
@@ -32,12 +33,14 @@ export function speechHandler(
   };
 }
 
+/** Other members are dropped, whatever is in them: they may be nested to any depth, as nothing recurses into them. */
 async function readSpeech(
   exchange: Exchange,
   call: Call,
-  bytesMax: number,
+  limits: { readonly bytesMax: number; readonly elementsMax: number },
 ): Promise<SynthesizeSpeechRequest> {
-  const json = await readNamedMembers(exchange, call, bytesMax, names);
+  const body = await readJson(exchange, call, { ...limits, levelsMax: Number.POSITIVE_INFINITY });
+  const json = Object.fromEntries(Object.entries(body).filter(([name]) => names.includes(name)));
   requireMembers(json, { model: 'missing_model', input: 'missing_input' });
   // Not a wrong type but a wrong format, which is refused in its own place in the order of checks.
   const { response_format: format = null } = json;

@@ -11,7 +11,7 @@ import {
 import { jsonCodec } from '../../codec/codec.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
-import { type AdminRpc, plainRequestBytesMax, type UnaryRpc } from '../../core/rpcs.ts';
+import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
@@ -46,9 +46,7 @@ function requestReader(method: UnaryRpc['method'], isStrict: boolean) {
   return async (exchange: Exchange, parameters: PathParameters): Promise<MessageShape<DescMessage>> => {
     const hasBody = rule.body === '*';
     if (isStrict) checkQuery(exchange.query, input, hasBody ? [] : queryNames(input, rule));
-    const members = hasBody
-      ? await readOptionalJson(exchange, plainRequestBytesMax)
-      : readQuery(exchange.query, input);
+    const members = hasBody ? await readOptionalJson(exchange) : readQuery(exchange.query, input);
     if (isStrict && hasBody) checkMembers(members, input, pathMembers(rule, parameters));
     Object.assign(members, pathMembers(rule, parameters));
     return accept(codec.decode(members), () => 'invalid_parameter');

@@ -1,46 +1,49 @@
-/** grpc.health.v1 for every protocol: serving, or not any more while the server drains. */
+/** grpc.health.v1 for every protocol: serving, or not while the store fails or the server stops. */
 import { create, type MessageShape } from '@bufbuild/protobuf';
 import {
   type HealthCheckRequest,
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../../gen/health/v1/health_pb.ts';
+import type { Readiness } from '../readiness.ts';
 
 export class Health {
   readonly #services: ReadonlySet<string>;
+  readonly #readiness: Readiness;
   readonly #watchers = new Set<() => void>();
-  #isDraining = false;
 
   /** @param services full names of services; the empty name is the whole server */
-  constructor(services: Iterable<string>) {
+  constructor(services: Iterable<string>, readiness: Readiness) {
     this.#services = new Set(['', ...services]);
-  }
-
-  drain(): void {
-    this.#isDraining = true;
-    for (const wake of this.#watchers) wake();
+    this.#readiness = readiness;
+    readiness.onChange(() => {
+      for (const wake of this.#watchers) wake();
+    });
   }
 
   /** Undefined for an unknown service. */
   check({ service }: HealthCheckRequest): MessageShape<typeof HealthCheckResponseSchema> | undefined {
-    return this.#services.has(service) ? this.#response(this.#current()) : undefined;
+    return this.#services.has(service) ? response(this.#current()) : undefined;
   }
 
-  /** Yields the status now and when it changes, until the client leaves. Ends when the server drains, so as not to delay it. */
+  /** Yields the status now and when it changes, until the client leaves. Ends when the server stops, so as not to delay it. */
   async *watch({ service }: HealthCheckRequest, signal: AbortSignal) {
     const isKnown = this.#services.has(service);
-    yield this.#response(isKnown ? this.#current() : ServingStatus.SERVICE_UNKNOWN);
-    if (this.#isDraining) return;
-    await this.#change(signal);
-    if (this.#isDraining && isKnown) yield this.#response(ServingStatus.NOT_SERVING);
+    const status = () => (isKnown ? this.#current() : ServingStatus.SERVICE_UNKNOWN);
+    let told = status();
+    yield response(told);
+    for (;;) {
+      if (status() !== told) {
+        told = status();
+        yield response(told);
+      }
+      if (this.#readiness.isStopping || signal.aborted) return;
+      if (status() === told) await this.#change(signal);
+    }
   }
 
   #current() {
-    return this.#isDraining ? ServingStatus.NOT_SERVING : ServingStatus.SERVING;
-  }
-
-  #response(status: MessageShape<typeof HealthCheckResponseSchema>['status']) {
-    return create(HealthCheckResponseSchema, { status });
+    return this.#readiness.whyNot() === undefined ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
   }
 
   #change(signal: AbortSignal): Promise<void> {
@@ -55,4 +58,8 @@ export class Health {
       if (signal.aborted) wake();
     });
   }
+}
+
+function response(status: MessageShape<typeof HealthCheckResponseSchema>['status']) {
+  return create(HealthCheckResponseSchema, { status });
 }

@@ -12,6 +12,7 @@ import * as v1alpha from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts'
 import { type HealthCheckRequest, Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { Rpc } from '../../core/rpcs.ts';
+import type { Readiness } from '../readiness.ts';
 import { Health } from './health.ts';
 import { Reflection } from './reflection.ts';
 
@@ -22,17 +23,13 @@ export interface OpenRpc {
   readonly run: (requests: AsyncIterable<Message>, signal: AbortSignal) => AsyncIterable<Message>;
 }
 
-export interface OpenRpcs {
-  readonly rpcs: readonly OpenRpc[];
-  readonly health: Health;
-}
-
-export function openRpcs(served: readonly Rpc[]): OpenRpcs {
+export function openRpcs(served: readonly Rpc[], readiness: Readiness): OpenRpc[] {
   const own = [...new Set(served.map(({ method }) => method.parent))];
-  const health = new Health(own.map(({ typeName }) => typeName));
+  const names = own.map(({ typeName }) => typeName);
+  const health = new Health(names, readiness);
   const services = [...own, HealthService, v1.ServerReflection, v1alpha.ServerReflection];
   const reflection = new Reflection(services);
-  return { health, rpcs: [...healthRpcs(health), ...reflectionRpcs(reflection)] };
+  return [...healthRpcs(health), ...reflectionRpcs(reflection)];
 }
 
 function healthRpcs(health: Health): OpenRpc[] {

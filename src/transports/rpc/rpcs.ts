@@ -1,10 +1,22 @@
 /** Runs RPCs for gRPC, Connect and gRPC-Web: those of the table, and the open ones, which need no key. */
 import type { Message } from '@bufbuild/protobuf';
+import type { ElementLimits } from '../../codec/json-scan.ts';
 import { type Batches, singly } from '../../core/batches.ts';
 import { ParleyError } from '../../core/errors.ts';
-import { plainRequestBytesMax, type Rpc } from '../../core/rpcs.ts';
+import {
+  plainRequestBytesMax,
+  plainRequestElementsMax,
+  type Rpc,
+  requestLevelsMax,
+} from '../../core/rpcs.ts';
+import { transcriptionBytesMax } from '../../core/transcription/service.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
+
+/** Bytes of a request without a key: the name of a service, a file or a symbol. */
+const openRequestBytesMax = 4 * 1024;
+/** The recording of an upload, and the options beside it. */
+const uploadBytesMax = transcriptionBytesMax + plainRequestBytesMax;
 
 export type AnyRpc = Rpc | OpenRpc;
 
@@ -17,13 +29,28 @@ export function rpcPath({ method }: AnyRpc): string {
 }
 
 /** Whether a request can be large: a conversation, a text, a recording. */
-export function isLarge(rpc: AnyRpc): boolean {
+function isLarge(rpc: AnyRpc): boolean {
   return 'operation' in rpc && rpc.operation !== 'catalog' && rpc.operation !== 'account';
 }
 
 /** Bytes of a request's message after decompression. @param largest the configured limit of large ones */
 export function messageBytesMax(rpc: AnyRpc, largest: number): number {
+  if (rpc.kind === 'open') return openRequestBytesMax;
   return isLarge(rpc) ? largest : plainRequestBytesMax;
+}
+
+/** @param largest the configured limit of large requests */
+export function elementLimits(rpc: AnyRpc, largest: number): ElementLimits {
+  return { elementsMax: isLarge(rpc) ? largest : plainRequestElementsMax, levelsMax: requestLevelsMax };
+}
+
+/**
+ * Bytes of all messages of a request together. Undefined for an open RPC, which keeps none of its messages.
+ * @param largest the configured limit of a large message
+ */
+export function bodyBytesMax(rpc: AnyRpc, largest: number): number | undefined {
+  if (rpc.kind === 'open') return undefined;
+  return rpc.kind === 'client-stream' ? uploadBytesMax : messageBytesMax(rpc, largest);
 }
 
 /**
@@ -71,7 +98,7 @@ export async function* streamRpc(
   }
 }
 
-/** Notes the size of a chat request, which bounds its prompt. */
+/** Notes the size of a request: that of a chat bounds its prompt, and that of a compressed one was not known before. */
 function noteBytes(
   rpc: Extract<Rpc, { readonly operation: unknown }>,
   request: Message,
@@ -79,6 +106,7 @@ function noteBytes(
   bytesOf: (message: Message) => number,
 ): void {
   if (rpc.operation === 'chat') served.noteRequestBytes(bytesOf(request));
+  if (served.isCompressed) served.keepBytes(bytesOf(request));
 }
 
 function oneOf(sent: Sent): Message {

@@ -60,6 +60,34 @@ async function expectRefused({ secret }: NewKey): Promise<void> {
   }
 }
 
+describe('a plan', () => {
+  const isEntitled = async (apiKey: string) => {
+    const response = await parley.call('/audio/speech', {
+      ...{ method: 'POST', body: '{"model":"flite","input":"Hello.","voice":"none"}' },
+      ...bearer(apiKey),
+    });
+    return (await errorOf(response)).code !== 'subscription_required';
+  };
+
+  it('neither begins nor ends anew when the clock is set back', async () => {
+    const apiKey = await parley.newKey();
+    const { id: account } = (await (await parley.call('/account', bearer(apiKey))).json()) as {
+      id: string;
+    };
+    const endsAt = new Date(clock.nowMs + 30 * 24 * hourMs).toISOString();
+    await admin(`/accounts/${account}/plan`, { ends_at: endsAt });
+    expect(await isEntitled(apiKey)).toBe(true);
+    clock.nowMs -= hourMs;
+    expect(await isEntitled(apiKey)).toBe(true);
+    clock.nowMs += 2 * hourMs;
+    await parley.call(`/admin/accounts/${account}/plan/end`, { method: 'POST', ...bearer(parley.adminKey) });
+    expect(await isEntitled(apiKey)).toBe(false);
+    clock.nowMs -= hourMs;
+    expect(await isEntitled(apiKey)).toBe(false);
+    clock.nowMs += hourMs;
+  });
+});
+
 describe('a key', () => {
   it('is refused from the moment it is revoked', async () => {
     const key = await newKey();
@@ -83,6 +111,38 @@ describe('a key', () => {
     clock.nowMs += hourMs;
     await expectRefused(old);
     await expectAccepted(next);
+  });
+
+  it('that was revoked, or replaced without an overlap, is refused wherever the clock is set to', async () => {
+    const [revoked, replaced] = [await newKey(), await newKey()];
+    await admin(`/keys/${revoked.key.id}/revoke`);
+    const next = await admin<NewKey>(`/keys/${replaced.key.id}/rotate`);
+    const nowMs = clock.nowMs;
+    for (const backMs of [hourMs, 30 * 24 * hourMs]) {
+      clock.nowMs = nowMs - backMs;
+      await expectRefused(revoked);
+      await expectRefused(replaced);
+      await expectAccepted(next);
+    }
+    clock.nowMs = nowMs;
+  });
+
+  it('that has expired stays so when the clock is set back by less than a day', async () => {
+    const key = await newKey({ expires_at: new Date(clock.nowMs + hourMs).toISOString() });
+    const rotated = await newKey();
+    await admin<NewKey>(`/keys/${rotated.key.id}/rotate`, { overlap_seconds: hourMs / 1000 });
+    const nowMs = clock.nowMs;
+    clock.nowMs += hourMs;
+    await expectRefused(key);
+    clock.nowMs = nowMs;
+    await expectRefused(key);
+    await expectRefused(rotated);
+    // A clock that goes back further was wrong before, and must not lock anybody out.
+    clock.nowMs += hourMs + 1;
+    await expectRefused(key);
+    clock.nowMs -= 25 * hourMs;
+    await expectAccepted(key);
+    clock.nowMs = nowMs;
   });
 
   it('that was never issued is refused, whether or not it is well formed', async () => {

@@ -81,7 +81,18 @@ describe('a prompt over the context', () => {
     const parley = await startParley();
     const response = await parley.postJson('/chat/completions', long);
     expect(await errorOf(response.clone())).toMatchObject({ status: 400, code: 'invalid_messages' });
-    expect((await errorOf(response)).message).toMatch(/5\d\d\d tokens, more than the 4096/);
+    expect((await errorOf(response)).message).toMatch(/longer than the 4096 tokens/);
+    await parley.close();
+  });
+
+  it('is paid for up to the context, if the upstream does not report its tokens', async () => {
+    const { usage, ...unreported } = completion();
+    upstream.answer('/chat/completions', json(unreported));
+    const parley = await startBehind(upstream.baseUrl, {
+      models: [{ ...servedModel, contextTokens: 100, outputTokensMax: 10 }],
+    });
+    const response = await parley.postJson('/chat/completions', { ...long, model: 'served' });
+    expect(await response.json()).toMatchObject({ usage: { prompt_tokens: 100 } });
     await parley.close();
   });
 

@@ -384,6 +384,7 @@ describe('its settings', () => {
         connectionsMax: 16,
       },
       ...{ connectMs: 5_000, totalMs: 600_000, keepaliveMs: 30_000, retriesMax: 2, catalogEveryMs: 60_000 },
+      repeatLostCalls: true,
     });
   });
 
@@ -560,8 +561,39 @@ describe('transcription by a remote', () => {
   });
 });
 
-function upload({ call }: Parley, file: Buffer): Promise<Response> {
+describe('a remote whose model tells no times', () => {
+  it('is asked for text, and refuses subtitles before its work', async () => {
+    let calls = 0;
+    const transcription = fakeTranscription({
+      tellsTimes: false,
+      async *transcribe() {
+        calls++;
+        yield { kind: 'done', durationMs: 900, language: 'english', text: 'Hello.' };
+      },
+    });
+    const untimed = await startParley({ engines: withFakes({ transcription }) });
+    const outer = await startBefore(untimed, {});
+    const text = await upload(outer, recording('hear 900'));
+    expect(await text.json()).toEqual({ text: 'Hello.' });
+    const subtitles = await upload(outer, recording('hear 900'), { response_format: 'srt' });
+    expect(await errorOf(subtitles)).toMatchObject({
+      status: 400,
+      code: 'unsupported_response_format',
+      message: expect.stringContaining('no times'),
+    });
+    expect(calls).toBe(1);
+    await outer.close();
+    await untimed.close();
+  });
+});
+
+function upload(
+  { call }: Parley,
+  file: Buffer,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<Response> {
   const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
   form.set('file', new Blob([new Uint8Array(file)]), 'a.wav');
   return call('/audio/transcriptions', { method: 'POST', body: form });
 }

@@ -17,8 +17,8 @@ import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BackupError, type BackupFacts, backUp } from '../../../src/store/maintenance/backup.ts';
 import { restore } from '../../../src/store/maintenance/restore.ts';
-import { DataInUseError, lockDataDir } from '../../../src/store/sqlite/data-folder.ts';
 import { openDatabase } from '../../../src/store/sqlite/database.ts';
+import { DataInUseError } from '../../../src/store/sqlite/ownership.ts';
 import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { fileFaults, readBooks } from '../../support/books.ts';
 import { parley, printed, printedJson, serve, until } from '../../support/command-line.ts';
@@ -156,7 +156,7 @@ describe('a restore', () => {
     expect((await restore(dataDir, file, { keep: true, nowMs })).keptAs).toBeUndefined();
     expect((await restore(dataDir, file, { keep: false, nowMs })).keptAs).toBeUndefined();
     expect(accounts()).toEqual(['a']);
-    expect(readdirSync(dataDir).sort()).toEqual(['lock.db', 'parley.db']);
+    expect(readdirSync(dataDir).sort()).toEqual(['parley.db']);
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
   });
 
@@ -192,9 +192,9 @@ describe('a restore', () => {
   it('is refused while a server uses the folder', async () => {
     await withAccount('a');
     await backUp(dataDir, file);
-    const lock = lockDataDir(dataDir);
+    const owner = await openDatabase(dataDir);
     await expect(restore(dataDir, file, { keep: true, nowMs })).rejects.toThrow(DataInUseError);
-    lock.release();
+    owner.close();
     expect(accounts()).toEqual(['a']);
   });
 
@@ -234,7 +234,7 @@ describe('a restore', () => {
     await expect(restore(dataDir, file, { keep: true, nowMs })).rejects.toThrow(
       /There is no file|cannot be|is not a database|newer/,
     );
-    expect(readdirSync(dataDir).sort()).toEqual(['lock.db', 'parley.db']);
+    expect(readdirSync(dataDir).sort()).toEqual(['parley.db']);
     expect(accounts()).toEqual(['a', 'b']);
   });
 

@@ -1,12 +1,24 @@
-/** Full disks, read-only databases, and databases that another program locks. */
+/** Full disks, exceeded quotas, data folders that were moved away, and databases that another program locks. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import Sqlite from 'better-sqlite3';
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from '@connectrpc/connect-node';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
+import {
+  Health,
+  HealthCheckResponse_ServingStatus as ServingStatus,
+} from '../../../gen/health/v1/health_pb.ts';
+import { AdminService } from '../../../gen/parley/admin/v1/admin_service_pb.ts';
+import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
@@ -67,11 +79,13 @@ interface Trouble {
   readonly missing: string | undefined;
   /** Creates the place for data folders. Default: the folder for temporary files. */
   readonly prepare?: () => { readonly folder: string; readonly release: () => void };
-  readonly openStore?: (dataDir: string) => Promise<Store>;
-  readonly begin: () => void;
-  readonly end: () => void;
+  /** The reason in /readyz. */
+  readonly reason: string;
+  readonly begin: (dataDir: string) => void;
+  readonly end: (dataDir: string) => void;
 }
 
+const unwritable = 'The database cannot be written.';
 const isRoot = process.getuid?.() === 0;
 
 /** A small separate file system, full to the last byte. */
@@ -80,6 +94,7 @@ function fullDisk(): Trouble {
   const filler = () => join(folder, 'filler');
   return {
     what: 'a full disk',
+    reason: unwritable,
     missing: canMount() ? undefined : 'only root can mount a small file system',
     prepare: () => {
       folder = mkdtempSync(join(tmpdir(), 'parley-disk-'));
@@ -129,6 +144,7 @@ function noFileSize(): Trouble {
   const before = hasProgram('prlimit') ? prlimit('--fsize', '--output', 'SOFT', '--noheadings', '--raw') : '';
   return {
     what: 'an exceeded quota',
+    reason: unwritable,
     missing: before === '' ? 'prlimit is not installed' : undefined,
     begin: () => prlimit('--fsize=0:'),
     end: () => prlimit(`--fsize=${before}:`),
@@ -144,12 +160,6 @@ function hasProgram(name: string): boolean {
   }
 }
 
-const storeWrites: (keyof Store)[] = [
-  ...(['reserve', 'extend', 'settle', 'record', 'recover', 'claimAnswer', 'enter'] as const),
-  ...(['createAccount', 'startTrial', 'setPlan', 'endSubscription'] as const),
-  ...(['createKey', 'rotateKey', 'revokeKey'] as const),
-];
-
 /** A store with some operations replaced for a while. */
 function replacing(store: Store, operations: () => Partial<Record<keyof Store, unknown>>): Store {
   return new Proxy(store, {
@@ -160,30 +170,16 @@ function replacing(store: Store, operations: () => Partial<Record<keyof Store, u
   });
 }
 
-/** Every write fails with the real error of SQLite for a read-only database. */
-function readOnly(): Trouble {
-  let isOn = false;
+/** The database goes on in files that nobody finds again. */
+function movedAway(): Trouble {
+  const elsewhere = (dataDir: string) => `${dataDir}.elsewhere`;
   return {
-    what: 'a read-only database',
+    what: 'a data folder that was moved away',
     missing: undefined,
-    openStore: async (dataDir) => {
-      const store = await openStore(dataDir);
-      const refuse = async () => {
-        const connection = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
-        try {
-          connection.exec('delete from kept_answers');
-        } finally {
-          connection.close();
-        }
-      };
-      const writes = Object.fromEntries(storeWrites.map((name) => [name, refuse]));
-      return replacing(store, () => (isOn ? writes : {}));
-    },
-    begin: () => {
-      isOn = true;
-    },
-    end: () => {
-      isOn = false;
+    reason: 'The database is not in the data folder any more.',
+    begin: (dataDir) => renameSync(dataDir, elsewhere(dataDir)),
+    end: (dataDir) => {
+      if (existsSync(elsewhere(dataDir))) renameSync(elsewhere(dataDir), dataDir);
     },
   };
 }
@@ -224,7 +220,7 @@ const named = (key: string, name: string) => ({
   headers: { authorization: `Bearer ${key}`, 'idempotency-key': name },
 });
 
-describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) => {
+describe.each([fullDisk(), noFileSize(), movedAway()])('with $what', (trouble) => {
   const reason = trouble.missing === undefined ? '' : ` (skipped: ${trouble.missing})`;
   const where = process.env['TMPDIR'];
   let release: () => void = () => undefined;
@@ -236,11 +232,11 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
     const place = trouble.prepare?.();
     if (place) process.env['TMPDIR'] = place.folder;
     release = place?.release ?? release;
-    parley = await startParley({ engines, log, ...(trouble.openStore && { openStore: trouble.openStore }) });
+    parley = await startParley({ engines, log });
   });
   afterEach(async () => {
     if (reason !== '') return;
-    trouble.end();
+    trouble.end(parley.dataDir);
     await parley.close();
     release();
     if (where === undefined) delete process.env['TMPDIR'];
@@ -251,19 +247,31 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
     `%s fails clearly, and works again as soon as it can be recorded${reason}`,
     async (_, path, init) => {
       const key = await parley.newKey({ trial: true, credits: '10' });
-      trouble.begin();
+      trouble.begin(parley.dataDir);
+      const refused: Response[] = [];
       for (let time = 0; time < 3; time++) {
         const response = await parley.call(path, { ...init(), ...bearer(key) });
-        expect(await errorOf(response)).toMatchObject({ status: 500, code: 'internal_error', param: null });
+        expect(await errorOf(response)).toMatchObject({ status: 503, code: 'overloaded', param: null });
+        expect(response.headers.get('retry-after')).toBe('2');
+        refused.push(response);
       }
       expect(engine.runs).toBe(0);
-      expect(errorsLogged.length).toBeGreaterThan(0);
-      trouble.end();
+      trouble.end(parley.dataDir);
       expect(await accountOf(key)).toMatchObject(untouched);
       const response = await parley.call(path, { ...init(), ...bearer(key) });
       expect(response.status).toBe(200);
       await response.arrayBuffer();
       expect(await parley.recordOf(response)).toMatchObject({ state: 'ok' });
+      // Those that were refused have their records once the outage is over.
+      for (const one of refused) {
+        const expected = { state: 'failed', httpStatus: 503, code: 'overloaded', cost: undefined };
+        expect(await parley.recordOf(one)).toMatchObject(expected);
+      }
+      // One line for the outage, and one for the records.
+      expect(errorsLogged).toEqual([
+        expect.stringContaining(trouble.reason),
+        'could not record a request; trying again',
+      ]);
     },
   );
 
@@ -271,23 +279,23 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
     `%s that cannot be settled fails, and its reservation is released without a restart${reason}`,
     async (_, path, init) => {
       const key = await parley.newKey({ trial: true, credits: '10' });
-      engine.meanwhile = trouble.begin;
+      engine.meanwhile = () => trouble.begin(parley.dataDir);
       const response = await parley.call(path, { ...init(), ...bearer(key) });
       const body = await response.text().catch(() => 'cut');
       expect(engine.runs).toBe(1);
-      expect([200, 500]).toContain(response.status);
-      if (response.status === 500) expect(body).toContain('"code":"internal_error"');
+      expect([200, 503]).toContain(response.status);
+      if (response.status === 503) expect(body).toContain('"code":"overloaded"');
       else if (path === '/audio/speech') expect(body).toBe('cut');
-      else expect(body).toMatch(/^data: .*"some".*\n\ndata: \{"error":\{.*"code":"internal_error"\}\}\n\n$/s);
+      else expect(body).toMatch(/^data: .*"some".*\n\ndata: \{"error":\{.*"code":"overloaded"\}\}\n\n$/s);
       // Nor did it receive the end of the response.
       expect(body).not.toContain('"finish_reason":"stop"');
       engine.meanwhile = () => undefined;
-      trouble.end();
+      trouble.end(parley.dataDir);
       await expect.poll(() => accountOf(key), soon).toMatchObject(untouched);
       expect(await parley.recordOf(response)).toMatchObject({
         state: 'failed',
-        httpStatus: 500,
-        code: 'internal_error',
+        httpStatus: 503,
+        code: 'overloaded',
         cost: undefined,
       });
       const again = await parley.call(path, { ...init(), ...bearer(key) });
@@ -303,11 +311,11 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
       await parley.call('/admin/accounts/account-2/keys', bearer(parley.adminKey))
     ).json()) as { keys: [{ id: string }] };
     await parley.call(`/admin/keys/${keys[0].id}/revoke`, { method: 'POST', ...bearer(parley.adminKey) });
-    trouble.begin();
+    trouble.begin(parley.dataDir);
     const statusOf = async (key: string) => (await parley.call('/models', bearer(key))).status;
     expect(await statusOf(revoked)).toBe(401);
     expect(await statusOf(`pk_${'0'.repeat(57)}`)).toBe(401);
-    expect(await statusOf(parley.apiKey)).toBe(500);
+    expect(await statusOf(parley.apiKey)).toBe(503);
     expect(await statusOf(parley.adminKey)).toBe(403);
     const wrong = await parley.postJson('/chat/completions', { ...hello, model: 'nope' });
     expect(await errorOf(wrong)).toMatchObject({ status: 400, code: 'unknown_model' });
@@ -319,9 +327,9 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
       const change = { amount: '5', reason: 'test', idempotency_key: 'once' };
       const load = () =>
         parley.postJson('/admin/accounts/account-1/credits', change, bearer(parley.adminKey));
-      trouble.begin();
-      expect(await errorOf(await load())).toMatchObject({ status: 500, code: 'internal_error' });
-      trouble.end();
+      trouble.begin(parley.dataDir);
+      expect(await errorOf(await load())).toMatchObject({ status: 503, code: 'overloaded' });
+      trouble.end(parley.dataDir);
       expect((await load()).status).toBe(200);
       expect(await accountOf(parley.apiKey)).toMatchObject({ balance: '15' });
     },
@@ -329,20 +337,86 @@ describe.each([fullDisk(), noFileSize(), readOnly()])('with $what', (trouble) =>
 
   it.skipIf(reason !== '')(`frees the Idempotency-Key of a failed request${reason}`, async () => {
     const key = await parley.newKey({ trial: true, credits: '10' });
-    engine.meanwhile = trouble.begin;
+    engine.meanwhile = () => trouble.begin(parley.dataDir);
     const init = { ...json(hello), ...named(key, 'once') };
-    expect((await parley.call('/chat/completions', init)).status).toBe(500);
+    expect((await parley.call('/chat/completions', init)).status).toBe(503);
     engine.meanwhile = () => undefined;
     // Until the failure can be written, the key stays claimed.
-    expect([409, 500]).toContain((await parley.call('/chat/completions', init)).status);
-    trouble.end();
+    expect([409, 503]).toContain((await parley.call('/chat/completions', init)).status);
+    trouble.end(parley.dataDir);
     const statusOf = async () => (await parley.call('/chat/completions', init)).status;
     await expect.poll(statusOf, soon).toBe(200);
     expect(engine.runs).toBe(2);
     const again = await parley.call('/chat/completions', init);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
   });
+
+  it.skipIf(reason !== '')(
+    `is not ready until a write succeeds, which it tries by itself${reason}`,
+    async () => {
+      expect(await readiness()).toEqual(ready);
+      trouble.begin(parley.dataDir);
+      await parley.call('/models');
+      expect(await readiness()).toEqual({
+        http: 503,
+        reason: trouble.reason,
+        grpc: ServingStatus.NOT_SERVING,
+      });
+      trouble.end(parley.dataDir);
+      await expect.poll(readiness, soon).toEqual(ready);
+    },
+  );
+
+  it.skipIf(reason !== '')(`answers overloaded on every wire, and to administrators${reason}`, async () => {
+    trouble.begin(parley.dataDir);
+    const { apiKey, adminKey } = parley;
+    for (const transport of rpcTransports()) {
+      const catalog = createClient(CatalogService, transport);
+      const admin = createClient(AdminService, transport);
+      const outcomes = [
+        () => catalog.listModels({}, { headers: { authorization: `Bearer ${apiKey}` } }),
+        () => admin.createAccount({ name: 'new' }, { headers: { authorization: `Bearer ${adminKey}` } }),
+      ];
+      for (const call of outcomes) {
+        const error = await call().then(fail, ConnectError.from);
+        expect([Code[error.code], error.findDetails(ErrorInfoSchema)[0]?.reason]).toEqual([
+          'Unavailable',
+          'overloaded',
+        ]);
+        expect(error.findDetails(RetryInfoSchema)[0]?.retryDelay?.seconds).toBe(2n);
+      }
+    }
+    const change = { method: 'POST', body: '{"name":"new"}', ...bearer(adminKey) };
+    const refused = await parley.call('/admin/accounts', change);
+    expect(await errorOf(refused)).toMatchObject({ status: 503, code: 'overloaded' });
+    expect(refused.headers.get('retry-after')).toBe('2');
+    trouble.end(parley.dataDir);
+    expect((await parley.call('/admin/accounts', change)).status).toBe(200);
+  });
 });
+
+const ready = { http: 200, reason: undefined, grpc: ServingStatus.SERVING };
+
+async function readiness() {
+  const response = await fetch(new URL('/readyz', parley.baseUrl));
+  const { reason } = (await response.json()) as { reason?: string };
+  const [transport] = rpcTransports();
+  const { status } = await createClient(Health, transport).check({});
+  return { http: response.status, reason, grpc: status };
+}
+
+function rpcTransports() {
+  const baseUrl = new URL(parley.baseUrl).origin;
+  return [
+    createGrpcTransport({ baseUrl }),
+    createConnectTransport({ baseUrl, httpVersion: '1.1' }),
+    createGrpcWebTransport({ baseUrl, httpVersion: '1.1' }),
+  ] as const;
+}
+
+function fail(answer: unknown): never {
+  throw new Error(`it was answered: ${JSON.stringify(answer)}`);
+}
 
 describe('with writes that keep failing for one request', () => {
   it('releases the reservations of the others', async () => {
@@ -452,7 +526,7 @@ describe('a database that another program locks', () => {
     const free = await holdDatabase();
     const response = await parley.postJson('/chat/completions', hello);
     expect(await errorOf(response)).toMatchObject({ status: 503, code: 'overloaded' });
-    expect(response.headers.get('retry-after')).toBe('1');
+    expect(response.headers.get('retry-after')).toBe('2');
     await free();
     expect((await parley.postJson('/chat/completions', hello)).status).toBe(200);
     await expect.poll(() => accountOf(parley.apiKey), soon).toMatchObject({ held_nano_credits: 0 });

@@ -42,7 +42,12 @@ describe('the key cache', () => {
   });
 
   it('returns both keys as soon as one is rotated, the old one with its expiry', async () => {
-    await store.rotateKey(key.id, 60, { ...key, id: newKeyId(2), hash: 'new' }, auditEntry());
+    await store.rotateKey(
+      key.id,
+      { expiresAtMs: 60 },
+      { ...key, id: newKeyId(2), hash: 'new' },
+      auditEntry(),
+    );
     expect((await holder())?.key.expiresAtMs).toBe(60);
     expect((await store.findKey('new'))?.account?.id).toBe(accountId);
   });

@@ -16,10 +16,10 @@ import type { LedgerEntry } from '../../../src/core/ports/ledger.ts';
 import type { FairUseReservation } from '../../../src/core/ports/reservations.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
-import { DataInUseError, lockDataDir } from '../../../src/store/sqlite/data-folder.ts';
 import { type Connection, openDatabase } from '../../../src/store/sqlite/database.ts';
-import { GroupCommit } from '../../../src/store/sqlite/group-commit.ts';
+import { type CommitChecks, GroupCommit } from '../../../src/store/sqlite/group-commit.ts';
 import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { forCaller } from '../../../src/store/sqlite/storage-failures.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
 let dataDir: string;
@@ -197,7 +197,7 @@ describe('group commit', () => {
     connection = await openDatabase(dataDir);
     connection.exec('create table t (a integer primary key)');
     other = new Sqlite(join(dataDir, 'parley.db'));
-    writes = new GroupCommit(connection, fail);
+    writes = new GroupCommit(connection, checks);
   });
   afterEach(() => {
     other.close();
@@ -241,7 +241,7 @@ describe('group commit', () => {
     const refused = await Promise.allSettled([insert(), insert()]);
     for (const { status, ...rest } of refused) {
       expect(status).toBe('rejected');
-      expect(rest).toMatchObject({ reason: { code: 'overloaded', retryAfterSeconds: 1 } });
+      expect(rest).toMatchObject({ reason: { code: 'overloaded', retryAfterSeconds: 2 } });
     }
     other.exec('rollback');
     await insert();
@@ -252,25 +252,22 @@ describe('group commit', () => {
     const failing = Object.create(connection, {
       transaction: { value: () => Object.assign(() => undefined, { immediate: syncFails }) },
     });
-    const failingWrites = new GroupCommit(failing, (error) => told.push(error));
-    await expect(failingWrites.run(() => 'written')).rejects.toThrow('disk I/O error');
+    const syncFailed = (error: unknown) => void told.push(error);
+    const failingWrites = new GroupCommit(failing, { ...checks, syncFailed });
+    await expect(failingWrites.run(() => 'written')).rejects.toMatchObject({ code: 'overloaded' });
     expect(told).toMatchObject([{ code: 'SQLITE_IOERR_FSYNC' }]);
   });
 });
 
-function fail(error: unknown): never {
-  throw error;
-}
+const checks: CommitChecks = {
+  checkFiles: () => undefined,
+  succeeded: () => undefined,
+  failed: forCaller,
+  syncFailed: (error) => {
+    throw error;
+  },
+};
 
 function syncFails(): never {
   throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC');
 }
-
-describe('the lock of a data folder', () => {
-  it('belongs to one process at a time, and is free again afterwards', () => {
-    const lock = lockDataDir(dataDir);
-    expect(() => lockDataDir(dataDir)).toThrow(DataInUseError);
-    lock.release();
-    lockDataDir(dataDir).release();
-  });
-});

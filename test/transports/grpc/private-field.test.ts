@@ -59,7 +59,9 @@ describe('grpc-js', () => {
       return { injectConnection: () => undefined, drain: () => undefined, destroy: () => undefined };
     });
     const deps = { requestMsMax: 1000 } as Parameters<typeof createGrpcHandler>[2];
-    expect(() => createGrpcHandler([], { messageBytesMax: 1000 }, deps)).toThrow(/Install the pinned one/);
+    expect(() => createGrpcHandler([], { messageBytesMax: 1000, requestElementsMax: 100 }, deps)).toThrow(
+      /Install the pinned one/,
+    );
   });
 });
 

@@ -322,18 +322,20 @@ describe('the port takes no more than', () => {
 
   it('its limit of connections, of all protocols together, and takes the next when one leaves', async () => {
     const { connectionsMax } = limits;
+    const path = '/audio/speech';
     const open = async (index: number) => {
-      const path = '/chat/completions';
       if (index % 2 === 0) {
         const client = await port.openHttp1();
-        await client.write(port.http1Post(path, inEvents));
+        await client.write(port.http1Post(path, speechBody));
         return client;
       }
       const client = await port.openHttp2();
-      await client.write(port.http2Post(1, path, inEvents));
+      await client.write(port.http2Post(1, path, speechBody));
       return client;
     };
     const all = await Promise.all(Array.from({ length: connectionsMax }, (_, index) => open(index)));
+    // Without a key yet, one of them would make room.
+    await expect.poll(() => port.speaking, inTime).toBe(connectionsMax);
     const further = await port.openHttp1();
     await expect.poll(() => further.isClosed, inTime).toBe(true);
     expect(all.filter(({ isClosed }) => isClosed)).toEqual([]);

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Gate, type GateDeps } from '../../../src/core/access/gate.ts';
 import { systemClock } from '../../../src/core/ports/clock.ts';
 import { noTracer } from '../../../src/core/ports/tracer.ts';
+import { ByteBudget } from '../../../src/transports/byte-budget.ts';
 import { Exchange } from '../../../src/transports/rest/exchange.ts';
 import { ServedCall } from '../../../src/transports/run-call.ts';
 
@@ -21,7 +22,8 @@ function servedCall(requestMsMax: number): ServedCall {
     client: { address: '127.0.0.1', noteKey: () => undefined },
     header: () => undefined,
   } as const;
-  return new ServedCall(head, { gate, clock: systemClock, log, tracer: noTracer, requestMsMax });
+  const bytes = new ByteBudget({ bytesMax: 1_000, bytesPerAddressMax: 1_000, waitMsMax: 0 });
+  return new ServedCall(head, { gate, clock: systemClock, log, tracer: noTracer, bytes, requestMsMax });
 }
 
 describe('an answer whose client reads nothing', () => {

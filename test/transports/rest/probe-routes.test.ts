@@ -1,13 +1,8 @@
 /** The paths for monitoring: liveness, readiness and metrics. */
-import { create } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Health, HealthCheckResponse_ServingStatus } from '../../../gen/health/v1/health_pb.ts';
-import { ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { Store } from '../../../src/core/ports/store.ts';
-import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { fakeChat, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 
 const soon = { timeout: 120_000 };
@@ -46,44 +41,6 @@ describe('the probes', () => {
     expect((await parley.postJson('/chat/completions', hello)).status).toBe(200);
     expect((await at('/healthz')).status).toBe(200);
     await closed;
-  });
-
-  it('report a server whose database cannot be written as not ready, until it can be written again', async () => {
-    let isBroken = false;
-    const engines = withFakes({
-      chat: fakeChat({
-        complete: async () => {
-          isBroken = true;
-          return create(ChatCompletionSchema, {
-            choices: [{ message: { role: 'assistant' }, finishReason: 'stop' }],
-            usage: { promptTokens: 7, completionTokens: 3, totalTokens: 10 },
-          });
-        },
-      }),
-    });
-    parley = await startParley({
-      engines,
-      log: { info: () => {}, warn: () => {}, error: () => {} },
-      openStore: async (dataDir) => {
-        const store = await openStore(dataDir);
-        const settle: Store['settle'] = (...end) =>
-          isBroken ? Promise.reject(new Error('the disk is gone')) : store.settle(...end);
-        return new Proxy(store, {
-          get: (_, name) => {
-            const member: unknown = name === 'settle' ? settle : Reflect.get(store, name);
-            return typeof member === 'function' ? member.bind(store) : member;
-          },
-        });
-      },
-    });
-    expect((await parley.postJson('/chat/completions', hello)).status).toBe(500);
-    const response = await at('/readyz');
-    expect([response.status, await response.json()]).toEqual([
-      503,
-      { status: 'not_ready', reason: 'The database cannot be written.', engines: { up: 1, down: 0 } },
-    ]);
-    isBroken = false;
-    await expect.poll(async () => (await at('/readyz')).status, soon).toBe(200);
   });
 });
 

@@ -58,7 +58,7 @@ describe('POST /audio/speech', () => {
     });
 
     it('whatever is in a field that is dropped', async () => {
-      for (const levels of [150, 100_000]) {
+      for (const levels of [150, 90_000]) {
         const nested = `${'['.repeat(levels)}${']'.repeat(levels)}`;
         const body = JSON.stringify(hello).replace('{', `{"speed":${nested},`);
         const response = await parley.call(speech, { method: 'POST', body });

@@ -1,5 +1,6 @@
 /** Calls that need no key: reflection of the schemas, and health. */
 import { execFile } from 'node:child_process';
+import { type ClientHttp2Session, connect } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -272,5 +273,56 @@ describe.each([
       code: 'not_found',
       details: [{ type: 'google.rpc.ErrorInfo' }],
     });
+  });
+});
+
+describe('calls without a key', () => {
+  /** As many as a connection may run at once. */
+  const atOnce = 24;
+  let parley: Parley;
+  beforeAll(async () => {
+    parley = await startParley();
+  });
+  afterAll(() => parley.close());
+
+  const watchOver = (session: ClientHttp2Session) => {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/grpc.health.v1.Health/Watch',
+      'content-type': 'application/grpc',
+    });
+    stream.end(Buffer.alloc(5));
+    const status = new Promise<unknown>((resolve) => {
+      stream.on('trailers', (trailers) => resolve(trailers['grpc-status']));
+      stream.on('data', () => resolve('serving'));
+    });
+    return { stream, status };
+  };
+
+  it('are limited on a connection, and the next is served when one ends', async () => {
+    const session = connect(new URL(parley.baseUrl).origin);
+    const all = Array.from({ length: atOnce + 3 }, () => watchOver(session));
+    const statuses = await Promise.all(all.map(({ status }) => status));
+    expect(statuses).toEqual([...Array(atOnce).fill('serving'), '8', '8', '8']);
+    const elsewhere = connect(new URL(parley.baseUrl).origin);
+    expect(await watchOver(elsewhere).status).toBe('serving');
+    elsewhere.destroy();
+    all[0]?.stream.close();
+    await expect.poll(() => watchOver(session).status).toBe('serving');
+    session.destroy();
+  });
+
+  it('may send 4 KiB', async () => {
+    const { origin: baseUrl } = new URL(parley.baseUrl);
+    for (const transport of [
+      createGrpcTransport({ baseUrl }),
+      createConnectTransport({ baseUrl, httpVersion: '1.1' }),
+    ]) {
+      const client = createClient(Health, transport);
+      const codeOf = (service: string) =>
+        client.check({ service }).catch((error: unknown) => ConnectError.from(error).code);
+      expect(await codeOf('x'.repeat(4_000))).toBe(Code.NotFound);
+      expect(await codeOf('x'.repeat(5_000))).toBe(Code.ResourceExhausted);
+    }
   });
 });

@@ -691,7 +691,7 @@ export type RotateKeyRequest = Message<"parley.admin.v1.RotateKeyRequest"> & {
   keyId: string;
 
   /**
-   * Seconds for which the old key still works: 0 to 2,592,000 (30 days). Default 0.
+   * Seconds for which the old key still works: 0 to 2,592,000 (30 days). Default 0: the old key is revoked.
    *
    * @generated from field: optional int32 overlap_seconds = 2 [json_name = "overlap_seconds"];
    */

@@ -49,7 +49,8 @@ export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscri
   language?: string | undefined;
 
   /**
-   * `word`, `segment` or both: the times that `Transcript` contains. Default: `segment`.
+   * `word`, `segment` or both: the times that `Transcript` contains. Default: `segment`, if the model gives them. A model
+   * that gives no times of words, or no times at all, refuses what is named here (`invalid_input`).
    *
    * @generated from field: repeated string timestamp_granularities = 5 [json_name = "timestamp_granularities"];
    */

@@ -85,7 +85,8 @@ export const StreamChatCompletionResponseSchema: GenMessage<StreamChatCompletion
 
 /**
  * A conversation and how to continue it. Everything reaches the model, including `other`; the model ignores or refuses
- * what it does not know. Numbers are doubles, as in JSON; counts must be whole and not negative.
+ * what it does not know. Numbers are doubles, also those in `other`: an integer beyond 2^53 is rounded. Only the REST API keeps its
+ * digits. Counts must be whole and not negative.
  *
  * @generated from message parley.chat.v1.ChatCompletionParams
  */
@@ -147,6 +148,8 @@ export type ChatCompletionParams = Message<"parley.chat.v1.ChatCompletionParams"
   stop?: StringOrList | undefined;
 
   /**
+   * Whole; at most 2^53 either way to keep its digits.
+   *
    * @generated from field: optional double seed = 9;
    */
   seed?: number | undefined;

@@ -35,7 +35,7 @@ async function diagnoseRunning(
   if (adminBaseUrl !== baseUrl) urls.push({ setting: 'admin', url: new URL(adminBaseUrl) });
   const answers = await Promise.all(urls.map(({ url }) => answersAsParley(url, signal)));
   if (!answers.includes(true)) return undefined;
-  return urls.map(({ setting, url }, index) => {
+  const ports = urls.map(({ setting, url }, index) => {
     const { hostname, port, protocol } = url;
     const place = `${hostname} port ${port || (protocol === 'https:' ? 443 : 80)}`;
     if (answers[index])
@@ -43,6 +43,20 @@ async function diagnoseRunning(
     const found = `The running server (process ${pid}) does not answer on ${place}.`;
     return problem(`${setting}.port`, found, 'Read its log, and restart it.');
   });
+  return [...ports, await diagnoseReadiness(new URL(baseUrl), signal)];
+}
+
+const readiness = z.object({ reason: z.string().optional() });
+
+async function diagnoseReadiness(server: URL, signal: AbortSignal): Promise<Diagnostic> {
+  const subject = 'readiness';
+  try {
+    const { reason } = readiness.parse(await probe(new URL('/readyz', server), signal));
+    if (reason === undefined) return ok(subject, 'The running server accepts requests.');
+    return problem(subject, `The running server is not ready: ${reason}`, 'Its log says what to do.');
+  } catch {
+    return problem(subject, 'The running server does not say whether it is ready.', 'Read its log.');
+  }
 }
 
 async function diagnosePort(port: Port, config: Config, signal: AbortSignal): Promise<Diagnostic> {

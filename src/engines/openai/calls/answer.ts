@@ -1,6 +1,10 @@
 import { type Dispatcher, errors } from 'undici';
-import type { ParleyError } from '../../../core/errors.ts';
-import { ConnectionError, malformedResponse } from '../errors.ts';
+import { JsonScan } from '../../../codec/json-scan.ts';
+import { parseJson } from '../../../codec/parse-json.ts';
+import { CollectedBytes } from '../../../core/collected-bytes.ts';
+import { ParleyError } from '../../../core/errors.ts';
+import { answerLimits } from '../../answer-limits.ts';
+import { ConnectionError, malformedResponse, refuseExcess, tooLarge } from '../errors.ts';
 
 /** Enough for the largest answer that is read whole: text with a minute of audio in it. */
 const jsonBytesMax = 33_554_432;
@@ -34,15 +38,20 @@ export class UpstreamAnswer {
   }
 
   /**
-   * The body as it arrives. Slow reading slows the upstream; leaving early closes the connection.
-   * @throws `upstream_error` if the body breaks off or pauses for too long, or the signal's reason
+   * The body as it arrives, of at most `bytesMax` bytes. Slow reading slows the upstream; leaving early closes the connection.
+   * @throws `upstream_error` if the body breaks off, pauses for too long or is too large, or the signal's reason
    */
-  async *pieces(): AsyncGenerator<Uint8Array, void, void> {
+  async *pieces(bytesMax = Number.POSITIVE_INFINITY): AsyncGenerator<Uint8Array, void, void> {
+    let bytes = 0;
     try {
       const pieces: AsyncIterable<Uint8Array> = this.#body.iterator({ destroyOnReturn: false });
-      for await (const piece of pieces) yield piece;
+      for await (const piece of pieces) {
+        bytes += piece.length;
+        if (bytes > bytesMax) throw tooLarge(bytesMax);
+        yield piece;
+      }
     } catch (error) {
-      throw this.#readError(error);
+      throw error instanceof ParleyError ? error : this.#readError(error);
     } finally {
       if (this.#isComplete) this.#keepConnection();
       this.close();
@@ -50,14 +59,14 @@ export class UpstreamAnswer {
   }
 
   /**
-   * The whole body as JSON, of at most `bytesMax` bytes. Default: 32 MiB.
-   * @throws `upstream_error` if its type or its text is not JSON, or it is too large
+   * The whole body as JSON, of at most `bytesMax` bytes, and never more than 32 MiB.
+   * @throws `upstream_error` if its type or its text is not JSON, or it exceeds a limit
    */
   async json(bytesMax: number = jsonBytesMax): Promise<unknown> {
     if (!isJsonType(this.contentType)) throw this.refuse(`the answer is ${this.contentType}, not JSON`);
-    const bytes = await this.#bytes(bytesMax);
+    const bytes = await this.#bytes(Math.min(bytesMax, jsonBytesMax));
     try {
-      return JSON.parse(bytes.toString());
+      return parseJson(bytes.toString());
     } catch (cause) {
       throw malformedResponse('the answer is not JSON', cause);
     }
@@ -81,21 +90,20 @@ export class UpstreamAnswer {
   }
 
   async #bytes(bytesMax: number): Promise<Buffer> {
-    const pieces: Uint8Array[] = [];
-    let bytes = 0;
+    const body = new CollectedBytes(bytesMax);
+    const scan = new JsonScan(answerLimits);
     try {
       for await (const piece of this.#body as AsyncIterable<Uint8Array>) {
-        bytes += piece.length;
-        if (bytes > bytesMax) break;
-        pieces.push(piece);
+        if (body.length + piece.length > bytesMax) throw tooLarge(bytesMax);
+        refuseExcess(scan.read(piece));
+        body.add(piece);
       }
     } catch (error) {
-      throw this.#readError(error);
+      throw error instanceof ParleyError ? error : this.#readError(error);
     } finally {
       this.#end();
     }
-    if (bytes > bytesMax) throw malformedResponse(`the answer is larger than ${bytesMax} bytes`);
-    return Buffer.concat(pieces);
+    return body.bytes;
   }
 
   #end(): void {

@@ -5,7 +5,7 @@ import { ParleyError } from '../../../core/errors.ts';
 import { briefError } from '../../../core/failure-log.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import { untilAborted } from '../../until-aborted.ts';
-import { ConnectionError, StatusError, statusError, timeUp } from '../errors.ts';
+import { ConnectionError, reportedError, StatusError, statusError, timeUp } from '../errors.ts';
 import { UpstreamAnswer } from './answer.ts';
 import { Breaker } from './breaker.ts';
 import { CallSlots } from './call-slots.ts';
@@ -135,6 +135,11 @@ export class Upstream {
     }
   }
 
+  /** The error of an answer that began with status 200 and then reports an error. @param body the JSON of the error */
+  reportedError(body: string): ParleyError {
+    return reportedError(body, this.#deps.apiKey);
+  }
+
   /** Closes all connections. Calls that still run fail. */
   close(): Promise<void> {
     return this.#pool.destroy();
@@ -153,7 +158,12 @@ export class Upstream {
     const { statusCode: status, headers, body } = response;
     if (status >= 200 && status < 300) return response;
     throw statusError(
-      { status, retryAfter: headers['retry-after'], body: await beginningOf(body) },
+      {
+        status,
+        retryAfter: headers['retry-after'],
+        body: await beginningOf(body),
+        ownKey: this.#deps.apiKey,
+      },
       this.#settings.retryStatuses.includes(status),
     );
   }

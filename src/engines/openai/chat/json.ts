@@ -6,9 +6,14 @@ import {
 } from '../../../../gen/parley/chat/v1/chat_pb.ts';
 import { answerCodec, chunkCodec } from '../../../codec/chat-answer.ts';
 import { jsonCodec } from '../../../codec/codec.ts';
+import { JsonScan } from '../../../codec/json-scan.ts';
+import { parseJson } from '../../../codec/parse-json.ts';
 import { isObject } from '../../../codec/shape.ts';
 import type { ChatAnswer, ChatChunk } from '../../../core/chat/answer.ts';
-import { malformedResponse, reportedError } from '../errors.ts';
+import { choicesMax } from '../../../core/chat/checks.ts';
+import type { ParleyError } from '../../../core/errors.ts';
+import { answerLimits, harmlessBytes } from '../../answer-limits.ts';
+import { malformedResponse, refuseExcess } from '../errors.ts';
 import type { LimitNames } from './limit-names.ts';
 
 const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
@@ -24,7 +29,7 @@ export interface UpstreamForm {
 export function toUpstreamParams(
   params: ChatCompletionParams,
   { model, stream, limitNames }: UpstreamForm,
-): string {
+): Buffer {
   const json = paramsCodec.encode(underName(params, limitNames));
   if (!isObject(json)) throw new Error('the parameters are not an object');
   json['model'] = model;
@@ -33,7 +38,8 @@ export function toUpstreamParams(
     const options = json['stream_options'];
     json['stream_options'] = { ...(isObject(options) ? options : {}), include_usage: true };
   }
-  return JSON.stringify(json);
+  // As bytes: the text would be kept beside them until the request ends.
+  return Buffer.from(JSON.stringify(json));
 }
 
 /** Moves the limit to the names that the upstream takes: under another one it would have no effect, or be refused. */
@@ -48,24 +54,32 @@ function underName(params: ChatCompletionParams, names: LimitNames): ChatComplet
   };
 }
 
+/** Makes the error that the JSON of an answer reports. */
+type Report = (body: string) => ParleyError;
+
 /** @throws `upstream_error` if it is an error or malformed */
-export function readAnswer(json: unknown): ChatAnswer {
-  return answerCodec.decode(checkAnswer(json));
+export function readAnswer(json: unknown, report: Report): ChatAnswer {
+  return answerCodec.decode(checkAnswer(json, report));
 }
 
 /** @throws `upstream_error` if it is an error or malformed */
-export function readChunk(data: string): ChatChunk {
+export function readChunk(data: string, report: Report): ChatChunk {
+  if (data.length > harmlessBytes) refuseExcess(new JsonScan(answerLimits).read(Buffer.from(data)));
   let json: unknown;
   try {
-    json = JSON.parse(data);
+    json = parseJson(data);
   } catch (cause) {
     throw malformedResponse('an event is not JSON', cause);
   }
-  return chunkCodec.decode(checkAnswer(json));
+  return chunkCodec.decode(checkAnswer(json, report));
 }
 
-function checkAnswer(json: unknown): JsonObject {
+function checkAnswer(json: unknown, report: Report): JsonObject {
   if (!isObject(json)) throw malformedResponse('the answer is not an object');
-  if (json['error'] != null || json['object'] === 'error') throw reportedError(JSON.stringify(json));
+  if (json['error'] != null || json['object'] === 'error') throw report(JSON.stringify(json));
+  const { choices } = json;
+  if (Array.isArray(choices) && choices.length > choicesMax) {
+    throw malformedResponse(`the answer has more than ${choicesMax} choices`);
+  }
   return json;
 }

@@ -1,3 +1,6 @@
+import { ParleyError } from '../../../core/errors.ts';
+import { StatusError } from '../errors.ts';
+
 /** Under which names an upstream is told the limit of an answer. */
 export type LimitNames = 'max_tokens' | 'max_completion_tokens' | 'both';
 
@@ -10,6 +13,40 @@ const o200kModels = /^(gpt-4o|chatgpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|o1|o3|o4)/;
 /** The default for a server: the old name, which nearly all know, unless its host needs the new one. */
 export function defaultLimitNames(baseUrl: string): LimitNames {
   return newNameHosts.test(new URL(baseUrl).hostname) ? 'max_completion_tokens' : 'max_tokens';
+}
+
+/**
+ * The name under which an upstream is told the limit. If it refuses one that nobody has configured, it is asked again under the other;
+ * the name that it takes is kept.
+ */
+export class LimitName {
+  readonly #isConfigured: boolean;
+  readonly #onChange: (name: LimitNames) => void;
+  #name: LimitNames;
+
+  constructor(configured: LimitNames | undefined, baseUrl: string, onChange: (name: LimitNames) => void) {
+    this.#isConfigured = configured !== undefined;
+    this.#name = configured ?? defaultLimitNames(baseUrl);
+    this.#onChange = onChange;
+  }
+
+  async tell<T>(ask: (name: LimitNames) => Promise<T>): Promise<T> {
+    const name = this.#name;
+    try {
+      return await ask(name);
+    } catch (error) {
+      if (this.#isConfigured || !isLimitNameRefused(error)) throw error;
+      const other = name === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+      const answer = await ask(other);
+      if (this.#name === name) this.#onChange(other);
+      this.#name = other;
+      return answer;
+    }
+  }
+}
+
+function isLimitNameRefused(error: unknown): boolean {
+  return error instanceof ParleyError && error.cause instanceof StatusError && error.cause.isLimitNameRefused;
 }
 
 /** The vocabulary of a model, if that is certain. */

@@ -8,8 +8,10 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import { type CallOptions, type Client, Metadata } from '@grpc/grpc-js';
+import { scanMessage } from '../../../codec/message-scan.ts';
 import { ParleyError } from '../../../core/errors.ts';
-import { translateError } from '../errors.ts';
+import { answerLimits } from '../../answer-limits.ts';
+import { isLost, translateError } from '../errors.ts';
 import { type Connection, messageBytesMax } from './connection.ts';
 import type { Connections } from './connections.ts';
 
@@ -18,11 +20,23 @@ export interface CallSettings {
   readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
   readonly apiKey: string | undefined;
   readonly totalMs: number;
+  /** Whether a call that was lost without output is made once more. */
+  readonly repeatLostCalls: boolean;
+}
+
+interface StreamOptions<M> {
+  /** Of all messages together; beyond it, `upstream_error`. */
+  readonly bytesMax?: number;
+  /** Whether a call is not made again after a message. Default: after any. */
+  readonly isOutput?: (message: M) => boolean;
+  /** Called before the messages of a call that is made again. */
+  readonly onRepeat?: () => void;
 }
 
 /**
- * Calls that may have run are not retried. An Idempotency-Key would not make that safe: the addresses of one engine may be
- * servers with separate stores.
+ * A call whose connection was lost before any output is made once more, on another address where there is one. The remote may then charge
+ * its key for both; clients of this server pay once. An Idempotency-Key would not change that: streams ignore it, and the addresses
+ * of one engine may be servers with separate stores.
  */
 export class Calls {
   readonly #connections: Connections;
@@ -41,28 +55,57 @@ export class Calls {
   ): Promise<MessageShape<O>> {
     const bytes = encode(method.input, request);
     const { connection, release } = this.#connections.take();
-    try {
+    const ask = async () => {
       await connection.ready(signal);
-      return await this.#answer(connection, method, bytes, signal);
+      return this.#answer(connection, method, bytes, signal);
+    };
+    try {
+      return await ask().catch((error: unknown) => {
+        this.#unlessLost(error, signal);
+        return ask();
+      });
     } finally {
       release();
     }
   }
 
-  /** As `unary`, with each message as it arrives. Slow reading slows the remote; leaving early cancels the call. */
+  /**
+   * As `unary`, with each message as it arrives. Slow reading slows the remote; leaving early cancels the call.
+   */
   async *stream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodServerStreaming<I, O>,
     request: MessageShape<I>,
     signal: AbortSignal,
+    {
+      bytesMax = Number.POSITIVE_INFINITY,
+      isOutput = () => true,
+      onRepeat,
+    }: StreamOptions<MessageShape<O>> = {},
   ): AsyncGenerator<MessageShape<O>, void, void> {
     const bytes = encode(method.input, request);
+    const decode = decoderOf(method.output, bytesMax);
     const { connection, release } = this.#connections.take();
+    let hasOutput = false;
     try {
       await connection.ready(signal);
-      yield* this.#messages(connection, method, bytes, signal);
+      for await (const message of this.#messages(connection, pathOf(method), { bytes, decode }, signal)) {
+        hasOutput ||= isOutput(message);
+        yield message;
+      }
+    } catch (error) {
+      if (hasOutput) throw error;
+      this.#unlessLost(error, signal);
+      onRepeat?.();
+      await connection.ready(signal);
+      yield* this.#messages(connection, pathOf(method), { bytes, decode }, signal);
     } finally {
       release();
     }
+  }
+
+  /** @throws the error of a call that must not be made again */
+  #unlessLost(error: unknown, signal: AbortSignal): void {
+    if (!this.#settings.repeatLostCalls || signal.aborted || !isLost(error)) throw error;
   }
 
   #answer<O extends DescMessage>(
@@ -82,7 +125,7 @@ export class Calls {
         (error, message) => {
           signal.removeEventListener('abort', cancel);
           if (message !== undefined) resolve(message);
-          else reject(signal.aborted ? signal.reason : failureOf(error, call, client));
+          else reject(signal.aborted ? signal.reason : failureOf(error, call, client, this.#settings.apiKey));
         },
       );
       const cancel = () => call.cancel();
@@ -91,14 +134,13 @@ export class Calls {
     });
   }
 
-  async *#messages<O extends DescMessage>(
+  async *#messages<M>(
     { client }: Connection,
-    method: DescMethodServerStreaming<DescMessage, O>,
-    bytes: Buffer,
+    path: string,
+    { bytes, decode }: { readonly bytes: Buffer; readonly decode: (bytes: Buffer) => M },
     signal: AbortSignal,
-  ): AsyncGenerator<MessageShape<O>, void, void> {
-    const decode = decoderOf(method.output);
-    const [path, metadata, options] = [pathOf(method), this.#metadata(), this.#options()];
+  ): AsyncGenerator<M, void, void> {
+    const [metadata, options] = [this.#metadata(), this.#options()];
     const call = client.makeServerStreamRequest(path, sameBytes, decode, bytes, metadata, options);
     // The loop throws the error; one after the loop does not matter.
     call.on('error', () => undefined);
@@ -106,13 +148,13 @@ export class Calls {
     signal.addEventListener('abort', cancel, { once: true });
     try {
       signal.throwIfAborted();
-      const messages: AsyncIterable<MessageShape<O>> = call;
+      const messages: AsyncIterable<M> = call;
       for await (const message of messages) {
         signal.throwIfAborted();
         yield message;
       }
     } catch (error) {
-      throw signal.aborted ? signal.reason : failureOf(error, call, client);
+      throw signal.aborted ? signal.reason : failureOf(error, call, client, this.#settings.apiKey);
     } finally {
       signal.removeEventListener('abort', cancel);
       cancel();
@@ -133,16 +175,34 @@ export class Calls {
 }
 
 /** The peer of an ended call is the address it was sent to, or still the channel's target if it was never sent. */
-function failureOf(error: unknown, call: { getPeer(): string }, client: Client): ParleyError {
-  return translateError(error, call.getPeer() === client.getChannel().getTarget());
+function failureOf(
+  error: unknown,
+  call: { getPeer(): string },
+  client: Client,
+  ownKey: string | undefined,
+): ParleyError {
+  return translateError(error, call.getPeer() === client.getChannel().getTarget(), ownKey);
 }
 
 const sameBytes = (bytes: Buffer): Buffer => bytes;
 
-const decoderOf =
-  <O extends DescMessage>(output: O) =>
-  (bytes: Buffer): MessageShape<O> =>
-    fromBinary(output, bytes);
+/**
+ * The decoder of an answer's messages. grpc-js takes an error for a message that cannot be read.
+ * @param bytesMax of all messages together
+ */
+function decoderOf<O extends DescMessage>(
+  output: O,
+  bytesMax = Number.POSITIVE_INFINITY,
+): (bytes: Buffer) => MessageShape<O> {
+  let sum = 0;
+  return (bytes) => {
+    sum += bytes.length;
+    if (sum > bytesMax) throw new Error(`the answer is larger than ${bytesMax} bytes`);
+    const excess = scanMessage(output, bytes, answerLimits);
+    if (excess !== undefined) throw new Error(`a message exceeds ${excess} (${answerLimits[excess]})`);
+    return fromBinary(output, bytes);
+  };
+}
 
 function encode<I extends DescMessage>(input: I, request: MessageShape<I>): Buffer {
   const { buffer, byteOffset, byteLength } = toBinary(input, request);

@@ -149,7 +149,12 @@ async function fill(store: Store): Promise<void> {
   await store.createKey(newKey('admin', undefined, 'boss'), audit('key.create', 'k'));
   const old = newKey('account', poor, 'old');
   await store.createKey({ ...old, expiresAtMs: nowMs + day }, audit('key.create', old.id));
-  await store.rotateKey(old.id, nowMs, newKey('account', poor, 'new'), audit('key.rotate', old.id));
+  await store.rotateKey(
+    old.id,
+    { expiresAtMs: nowMs },
+    newKey('account', poor, 'new'),
+    audit('key.rotate', old.id),
+  );
   await store.revokeKey(old.id, nowMs, audit('key.revoke', old.id));
   await store.enter(newEntry(accountId, 'load', 10_000_000_001n), audit('credits.load', accountId));
   await store.enter(

@@ -1,0 +1,69 @@
+import type { Log } from '../core/ports/log.ts';
+import type { StoreObserver, StoreTrouble } from '../core/ports/store.ts';
+
+/** Reasons that anyone may read at /readyz. */
+const reasons: Readonly<Record<StoreTrouble, string>> = {
+  moved: 'The database is not in the data folder any more.',
+  locked: 'Another program locks the database.',
+  unwritable: 'The database cannot be written.',
+};
+
+const advice: Readonly<Record<StoreTrouble, string>> = {
+  moved:
+    'Put back what was removed from the data folder, moved or replaced, or restart the server to use what is there now.',
+  locked: 'Find the program that has the database open, and end it.',
+  unwritable: 'Free some space, or repair the disk. The error says which.',
+};
+
+/** Whether load balancers should send requests: not while the server stops, nor while the store fails. */
+export class Readiness implements StoreObserver {
+  readonly #log: Log;
+  readonly #dataDir: string;
+  readonly #listeners: (() => void)[] = [];
+  #trouble: StoreTrouble | undefined;
+  #isStopping = false;
+
+  constructor(log: Log, dataDir: string) {
+    this.#log = log;
+    this.#dataDir = dataDir;
+  }
+
+  /** Undefined if it is ready. */
+  whyNot(): string | undefined {
+    if (this.#isStopping) return 'The server is stopping.';
+    return this.#trouble && reasons[this.#trouble];
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  /** Calls `listener` at every change. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  failing(trouble: StoreTrouble, cause: unknown): void {
+    this.#trouble = trouble;
+    this.#log.error(
+      { err: cause, dataDir: this.#dataDir },
+      `${reasons[trouble]} Requests get 503 until a write succeeds. ${advice[trouble]}`,
+    );
+    this.#tell();
+  }
+
+  working(): void {
+    this.#trouble = undefined;
+    this.#log.warn({ dataDir: this.#dataDir }, 'The database can be written again. Requests are served.');
+    this.#tell();
+  }
+
+  stop(): void {
+    this.#isStopping = true;
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

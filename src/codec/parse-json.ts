@@ -1,0 +1,73 @@
+/** Parses JSON whose integers keep their digits. A reviver would do the same at a hundred times the cost. */
+import { randomUUID } from 'node:crypto';
+import { isObject, setMember } from './shape.ts';
+
+/** Doubles have every integer of fewer digits. */
+const digitsMin = 16;
+const manyDigits = /\d{16}/;
+const longInteger = /(?<![\d.eE+-])-?[1-9]\d{15,}(?![\d.eE])/g;
+/** Longer texts are parsed with doubles alone: looking for digits would hold the event loop for too long. */
+const charactersMax = 4 * 1024 * 1024;
+/** Begins the strings that stand for long integers. No client can know it. */
+const mark = randomUUID();
+
+/**
+ * `JSON.parse`, with a raw JSON object in the place of each integer that a double would round.
+ * @throws SyntaxError
+ */
+export function parseJson(text: string): unknown {
+  if (text.length > charactersMax || !manyDigits.test(text)) return JSON.parse(text);
+  const marked = withMarks(text);
+  return marked === text ? JSON.parse(text) : unmarked(JSON.parse(marked));
+}
+
+/** The text with marked strings in the place of long integers. */
+function withMarks(text: string): string {
+  let result = '';
+  let copied = 0;
+  for (let at = 0; at < text.length; ) {
+    const open = text.indexOf('"', at);
+    const end = open < 0 ? text.length : open;
+    if (end - at >= digitsMin) {
+      const outside = text.slice(at, end);
+      const replaced = outside.replace(longInteger, markOf);
+      if (replaced !== outside) {
+        result += text.slice(copied, at) + replaced;
+        copied = end;
+      }
+    }
+    at = open < 0 ? end : endOfString(text, open + 1);
+  }
+  return copied === 0 ? text : result + text.slice(copied);
+}
+
+function markOf(digits: string): string {
+  return String(Number(digits)) === digits ? digits : `"${mark}${digits}"`;
+}
+
+/** Where the string that goes on at `start` has ended. */
+function endOfString(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let at = quote;
+    while (text[at - 1] === '\\') at--;
+    if ((quote - at) % 2 === 0) return quote + 1;
+  }
+  return text.length;
+}
+
+/** Changes the value in place. */
+function unmarked(value: unknown): unknown {
+  if (typeof value === 'string') {
+    return value.startsWith(mark) ? JSON.rawJSON(value.slice(mark.length)) : value;
+  }
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) value[index] = unmarked(value[index]);
+  } else if (isObject(value)) {
+    for (const name of Object.keys(value)) {
+      const member = value[name];
+      const plain = unmarked(member);
+      if (plain !== member) setMember(value, name, plain);
+    }
+  }
+  return value;
+}

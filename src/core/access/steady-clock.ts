@@ -1,0 +1,37 @@
+import type { Clock } from '../ports/clock.ts';
+import type { Store } from '../ports/store.ts';
+
+/** A clock that goes back further than this was wrong before: the time that it shows now counts. */
+const setBackMsMax = 24 * 60 * 60 * 1000;
+
+/**
+ * A time that does not go back, for keys, trials and plans: an expired key stays expired when the clock of the machine is set back.
+ * Durations are measured with the other clock.
+ */
+export class SteadyClock implements Clock {
+  readonly #clock: Clock;
+  #latestMs: number;
+
+  /** @param latestMs the latest time known from an earlier run */
+  constructor(clock: Clock, latestMs = 0) {
+    this.#clock = clock;
+    this.#latestMs = latestMs;
+  }
+
+  now(): number {
+    const nowMs = this.#clock.now();
+    if (nowMs > this.#latestMs || this.#latestMs - nowMs > setBackMsMax) this.#latestMs = nowMs;
+    return this.#latestMs;
+  }
+}
+
+/** Starts from the newest record and audit entry. */
+export async function steadyClock(clock: Clock, store: Store): Promise<SteadyClock> {
+  const page = { size: 1, after: undefined };
+  const [records, entries] = await Promise.all([store.listRecords({}, page), store.listAudit(page)]);
+  const times = [
+    ...records.items.map(({ startedAtMs }) => startedAtMs),
+    ...entries.items.map(({ createdAtMs }) => createdAtMs),
+  ];
+  return new SteadyClock(clock, Math.max(0, ...times));
+}

@@ -1,0 +1,33 @@
+/**
+ * Integers that a double would round. In JSON that passes through they are raw JSON objects, which `JSON.stringify` writes with all
+ * their digits. Messages have doubles in their place.
+ */
+
+/** The value of a number, also of a long integer; undefined for anything else. */
+export function numberOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value;
+  return JSON.isRawJSON(value) ? Number(value.rawJSON) : undefined;
+}
+
+/** The same value with doubles for long integers: a copy of what contains one, itself if nothing does. */
+export function withDoubles<T>(value: T): T {
+  return replaced(value) as T;
+}
+
+function replaced(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  if (JSON.isRawJSON(value)) return Number(value.rawJSON);
+  let copy: object | undefined;
+  for (const [name, member] of Object.entries(value)) {
+    const double = replaced(member);
+    if (double === member) continue;
+    copy ??= Array.isArray(value) ? [...value] : { ...value };
+    Object.defineProperty(copy, name, {
+      value: double,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  }
+  return copy ?? value;
+}

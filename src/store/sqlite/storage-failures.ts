@@ -1,0 +1,57 @@
+/** Failures of the disk, the files or the database as a whole, rather than of one statement. */
+import { ParleyError } from '../../core/errors.ts';
+import type { StoreTrouble } from '../../core/ports/store.ts';
+
+/** Longer than the store takes to notice that writes succeed again. */
+const retryAfterSeconds = 2;
+
+/** The open files are not those of the data folder any more: what is written to them is lost. */
+export class DatabaseMovedError extends Error {
+  constructor() {
+    super('A file of the database was removed, moved or replaced while it was open.');
+    this.name = 'DatabaseMovedError';
+  }
+}
+
+/** Translates an error of the database that is no fault of the request; returns any other error unchanged. */
+export function forCaller(error: unknown): unknown {
+  if (!isStorageFailure(error)) return error;
+  const message = isBusy(error)
+    ? 'Another program locks the database of this server. Wait, then try again.'
+    : 'The database of this server cannot be used at the moment. Wait, then try again.';
+  return new ParleyError('overloaded', { message, retryAfterSeconds, cause: error });
+}
+
+/** Runs a read. @throws `overloaded` if the database cannot be read */
+export function reading<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw forCaller(error);
+  }
+}
+
+/** Only the start of a transaction can fail so: nothing of the group has run. */
+export function isBusy(error: unknown): boolean {
+  return codeOf(error).startsWith('SQLITE_BUSY');
+}
+
+export function isSyncFailure(error: unknown): boolean {
+  return ['SQLITE_IOERR_FSYNC', 'SQLITE_IOERR_DIR_FSYNC'].includes(codeOf(error));
+}
+
+export function isStorageFailure(error: unknown): boolean {
+  return (
+    error instanceof DatabaseMovedError ||
+    /^SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|NOLFS|NOTADB|PERM|PROTOCOL|READONLY)/.test(codeOf(error))
+  );
+}
+
+export function troubleOf(error: unknown): StoreTrouble {
+  if (error instanceof DatabaseMovedError) return 'moved';
+  return isBusy(error) ? 'locked' : 'unwritable';
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}

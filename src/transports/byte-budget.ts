@@ -1,0 +1,184 @@
+/** The bytes of request bodies that are in memory, on all wires and ports together, and who may have how many of them. */
+import { networkOf } from '../core/access/network.ts';
+import { ParleyError } from '../core/errors.ts';
+
+export interface ByteLimits {
+  readonly bytesMax: number;
+  /** Those of one IPv4 address or IPv6 /64. */
+  readonly bytesPerAddressMax: number;
+  /** How long a request waits for others to end. */
+  readonly waitMsMax: number;
+}
+
+/** As much of its body as a waiting client may have sent: the window of an HTTP/2 stream and Node's buffers. */
+const sentBytesMax = 131_072;
+/** Bytes of a body of unknown length that it gets first. If it is larger, it gets as many as its limit at once. */
+const firstBytes = 65_536;
+/** The most that gzip and deflate save. */
+const compressionMax = 1_032;
+const retryAfterSeconds = 5;
+
+/** The requests of one address. */
+interface Share {
+  bytes: number;
+  /** In order of arrival. */
+  readonly waiting: Set<Waiter>;
+}
+
+interface Waiter {
+  readonly body: BufferedBody;
+  readonly bytes: number;
+  readonly admit: () => void;
+}
+
+export class ByteBudget {
+  readonly limits: ByteLimits;
+  readonly #shares = new Map<string, Share>();
+  readonly #crowded = new Set<Share>();
+  #bytes = 0;
+  #waiters = 0;
+
+  constructor(limits: ByteLimits) {
+    this.limits = limits;
+  }
+
+  /** Bytes that all requests together may have in memory now. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The body of a request of this client; nothing of it is in memory yet. */
+  bodyOf(address: string): BufferedBody {
+    return new BufferedBody(this, networkOf(address));
+  }
+
+  /** Adds bytes to a body, now or when others end. Use `BufferedBody.admit`. */
+  take(body: BufferedBody, bytes: number, signal: AbortSignal): Promise<void> {
+    const share = this.#shares.get(body.network) ?? { bytes: 0, waiting: new Set() };
+    this.#shares.set(body.network, share);
+    if (share.waiting.size === 0 && this.#fits(share, body, bytes)) {
+      this.#add(share, body, bytes);
+      return Promise.resolve();
+    }
+    return this.#wait(share, body, bytes, signal);
+  }
+
+  /** Takes bytes off a body, and admits others in their place. Use `BufferedBody.keep`. */
+  release(body: BufferedBody, bytes: number): void {
+    const share = this.#shares.get(body.network);
+    if (share === undefined) return;
+    this.#add(share, body, -bytes);
+    for (const crowded of [share, ...this.#crowded]) this.#admitNext(crowded);
+    this.#forget(body.network, share);
+  }
+
+  /** A body larger than the limit fits where it is alone, or it would never be read. */
+  #fits(share: Share, body: BufferedBody, bytes: number): boolean {
+    const { bytesMax, bytesPerAddressMax } = this.limits;
+    const [all, ofAddress] = [this.#bytes - body.bytes, share.bytes - body.bytes];
+    return (
+      (all === 0 || this.#bytes + bytes <= bytesMax) &&
+      (ofAddress === 0 || share.bytes + bytes <= bytesPerAddressMax)
+    );
+  }
+
+  #add(share: Share, body: BufferedBody, bytes: number): void {
+    this.#bytes += bytes;
+    share.bytes += bytes;
+    body.bytes += bytes;
+  }
+
+  #admitNext(share: Share): void {
+    for (const { body, bytes, admit } of share.waiting) {
+      if (!this.#fits(share, body, bytes)) return;
+      this.#add(share, body, bytes);
+      admit();
+    }
+  }
+
+  #wait(share: Share, body: BufferedBody, bytes: number, signal: AbortSignal): Promise<void> {
+    const { bytesMax, bytesPerAddressMax, waitMsMax } = this.limits;
+    // What has come of their bodies is in memory as well.
+    const isCrowded =
+      share.waiting.size >= bytesPerAddressMax / sentBytesMax || this.#waiters >= bytesMax / sentBytesMax;
+    if (isCrowded) {
+      this.#forget(body.network, share);
+      return Promise.reject(tooMany());
+    }
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+        this.#waiters--;
+        share.waiting.delete(waiter);
+        if (share.waiting.size === 0) this.#crowded.delete(share);
+      };
+      const giveUp = (reason: unknown) => {
+        leave();
+        reject(reason);
+        this.#admitNext(share);
+        this.#forget(body.network, share);
+      };
+      const onAbort = () => giveUp(signal.reason);
+      const timer = setTimeout(() => giveUp(tooMany()), waitMsMax);
+      const admit = () => {
+        leave();
+        resolve();
+      };
+      const waiter = { body, bytes, admit };
+      share.waiting.add(waiter);
+      this.#crowded.add(share);
+      this.#waiters++;
+      signal.addEventListener('abort', onAbort);
+      if (signal.aborted) onAbort();
+    });
+  }
+
+  #forget(network: string, share: Share): void {
+    if (share.bytes === 0 && share.waiting.size === 0) this.#shares.delete(network);
+  }
+}
+
+/** The part of the budget that one request has. */
+export class BufferedBody {
+  readonly network: string;
+  /** Set by the budget. */
+  bytes = 0;
+  readonly #budget: ByteBudget;
+
+  constructor(budget: ByteBudget, network: string) {
+    this.#budget = budget;
+    this.network = network;
+  }
+
+  /**
+   * Resolves when the request may have this many bytes in memory, counted from its beginning.
+   * @throws `overloaded` if that takes too long, and the reason of the signal
+   */
+  async admit(bytes: number, signal: AbortSignal): Promise<void> {
+    if (bytes > this.bytes) await this.#budget.take(this, bytes - this.bytes, signal);
+  }
+
+  /** Gives back all but this many bytes. */
+  keep(bytes: number): void {
+    if (bytes < this.bytes) this.#budget.release(this, this.bytes - bytes);
+  }
+}
+
+/** The bytes to admit for a body of unknown length once this many have come. */
+export function bytesForPart(received: number, bytesMax: number): number {
+  return received <= firstBytes ? firstBytes : Math.max(received, bytesMax);
+}
+
+/** The bytes to admit for a compressed body of this length. */
+export function bytesUnpacked(length: number, bytesMax: number): number {
+  return Math.min(bytesMax, length * compressionMax);
+}
+
+function tooMany(): ParleyError {
+  return new ParleyError('overloaded', {
+    message:
+      'The server reads as many large requests as it can. Wait, then try again, or send fewer at once.',
+    retryAfterSeconds,
+  });
+}

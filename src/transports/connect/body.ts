@@ -1,0 +1,171 @@
+/**
+ * Reads the body of a Connect or gRPC-Web request for connect-node, which decodes whole messages at once: unpacks them, and checks
+ * their limits before.
+ */
+import type { DescMessage } from '@bufbuild/protobuf';
+import { compressionGzip } from '@connectrpc/connect-node';
+import { type ElementLimits, type Excess, JsonScan } from '../../codec/json-scan.ts';
+import { scanMessage } from '../../codec/message-scan.ts';
+import { breathe } from '../../core/breathe.ts';
+import { CollectedBytes } from '../../core/collected-bytes.ts';
+import { ParleyError } from '../../core/errors.ts';
+import { refuseExcess } from '../refuse-excess.ts';
+import { malformedMessage, tooLargeMessage } from '../rpc/errors.ts';
+
+export interface BodyLimits extends ElementLimits {
+  /** Bytes of a message, packed and unpacked. */
+  readonly bytesMax: number;
+}
+
+export interface MessageBody {
+  readonly input: DescMessage;
+  /** Of the request. Without those that state how the body is packed and how long it is, once it is read here. */
+  readonly header: Headers;
+  readonly pieces: AsyncIterable<Uint8Array>;
+  readonly limits: BodyLimits;
+  /** Called with the bytes of each message, unpacked. */
+  readonly onMessage: (bytes: number) => void;
+}
+
+/** The header that names the compression, by the type of the content. */
+const encodingHeaders = [
+  { type: /^application\/(json|proto)\b/i, header: 'content-encoding', isEnveloped: false },
+  { type: /^application\/connect\+/i, header: 'connect-content-encoding', isEnveloped: true },
+  { type: /^application\/grpc/i, header: 'grpc-encoding', isEnveloped: true },
+] as const;
+
+/** The head of each message of a stream: flags in the first byte, then the length. */
+const headBytes = 5;
+const packedFlag = 1;
+
+/**
+ * Returns the body with its messages unpacked. Reading it throws `payload_too_large` or `invalid_request_error`. A body of another
+ * type stays empty: connect-node refuses it by its type.
+ */
+export function checkedBody({
+  input,
+  header,
+  pieces,
+  limits,
+  onMessage,
+}: MessageBody): AsyncIterable<Uint8Array> {
+  const type = header.get('content-type') ?? '';
+  const form = encodingHeaders.find((candidate) => candidate.type.test(type));
+  if (form === undefined) return nothing();
+  const isPacked = header.get(form.header) === compressionGzip.name;
+  const isJson = /^application\/([\w-]+\+)?json/i.test(type);
+  const check = (message: Uint8Array) => {
+    if (isJson) checkJson(message, limits);
+    else checkBinary(input, message, limits);
+    onMessage(message.length);
+    return breathe(message.length);
+  };
+  if (form.isEnveloped) return checkedEnvelopes(pieces, isPacked, limits, check);
+  const announced = Number(header.get('content-length') ?? limits.bytesMax);
+  header.delete('content-length');
+  if (isPacked) header.delete(form.header);
+  return checkedWhole(pieces, isPacked, { ...limits, announced }, check);
+}
+
+/** Resolves when the message may be decoded. */
+type Check = (message: Uint8Array) => Promise<void>;
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/** The body of a unary call of Connect: one message. */
+async function* checkedWhole(
+  pieces: AsyncIterable<Uint8Array>,
+  isPacked: boolean,
+  { bytesMax, announced }: BodyLimits & { readonly announced: number },
+  check: Check,
+): AsyncGenerator<Uint8Array> {
+  if (announced > bytesMax) throw tooLarge();
+  const body = new CollectedBytes(announced);
+  for await (const piece of pieces) {
+    if (body.length + piece.length > bytesMax) throw tooLarge();
+    body.add(piece);
+  }
+  const message = isPacked ? await compressionGzip.decompress(body.bytes, bytesMax) : body.bytes;
+  await check(message);
+  yield message;
+}
+
+/** Messages in envelopes. What connect-node refuses, it gets as it came: a cut one, and a packed one where no packing was agreed upon. */
+async function* checkedEnvelopes(
+  pieces: AsyncIterable<Uint8Array>,
+  isPacked: boolean,
+  { bytesMax }: BodyLimits,
+  check: Check,
+): AsyncGenerator<Uint8Array> {
+  const reader = new PieceReader(pieces);
+  try {
+    for (let head = await reader.read(headBytes); head.length > 0; head = await reader.read(headBytes)) {
+      const length = head.length === headBytes ? head.readUInt32BE(1) : 0;
+      if (length > bytesMax) throw tooLarge();
+      const content = await reader.read(length);
+      const isMessagePacked = length > 0 && (head.readUInt8(0) & packedFlag) !== 0;
+      const isReadable = content.length === length && (isPacked || !isMessagePacked);
+      const message = isReadable && isMessagePacked ? await unpack(head, content, bytesMax) : content;
+      if (isReadable) await check(message);
+      yield head;
+      yield message;
+    }
+  } finally {
+    await reader.close();
+  }
+}
+
+/** Unpacks the message of an envelope, and says so in its head. */
+async function unpack(head: Buffer, content: Uint8Array, bytesMax: number): Promise<Uint8Array> {
+  const message = await compressionGzip.decompress(content, bytesMax);
+  head.writeUInt8(head.readUInt8(0) & ~packedFlag, 0);
+  head.writeUInt32BE(message.length, 1);
+  return message;
+}
+
+class PieceReader {
+  readonly #pieces: AsyncIterator<Uint8Array>;
+  #rest: Uint8Array = new Uint8Array();
+
+  constructor(pieces: AsyncIterable<Uint8Array>) {
+    this.#pieces = pieces[Symbol.asyncIterator]();
+  }
+
+  /** The next bytes: as many as asked for, unless the body ends before. */
+  async read(length: number): Promise<Buffer> {
+    const bytes = new CollectedBytes(length);
+    while (bytes.length < length) {
+      if (this.#rest.length === 0) {
+        const { done, value } = await this.#pieces.next();
+        if (done) break;
+        this.#rest = value;
+      }
+      const part = this.#rest.subarray(0, length - bytes.length);
+      this.#rest = this.#rest.subarray(part.length);
+      bytes.add(part);
+    }
+    return bytes.bytes;
+  }
+
+  async close(): Promise<void> {
+    await this.#pieces.return?.();
+  }
+}
+
+function checkJson(message: Uint8Array, limits: BodyLimits): void {
+  refuseExcess(new JsonScan(limits).read(message), limits);
+}
+
+function checkBinary(input: DescMessage, message: Uint8Array, limits: BodyLimits): void {
+  let excess: Excess | undefined;
+  try {
+    excess = scanMessage(input, message, limits);
+  } catch (cause) {
+    throw new ParleyError('invalid_request_error', { message: malformedMessage, cause });
+  }
+  refuseExcess(excess, limits);
+}
+
+function tooLarge(): ParleyError {
+  return new ParleyError('payload_too_large', { message: tooLargeMessage });
+}

@@ -1,0 +1,274 @@
+/** Request bodies in memory come out of one budget with a share for each address, on every wire. */
+import { once } from 'node:events';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type OutgoingHttpHeaders,
+} from 'node:http2';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type BufferedBody, ByteBudget, type ByteLimits } from '../../src/transports/byte-budget.ts';
+import { withFakes } from '../support/fake-engines.ts';
+import { bearer, type Parley, startParley } from '../support/parley.ts';
+
+describe('the budget', () => {
+  const never = new AbortController().signal;
+  const small = { bytesMax: 1_000_000, bytesPerAddressMax: 400_000, waitMsMax: 60_000 };
+  const open = (limits: Partial<ByteLimits> = {}) => new ByteBudget({ ...small, ...limits });
+  const [one, other] = ['192.0.2.1', '192.0.2.2'];
+  /** The names of those that were admitted or refused, in order. */
+  const watch = (outcomes: string[], name: string, body: BufferedBody, bytes: number, signal = never) =>
+    body.admit(bytes, signal).then(
+      () => void outcomes.push(name),
+      (error) => void outcomes.push(`${name}: ${error.code}`),
+    );
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+  it('admits within the share of an address, and the next when another gives back', async () => {
+    const budget = open();
+    const [first, second] = [budget.bodyOf(one), budget.bodyOf(one)];
+    const outcomes: string[] = [];
+    await first.admit(300_000, never);
+    const waiting = watch(outcomes, 'second', second, 200_000);
+    await budget.bodyOf(other).admit(400_000, never);
+    expect(outcomes).toEqual([]);
+    first.keep(200_000);
+    await waiting;
+    expect(budget.bytes).toBe(800_000);
+  });
+
+  it('counts an IPv6 network as one address', async () => {
+    const budget = open({ waitMsMax: 0 });
+    await budget.bodyOf('2001:db8::1').admit(300_000, never);
+    await expect(budget.bodyOf('2001:db8::2').admit(300_000, never)).rejects.toMatchObject({
+      code: 'overloaded',
+      httpStatus: 503,
+      retryAfterSeconds: expect.any(Number),
+    });
+    await budget.bodyOf('2001:db8:0:1::1').admit(300_000, never);
+  });
+
+  it('holds for all addresses together', async () => {
+    const budget = open({ waitMsMax: 0 });
+    for (let index = 0; index < 10; index++) await budget.bodyOf(`192.0.2.${index}`).admit(100_000, never);
+    await expect(budget.bodyOf('192.0.2.10').admit(1, never)).rejects.toMatchObject({ code: 'overloaded' });
+  });
+
+  it('admits a body that is larger than the share or the budget where it is alone', async () => {
+    const budget = open({ waitMsMax: 0 });
+    const body = budget.bodyOf(one);
+    await body.admit(65_536, never);
+    await body.admit(2_000_000, never);
+    await expect(budget.bodyOf(one).admit(1, never)).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(budget.bodyOf(other).admit(1, never)).rejects.toMatchObject({ code: 'overloaded' });
+    body.keep(0);
+    await budget.bodyOf(other).admit(1, never);
+  });
+
+  it('keeps the order within an address, and does not let one address hold up another', async () => {
+    const budget = open();
+    const first = budget.bodyOf(one);
+    await first.admit(400_000, never);
+    const outcomes: string[] = [];
+    const all = [
+      watch(outcomes, 'large', budget.bodyOf(one), 400_000),
+      watch(outcomes, 'small', budget.bodyOf(one), 1),
+      watch(outcomes, 'other', budget.bodyOf(other), 400_000),
+    ];
+    await settled();
+    expect(outcomes).toEqual(['other']);
+    first.keep(0);
+    await settled();
+    expect(outcomes).toEqual(['other', 'large']);
+    void all;
+  });
+
+  it('forgets one that leaves, and admits those behind it', async () => {
+    const budget = open();
+    const first = budget.bodyOf(one);
+    await first.admit(300_000, never);
+    const left = new AbortController();
+    const outcomes: string[] = [];
+    const leaving = watch(outcomes, 'large', budget.bodyOf(one), 200_000, left.signal);
+    const next = watch(outcomes, 'small', budget.bodyOf(one), 100_000);
+    await settled();
+    expect(outcomes).toEqual([]);
+    left.abort({ code: 'request_cancelled' });
+    await Promise.all([leaving, next]);
+    expect(outcomes.sort()).toEqual(['large: request_cancelled', 'small']);
+    first.keep(0);
+    expect(budget.bytes).toBe(100_000);
+  });
+
+  it('lets no more requests wait than fit the share with what they have sent already', async () => {
+    const budget = open();
+    await budget.bodyOf(one).admit(400_000, never);
+    const outcomes: string[] = [];
+    for (let index = 0; index < 6; index++) void watch(outcomes, `${index}`, budget.bodyOf(one), 1);
+    await settled();
+    expect(outcomes).toEqual(['4: overloaded', '5: overloaded']);
+  });
+});
+
+const mebibyte = 1_048_576;
+
+interface Wire {
+  readonly name: string;
+  readonly headers: (bytes: number) => OutgoingHttpHeaders;
+  /** Sent at once; the server knows from it how large the body is or may be. */
+  readonly start: (bytes: number) => Buffer;
+}
+
+const posted = (path: string, type: string): OutgoingHttpHeaders => ({
+  ':method': 'POST',
+  ':path': path,
+  'content-type': type,
+});
+const chat = '/parley.chat.v1.ChatService/CreateChatCompletion';
+const upload = '/parley.audio.v1.TranscriptionService/UploadTranscription';
+const envelope = (bytes: number) => {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(bytes - 5, 1);
+  return head;
+};
+const ofLength = (headers: OutgoingHttpHeaders) => (bytes: number) => ({
+  ...headers,
+  'content-length': bytes,
+});
+const nothing = () => Buffer.alloc(0);
+/** More than a body of unknown length gets at first. */
+const first = () => Buffer.alloc(70_000, ' ');
+
+const rest = posted('/api/v1/chat/completions', 'application/json');
+const connectUnary = posted(chat, 'application/json');
+const wires: readonly Wire[] = [
+  { name: 'REST', headers: ofLength(rest), start: nothing },
+  { name: 'REST, of unknown length', headers: () => rest, start: first },
+  { name: 'Connect', headers: ofLength(connectUnary), start: nothing },
+  { name: 'Connect, of unknown length', headers: () => connectUnary, start: first },
+  { name: 'gRPC-Web', headers: ofLength(posted(chat, 'application/grpc-web+proto')), start: envelope },
+  { name: 'gRPC', headers: () => posted(chat, 'application/grpc'), start: envelope },
+  { name: 'gRPC, upload', headers: () => posted(upload, 'application/grpc'), start: envelope },
+];
+
+/** The status of an answer, of HTTP or of gRPC, wherever its wire has it. */
+class Sent {
+  readonly stream: ClientHttp2Stream;
+  readonly answer: Promise<{ readonly status: string; readonly retryAfter: unknown }>;
+
+  constructor(stream: ClientHttp2Stream) {
+    this.stream = stream;
+    this.answer = this.#read();
+    // A client that leaves has none.
+    this.answer.catch(() => undefined);
+    stream.on('error', () => undefined);
+  }
+
+  async #read() {
+    let trailers: Record<string, unknown> = {};
+    this.stream.on('trailers', (all) => {
+      trailers = all;
+    });
+    const [headers] = await once(this.stream, 'response');
+    const body = await text(this.stream);
+    const inBody = /grpc-status: ?(\d+)/i.exec(body)?.[1];
+    const status = trailers['grpc-status'] ?? headers['grpc-status'] ?? inBody ?? headers[':status'];
+    return { status: String(status), retryAfter: headers['retry-after'] };
+  }
+}
+
+describe.each(wires)('over $name, a body', ({ name, headers, start }) => {
+  let parley: Parley;
+  let sessions: ClientHttp2Session[] = [];
+  afterEach(async () => {
+    for (const session of sessions) session.destroy();
+    sessions = [];
+    await parley.close();
+  });
+
+  const startWith = async (bufferWaitMsMax: number) => {
+    parley = await startParley({
+      settings: {
+        server: { trustedProxies: ['127.0.0.1'] },
+        limits: {
+          bufferedBytesMax: 64 * mebibyte,
+          bufferedBytesPerAddressMax: 6 * mebibyte,
+          bufferWaitMsMax,
+        },
+      },
+      engines: withFakes({}),
+    });
+  };
+  const bytes = 4 * mebibyte;
+  const [one, other] = ['192.0.2.1', '192.0.2.2'];
+  const send = (address: string, key = parley.apiKey) => {
+    const session = connect(new URL(parley.baseUrl).origin);
+    session.on('error', () => undefined);
+    sessions.push(session);
+    const sender = { authorization: `Bearer ${key}`, 'x-forwarded-for': address };
+    const stream = session.request({ ...headers(bytes), ...sender });
+    stream.write(start(bytes));
+    return new Sent(stream);
+  };
+  const finish = ({ stream }: Sent) => {
+    const { 'content-length': length } = headers(bytes);
+    stream.end(Buffer.alloc(length === undefined && start !== envelope ? 10 : bytes - start(bytes).length));
+  };
+  const buffered = async () => {
+    const metrics = await fetch(new URL('/metrics', parley.baseUrl), bearer(parley.adminKey));
+    return Number(/^parley_buffered_bytes (\d+)/m.exec(await metrics.text())?.[1]);
+  };
+  const isOverloaded = name.startsWith('gRPC') ? '14' : '503';
+  const isRead = name.startsWith('gRPC') ? '3' : '400';
+
+  it('is refused if there is no room for it in time, and read when there is', async () => {
+    await startWith(200);
+    const holder = send(one);
+    await expect.poll(buffered).toBeGreaterThanOrEqual(bytes);
+    const held = await buffered();
+    const { status, retryAfter } = await send(one).answer;
+    expect(status).toBe(isOverloaded);
+    if (name.startsWith('REST')) expect(Number(retryAfter)).toBeGreaterThan(0);
+    expect(await buffered()).toBe(held);
+    const elsewhere = send(other);
+    await expect.poll(buffered).toBeGreaterThanOrEqual(held + bytes);
+    finish(elsewhere);
+    expect((await elsewhere.answer).status).toBe(isRead);
+    holder.stream.close(8);
+    await expect.poll(buffered).toBe(0);
+    const next = send(one);
+    finish(next);
+    expect((await next.answer).status).toBe(isRead);
+    await expect.poll(buffered).toBe(0);
+  });
+
+  it('waits for its turn, unread', async () => {
+    await startWith(120_000);
+    const holder = send(one);
+    await expect.poll(buffered).toBeGreaterThanOrEqual(bytes);
+    const [held, next, leaving] = [await buffered(), send(one), send(one)];
+    const more = Buffer.alloc(bytes - start(bytes).length);
+    for (const { stream } of [next, leaving]) stream.write(more);
+    const elsewhere = send(other);
+    finish(elsewhere);
+    await elsewhere.answer;
+    expect(await buffered()).toBe(held);
+    for (const { stream } of [next, leaving]) expect(stream.writableLength).toBeGreaterThan(bytes / 2);
+    leaving.stream.close(8);
+    finish(holder);
+    expect((await holder.answer).status).toBe(isRead);
+    next.stream.end();
+    expect((await next.answer).status).toBe(isRead);
+    await expect.poll(buffered).toBe(0);
+  });
+
+  it('counts nothing and is not read without a valid key', async () => {
+    await startWith(120_000);
+    const refused = await Promise.all(Array.from({ length: 20 }, () => send(one, 'pk_wrong').answer));
+    expect(new Set(refused.map(({ status }) => status))).toEqual(
+      new Set([name.startsWith('gRPC') ? '16' : '401']),
+    );
+    expect(await buffered()).toBe(0);
+  });
+});
