@@ -8,6 +8,7 @@
  *   node scripts/setup.mjs test     tools, hear, and the Debian packages of the tests
  */
 import { spawn } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { build } from './setup/build.mjs';
 import { isHearingBuilt, provideHearing } from './setup/hearing.mjs';
@@ -39,10 +40,12 @@ async function provideForTests() {
   await provideHearing();
 }
 
-/** Starts a command that may outlive this process. The server is usable meanwhile. @param {string} command */
+/** Starts a command that may outlive this process. The server comes first meanwhile. @param {string} command */
 function inBackground(command) {
   const self = fileURLToPath(import.meta.url);
-  spawn(process.execPath, [self, command], { stdio: ['ignore', 'ignore', 'inherit'] }).unref();
+  const child = spawn(process.execPath, [self, command], { stdio: ['ignore', 'ignore', 'inherit'] });
+  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  child.unref();
 }
 
 try {

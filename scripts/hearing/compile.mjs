@@ -20,8 +20,7 @@ export async function compile(downloads, sources, work) {
   for (const { name, file } of sources)
     await tool(work, 'dpkg-source', '--extract', join(downloads, file), name);
   cpSync(scripts, join(work, 'hearing'), { recursive: true });
-  // Below the server, which may run already.
-  const make = ['nice', 'make', `--jobs=${availableParallelism()}`, '--file=hearing/Makefile'];
+  const make = ['make', `--jobs=${availableParallelism()}`, '--file=hearing/Makefile'];
   await tool(work, ...make, `NODE=${process.execPath}`);
   mkdirSync(join(work, 'built'));
   for (const file of files) renameSync(join(work, file), join(work, 'built', file));

@@ -89,7 +89,9 @@ char const *EXPORT(words)(void) {
     int first, last;
     ps_seg_frames(segment, &first, &last);
     double probability = logmath_exp(ps_get_logmath(decoder), ps_seg_prob(segment, NULL, NULL, NULL));
-    length += snprintf(reserveLine(length), lineCharactersMax, "%s %d %d %.3f\n", dict_basestr(dictionary, word), first, last, probability);
+    char *line = reserveLine(length);
+    char const *text = dict_basestr(dictionary, word);
+    length += snprintf(line, lineCharactersMax, "%s %d %d %.3f\n", text, first, last, probability);
   }
   return lines;
 }
