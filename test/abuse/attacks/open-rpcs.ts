@@ -12,6 +12,8 @@ const paths = {
 };
 const [invalidArgument, notFound, resourceExhausted] = [3, 5, 8];
 const questions = 1_000;
+/** The start of a message: Node's client loses the status of one that the server refuses while it is still being written. */
+const sentBytes = 30_000;
 const answerBytesMax = mebibyte;
 
 function expectSmall(answer: Answered): void {
@@ -66,7 +68,12 @@ export const openRpcs: AttackClass = {
       name: 'health of a service whose name has 16 MiB',
       by: 'stranger',
       play: (target) =>
-        ask(target, paths.health, enveloped(field(1, repeated('s', 16 * mebibyte))), resourceExhausted),
+        ask(
+          target,
+          paths.health,
+          enveloped(field(1, repeated('s', 16 * mebibyte))).subarray(0, sentBytes),
+          resourceExhausted,
+        ),
     },
     {
       name: 'health of a service whose name has 1 KiB',

@@ -9,6 +9,8 @@ import type { AbusedServer } from './server.ts';
 /** Linux takes all of 127.0.0.0/8 for this machine. The second client has 127.0.0.1. */
 const attackerAddress = '127.0.0.2';
 const answerMsMax = 120_000;
+/** How long the status of a call may come after its last byte. */
+const trailersMsMax = 2_000;
 
 export interface Sent {
   readonly method?: string;
@@ -109,12 +111,12 @@ export class Target {
       await new Promise<void>((resolve, reject) => {
         stream.once('close', resolve);
         // The server may answer before it has read the request.
-        stream.once('end', () => all['grpc-status'] !== undefined && resolve());
         stream.once('trailers', () => resolve());
+        stream.once('end', () => setTimeout(resolve, all['grpc-status'] === undefined ? trailersMsMax : 0));
         stream.once('error', (error) => (statusOf(stream.rstCode) === undefined ? reject(error) : resolve()));
         session.once('error', reject);
       });
-      const status = Number(all['grpc-status'] ?? statusOf(stream.rstCode));
+      const status = Number(all['grpc-status'] ?? (stream.closed ? statusOf(stream.rstCode) : undefined));
       return { status, headers: all, body: Buffer.concat(answer) };
     } finally {
       session.destroy();
