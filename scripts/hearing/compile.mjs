@@ -37,7 +37,7 @@ async function tool(cwd, ...command) {
     );
 }
 
-/** What the licences ask of those who pass the modules on. @param {import('./sources.mjs').Sources} sources @param {string} work */
+/** The notices that go with the modules: licences, sources, how to relink. @param {import('./sources.mjs').Sources} sources @param {string} work */
 function noticesOf(sources, work) {
   const list = sources.map(
     ({ file, sha256 }) => `- ${file.replace(/\.dsc$/, '')} (SHA-256 of its .dsc: ${sha256})`,

@@ -98,7 +98,7 @@ export class ByteBudget {
 
   #wait(share: Share, body: BufferedBody, bytes: number, signal: AbortSignal): Promise<void> {
     const { bytesMax, bytesPerAddressMax, waitMsMax } = this.limits;
-    // What has come of their bodies is in memory as well.
+    // Waiting requests hold memory, too: the bytes that came with their headers.
     const isCrowded =
       share.waiting.size >= bytesPerAddressMax / sentBytesMax || this.#waiters >= bytesMax / sentBytesMax;
     if (isCrowded) {

@@ -22,7 +22,7 @@ export type FuzzReport =
   | { readonly kind: 'done'; readonly inputs: number; readonly parts: number; readonly kept: number };
 
 const batch = 128;
-/** Of processor time, for an input of at most 16 KiB. */
+/** Processor time for an input of at most 16 KiB. */
 const inputMsMax = 1_000;
 
 const task = workerData as FuzzTask;

@@ -17,7 +17,7 @@ export function namedUrl(baseUrl: string, certFile: string): string {
   return baseUrl.replace(url.host, `localhost:${url.port}`);
 }
 
-/** What a client has to be told, so that it accepts the certificate of a server at this address. */
+/** The options that make a client accept the certificate of a server at this address. */
 export function trustFor(baseUrl: string, certFile: string): Trust {
   const chain = readChain(certFile);
   const [certificate, last] = [chain[0], chain.at(-1)];

@@ -15,7 +15,7 @@ export interface BannerFacts {
   readonly models: { readonly speech?: string; readonly transcription?: string; readonly chat?: string };
 }
 
-/** What clients must be told to accept the server's certificate. Empty if any client accepts it, and without TLS. */
+/** The options that make clients accept the server's certificate. Empty if any client accepts it, and without TLS. */
 export interface Trust {
   /** The file of the certificate. */
   readonly caFile?: string;

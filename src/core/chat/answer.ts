@@ -3,7 +3,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletion, ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { chunkText, completionText } from './text.ts';
 
-/** What every answer and chunk says of itself. */
+/** The members that every answer and chunk begins with. */
 export interface AnswerHead {
   readonly id: string;
   readonly object: 'chat.completion' | 'chat.completion.chunk';

@@ -19,7 +19,7 @@ export interface BodyLimits extends ElementLimits {
 
 export interface MessageBody {
   readonly input: DescMessage;
-  /** Of the request. Without those that state how the body is packed and how long it is, once it is read here. */
+  /** The request's headers. Reading removes those that state the compression and the length. */
   readonly header: Headers;
   readonly pieces: AsyncIterable<Uint8Array>;
   readonly limits: BodyLimits;

@@ -9,7 +9,7 @@ const streams = 100;
 const frameBytes = 16_384;
 const messageBytes = 19 * mebibyte;
 const holdMs = 1_000;
-/** Of one connection. */
+/** Sent on one connection. */
 const fillBytesMax = 100 * mebibyte;
 const reflectionPath = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 

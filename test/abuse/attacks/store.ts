@@ -21,7 +21,7 @@ const chat = (target: Target, key = target.server.apiKey) => target.send({ path:
 const isReady = async (target: Target) =>
   (await target.send({ method: 'GET', path: '/readyz' })).status === 200;
 
-/** What the machine does to the store, on a server of its own. */
+/** Faults of the machine that hit the store, on a server of their own. */
 function misfortune(name: string, happen: (target: Target) => Promise<void>): Attack {
   return {
     name,

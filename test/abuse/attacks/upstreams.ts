@@ -23,7 +23,7 @@ import { upstreamKey } from '../harness/server.ts';
 import type { Target } from '../harness/target.ts';
 
 const badGateway = 502;
-/** Of the 4 MiB that an upstream may send for 50 tokens, with the members that Parley adds to each event. */
+/** An upstream may send 4 MiB for 50 tokens; Parley adds members to each event. */
 const answerBytesMax = 16 * mebibyte;
 const body = (stream: boolean) =>
   JSON.stringify({ model: 'served', messages: [{ role: 'user', content: 'Hi.' }], max_tokens: 50, stream });

@@ -2,7 +2,7 @@
 import type { Attack } from '../attack.ts';
 
 export interface Aims {
-  /** Of one request or connection. */
+  /** Event loop time of one request or connection. */
   readonly loopMs: number;
   readonly memoryMiB: number;
   /** How long another client may wait. */

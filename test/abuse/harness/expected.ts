@@ -1,4 +1,4 @@
-/** What answers must be. */
+/** The answers that an attack must get. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answered } from './target.ts';

@@ -1,4 +1,4 @@
-/** What the attacker asks the process of the server. */
+/** The attacker's questions to the process of the server. */
 export type Question =
   | { readonly ask: 'read' }
   /** Collects garbage and starts to measure anew. */

@@ -5,7 +5,7 @@ import type { FuzzTarget } from '../target.ts';
 
 const report = (body: string) => reportedError(body, undefined);
 
-/** What an upstream sends as an event, or as a whole answer. */
+/** Reads events and whole answers of an upstream. */
 export const upstreamChunks: FuzzTarget = {
   seeds: [
     '{"id":"a","choices":[{"index":0,"delta":{"content":"b"},"finish_reason":null}],"usage":null}',

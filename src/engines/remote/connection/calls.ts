@@ -25,7 +25,7 @@ export interface CallSettings {
 }
 
 interface StreamOptions<M> {
-  /** Of all messages together; beyond it, `upstream_error`. */
+  /** The most bytes of all messages together; beyond it, `upstream_error`. */
   readonly bytesMax?: number;
   /** Whether a call is not made again after a message. Default: after any. */
   readonly isOutput?: (message: M) => boolean;
