@@ -19,8 +19,8 @@ export interface Survived {
 
 const memoryRatioMax = 1.15;
 const warmMs = 10_000;
-/** The server gives memory back a few seconds after the last request. */
-const settleMs = 8_000;
+/** Recognisers end half a minute after their last recording; the rest of the memory comes back sooner. */
+const settleMs = 40_000;
 const endedMsMax = 60_000;
 
 interface Play {
