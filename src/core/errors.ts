@@ -123,8 +123,8 @@ export interface ErrorDetails {
   readonly param?: string;
   /** Seconds after which a retry makes sense; sent as Retry-After. */
   readonly retryAfterSeconds?: number;
-  /** The status of an upstream, which is passed through in place of the table's. */
-  readonly upstreamStatus?: number;
+  /** In place of the table's: an upstream's, which is passed through, or that of a wrong method or content type. */
+  readonly httpStatus?: number;
   /** The engine cannot have begun, so the request may be sent again or to another engine. Default: false. */
   readonly hasNotRun?: boolean;
   /** For the operator's log; never reaches the caller. */
@@ -148,7 +148,7 @@ export class ParleyError extends Error {
     this.param = details.param;
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.hasNotRun = details.hasNotRun ?? false;
-    this.httpStatus = details.upstreamStatus ?? errorTable[code].http;
+    this.httpStatus = details.httpStatus ?? errorTable[code].http;
   }
 
   /** An upstream's status decides, so that a retry policy for UNAVAILABLE does not repeat a hopeless call. */

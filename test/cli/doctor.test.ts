@@ -502,6 +502,39 @@ models:
     expect(existsSync(folder.file('data'))).toBe(false);
   });
 
+  it('are asked for the context of chat models that have none in the configuration', async () => {
+    const [open, mute, broken] = await Promise.all([start(), start(), start()]);
+    open.answer('/models', json({ data: [{ id: 'told', max_model_len: 9_000 }, { id: 'untold' }] }));
+    mute.answer('/models', json({ data: [{ id: 'untold' }, { id: 'written' }] }));
+    broken.answer('/models', json({ data: [{ id: 'untold' }] }), failure(500));
+    const report = await doctor(`${quiet}
+engines:
+  open: {kind: openai, baseUrl: "${open.baseUrl}"}
+  mute: {kind: openai, baseUrl: "${mute.baseUrl}"}
+  broken: {kind: openai, baseUrl: "${broken.baseUrl}", retriesMax: 0}
+models:
+  - {id: told, type: chat, engine: open, price: {input: 0, output: 0}}
+  - {id: untold, type: chat, engine: [mute, broken], price: {input: 0, output: 0}}
+  - {id: written, type: chat, engine: mute, contextTokens: 500, outputTokensMax: 500, price: {input: 0, output: 0}}
+`);
+    expect(about(report, 'context of told')).toMatchObject({ state: 'ok', found: 'It tells 9000 tokens.' });
+    const asked = 'Write `contextTokens` of the model untold in parley.yaml.';
+    const unknown = {
+      state: 'problem',
+      advice: 'Write contextTokens of the model untold. Until then the model cannot be called.',
+    };
+    expect(about(report, 'context of untold', 'engine mute')).toMatchObject({
+      ...unknown,
+      found: `The server of the engine mute does not tell the context of this model. ${asked}`,
+    });
+    expect(about(report, 'context of untold', 'engine broken')).toMatchObject({
+      ...unknown,
+      found: `The server of the engine broken could not be asked for the context of this model. ${asked}`,
+    });
+    expect(report).toMatchObject({ code: 1, problems: 2 });
+    expect(report.checks.map(({ subject }) => subject)).not.toContain('context of written');
+  });
+
   it('are called: other Parleys, with their key and models', async () => {
     const address = new URL(gateway.baseUrl).host;
     const report = await doctor(

@@ -110,6 +110,6 @@ function faultsOf({ account, client, answer, books }: Outcome): string[] {
 /** The gRPC code that belongs to an error which came over REST. */
 function expectedGrpc({ code, httpStatus }: WireError): string | undefined {
   if (!(code in errorTable)) return undefined;
-  const details = httpStatus === undefined ? {} : { upstreamStatus: httpStatus };
+  const details = httpStatus === undefined ? {} : { httpStatus };
   return new ParleyError(code as ErrorCode, details).grpcCode;
 }

@@ -79,7 +79,7 @@ async function* run(script: string, signal: AbortSignal): AsyncGenerator<Output>
 function failure([code = '', status, retryAfter]: readonly string[]): ParleyError {
   if (!(code in errorTable)) throw new Error(`${code} is no code of the table`);
   return new ParleyError(code as ErrorCode, {
-    ...(status !== undefined && status !== '-' && { upstreamStatus: Number(status) }),
+    ...(status !== undefined && status !== '-' && { httpStatus: Number(status) }),
     ...(retryAfter !== undefined && { retryAfterSeconds: Number(retryAfter) }),
     cause: new Error(secret),
   });

@@ -64,8 +64,8 @@ const failed = 'The engine behind this model failed. Try again.';
 /** A failure of the inner server, whose status is kept. */
 function asUpstreamError(seen: Observation, message: string): Observation {
   const code = 'upstream_error';
-  const upstreamStatus = Number(isObject(seen.error) ? seen.error['httpStatus'] : 502);
-  const { grpcCode: grpc } = new ParleyError(code, { upstreamStatus });
+  const httpStatus = Number(isObject(seen.error) ? seen.error['httpStatus'] : 502);
+  const { grpcCode: grpc } = new ParleyError(code, { httpStatus });
   return withRecords(withError(seen, { code, grpc, message }), { code });
 }
 

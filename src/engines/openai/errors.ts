@@ -129,7 +129,7 @@ export function statusError(
   const retryAfterSeconds = readRetryAfter(retryAfter, Date.now());
   const details: ErrorDetails = {
     message: cause.isModelUnknown ? upstreamMessages.unknownModel : statusMessage(status),
-    upstreamStatus: status,
+    httpStatus: status,
     hasNotRun,
     cause,
   };

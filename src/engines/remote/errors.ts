@@ -73,7 +73,7 @@ export function translateError(thrown: unknown, hasNotRun: boolean, ownKey: stri
   return new ParleyError('upstream_error', {
     ...details,
     ...(message !== undefined && { message }),
-    upstreamStatus: statusOf(info, code),
+    httpStatus: statusOf(info, code),
   });
 }
 
@@ -108,7 +108,7 @@ function statusError(code: status, cause: Error, hasNotRun: boolean): ParleyErro
     case status.PERMISSION_DENIED:
       return new ParleyError('upstream_error', {
         message: upstreamMessages.keyRefused,
-        upstreamStatus: code === status.UNAUTHENTICATED ? 401 : 403,
+        httpStatus: code === status.UNAUTHENTICATED ? 401 : 403,
         cause,
       });
     default:

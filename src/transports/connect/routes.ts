@@ -3,6 +3,7 @@ import { Http2ServerResponse } from 'node:http2';
 import { type ConnectRouter, createConnectRouter, createContextValues } from '@connectrpc/connect';
 import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import { compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
+import { ParleyError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
@@ -107,8 +108,10 @@ async function serve(
     // connect-node's own answer would have another code, and no details.
     const told = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });
     // connect-node gives these no body.
-    if (told.status === 405 || told.status === 415) refuseRequest(request, response, told.status);
-    else await universalResponseToNodeResponse(told, response);
+    if (told.status === 405 || told.status === 415) {
+      gated.served.errorOf(new ParleyError('invalid_request_error', { httpStatus: told.status }));
+      refuseRequest(request, response, told.status);
+    } else await universalResponseToNodeResponse(told, response);
   } catch (err) {
     // If the client has left, its call has already ended.
     if (!received.signal.aborted) log.error({ err }, 'an answer could not be written');

@@ -96,8 +96,8 @@ const keyWithout = (operation: Operation) => {
   const scopes = ['chat', 'speech', 'transcription'].filter((scope) => !operation.startsWith(scope));
   return parley.newKey({ trial: true, credits: '10', scopes });
 };
-const upstream = (upstreamStatus: number) =>
-  new ParleyError('upstream_error', { upstreamStatus, retryAfterSeconds: 7 });
+const upstream = (httpStatus: number) =>
+  new ParleyError('upstream_error', { httpStatus, retryAfterSeconds: 7 });
 
 const table: Row[] = [
   { what: 'success', engine: ['role', 'reasoning', 'output', 'finish'], outcome: all(answered) },

@@ -2,8 +2,16 @@
  * No way of asking yields tokens that nobody pays for: random requests to an upstream that takes as much prompt as it can and
  * gives as many tokens as it was allowed.
  */
+import { fromJsonString, toJsonString } from '@bufbuild/protobuf';
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
+import {
+  ChatCompletionParamsSchema,
+  StreamChatCompletionResponseSchema,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
 import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import { servedModel, startBehind } from '../../support/behind-upstream.ts';
 import { chunk } from '../../support/chat-answers.ts';
@@ -38,6 +46,9 @@ function inLowerCase(body: Json): Json {
   );
 }
 
+/** REST, and Connect or gRPC: each with one answer and as a stream. */
+type Wire = 'plain' | 'streamed' | 'unary' | 'server stream';
+
 interface Given {
   readonly prompt: number;
   readonly completion: number;
@@ -48,8 +59,11 @@ interface Given {
 const tokens = createTokenCounter();
 const upstream = await startScriptedUpstream();
 const servers = new Map<Kind, Parley>();
+const rpcClients = new Map<Parley, ReturnType<typeof rpcClient>>();
 for (const outputLimit of ['max_tokens', 'max_completion_tokens', 'both'] as const) {
-  servers.set(outputLimit, await startBehind(upstream.baseUrl, { engine: { outputLimit }, models: [model] }));
+  const parley = await startBehind(upstream.baseUrl, { engine: { outputLimit }, models: [model] });
+  servers.set(outputLimit, parley);
+  rpcClients.set(parley, rpcClient(parley));
 }
 afterAll(async () => {
   for (const parley of servers.values()) await parley.close();
@@ -126,7 +140,7 @@ const requests = fc.record({
     fc.jsonValue({ maxDepth: 1 }),
     { maxKeys: 2 },
   ),
-  wire: fc.constantFrom<'plain' | 'streamed' | 'connect'>('plain', 'streamed', 'connect'),
+  wire: fc.constantFrom<Wire>('plain', 'streamed', 'unary', 'server stream'),
   credits: fc.constantFrom('0.001', '0.01', '0.1', '100'),
 });
 type Asked = typeof requests extends fc.Arbitrary<infer T> ? T : never;
@@ -136,7 +150,7 @@ function send(parley: Parley, key: string, asked: Asked): Promise<Response> {
   const others = { ...unknown, ...asked.limits, ...(alias !== undefined && { n_cmpl: alias }) };
   const counts = n === undefined ? {} : { n };
   const init = { headers: { authorization: `Bearer ${key}` } };
-  if (wire === 'connect') {
+  if (wire === 'unary' || wire === 'server stream') {
     // All that the schema does not name is in a Struct, the limits once more.
     const { max_tokens: named } = asked.limits;
     const messages = contents.map((content) => ({ role: 'user', content: inSchema(content) }));
@@ -147,6 +161,7 @@ function send(parley: Parley, key: string, asked: Asked): Promise<Response> {
       other: others,
       ...(named != null && { max_tokens: named }),
     };
+    if (wire === 'server stream') return streamRpc(parley, key, params);
     const url = new URL('/parley.chat.v1.ChatService/CreateChatCompletion', parley.baseUrl);
     return fetch(url, {
       method: 'POST',
@@ -157,6 +172,32 @@ function send(parley: Parley, key: string, asked: Asked): Promise<Response> {
   const messages = contents.map((content) => ({ role: 'user', content }));
   const body = { ...others, model: 'served', messages, ...counts, stream: wire === 'streamed' };
   return parley.postJson(path, body, init);
+}
+
+function rpcClient({ baseUrl }: Parley) {
+  return createClient(ChatService, createGrpcTransport({ baseUrl: new URL(baseUrl).origin }));
+}
+
+/** Over gRPC, with the answer as REST would give it: its status, its id, and all its messages as text. */
+async function streamRpc(parley: Parley, key: string, params: Json): Promise<Response> {
+  const client = rpcClients.get(parley) as ReturnType<typeof rpcClient>;
+  const headers = new Headers();
+  const onHeader = (received: Headers) => headers.set('x-request-id', received.get('x-request-id') ?? '');
+  const chunks: string[] = [];
+  try {
+    const stream = client.streamChatCompletion(
+      { params: fromJsonString(ChatCompletionParamsSchema, JSON.stringify(params)) },
+      { headers: { authorization: `Bearer ${key}` }, onHeader },
+    );
+    for await (const response of stream) {
+      chunks.push(toJsonString(StreamChatCompletionResponseSchema, response));
+    }
+    return new Response(chunks.join('\n'), { headers });
+  } catch (error) {
+    const { code, message } = ConnectError.from(error);
+    const status = { [Code.InvalidArgument]: 400, [Code.FailedPrecondition]: 402 }[code as number] ?? 500;
+    return new Response(message, { status, headers });
+  }
 }
 
 function inSchema(content: string | Json[]): Json {

@@ -187,7 +187,7 @@ describe.each(names)('%s with several engines', (operation) => {
   });
 
   it('tries no other if an engine may have begun', async () => {
-    a.failure = new ParleyError('upstream_error', { upstreamStatus: 500 });
+    a.failure = new ParleyError('upstream_error', { httpStatus: 500 });
     const response = await ask('in-order');
     expect(await errorOf(response)).toMatchObject({ status: 500, code: 'upstream_error' });
     expect(worked()).toEqual(['a']);
