@@ -17,7 +17,7 @@ import {
 
 const requests = 2_000;
 const covered = 100;
-const limits = { connectionsMax: 2 * requests, keepAliveMs: 60_000 };
+const limits = { connectionsMax: 2 * requests, connectionsPerAddressMax: 2 * requests, keepAliveMs: 60_000 };
 const timeout = 180_000;
 
 /** Holds engines until it is opened, and counts decided requests: those at an engine, or answered. */

@@ -25,7 +25,11 @@ import {
   windowUpdate,
 } from '../../support/raw-http2.ts';
 
-const { NGHTTP2_CANCEL: cancel, NGHTTP2_ENHANCE_YOUR_CALM: enhanceYourCalm } = constants;
+const {
+  NGHTTP2_CANCEL: cancel,
+  NGHTTP2_ENHANCE_YOUR_CALM: enhanceYourCalm,
+  NGHTTP2_INTERNAL_ERROR: internalError,
+} = constants;
 const { connectionsMax, streamsPerConnectionMax } = limits;
 
 const repeated = (times: number, make: (index: number) => Buffer) =>
@@ -130,7 +134,8 @@ describe('the port loses clients that', () => {
       await client.write(repeated(atOnce, (index) => openedAndReset(1 + 2 * (requests + index))));
       await sleep(5);
     }
-    expect(client.goawayCode).toBe(enhanceYourCalm);
+    // nghttp2 ends it with an internal error if it is the first to count too many.
+    expect([enhanceYourCalm, internalError]).toContain(client.goawayCode);
     expect(requests).toBeGreaterThan(200);
   });
 
