@@ -41,10 +41,26 @@ describe.each(servers)('in front of another, with the %s server:', (name) => {
       ),
     ]);
     for (const [where, kind, observation] of seen) {
-      expect(observation, where).toEqual(expected(measure, row, kind));
+      const alone = expected(measure, row, kind);
+      expect({ ...observation, answer: withoutNulls(observation.answer) }, where).toEqual({
+        ...alone,
+        answer: withoutNulls(alone.answer),
+      });
     }
   });
 });
+
+/** An answer without null members in `other`: an inner server fills members over REST with null, which gRPC then passes on. */
+function withoutNulls(answer: unknown): unknown {
+  if (Array.isArray(answer)) return answer.map(withoutNulls);
+  if (typeof answer !== 'object' || answer === null) return answer;
+  const members = Object.entries(answer).flatMap(([name, value]): [string, unknown][] => {
+    if (name !== 'other') return [[name, withoutNulls(value)]];
+    const others = Object.entries(value).filter(([, other]) => other !== null);
+    return others.length > 0 ? [[name, Object.fromEntries(others)]] : [];
+  });
+  return Object.fromEntries(members);
+}
 
 /** Differences that made none, wherever they are said to be. */
 const idle = new Map(differences.map((difference) => [difference, true]));
