@@ -387,10 +387,8 @@ describe('a message of an RPC', () => {
     const long = 'x'.repeat(70_000);
     const models = createClient(CatalogService, transport).listModels({ type: long }, { headers });
     const health = createClient(Health, transport).check({ service: long });
-    for (const answer of [models, health]) {
-      const error = await answer.then(() => undefined, ConnectError.from);
-      expect(error?.code).toBe(Code.ResourceExhausted);
-    }
+    const answers = [models, health].map((answer) => answer.then(() => undefined, ConnectError.from));
+    for (const error of await Promise.all(answers)) expect(error?.code).toBe(Code.ResourceExhausted);
   });
 
   /** This many megabytes of zeros as gzip, one member for each. */
