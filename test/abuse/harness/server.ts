@@ -94,7 +94,8 @@ export class AbusedServer {
     const { PATH = '', HOME = '' } = process.env;
     return spawn(process.execPath, [...inside, ...args], {
       cwd: this.folder,
-      env: { PATH, HOME },
+      // As ./parley and the executable start it.
+      env: { PATH, HOME, MALLOC_TRIM_THRESHOLD_: '131072' },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
   }
