@@ -12,7 +12,7 @@ const mayImport: Record<string, readonly string[]> = {
   app: ['config', 'core', 'engines', 'files', 'gen', 'store', 'telemetry', 'tokens', 'transports'],
   transports: ['codec', 'core', 'files', 'gen'],
   engines: ['codec', 'core', 'files', 'gen', 'media', 'threads'],
-  store: ['core', 'files'],
+  store: ['core', 'files', 'threads'],
   media: ['core', 'threads'],
   tokens: ['core', 'threads'],
   telemetry: ['core'],

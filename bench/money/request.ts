@@ -2,7 +2,7 @@
 import { nanoCredits, type Price } from '../../src/core/billing/money.ts';
 import { type AccountId, type KeyId, newRequestId } from '../../src/core/ids.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../../src/core/ports/usage.ts';
-import { openStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../../src/store/sqlite/open-store.ts';
 
 export const price: Price = {
   inputPerMillion: nanoCredits(100_000_000n),

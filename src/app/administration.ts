@@ -5,7 +5,7 @@ import { AdminOperations } from '../core/admin/service.ts';
 import { systemClock } from '../core/ports/clock.ts';
 import type { AdminFunctions } from '../core/services.ts';
 import type { DatabaseUse } from '../store/sqlite/database.ts';
-import { openStore } from '../store/sqlite/sqlite-store.ts';
+import { openStore } from '../store/sqlite/open-store.ts';
 
 export { type BackupFacts, backUp } from '../store/maintenance/backup.ts';
 export { restore } from '../store/maintenance/restore.ts';
@@ -21,7 +21,7 @@ export interface AdminApp {
  * @throws DataInUseError while another process owns the database
  */
 export async function openAdmin({ dataDir, fairUse }: Config, use: DatabaseUse = {}): Promise<AdminApp> {
-  const store = await openStore(dataDir, use);
+  const store = await openStore(dataDir, { ...use, writes: 'here' });
   const accessClock = await steadyClock(systemClock, store);
   const admin = new AdminOperations({ store, clock: systemClock, accessClock, fairUse });
   return { admin, close: () => store.close() };

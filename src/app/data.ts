@@ -4,7 +4,7 @@ import { Retention } from '../core/billing/retention.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Store, StoreObserver } from '../core/ports/store.ts';
-import { openStore as openSqliteStore } from '../store/sqlite/sqlite-store.ts';
+import { openStore as openSqliteStore } from '../store/sqlite/open-store.ts';
 
 interface DataDeps {
   readonly clock: Clock;

@@ -58,6 +58,12 @@ export class Readiness implements StoreObserver {
     this.#tell();
   }
 
+  lost(what: string, cause: unknown): void {
+    setImmediate(() => {
+      throw new Error(`${what} The server ends: its next start reads what the disk holds.`, { cause });
+    });
+  }
+
   stop(): void {
     this.#isStopping = true;
     this.#tell();

@@ -4,7 +4,7 @@
  */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { Client, Gate } from '../core/access/gate.ts';
-import { metered, meteredParts, orVoid } from '../core/billing/metering.ts';
+import { metered, meteredParts, orVoid } from '../core/billing/metered.ts';
 import type { AdminCall, Call } from '../core/call.ts';
 import { Deadline } from '../core/deadline.ts';
 import { ParleyError, toParleyError } from '../core/errors.ts';

@@ -125,8 +125,23 @@ export class MoneyModel {
     this.nowMs += hours * hourMs;
   }
 
-  kill(): void {
-    for (const running of [...this.running]) this.#void(running, 'interrupted', 'internal_error');
+  /** The account in the database, which does not know younger requests without a started record. */
+  booked(name: AccountName, isWritten: (id: string) => boolean) {
+    const account = this.#accounts[name];
+    const running = this.running.filter(({ request, id }) => request.account === name && isWritten(id));
+    const held = running.reduce((sum, { hold }) => sum + hold, 0n);
+    const records = new Map(
+      [...account.records].filter(([id, { state }]) => state !== 'started' || isWritten(id)),
+    );
+    return { ...account, records, held, units: unitsOf(account, running) };
+  }
+
+  /** Requests without a started record leave no trace. */
+  kill(isWritten: (id: string) => boolean): void {
+    for (const running of [...this.running]) {
+      this.#void(running, 'interrupted', 'internal_error');
+      if (!isWritten(running.id)) this.#accounts[running.request.account].records.delete(running.id);
+    }
   }
 
   #refusalOf({ flaw, operation }: Request, account: ExpectedAccount): string | undefined {

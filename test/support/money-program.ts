@@ -140,6 +140,12 @@ export class MoneyProgram {
     }
   }
 
+  /** The credits as the program knows them, with the holds of all that runs. */
+  async fundsOf(name: AccountName): Promise<{ balance: bigint; held: bigint } | undefined> {
+    const account = await this.#life.app.store.findAccount(name);
+    return account && { balance: account.balance, held: account.held };
+  }
+
   async activatePlan(accountId: AccountName, days: number): Promise<void> {
     const endsAt = timestampFromMs(this.#folder.clock.now() + days * 24 * 3_600_000);
     const request = create(pb.ActivatePlanRequestSchema, { accountId, endsAt });

@@ -13,7 +13,7 @@ import {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { SynthesizeSpeechRequestSchema } from '../../gen/parley/speech/v1/speech_pb.ts';
 import type { Gate } from '../../src/core/access/gate.ts';
-import { metered, meteredParts } from '../../src/core/billing/metering.ts';
+import { metered, meteredParts } from '../../src/core/billing/metered.ts';
 import type { Call } from '../../src/core/call.ts';
 import { ParleyError, toParleyError } from '../../src/core/errors.ts';
 import type { RequestId } from '../../src/core/ids.ts';

@@ -2,7 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { App } from '../../src/app/create-app.ts';
-import { openStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../../src/store/sqlite/open-store.ts';
 import { printed, scratchFolder, serve } from './command-line.ts';
 import type { ParleyOptions } from './parley.ts';
 

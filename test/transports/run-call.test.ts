@@ -2,7 +2,7 @@
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Store } from '../../src/core/ports/store.ts';
-import { openStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../../src/store/sqlite/open-store.ts';
 import { withFakes } from '../support/fake-engines.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { RawClient } from '../support/raw-http.ts';

@@ -2,7 +2,7 @@
  * A request's usage record from start to end: reserve, run, then settle or void. A request ends exactly once, and the same write
  * spends or returns its reservation. A failed request debits nothing.
  */
-import { ParleyError, toParleyError } from '../errors.ts';
+import { type ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../ports/idempotency.ts';
@@ -59,6 +59,9 @@ export class Metering {
   #claim: IdempotencyClaim | undefined;
   #answer: Uint8Array | undefined;
   #firstOutputAtMs: number | undefined;
+  #isStream = false;
+  /** The write of a stream's started record. */
+  #started: Promise<void> | undefined;
 
   constructor(deps: MeteringDeps, start: RecordStart) {
     this.#deps = deps;
@@ -85,7 +88,7 @@ export class Metering {
   }
 
   /**
-   * Writes the record as started and reserves units and hold. False if the available credits do not cover the hold.
+   * Reserves units and hold. False if the available credits do not cover the hold.
    * @throws `fair_use_limit_reached`
    */
   async reserve(wanted: Reserve): Promise<boolean> {
@@ -99,6 +102,7 @@ export class Metering {
     this.#units = fairUse?.units;
     this.#hold = hold?.amount;
     if (hold) this.#deps.observer.held(hold.amount);
+    if (this.#isStream) this.#writeStarted();
     return true;
   }
 
@@ -110,6 +114,16 @@ export class Metering {
       throw await this.#fairUseError(fairUse);
     }
     this.#units = fairUse.units;
+  }
+
+  /** Says that the answer is streamed: then the started record is written while the engine works on the first part. */
+  willStream(): void {
+    this.#isStream = true;
+  }
+
+  /** Resolves when the started record of a stream is durable: a server that is killed then leaves a trace of what it sent. */
+  async whenStarted(): Promise<void> {
+    if (this.#state === 'reserved') await this.#started;
   }
 
   /** Attaches the claim on an Idempotency-Key. It ends in the same write as the request. */
@@ -178,6 +192,12 @@ export class Metering {
     this.#deps.observer.ended(this.#start, recorded, this.#hold);
   }
 
+  #writeStarted(): void {
+    this.#started = this.#deps.store.recordStarted(this.id);
+    // Its failure is thrown where the output waits for it.
+    this.#started.catch(() => undefined);
+  }
+
   #recordEnd(outcome: Pick<RecordEnd, 'state' | 'httpStatus' | 'code'>, spends: boolean): RecordEnd {
     const { startedAtMs } = this.#start;
     const nowMs = this.#deps.clock.now();
@@ -213,70 +233,4 @@ export class Metering {
     const takenUnits = allUnits - (this.#units ?? 0);
     return fairUseError({ units, limitUnits, takenUnits, resetsAtMs: nextMonthMs(startedAtMs) });
   }
-}
-
-/** The part of a call that the end of its record depends on. */
-interface MeteredCall {
-  readonly metering: Metering;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Runs an operation with one answer and ends its record: success settles it, an error voids it. A client that left before the answer
- * was ready pays nothing. When the promise resolves, the settlement is durable.
- */
-export async function metered<T>({ metering, signal }: MeteredCall, run: () => Promise<T>): Promise<T> {
-  try {
-    const answer = await run();
-    signal.throwIfAborted();
-    if (!metering.hasEnded) await metering.settle();
-    return answer;
-  } catch (thrown) {
-    throw await voided({ metering, signal }, thrown);
-  }
-}
-
-/** Runs a part of an operation; an error voids its record. */
-export async function orVoid<T>(call: MeteredCall, run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (thrown) {
-    throw await voided(call, thrown);
-  }
-}
-
-/**
- * As `metered`, for an operation that streams its answer. A source that must settle before its last part does so; otherwise the record is
- * settled here, before the end is signalled. A consumer that returns early is a client that left: the
- * source's `finally` runs first, then the record is written.
- *
- * @param isOutput whether the client has received output once it has this part
- */
-export async function* meteredParts<T>(
-  { metering, signal }: MeteredCall,
-  source: AsyncIterable<T>,
-  isOutput: (part: T) => boolean,
-): AsyncGenerator<T, void, undefined> {
-  let hasLeft = true;
-  try {
-    for await (const part of source) {
-      signal.throwIfAborted();
-      if (!metering.hasOutput && isOutput(part)) metering.markOutput();
-      yield part;
-    }
-    hasLeft = false;
-    if (!metering.hasEnded) await metering.settle();
-  } catch (thrown) {
-    hasLeft = false;
-    throw await voided({ metering, signal }, thrown);
-  } finally {
-    if (hasLeft) await metering.void(new ParleyError('request_cancelled'));
-  }
-}
-
-/** Voids the record with the error that the client is told: the reason of the abort where the request was aborted. */
-async function voided({ metering, signal }: MeteredCall, thrown: unknown): Promise<ParleyError> {
-  const error = toParleyError(signal.aborted ? signal.reason : thrown);
-  await metering.void(error);
-  return error;
 }

@@ -28,17 +28,20 @@ export type ReserveOutcome = 'reserved' | 'fair_use_limit_reached' | 'insufficie
 /** The life of a request: reserve, then settle or void. */
 export interface ReservationStore {
   /**
-   * Writes the `started` record of a request and reserves its units and its hold, all or nothing. The guards are part of the
-   * write: the month's units stay within the limit, and the holds of an account within its balance.
+   * Reserves the units and the hold of a request, all or nothing: the month's units stay within the limit, and the holds of an account
+   * within its balance, however many requests reserve at once. The reservation ends with the process.
+   * @throws `overloaded` while the database cannot be written
    */
   reserve(record: RecordStart, reservation: Reservation): Promise<ReserveOutcome>;
-  /** Raises the reservation of a started request to `fairUse.units`. False, and no change, if that exceeds the limit. */
+  /** Resolves once the `started` record of a reserved request is durable. A stream awaits this before its first output leaves. */
+  recordStarted(id: RequestId): Promise<void>;
+  /** Raises the reservation of a running request to `fairUse.units`. False, and no change, if that exceeds the limit. */
   extend(id: RequestId, fairUse: FairUseReservation): Promise<boolean>;
   /**
-   * Ends a started record in one write: releases its reservation, counts `end.fairUseUnits`, debits `end.cost` with a ledger
+   * Ends a reserved request in one write, with its record: releases its reservation, counts `end.fairUseUnits`, debits `end.cost` with a ledger
    * entry, and ends the claim of the request if there is one. Without units and cost, this voids the reservation.
    *
-   * The debit is at most the hold and what the account has available in that write; the rest of the cost becomes the overrun.
+   * The debit is at most the hold and what the account has available; the rest of the cost becomes the overrun.
    * Resolves with the end as it was recorded.
    */
   settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd>;

@@ -6,11 +6,13 @@ import type { LedgerStore } from './ledger.ts';
 import type { ReservationStore } from './reservations.ts';
 import type { UsageStore } from './usage.ts';
 
-/** Is told when writes begin to fail, and when they succeed again. */
+/** Is told when writes begin to fail, when they succeed again, and when the process has to end. */
 export interface StoreObserver {
   /** @param trouble the files are not in the data folder any more; another program locks the database; or it cannot be written */
   failing(trouble: StoreTrouble, cause: unknown): void;
   working(): void;
+  /** Memory and disk may differ: the process must end, and its next start reads what the disk holds. */
+  lost(what: string, cause: unknown): void;
 }
 export type StoreTrouble = 'moved' | 'locked' | 'unwritable';
 

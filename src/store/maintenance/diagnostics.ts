@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
 import { appliedMigrations, migrations } from '../migrations/migrations.ts';
-import { databaseName } from '../sqlite/database.ts';
+import { databaseName } from '../sqlite/connection.ts';
 
 interface StoreDiagnostics {
   readonly diagnostics: readonly Diagnostic[];

@@ -3,9 +3,11 @@ import { sql } from 'kysely';
 import { firstRequestId } from '../../core/ids.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
 import type { Prunable, PruneCut, Pruned } from '../../core/ports/usage.ts';
-import { type Connection, prepare, query } from '../sqlite/database.ts';
-import type { GroupCommit } from '../sqlite/group-commit.ts';
-import type { AuditTrail } from '../tables/audit.ts';
+import type { Reader } from '../sqlite/reader.ts';
+import { type Step, step } from '../sqlite/writer/job.ts';
+import type { Writer } from '../sqlite/writer/writer.ts';
+import { query, statement } from '../statement.ts';
+import { insertAudit } from '../tables/audit.ts';
 import { answersAtOnce, removeOldAnswers } from '../tables/idempotency-records.ts';
 import { recordsAsRollups, rollupKey, sumColumns, sums } from '../usage/rollup-rows.ts';
 import { readSnapshot, steps } from '../usage/snapshot.ts';
@@ -25,7 +27,7 @@ interface Stretch {
 /** The next to remove: records with an id above `after`, then answers. */
 type Place = { readonly after: string } | 'answers' | 'end';
 
-interface Step extends Prunable {
+interface Removed extends Prunable {
   readonly next: Place;
 }
 
@@ -40,47 +42,42 @@ export async function countPrunable(path: string, cut: PruneCut): Promise<Prunab
   return readSnapshot(path, async (snapshot) => {
     const beforeMs = BigInt(cut.recordsBeforeMs);
     const count = sql<bigint>`count(*)`.as('count');
-    const recordCount = prepare(snapshot, (p: Stretch) =>
+    const recordCount = statement((p: Stretch) =>
       query.selectFrom('usage_records').select(count).where(isPrunable(p)),
     );
     let records = 0;
-    for (const step of steps(snapshot, { after: '', until: firstRequestId(cut.recordsBeforeMs) })) {
-      records += Number(recordCount.get({ ...step, beforeMs })?.count ?? 0n);
+    for (const stretch of steps(snapshot, { after: '', until: firstRequestId(cut.recordsBeforeMs) })) {
+      records += Number(snapshot.get(recordCount, { ...stretch, beforeMs })?.count ?? 0n);
       await nextTurn();
     }
-    const answers = prepare(snapshot, (p: { beforeMs: bigint }) =>
+    const answerCount = statement((p: { beforeMs: bigint }) =>
       query.selectFrom('kept_answers').select(count).where('created_at_ms', '<', p.beforeMs),
-    ).get({ beforeMs: BigInt(cut.answersBeforeMs) });
+    );
+    const answers = snapshot.get(answerCount, { beforeMs: BigInt(cut.answersBeforeMs) });
     return { records, answers: Number(answers?.count ?? 0n) };
   });
 }
 
+const stretchEnd = statement((p: Stretch) =>
+  query
+    .selectFrom('usage_records')
+    .select('id')
+    .where(isPrunable(p))
+    .orderBy('id')
+    .limit(1)
+    .offset(recordsAtOnce - 1),
+);
+const rollUpRecords = statement(rollUp);
+const removeRecords = statement((p: Stretch) => query.deleteFrom('usage_records').where(isPrunable(p)));
+
 /** Removes usage records and keeps their sums, while requests go on. */
 export class Pruning {
-  readonly #writes: GroupCommit;
-  readonly #audit: AuditTrail;
-  readonly #stretchEnd;
-  readonly #rollUp;
-  readonly #removeRecords;
-  readonly #removeAnswers;
+  readonly #reader: Reader;
+  readonly #writer: Writer;
 
-  constructor(connection: Connection, writes: GroupCommit, audit: AuditTrail) {
-    this.#writes = writes;
-    this.#audit = audit;
-    this.#stretchEnd = prepare(connection, (p: Stretch) =>
-      query
-        .selectFrom('usage_records')
-        .select('id')
-        .where(isPrunable(p))
-        .orderBy('id')
-        .limit(1)
-        .offset(recordsAtOnce - 1),
-    );
-    this.#rollUp = prepare(connection, rollUp);
-    this.#removeRecords = prepare(connection, (p: Stretch) =>
-      query.deleteFrom('usage_records').where(isPrunable(p)),
-    );
-    this.#removeAnswers = prepare(connection, removeOldAnswers);
+  constructor(reader: Reader, writer: Writer) {
+    this.#reader = reader;
+    this.#writer = writer;
   }
 
   async prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {
@@ -88,36 +85,42 @@ export class Pruning {
     let place: Place = { after: '' };
     while (place !== 'end' && records < recordsMax) {
       const startedAtMs = performance.now();
-      const step: Step = await this.#run(place, cut, records + answers === 0 ? audit : undefined);
-      records += step.records;
-      answers += step.answers;
-      place = step.next;
+      const entry = records + answers === 0 ? audit : undefined;
+      const removed: Removed =
+        place === 'answers'
+          ? await this.#pruneAnswers(cut, entry)
+          : await this.#pruneRecords(cut, place.after, entry);
+      records += removed.records;
+      answers += removed.answers;
+      place = removed.next;
       // Requests get as much time as the step took.
       if (place !== 'end') await sleep(performance.now() - startedAtMs);
     }
     return { records, answers, isComplete: place === 'end' };
   }
 
-  #run(place: Exclude<Place, 'end'>, cut: PruneCut, audit: AuditEntry | undefined): Promise<Step> {
-    return this.#writes.run(() => {
-      const step = place === 'answers' ? this.#pruneAnswers(cut) : this.#pruneRecords(cut, place.after);
-      if (audit && step.records + step.answers > 0) this.#audit.insert(audit);
-      return step;
-    });
-  }
-
-  #pruneRecords({ recordsBeforeMs }: PruneCut, after: string): Step {
+  async #pruneRecords({ recordsBeforeMs }: PruneCut, after: string, audit?: AuditEntry): Promise<Removed> {
     const all = { after, last: firstRequestId(recordsBeforeMs), beforeMs: BigInt(recordsBeforeMs) };
-    const last = this.#stretchEnd.get(all)?.id;
+    const last = this.#reader.get(stretchEnd, all)?.id;
     const stretch = { ...all, last: last ?? all.last };
-    this.#rollUp.run(stretch);
-    const records = this.#removeRecords.run(stretch).changes;
+    const records = await this.#remove(
+      [step(rollUpRecords, stretch), step(removeRecords, stretch, 'stop')],
+      audit,
+    );
     return { records, answers: 0, next: last === undefined ? 'answers' : { after: last } };
   }
 
-  #pruneAnswers({ answersBeforeMs }: PruneCut): Step {
-    const answers = this.#removeAnswers.run({ beforeMs: BigInt(answersBeforeMs) }).changes;
+  async #pruneAnswers({ answersBeforeMs }: PruneCut, audit?: AuditEntry): Promise<Removed> {
+    const removal = step(removeOldAnswers, { beforeMs: BigInt(answersBeforeMs) }, 'stop');
+    const answers = await this.#remove([removal], audit);
     return { records: 0, answers, next: answers < answersAtOnce ? 'end' : 'answers' };
+  }
+
+  /** @param steps the last one removes @returns the number of removed rows */
+  async #remove(steps: readonly Step[], audit: AuditEntry | undefined): Promise<number> {
+    const results = await this.#writer.run({ steps: audit ? [...steps, insertAudit(audit)] : steps });
+    const removed = results[steps.length - 1];
+    return removed && 'changes' in removed ? removed.changes : 0;
   }
 }
 

@@ -2,8 +2,8 @@ import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, r
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { makeFolder } from '../../files/make-folder.ts';
+import { type Connection, databaseName } from '../sqlite/connection.ts';
 import { sync } from '../sqlite/data-folder.ts';
-import { type Connection, databaseName } from '../sqlite/database.ts';
 import { own } from '../sqlite/ownership.ts';
 import { BackupError, type BackupFacts, verified } from './backup.ts';
 

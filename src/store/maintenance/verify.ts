@@ -1,6 +1,6 @@
 /** Verifies a backup: the file is intact, and its books are right. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Connection } from '../sqlite/database.ts';
+import type { Connection } from '../sqlite/connection.ts';
 
 /** Each query finds an account with the fault. The queries need only the first schema. */
 const faultQueries: Readonly<Record<string, string>> = {

@@ -28,7 +28,17 @@ export function sync(path: string): void {
 
 /** Files that this process has open, as their paths named them. */
 export class OpenFiles {
-  readonly #ids = new Map<string, string>();
+  readonly #ids: Map<string, string>;
+
+  /** @param ids of another `OpenFiles` */
+  constructor(ids: ReadonlyMap<string, string> = new Map()) {
+    this.#ids = new Map(ids);
+  }
+
+  /** Paths with what identifies their files. */
+  get ids(): ReadonlyMap<string, string> {
+    return this.#ids;
+  }
 
   add(path: string): void {
     const id = idOf(path);

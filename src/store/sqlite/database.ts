@@ -1,40 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import {
-  type Compilable,
-  DummyDriver,
-  Kysely,
-  SqliteAdapter,
-  SqliteDialect,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely';
+import { Kysely, SqliteDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { appliedMigrations, checkKnown, migrations } from '../migrations/migrations.ts';
-import type { Database } from '../tables/schema.ts';
+import { type Connection, databaseName, prepareToWrite } from './connection.ts';
 import { privateFile } from './data-folder.ts';
 import { DataInUseError, own } from './ownership.ts';
 
-/** How long opening waits for another process, such as a backup. Later, GroupCommit waits without blocking. */
+/** How long opening waits for another process, such as a backup. */
 const openingBusyMs = 5_000;
-/** Pages of 4 KB in the log before SQLite moves them into the database. A page that changes often is then moved once. */
-const logPagesMax = 4_000;
-/** Memory for pages of the database, in KB: 10,000 busy accounts touch some 30 MB. */
-const cacheKbMax = 32_768;
-/** The file name in the data folder. */
-export const databaseName = 'parley.db';
-
-export type Connection = Sqlite.Database;
-
-/** Builds and compiles queries; `prepare` runs them. */
-export const query = new Kysely<Database>({
-  dialect: {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  },
-});
 
 export interface DatabaseUse {
   /**
@@ -79,10 +53,7 @@ async function setUp(connection: Connection, dataDir: string, as: DatabaseUse['a
     connection.pragma('journal_mode = WAL');
     own(connection, dataDir);
   }
-  connection.pragma('synchronous = FULL');
-  connection.pragma(`wal_autocheckpoint = ${logPagesMax}`);
-  connection.pragma(`cache_size = -${cacheKbMax}`);
-  connection.pragma('foreign_keys = ON');
+  prepareToWrite(connection);
   if (as === 'owner') await migrate(connection);
   else checkNewest(connection, dataDir);
   connection.pragma('busy_timeout = 0');
@@ -104,48 +75,4 @@ async function migrate(connection: Connection): Promise<void> {
   const { error } = await migrator.migrateToLatest();
   connection.exec(error === undefined ? 'commit' : 'rollback');
   if (error) throw error;
-}
-
-/** A parameter while a query is compiled. */
-class Placeholder {
-  readonly name: PropertyKey;
-
-  constructor(name: PropertyKey) {
-    this.name = name;
-  }
-}
-
-interface Prepared<Parameters, Row> {
-  run(parameters: Parameters): { readonly changes: number };
-  get(parameters: Parameters): Row | undefined;
-  all(parameters: Parameters): Row[];
-}
-
-/**
- * Compiles a query once and keeps its prepared statement. The builder gets a placeholder for each parameter; each run
- * replaces it by the value of that name, and a missing value by null.
- */
-export function prepare<Parameters extends object, Row>(
-  connection: Connection,
-  build: (parameters: Parameters) => Compilable<Row>,
-): Prepared<Parameters, Row> {
-  const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(name) }) as Parameters;
-  const { sql, parameters: slots } = build(placeholders).compile();
-  const statement = connection.prepare<unknown[], Row>(sql);
-  const bind = (values: Parameters): unknown[] =>
-    slots.map((slot) => (slot instanceof Placeholder ? (Reflect.get(values, slot.name) ?? null) : slot));
-  return {
-    run: (values) => statement.run(bind(values)),
-    get: (values) => statement.get(bind(values)),
-    all: (values) => statement.all(bind(values)),
-  };
-}
-
-/** The parameters that are named like these columns, to insert or set them. */
-export function columnsOf<Row extends object, Column extends keyof Row>(
-  parameters: Row,
-  columns: readonly Column[],
-): Pick<Row, Column> {
-  const pairs = columns.map((column) => [column, parameters[column]]);
-  return Object.fromEntries(pairs);
 }

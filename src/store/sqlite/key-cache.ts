@@ -1,31 +1,35 @@
 import type { KeyHolder } from '../../core/ports/keys.ts';
+import { query, statement } from '../statement.ts';
 import type { Accounts } from '../tables/accounts.ts';
 import type { Keys } from '../tables/keys.ts';
-import type { Connection } from './database.ts';
+import type { Reader } from './reader.ts';
 
 /** This many keys take about 10 MB. */
 const holdersMax = 10_000;
 
+const policyVersion = statement((_: object) => query.selectFrom('policy').select('version'));
+
 /**
- * Keys with their accounts, in memory: every request reads one, and they rarely change. Each change by an administrator, and
- * each write of another program, clears the cache. Callers check expiry themselves.
+ * Keys with their accounts, in memory: every request reads one, and they rarely change. Each change of a key, the name of an account or a
+ * subscription raises the policy version in the same transaction, whoever makes it; then the cache is empty. Callers check expiry
+ * themselves.
  */
 export class KeyCache {
+  readonly #reader: Reader;
   readonly #keys: Keys;
   readonly #accounts: Accounts;
-  readonly #dataVersion;
   readonly #holders = new Map<string, KeyHolder>();
-  #knownVersion: unknown;
+  #knownVersion: bigint | undefined;
   #hasChecked = false;
 
-  constructor(connection: Connection, keys: Keys, accounts: Accounts) {
+  constructor(reader: Reader, keys: Keys, accounts: Accounts) {
+    this.#reader = reader;
     this.#keys = keys;
     this.#accounts = accounts;
-    this.#dataVersion = connection.prepare('pragma data_version').pluck();
   }
 
   find(hash: string): KeyHolder | undefined {
-    this.#checkForOtherWriters();
+    this.#checkVersion();
     const known = this.#holders.get(hash);
     if (known) return known;
     const key = this.#keys.byHash(hash);
@@ -36,19 +40,17 @@ export class KeyCache {
     return holder;
   }
 
-  /** Call this in every transaction that changes a key, the name of an account or a subscription. */
-  clear(): void {
-    this.#holders.clear();
+  /** The next look-up checks the version again. */
+  expire(): void {
+    this.#hasChecked = false;
   }
 
-  /** Other programs may write to the database: their changes count at once. Checks once for all requests of a turn. */
-  #checkForOtherWriters(): void {
+  /** Once for all requests of a turn. */
+  #checkVersion(): void {
     if (this.#hasChecked) return;
     this.#hasChecked = true;
-    setImmediate(() => {
-      this.#hasChecked = false;
-    });
-    const version = this.#dataVersion.get();
+    setImmediate(() => this.expire());
+    const version = this.#reader.get(policyVersion, {})?.version;
     if (version !== this.#knownVersion) this.#holders.clear();
     this.#knownVersion = version;
   }

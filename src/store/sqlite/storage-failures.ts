@@ -7,9 +7,22 @@ const retryAfterSeconds = 2;
 
 /** The open files are not those of the data folder any more: what is written to them is lost. */
 export class DatabaseMovedError extends Error {
+  readonly code = 'DATABASE_MOVED';
+
   constructor() {
     super('A file of the database was removed, moved or replaced while it was open.');
     this.name = 'DatabaseMovedError';
+  }
+}
+
+/** An error of the database that was copied from the thread that writes. */
+export class WriteError extends Error {
+  readonly code: string | undefined;
+
+  constructor({ message, code }: { readonly message: string; readonly code: string | undefined }) {
+    super(message);
+    this.name = 'WriteError';
+    this.code = code;
   }
 }
 
@@ -35,7 +48,12 @@ export function reading<T>(read: () => T): T {
   }
 }
 
-/** Only the start of a transaction can fail so: nothing of the group has run. */
+/** A constraint of the tables has refused a write that the rules in memory allowed: the books cannot be trusted. */
+export function isViolation(error: unknown): boolean {
+  return codeOf(error).startsWith('SQLITE_CONSTRAINT');
+}
+
+/** Another program has locked the database. */
 export function isBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY');
 }
@@ -45,14 +63,13 @@ export function isSyncFailure(error: unknown): boolean {
 }
 
 export function isStorageFailure(error: unknown): boolean {
-  return (
-    error instanceof DatabaseMovedError ||
-    /^SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|NOLFS|NOTADB|PERM|PROTOCOL|READONLY)/.test(codeOf(error))
+  return /^(DATABASE_MOVED|SQLITE_(BUSY|CANTOPEN|CORRUPT|FULL|IOERR|NOLFS|NOTADB|PERM|PROTOCOL|READONLY))/.test(
+    codeOf(error),
   );
 }
 
 export function troubleOf(error: unknown): StoreTrouble {
-  if (error instanceof DatabaseMovedError) return 'moved';
+  if (codeOf(error) === 'DATABASE_MOVED') return 'moved';
   return isBusy(error) ? 'locked' : 'unwritable';
 }
 

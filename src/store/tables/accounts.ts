@@ -1,10 +1,11 @@
-import { sql } from 'kysely';
 import type { Period } from '../../core/access/entitlement.ts';
-import { type NanoCredits, nanoCredits } from '../../core/billing/money.ts';
+import { nanoCredits } from '../../core/billing/money.ts';
 import type { AccountId } from '../../core/ids.ts';
 import type { Account, AccountFacts } from '../../core/ports/accounts.ts';
 import type { PageRequest } from '../../core/ports/page.ts';
-import { type Connection, prepare, query } from '../sqlite/database.ts';
+import type { Reader } from '../sqlite/reader.ts';
+import { type Step, step } from '../sqlite/writer/job.ts';
+import { query, statement } from '../statement.ts';
 import type { AccountRow, SubscriptionKind } from './schema.ts';
 
 type AccountWithPeriods = AccountRow & {
@@ -16,108 +17,104 @@ type AccountWithPeriods = AccountRow & {
 
 type NewPeriod = Period & { readonly accountId: AccountId };
 
+const byId = statement((p: { id: string }) => withPeriods().where('accounts.id', '=', p.id));
+const byName = statement((p: { name: string }) => withPeriods().where('name', '=', p.name));
+const after = statement((p: { after: string; size: number }) =>
+  withPeriods().where('accounts.id', '>', p.after).orderBy('accounts.id').limit(p.size),
+);
+const balanceOf = statement((p: { id: AccountId }) =>
+  query.selectFrom('accounts').select('balance_nano_credits as balance').where('id', '=', p.id),
+);
+const any = statement((_: object) => query.selectFrom('accounts').select('id').limit(1));
+
+const insert = statement((p: NewAccount) =>
+  query
+    .insertInto('accounts')
+    .values({
+      id: p.id,
+      name: p.name,
+      created_at_ms: p.createdAtMs,
+      balance_nano_credits: 0,
+      held_nano_credits: 0,
+    })
+    .onConflict((conflict) => conflict.column('name').doNothing()),
+);
+const insertTrial = statement((p: NewPeriod) =>
+  insertPeriod('trial', p).onConflict((conflict) => conflict.doNothing()),
+);
+const replacePlan = statement((p: NewPeriod) =>
+  insertPeriod('plan', p).onConflict((conflict) =>
+    conflict
+      .columns(['account_id', 'kind'])
+      .doUpdateSet({ starts_at_ms: p.startsAtMs, ends_at_ms: p.endsAtMs }),
+  ),
+);
+const endPeriods = statement((p: { accountId: string; atMs: bigint }) =>
+  query
+    .updateTable('subscriptions')
+    .set({ ends_at_ms: p.atMs })
+    .where('account_id', '=', p.accountId)
+    .where('ends_at_ms', '>', p.atMs),
+);
+
 function insertPeriod(kind: SubscriptionKind, { accountId, startsAtMs, endsAtMs }: NewPeriod) {
   const period = { account_id: accountId, kind, starts_at_ms: startsAtMs, ends_at_ms: endsAtMs };
   return query.insertInto('subscriptions').values(period);
 }
 
-/** Statements on accounts and their subscriptions. Synchronous: they run inside the store's transactions. */
-export class Accounts {
-  readonly #byId;
-  readonly #byName;
-  readonly #after;
-  readonly #available;
-  readonly #insert;
-  readonly #startTrial;
-  readonly #setPlan;
-  readonly #endSubscription;
-  readonly #any;
+type NewAccount = Pick<Account, 'id' | 'name' | 'createdAtMs'>;
 
-  constructor(connection: Connection) {
-    this.#byId = prepare(connection, (p: { id: string }) => withPeriods().where('accounts.id', '=', p.id));
-    this.#byName = prepare(connection, (p: { name: string }) => withPeriods().where('name', '=', p.name));
-    this.#after = prepare(connection, (p: { after: string; size: number }) =>
-      withPeriods().where('accounts.id', '>', p.after).orderBy('accounts.id').limit(p.size),
-    );
-    this.#available = prepare(connection, (p: { id: string }) =>
-      query
-        .selectFrom('accounts')
-        .select(sql<bigint>`balance_nano_credits - held_nano_credits`.as('amount'))
-        .where('id', '=', p.id),
-    );
-    this.#insert = prepare(connection, (p: Pick<Account, 'id' | 'name' | 'createdAtMs'>) =>
-      query
-        .insertInto('accounts')
-        .values({
-          id: p.id,
-          name: p.name,
-          created_at_ms: p.createdAtMs,
-          balance_nano_credits: 0,
-          held_nano_credits: 0,
-        })
-        .onConflict((conflict) => conflict.column('name').doNothing()),
-    );
-    this.#startTrial = prepare(connection, (p: NewPeriod) =>
-      insertPeriod('trial', p).onConflict((conflict) => conflict.doNothing()),
-    );
-    this.#setPlan = prepare(connection, (p: NewPeriod) =>
-      insertPeriod('plan', p).onConflict((conflict) =>
-        conflict
-          .columns(['account_id', 'kind'])
-          .doUpdateSet({ starts_at_ms: p.startsAtMs, ends_at_ms: p.endsAtMs }),
-      ),
-    );
-    this.#endSubscription = prepare(connection, (p: { accountId: string; atMs: bigint }) =>
-      query
-        .updateTable('subscriptions')
-        .set({ ends_at_ms: p.atMs })
-        .where('account_id', '=', p.accountId)
-        .where('ends_at_ms', '>', p.atMs),
-    );
-    this.#any = prepare(connection, (_: object) => query.selectFrom('accounts').select('id').limit(1));
+/** Changes nothing if the name is taken. */
+export function insertAccount(account: NewAccount): Step {
+  return step(insert, account, 'stop');
+}
+
+/** Changes nothing if the account had a trial before. */
+export function startTrial(accountId: AccountId, period: Period): Step {
+  return step(insertTrial, { accountId, ...period }, 'stop');
+}
+
+export function setPlan(accountId: AccountId, period: Period): Step {
+  return step(replacePlan, { accountId, ...period });
+}
+
+export function endSubscription(accountId: AccountId, atMs: number): Step {
+  return step(endPeriods, { accountId, atMs: BigInt(atMs) });
+}
+
+/** Reads accounts and their subscriptions. */
+export class Accounts {
+  readonly #reader: Reader;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
   }
 
   byId(id: string): Account | undefined {
-    return toAccount(this.#byId.get({ id }));
+    return toAccount(this.#reader.get(byId, { id }));
   }
 
   /** The account without its money. */
   factsById(id: string): AccountFacts | undefined {
-    const row = this.#byId.get({ id });
+    const row = this.#reader.get(byId, { id });
     return row && toFacts(row);
   }
 
-  /** The balance less the holds; 0 if there is no such account. */
-  available(id: string): NanoCredits {
-    return nanoCredits(this.#available.get({ id })?.amount ?? 0n);
+  /** Undefined if there is no such account. */
+  balance(id: AccountId): bigint | undefined {
+    return this.#reader.get(balanceOf, { id })?.balance;
   }
 
   byName(name: string): Account | undefined {
-    return toAccount(this.#byName.get({ name }));
+    return toAccount(this.#reader.get(byName, { name }));
   }
 
-  list({ size, after = '' }: PageRequest): Account[] {
-    return this.#after.all({ after, size }).flatMap((row) => toAccount(row) ?? []);
-  }
-
-  insert(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>): boolean {
-    return this.#insert.run(account).changes > 0;
-  }
-
-  startTrial(accountId: AccountId, period: Period): boolean {
-    return this.#startTrial.run({ accountId, ...period }).changes > 0;
-  }
-
-  setPlan(accountId: AccountId, period: Period): void {
-    this.#setPlan.run({ accountId, ...period });
-  }
-
-  endSubscription(accountId: AccountId, atMs: number): void {
-    this.#endSubscription.run({ accountId, atMs: BigInt(atMs) });
+  list({ size, after: last = '' }: PageRequest): Account[] {
+    return this.#reader.all(after, { after: last, size }).flatMap((row) => toAccount(row) ?? []);
   }
 
   hasAny(): boolean {
-    return this.#any.get({}) !== undefined;
+    return this.#reader.get(any, {}) !== undefined;
   }
 }
 

@@ -1,74 +1,50 @@
 import { sql } from 'kysely';
 import type { Month } from '../../core/billing/fair-use.ts';
 import type { AccountId } from '../../core/ids.ts';
-import { type Connection, prepare, query } from '../sqlite/database.ts';
+import type { Reader } from '../sqlite/reader.ts';
+import { type Addition, type Step, step } from '../sqlite/writer/job.ts';
+import { query, statement } from '../statement.ts';
 
-interface Counter {
+/** A monthly counter of an account. */
+export interface Counter {
   readonly accountId: AccountId;
   readonly month: Month;
 }
 
-/** The monthly counters. The write itself checks the limit, never a read before it. */
-export class FairUse {
-  readonly #reserve;
-  readonly #settle;
-  readonly #units;
+const usedOf = statement((p: Counter) =>
+  query
+    .selectFrom('fair_use')
+    .select('used_units as used')
+    .where('account_id', '=', p.accountId)
+    .where('month', '=', p.month),
+);
+const open = statement((p: Counter) =>
+  query
+    .insertInto('fair_use')
+    .values({ account_id: p.accountId, month: p.month, used_units: 0, reserved_units: 0 })
+    .onConflict((conflict) => conflict.doNothing()),
+);
+const add = statement((p: Counter & { used: bigint; reserved: bigint }) =>
+  query
+    .updateTable('fair_use')
+    .set({
+      used_units: sql`used_units + ${p.used}`,
+      reserved_units: sql`reserved_units + ${p.reserved}`,
+    })
+    .where('account_id', '=', p.accountId)
+    .where('month', '=', p.month),
+);
 
-  constructor(connection: Connection) {
-    this.#reserve = prepare(connection, (p: Counter & { units: number; limitUnits: number }) =>
-      query
-        .insertInto('fair_use')
-        .columns(['account_id', 'month', 'used_units', 'reserved_units'])
-        .expression(
-          query
-            .selectNoFrom([
-              sql<string>`${p.accountId}`.as('account_id'),
-              sql<string>`${p.month}`.as('month'),
-              sql<number>`0`.as('used_units'),
-              sql<number>`${p.units}`.as('reserved_units'),
-            ])
-            .where(sql<boolean>`${p.units} <= ${p.limitUnits}`),
-        )
-        .onConflict((conflict) =>
-          conflict
-            .columns(['account_id', 'month'])
-            .doUpdateSet({ reserved_units: sql`fair_use.reserved_units + excluded.reserved_units` })
-            .where(
-              sql<boolean>`fair_use.used_units + fair_use.reserved_units + excluded.reserved_units <= ${p.limitUnits}`,
-            ),
-        ),
-    );
-    this.#settle = prepare(connection, (p: Counter & { reservedUnits: number; usedUnits: number }) =>
-      query
-        .updateTable('fair_use')
-        .set({
-          reserved_units: sql`reserved_units - ${p.reservedUnits}`,
-          used_units: sql`used_units + ${p.usedUnits}`,
-        })
-        .where('account_id', '=', p.accountId)
-        .where('month', '=', p.month),
-    );
-    this.#units = prepare(connection, (p: Counter) =>
-      query
-        .selectFrom('fair_use')
-        .select(sql<bigint>`used_units + reserved_units`.as('units'))
-        .where('account_id', '=', p.accountId)
-        .where('month', '=', p.month),
-    );
-  }
+/** The units that ended requests have used. */
+export function usedUnits(reader: Reader, counter: Counter): number {
+  return Number(reader.get(usedOf, counter)?.used ?? 0n);
+}
 
-  /** False, and no change, if the month's units would exceed the limit. `units` are 0 or more. */
-  reserve(counter: Counter, units: number, limitUnits: number): boolean {
-    return this.#reserve.run({ ...counter, units, limitUnits }).changes > 0;
-  }
+/** Creates the counter if it is missing. */
+export function openCounter(counter: Counter): Step {
+  return step(open, counter);
+}
 
-  /** Releases a reservation and counts the units that were used. */
-  settle(counter: Counter, reservedUnits: number, usedUnits: number): void {
-    this.#settle.run({ ...counter, reservedUnits, usedUnits });
-  }
-
-  /** The units of the month, used and reserved. */
-  units(counter: Counter): number {
-    return Number(this.#units.get(counter)?.units ?? 0n);
-  }
+export function addUnits({ accountId, month }: Counter, used: number, reserved: number): Addition {
+  return { statement: add, amounts: [BigInt(used), BigInt(reserved)], row: [accountId, month] };
 }

@@ -14,6 +14,7 @@ export interface Database {
   usage_rollups: UsageRollupsTable;
   kept_answers: KeptAnswersTable;
   audit_entries: AuditEntriesTable;
+  policy: PolicyTable;
 }
 
 interface AccountsTable {
@@ -22,7 +23,7 @@ interface AccountsTable {
   created_at_ms: Integer;
   /** The sum of the account's ledger entries; each write of an entry updates it. */
   balance_nano_credits: Integer;
-  /** The sum of the holds of the account's started records; each write of a hold updates it. */
+  /** The sum of the holds of the account's started records. Younger requests hold credits in memory only. */
   held_nano_credits: Integer;
 }
 
@@ -138,6 +139,12 @@ interface AuditEntriesTable {
   action: string;
   target: string;
   details: string;
+}
+
+/** One row. */
+interface PolicyTable {
+  /** Raised by each change of a key, the name of an account or a subscription. */
+  version: Integer;
 }
 
 export type KeyRow = Selectable<ApiKeysTable>;

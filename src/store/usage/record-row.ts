@@ -1,7 +1,7 @@
 /** Usage records as rows of their table, and back. */
 import type { Insertable, Selectable } from 'kysely';
 import type { Month } from '../../core/billing/fair-use.ts';
-import { type NanoCredits, nanoCredits } from '../../core/billing/money.ts';
+import { type NanoCredits, nanoCredits, type Price } from '../../core/billing/money.ts';
 import type { AccountId, KeyId, RequestId } from '../../core/ids.ts';
 import type { Reservation } from '../../core/ports/reservations.ts';
 import type {
@@ -56,18 +56,21 @@ export type EndRow = Pick<NewRow, (typeof endColumns)[number]>;
 export function startedRow(start: RecordStart, { fairUse, hold }: Reservation): NewRow {
   return {
     ...startRow(start),
+    ...priceRow(hold?.price),
     state: 'started',
     reserved_units: fairUse?.units ?? 0,
     reserved_month: fairUse?.month ?? null,
     hold_nano_credits: hold?.amount ?? 0,
-    price_input: hold?.price.inputPerMillion ?? null,
-    price_output: hold?.price.outputPerMillion ?? null,
   };
 }
 
-/** The row of a request that reserved nothing. */
-export function endedRow(start: RecordStart, end: RecordEnd): NewRow {
-  return { ...startRow(start), ...endRow(end), reserved_units: 0, hold_nano_credits: 0 };
+/** The row of a request that reserves nothing any more. @param price of the hold that it had */
+export function endedRow(start: RecordStart, end: RecordEnd, price: Price | undefined): NewRow {
+  return { ...startRow(start), ...priceRow(price), ...endRow(end), reserved_units: 0, hold_nano_credits: 0 };
+}
+
+function priceRow(price: Price | undefined) {
+  return { price_input: price?.inputPerMillion ?? null, price_output: price?.outputPerMillion ?? null };
 }
 
 function startRow(start: RecordStart) {

@@ -1,9 +1,12 @@
 import { sql } from 'kysely';
+import type { Price } from '../../core/billing/money.ts';
 import type { RequestId } from '../../core/ids.ts';
 import type { PageRequest } from '../../core/ports/page.ts';
-import type { FairUseReservation, Reservation } from '../../core/ports/reservations.ts';
+import type { Reservation } from '../../core/ports/reservations.ts';
 import type { RecordEnd, RecordFilter, RecordStart, UsageRecord } from '../../core/ports/usage.ts';
-import { type Connection, columnsOf, prepare, query } from '../sqlite/database.ts';
+import type { Reader } from '../sqlite/reader.ts';
+import { type Step, step } from '../sqlite/writer/job.ts';
+import { columnsOf, query, statement } from '../statement.ts';
 import {
   type EndRow,
   endColumns,
@@ -18,84 +21,63 @@ import {
   toStarted,
 } from './record-row.ts';
 
-/** Statements on usage records. Synchronous: they run inside the store's transactions. */
-export class UsageRecords {
-  readonly #insert;
-  readonly #started;
-  readonly #allStarted;
-  readonly #extend;
-  readonly #settle;
-  readonly #connection;
+const started = query
+  .selectFrom('usage_records')
+  .select(startedColumns)
+  // Written out, so that SQLite uses the index of started records.
+  .where('state', '=', sql.lit('started'));
+const allStarted = statement((_: object) => started);
 
-  constructor(connection: Connection) {
-    const started = query
-      .selectFrom('usage_records')
-      .select(startedColumns)
-      // Written out, so that SQLite uses the index of started records.
-      .where('state', '=', sql.lit('started'));
-    this.#insert = prepare(connection, (p: NewRow) =>
-      query.insertInto('usage_records').values(columnsOf(p, recordColumns)),
-    );
-    this.#started = prepare(connection, (p: { id: RequestId }) => started.where('id', '=', p.id));
-    this.#allStarted = prepare(connection, (_: object) => started);
-    this.#extend = prepare(connection, (p: { id: RequestId; units: number; month: string }) =>
-      query
-        .updateTable('usage_records')
-        .set({ reserved_units: p.units, reserved_month: p.month })
-        .where('id', '=', p.id),
-    );
-    this.#settle = prepare(connection, (p: EndRow & { id: RequestId }) =>
-      query
-        .updateTable('usage_records')
-        .set({
-          ...columnsOf(p, endColumns),
-          reserved_units: 0,
-          reserved_month: null,
-          hold_nano_credits: 0,
-        })
-        .where('id', '=', p.id),
-    );
-    this.#connection = connection;
-  }
+const insert = statement((p: NewRow) =>
+  query.insertInto('usage_records').values(columnsOf(p, recordColumns)),
+);
+const extend = statement((p: { id: RequestId; units: number }) =>
+  query.updateTable('usage_records').set({ reserved_units: p.units }).where('id', '=', p.id),
+);
+const end = statement((p: EndRow & { id: RequestId }) =>
+  query
+    .updateTable('usage_records')
+    .set({ ...columnsOf(p, endColumns), reserved_units: 0, reserved_month: null, hold_nano_credits: 0 })
+    .where('id', '=', p.id)
+    .where('state', '=', 'started'),
+);
 
-  insertStarted(start: RecordStart, reservation: Reservation): void {
-    this.#insert.run(startedRow(start, reservation));
-  }
+export function insertStarted(start: RecordStart, reservation: Reservation): Step {
+  return step(insert, startedRow(start, reservation), 'fail');
+}
 
-  insertEnded(start: RecordStart, end: RecordEnd): void {
-    this.#insert.run(endedRow(start, end));
-  }
+/** Inserts the record of a request that has no started record. */
+export function insertEnded(start: RecordStart, recorded: RecordEnd, price?: Price): Step {
+  return step(insert, endedRow(start, recorded, price), 'fail');
+}
 
-  /** Undefined if the record does not exist or has ended. */
-  started(id: RequestId): StartedRecord | undefined {
-    const row = this.#started.get({ id });
-    return row && toStarted(row);
-  }
+/** Changes the reserved units of a started record. */
+export function extendStarted(id: RequestId, units: number): Step {
+  return step(extend, { id, units }, 'fail');
+}
 
-  allStarted(): StartedRecord[] {
-    return this.#allStarted.all({}).map(toStarted);
-  }
+/** Ends a started record. */
+export function endStarted(id: RequestId, recorded: RecordEnd): Step {
+  return step(end, { id, ...endRow(recorded) }, 'fail');
+}
 
-  extend(id: RequestId, { units, month }: FairUseReservation): void {
-    this.#extend.run({ id, units, month });
-  }
+export function startedRecords(reader: Reader): StartedRecord[] {
+  return reader.all(allStarted, {}).map(toStarted);
+}
 
-  settle(id: RequestId, end: RecordEnd): void {
-    this.#settle.run({ id, ...endRow(end) });
-  }
-
-  /** Newest first. Each combination of filters is its own query, so that each can use an index. */
-  list(filter: RecordFilter, { size, after }: PageRequest): UsageRecord[] {
-    let rows = query.selectFrom('usage_records').selectAll().orderBy('id', 'desc').limit(size);
-    if (after !== undefined) rows = rows.where('id', '<', after);
-    if (filter.accountId !== undefined) rows = rows.where('account_id', '=', filter.accountId);
-    if (filter.fromMs !== undefined) rows = rows.where('started_at_ms', '>=', BigInt(filter.fromMs));
-    if (filter.untilMs !== undefined) rows = rows.where('started_at_ms', '<', BigInt(filter.untilMs));
-    if (filter.operation !== undefined) rows = rows.where('operation', '=', filter.operation);
-    if (filter.model !== undefined) rows = rows.where('model', '=', filter.model);
-    if (filter.state !== undefined) rows = rows.where('state', '=', filter.state);
-    return prepare(this.#connection, (_: object) => rows)
-      .all({})
-      .map(toRecord);
-  }
+/** Newest first. Each combination of filters is its own query, so that each can use an index. */
+export function listRecords(
+  reader: Reader,
+  filter: RecordFilter,
+  { size, after }: PageRequest,
+): UsageRecord[] {
+  let rows = query.selectFrom('usage_records').selectAll().orderBy('id', 'desc').limit(size);
+  if (after !== undefined) rows = rows.where('id', '<', after);
+  if (filter.accountId !== undefined) rows = rows.where('account_id', '=', filter.accountId);
+  if (filter.fromMs !== undefined) rows = rows.where('started_at_ms', '>=', BigInt(filter.fromMs));
+  if (filter.untilMs !== undefined) rows = rows.where('started_at_ms', '<', BigInt(filter.untilMs));
+  if (filter.operation !== undefined) rows = rows.where('operation', '=', filter.operation);
+  if (filter.model !== undefined) rows = rows.where('model', '=', filter.model);
+  if (filter.state !== undefined) rows = rows.where('state', '=', filter.state);
+  return reader.allOnce(statement((_: object) => rows)).map(toRecord);
 }

@@ -1,6 +1,6 @@
 /** Totals and pruning sum the same rows, so that they cannot differ. */
 import { sql } from 'kysely';
-import { query } from '../sqlite/database.ts';
+import { query } from '../statement.ts';
 
 export const rollupKey = ['day', 'account_id', 'operation', 'model', 'state'] as const;
 

@@ -1,7 +1,8 @@
 /** Reads usage as of one moment, in small steps: the process serves requests between them. */
 import Sqlite from 'better-sqlite3';
-import { type Connection, prepare, query } from '../sqlite/database.ts';
+import { Reader } from '../sqlite/reader.ts';
 import { forCaller, unusable } from '../sqlite/storage-failures.ts';
+import { query, statement } from '../statement.ts';
 
 /** Records that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
 const recordsAtOnce = 1_000;
@@ -11,21 +12,21 @@ const recordsAtOnce = 1_000;
  * @param path of the database, opened on another connection
  * @throws `overloaded` if the database cannot be read
  */
-export async function readSnapshot<T>(path: string, read: (snapshot: Connection) => Promise<T>): Promise<T> {
-  const snapshot = open(path);
+export async function readSnapshot<T>(path: string, read: (snapshot: Reader) => Promise<T>): Promise<T> {
+  const connection = open(path);
   try {
-    snapshot.defaultSafeIntegers(true);
-    snapshot.exec('begin');
-    return await read(snapshot);
+    connection.defaultSafeIntegers(true);
+    connection.exec('begin');
+    return await read(new Reader(connection));
   } catch (error) {
     throw forCaller(error);
   } finally {
-    snapshot.close();
+    connection.close();
   }
 }
 
 /** The driver has an error of its own for a missing folder. */
-function open(path: string): Connection {
+function open(path: string): Sqlite.Database {
   try {
     return new Sqlite(path, { readonly: true, fileMustExist: true });
   } catch (error) {
@@ -41,12 +42,12 @@ interface IdRange {
 
 /** Divides a range of record ids into steps. */
 export function* steps(
-  snapshot: Connection,
+  snapshot: Reader,
   { after, until, accountId }: IdRange,
 ): Generator<{ readonly after: string; readonly last: string }> {
   let ids = query.selectFrom('usage_records').select('id').where('id', '<=', until).orderBy('id');
   if (accountId !== undefined) ids = ids.where('account_id', '=', accountId);
-  const lastOfStep = prepare(snapshot, (p: { after: string }) =>
+  const lastOfStep = statement((p: { after: string }) =>
     ids
       .where('id', '>', p.after)
       .limit(1)
@@ -54,7 +55,7 @@ export function* steps(
   );
   let from = after;
   for (;;) {
-    const last: string | undefined = lastOfStep.get({ after: from })?.id;
+    const last: string | undefined = snapshot.get(lastOfStep, { after: from })?.id;
     yield { after: from, last: last ?? until };
     if (last === undefined) return;
     from = last;

@@ -3,7 +3,8 @@ import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { nanoCredits } from '../../core/billing/money.ts';
 import { firstRequestId } from '../../core/ids.ts';
 import type { TotalDimension, TotalsQuery, UsageTotal } from '../../core/ports/usage.ts';
-import { type Connection, prepare, query } from '../sqlite/database.ts';
+import type { Reader } from '../sqlite/reader.ts';
+import { query, statement } from '../statement.ts';
 import { afterAll, type Database } from '../tables/schema.ts';
 import { recordsAsRollups, sumColumns, sums } from './rollup-rows.ts';
 import { readSnapshot, steps } from './snapshot.ts';
@@ -33,24 +34,24 @@ export async function readTotals(
 }
 
 /** The totals of each step of records. */
-function* recordTotals(snapshot: Connection, { accountId, fromMs, untilMs, groupBy }: TotalsQuery) {
+function* recordTotals(snapshot: Reader, { accountId, fromMs, untilMs, groupBy }: TotalsQuery) {
   let records = recordsAsRollups();
   if (accountId !== undefined) records = records.where('account_id', '=', accountId);
   if (fromMs !== undefined) records = records.where('started_at_ms', '>=', BigInt(fromMs));
   if (untilMs !== undefined) records = records.where('started_at_ms', '<', BigInt(untilMs));
-  const totals = prepare(snapshot, (p: { after: string; last: string }) =>
+  const totals = statement((p: { after: string; last: string }) =>
     totalsOf(records.where('id', '>', p.after).where('id', '<=', p.last), groupBy),
   );
   const after = fromMs === undefined ? '' : firstRequestId(Math.max(0, fromMs - idLeadMs));
   const until = untilMs === undefined ? afterAll : firstRequestId(untilMs + idLeadMs);
-  for (const step of steps(snapshot, { after, until, accountId })) yield totals.all(step) as Row[];
+  for (const step of steps(snapshot, { after, until, accountId })) yield snapshot.all(totals, step) as Row[];
 }
 
 /** The totals of each day of rollups. */
-function* rollupTotals(snapshot: Connection, { accountId, fromMs, untilMs, groupBy }: TotalsQuery) {
+function* rollupTotals(snapshot: Reader, { accountId, fromMs, untilMs, groupBy }: TotalsQuery) {
   let rollups = query.selectFrom('usage_rollups').selectAll();
   if (accountId !== undefined) rollups = rollups.where('account_id', '=', accountId);
-  const nextDay = prepare(snapshot, (p: { after: string; until: string }) =>
+  const nextDay = statement((p: { after: string; until: string }) =>
     query
       .selectFrom('usage_rollups')
       .select('day')
@@ -59,15 +60,13 @@ function* rollupTotals(snapshot: Connection, { accountId, fromMs, untilMs, group
       .orderBy('day')
       .limit(1),
   );
-  const totals = prepare(snapshot, (p: { day: string }) =>
-    totalsOf(rollups.where('day', '=', p.day), groupBy),
-  );
+  const totals = statement((p: { day: string }) => totalsOf(rollups.where('day', '=', p.day), groupBy));
   const until = untilMs === undefined ? afterAll : dayOf(untilMs);
   let after = fromMs === undefined ? '' : dayOf(fromMs);
   for (;;) {
-    const day: string | undefined = nextDay.get({ after, until })?.day;
+    const day: string | undefined = snapshot.get(nextDay, { after, until })?.day;
     if (day === undefined) return;
-    yield totals.all({ day }) as Row[];
+    yield snapshot.all(totals, { day }) as Row[];
     // Sorts after the day and before the next one.
     after = `${day}~`;
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { SteadyClock, steadyClock } from '../../../src/core/access/steady-clock.ts';
 import { newAccountId } from '../../../src/core/ids.ts';
-import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { TestClock } from '../../support/parley.ts';
 import { auditEntry } from '../../support/stored-key.ts';
 

@@ -13,7 +13,7 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Log } from '../../../src/core/ports/log.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
-import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, type ParleyOptions, startParley } from '../../support/parley.ts';
@@ -196,14 +196,14 @@ describe('the hold of a chat', () => {
     const { key, finish } = await running(hello(), '10');
     const { id } = await accountOf(key);
     const database = new Sqlite(join(parley.dataDir, 'parley.db'), { readonly: true });
-    const kept = database
-      .prepare(
-        `select price_input, price_output from usage_records where state = 'started' and account_id = ?`,
-      )
-      .get(id);
-    database.close();
-    expect(kept).toEqual({ price_input: 1000e9, price_output: 2000e9 });
+    const kept = database.prepare(
+      `select price_input, price_output, state from usage_records where account_id = ? and operation = 'chat'`,
+    );
+    const prices = { price_input: 1000e9, price_output: 2000e9 };
+    await expect.poll(() => kept.get(id), soon).toEqual({ ...prices, state: 'started' });
     await finish();
+    expect(kept.get(id)).toEqual({ ...prices, state: 'ok' });
+    database.close();
   });
 
   it('is zero for a free model, even without credits', async () => {

@@ -349,6 +349,10 @@ describe('a key', () => {
     engine.goesOn = goesOn.promise;
     const cut = Promise.all(operations.map(([, ask]) => ask(running).then((answer) => answer.text())));
     await expect.poll(() => engine.runs, soon).toBe(4);
+    const started = { state: 'started' };
+    const { store } = parley.app;
+    const page = { size: 10, after: undefined };
+    await expect.poll(async () => (await store.listRecords(started, page)).items.length, soon).toBe(3);
     // A copy of the files is what a process killed at this moment would leave.
     const folder = mkdtempSync(join(tmpdir(), 'parley-killed-'));
     cpSync(parley.dataDir, folder, { recursive: true });

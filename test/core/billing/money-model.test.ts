@@ -55,7 +55,7 @@ async function live(history: readonly Step[]): Promise<void> {
   try {
     for (const step of history) {
       await take(step, pair);
-      compare(pair);
+      await compare(pair);
     }
   } finally {
     await program.close();
@@ -98,9 +98,11 @@ async function take(step: Step, pair: Pair): Promise<void> {
       await program.restart();
       for (const running of model.running) model.act(running, { act: 'leave' });
       return;
-    case 'kill':
+    case 'kill': {
       await program.kill();
-      model.kill();
+      const { records } = readBooks(program.dataDir);
+      model.kill((id) => records.some((record) => record.id === id));
+    }
   }
 }
 
@@ -111,12 +113,14 @@ async function ask(request: Request, { model, program }: Pair): Promise<void> {
   if (running) expect(program.maxTokensOf(id)).toBe(running.maxTokens);
 }
 
-/** Every account in the model, and in the books. */
-function compare({ model, program }: Pair): void {
+/** Every account in the model, in the books, and in the memory of the program. */
+async function compare({ model, program }: Pair): Promise<void> {
   const books = readBooks(program.dataDir);
   expect(books.faults).toEqual([]);
+  const isWritten = (id: string) => books.records.some((record) => record.id === id);
   for (const name of accountNames) {
-    const { balance, held, entries, records, units } = model.of(name);
+    const { balance, held, entries, records, units } = model.booked(name, isWritten);
+    expect(await program.fundsOf(name)).toEqual({ balance, held: model.of(name).held });
     const own = <Row extends { readonly account: string }>(rows: readonly Row[]) =>
       rows.filter(({ account }) => account === name);
     expect(books.accounts).toContainEqual({ name, balance, held });

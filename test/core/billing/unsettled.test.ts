@@ -7,7 +7,7 @@ import { Unsettled } from '../../../src/core/billing/unsettled.ts';
 import { newAccountId, newKeyId, newRequestId } from '../../../src/core/ids.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
-import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
 const accountId = newAccountId(1);

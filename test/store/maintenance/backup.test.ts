@@ -18,8 +18,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BackupError, type BackupFacts, backUp } from '../../../src/store/maintenance/backup.ts';
 import { restore } from '../../../src/store/maintenance/restore.ts';
 import { openDatabase } from '../../../src/store/sqlite/database.ts';
+import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { DataInUseError } from '../../../src/store/sqlite/ownership.ts';
-import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { fileFaults, readBooks } from '../../support/books.ts';
 import { parley, printed, printedJson, serve, until } from '../../support/command-line.ts';
 

@@ -17,7 +17,7 @@ import {
 import type { Store } from '../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../../../src/core/ports/usage.ts';
 import { type TotalDimension, totalDimensions } from '../../../src/core/ports/usage.ts';
-import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { parley as command, printed, printedJson, serve } from '../../support/command-line.ts';
 import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
@@ -98,6 +98,7 @@ class Archive {
     }
     expect(await this.store.reserve(start, { hold })).toBe('reserved');
     if (one.state === 'ok') await this.store.settle(id, endOf(one, one.state));
+    else await this.store.recordStarted(id);
     return id;
   }
 

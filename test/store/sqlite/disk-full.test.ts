@@ -23,7 +23,7 @@ import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/pa
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
-import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 
@@ -245,7 +245,8 @@ describe.each([fullDisk(), noFileSize(), movedAway()])('with $what', (trouble) =
 
   it.skipIf(reason !== '').each([...operations, ...readings])(
     `%s fails clearly, and works again as soon as it can be recorded${reason}`,
-    async (_, path, init) => {
+    async (what, path, init) => {
+      const isReading = readings.some(([name]) => name === what);
       const key = await parley.newKey({ trial: true, credits: '10' });
       trouble.begin(parley.dataDir);
       const refused: Response[] = [];
@@ -255,9 +256,10 @@ describe.each([fullDisk(), noFileSize(), movedAway()])('with $what', (trouble) =
         expect(response.headers.get('retry-after')).toBe('2');
         refused.push(response);
       }
-      expect(engine.runs).toBe(0);
+      // Only a failed write tells that writes fail: the request whose write it is may have run.
+      expect(engine.runs).toBeLessThanOrEqual(1);
       trouble.end(parley.dataDir);
-      expect(await accountOf(key)).toMatchObject(untouched);
+      await expect.poll(() => accountOf(key), soon).toMatchObject(untouched);
       const response = await parley.call(path, { ...init(), ...bearer(key) });
       expect(response.status).toBe(200);
       await response.arrayBuffer();
@@ -267,9 +269,10 @@ describe.each([fullDisk(), noFileSize(), movedAway()])('with $what', (trouble) =
         const expected = { state: 'failed', httpStatus: 503, code: 'overloaded', cost: undefined };
         expect(await parley.recordOf(one)).toMatchObject(expected);
       }
-      // One line for the outage, and one for the records.
+      // One line for the outage, one for the request that ran, and one for the records of the others.
       expect(errorsLogged).toEqual([
         expect.stringContaining(trouble.reason),
+        ...(isReading ? [] : ['could not write the end of a request; trying again']),
         'could not record a request; trying again',
       ]);
     },
@@ -528,7 +531,8 @@ describe('a database that another program locks', () => {
     expect(await errorOf(response)).toMatchObject({ status: 503, code: 'overloaded' });
     expect(response.headers.get('retry-after')).toBe('2');
     await free();
-    expect((await parley.postJson('/chat/completions', hello)).status).toBe(200);
+    const statusOf = async () => (await parley.postJson('/chat/completions', hello)).status;
+    await expect.poll(statusOf, soon).toBe(200);
     await expect.poll(() => accountOf(parley.apiKey), soon).toMatchObject({ held_nano_credits: 0 });
   });
 });

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { nanoCredits } from '../../../src/core/billing/money.ts';
 import { newAccountId, newKeyId, newLedgerEntryId } from '../../../src/core/ids.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
-import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
 const accountId = newAccountId(1);

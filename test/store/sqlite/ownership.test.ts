@@ -8,8 +8,8 @@ import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { diagnoseStore } from '../../../src/store/maintenance/diagnostics.ts';
 import { openDatabase } from '../../../src/store/sqlite/database.ts';
+import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { DataInUseError } from '../../../src/store/sqlite/ownership.ts';
-import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { printed, serve } from '../../support/command-line.ts';
 
 let folder: string;

@@ -16,10 +16,7 @@ import type { LedgerEntry } from '../../../src/core/ports/ledger.ts';
 import type { FairUseReservation } from '../../../src/core/ports/reservations.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
-import { type Connection, openDatabase } from '../../../src/store/sqlite/database.ts';
-import { type CommitChecks, GroupCommit } from '../../../src/store/sqlite/group-commit.ts';
-import { openStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { forCaller } from '../../../src/store/sqlite/storage-failures.ts';
+import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
 let dataDir: string;
@@ -88,8 +85,8 @@ describe('the store', () => {
     );
     expect(outcomes.filter((outcome) => outcome === 'reserved').length).toBe(99);
     expect(await used()).toBe(990);
-    const { items } = await store.listRecords({}, { size: 1000, after: undefined });
-    expect(items.length).toBe(99);
+    const records = async () => (await store.listRecords({}, { size: 1000, after: undefined })).items.length;
+    await expect.poll(records).toBe(99);
   });
 
   it('counts the used units and releases the rest', async () => {
@@ -146,17 +143,20 @@ describe('the store', () => {
     const record = start();
     const reserve = { hold: { amount: nanoCredits(2n), price } };
     await store.enter(load, auditEntry());
-    await store.reserve(record, reserve);
-    await store.settle(record.id, { ...end(undefined), cost: nanoCredits(2n) });
+    const lost: unknown[] = [];
+    await store.close();
+    const observer = { failing: () => undefined, working: () => undefined };
+    store = await openStore(dataDir, { observer: { ...observer, lost: (what) => lost.push(what) } });
+    const settle = async () => {
+      await store.reserve(record, reserve);
+      await store.settle(record.id, { ...end(undefined), cost: nanoCredits(2n) });
+    };
+    await settle();
     const { items } = await store.listEntries(accountId, { size: 1, after: undefined });
     const debit = { id: record.id.replace('req_', 'led_'), reference: record.id, amount: -2n };
     expect(items).toMatchObject([debit]);
-    const other = new Sqlite(join(dataDir, 'parley.db'));
-    other.exec(`update usage_records set state = 'started', hold_nano_credits = 2;
-      update accounts set held_nano_credits = 2`);
-    other.close();
-    const again = store.settle(record.id, { ...end(undefined), cost: nanoCredits(2n) });
-    await expect(again).rejects.toThrow('UNIQUE');
+    await expect(settle()).rejects.toThrow('UNIQUE');
+    expect(lost).toEqual(['The books in memory are not those of the database.']);
     expect((await store.findAccount('a'))?.balance).toBe(3n);
   });
 
@@ -184,90 +184,8 @@ describe('the store', () => {
   });
 
   it('refuses a record of a missing account', async () => {
-    await expect(store.reserve({ ...start(), accountId: newAccountId(2) }, {})).rejects.toThrow();
+    const record = { ...start(), accountId: newAccountId(2) };
+    await store.reserve(record, {});
+    await expect(store.recordStarted(record.id)).rejects.toThrow('FOREIGN KEY');
   });
 });
-
-describe('group commit', () => {
-  let connection: Connection;
-  /** Another program on the same database. */
-  let other: Connection;
-  let writes: GroupCommit;
-  beforeEach(async () => {
-    connection = await openDatabase(dataDir);
-    connection.exec('create table t (a integer primary key)');
-    other = new Sqlite(join(dataDir, 'parley.db'));
-    writes = new GroupCommit(connection, checks);
-  });
-  afterEach(() => {
-    other.close();
-    connection.close();
-  });
-
-  it('keeps the writes of a group apart: one that fails does not fail the others', async () => {
-    const insert = connection.prepare('insert into t values (?)');
-    const results = await Promise.allSettled([
-      writes.run(() => insert.run(1)),
-      writes.run(() => {
-        insert.run(2);
-        throw new Error('no');
-      }),
-      writes.run(() => insert.run(1)),
-      writes.run(() => insert.run(3)),
-    ]);
-    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled']);
-    expect(connection.prepare('select a from t').pluck().all()).toEqual([1n, 3n]);
-  });
-
-  it('resolves only after the commit', async () => {
-    await writes.run(() => connection.exec('insert into t values (1)'));
-    expect(other.prepare('select count(*) from t').pluck().get()).toBe(1);
-  });
-
-  it('waits for another program that writes, without blocking the process', async () => {
-    other.exec('begin immediate');
-    const written = ['first', 'second'].map((name, n) =>
-      writes.run(() => connection.exec(`insert into t values (${n})`)).then(() => name),
-    );
-    const free = new Promise((resolve) => setTimeout(resolve, 50)).then(() => 'the process is free');
-    expect(await Promise.race([...written, free])).toBe('the process is free');
-    other.exec('rollback');
-    expect(await Promise.all(written)).toEqual(['first', 'second']);
-  });
-
-  it('rejects the whole group if the database stays locked, and recovers later', async () => {
-    other.exec('begin immediate');
-    const insert = () => writes.run(() => connection.exec('insert into t values (1)'));
-    const refused = await Promise.allSettled([insert(), insert()]);
-    for (const { status, ...rest } of refused) {
-      expect(status).toBe('rejected');
-      expect(rest).toMatchObject({ reason: { code: 'overloaded', retryAfterSeconds: 2 } });
-    }
-    other.exec('rollback');
-    await insert();
-  }, 15_000);
-
-  it('reports a failed sync, and takes nothing of the group for written', async () => {
-    const told: unknown[] = [];
-    const failing = Object.create(connection, {
-      transaction: { value: () => Object.assign(() => undefined, { immediate: syncFails }) },
-    });
-    const syncFailed = (error: unknown) => void told.push(error);
-    const failingWrites = new GroupCommit(failing, { ...checks, syncFailed });
-    await expect(failingWrites.run(() => 'written')).rejects.toMatchObject({ code: 'overloaded' });
-    expect(told).toMatchObject([{ code: 'SQLITE_IOERR_FSYNC' }]);
-  });
-});
-
-const checks: CommitChecks = {
-  checkFiles: () => undefined,
-  succeeded: () => undefined,
-  failed: forCaller,
-  syncFailed: (error) => {
-    throw error;
-  },
-};
-
-function syncFails(): never {
-  throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC');
-}

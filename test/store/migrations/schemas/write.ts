@@ -24,7 +24,7 @@ import type { LedgerEntry } from '../../../../src/core/ports/ledger.ts';
 import type { Store } from '../../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart } from '../../../../src/core/ports/usage.ts';
 import { migrations } from '../../../../src/store/migrations/migrations.ts';
-import { openStore } from '../../../../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../../../../src/store/sqlite/open-store.ts';
 
 const day = 86_400_000;
 const startMs = Date.UTC(2026, 10, 1, 12);
@@ -124,9 +124,10 @@ async function addRequests(store: Store, caller: Caller): Promise<void> {
   const running = newStart(caller, 'chat', 'eliza');
   await store.claimAnswer(newClaim(caller.accountId, 'second', running.id));
   await store.reserve(running, { hold });
-  await store.reserve(newStart(caller, 'speech', 'flite'), {
-    fairUse: { month, units: 12, limitUnits: 1_000 },
-  });
+  await store.recordStarted(running.id);
+  const spoken = newStart(caller, 'speech', 'flite');
+  await store.reserve(spoken, { fairUse: { month, units: 12, limitUnits: 1_000 } });
+  await store.recordStarted(spoken.id);
 }
 
 async function fill(store: Store): Promise<void> {

@@ -1,0 +1,21 @@
+import { type Kysely, sql } from 'kysely';
+
+/** A number that each change of a key, the name of an account or a subscription raises: caches compare it. */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('policy')
+    .addColumn('version', 'integer', (column) => column.notNull())
+    .modifyEnd(sql`strict`)
+    .execute();
+  await sql`insert into policy (version) values (0)`.execute(db);
+  const changes = {
+    key_changed: sql`update on api_keys`,
+    account_renamed: sql`update of name on accounts`,
+    subscription_begun: sql`insert on subscriptions`,
+    subscription_changed: sql`update on subscriptions`,
+  };
+  for (const [name, change] of Object.entries(changes)) {
+    await sql`create trigger ${sql.ref(name)} after ${change}
+      begin update policy set version = version + 1; end`.execute(db);
+  }
+}

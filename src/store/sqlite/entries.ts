@@ -1,0 +1,55 @@
+import { nanoCreditsMax } from '../../core/billing/money.ts';
+import type { AuditEntry } from '../../core/ports/audit.ts';
+import type { EntryOutcome, LedgerEntry } from '../../core/ports/ledger.ts';
+import { insertAudit } from '../tables/audit.ts';
+import { addCredits, insertEntry, type Ledger } from '../tables/ledger.ts';
+import type { Credits } from './requests/credits.ts';
+import type { Writer } from './writer/writer.ts';
+
+interface EntriesDeps {
+  readonly ledger: Ledger;
+  readonly credits: Credits;
+  readonly writer: Writer;
+}
+
+/** Loads and adjustments. They are entered one after the other, so that each sees the references of those before it. */
+export class Entries {
+  readonly #deps: EntriesDeps;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: EntriesDeps) {
+    this.#deps = deps;
+  }
+
+  enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
+    const outcome = this.#last.then(() => this.#enter(entry, audit));
+    // A failed one has told its own caller.
+    this.#last = outcome.catch(() => undefined);
+    return outcome;
+  }
+
+  async #enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
+    const { ledger, credits, writer } = this.#deps;
+    const { accountId, amount } = entry;
+    const earlier = ledger.earlier(entry);
+    if (earlier) return isSame(earlier, entry) ? 'entered' : 'conflict';
+    // What is taken is held until it is durable; what is given is available from then on.
+    const hold = amount < 0n ? -amount : 0n;
+    if (!credits.hold(accountId, hold)) return 'insufficient_credits';
+    let debit = 0n;
+    try {
+      const { balance = 0n } = credits.of(accountId) ?? {};
+      if (balance + amount > nanoCreditsMax) return 'balance_too_large';
+      const additions = [addCredits(accountId, amount, 0n)];
+      await writer.run({ steps: [insertEntry(entry), insertAudit(audit)], additions });
+      debit = -amount;
+    } finally {
+      credits.release(accountId, hold, debit);
+    }
+    return 'entered';
+  }
+}
+
+function isSame(one: LedgerEntry, other: LedgerEntry): boolean {
+  return one.kind === other.kind && one.amount === other.amount && one.reason === other.reason;
+}

@@ -1,0 +1,82 @@
+import { sql } from 'kysely';
+import type { Store, StoreObserver } from '../../core/ports/store.ts';
+import { query, statement } from '../statement.ts';
+import { type Connection, databaseName, prepareToRead } from './connection.ts';
+import { OpenFiles, privateFile } from './data-folder.ts';
+import { type DatabaseUse, openDatabase } from './database.ts';
+import { SqliteStore } from './sqlite-store.ts';
+import { DatabaseMovedError } from './storage-failures.ts';
+import { WriteHealth } from './write-health.ts';
+import { DirectExecutor, WriterThread } from './writer/executors.ts';
+import { step } from './writer/job.ts';
+import { type BatchExecutor, Writer } from './writer/writer.ts';
+
+export interface StoreOptions extends DatabaseUse {
+  /** Where writes run: on a thread of their own, as a server needs, or on the calling thread. Default: thread */
+  readonly writes?: 'thread' | 'here';
+  /** Default: nobody is told. */
+  readonly observer?: StoreObserver | undefined;
+}
+
+const nobody: StoreObserver = { failing: () => undefined, working: () => undefined, lost: () => undefined };
+
+/** How long a write on the calling thread waits for another program. */
+const busyMsMax = 5_000;
+
+/** The marks of ownership: see `ownership.ts`. */
+const own = statement((_: object) => mark(1));
+const disown = statement((_: object) => mark(0));
+
+function mark(value: 0 | 1) {
+  const text = sql<object>`pragma user_version = ${sql.lit(value)}`;
+  return { compile: () => text.compile(query) };
+}
+
+/** Opens the store of a data folder, and creates it if it is missing. @throws as `openDatabase` */
+export async function openStore(
+  dataDir: string,
+  { observer = nobody, writes = 'thread', ...use }: StoreOptions = {},
+): Promise<Store> {
+  const path = privateFile(dataDir, databaseName);
+  const files = new OpenFiles();
+  files.add(path);
+  const connection = await openDatabase(dataDir, use);
+  files.add(`${path}-wal`);
+  if (!files.areInPlace()) {
+    // A restore was quicker.
+    connection.close();
+    throw new DatabaseMovedError();
+  }
+  const health: WriteHealth = new WriteHealth({
+    files,
+    observer,
+    probe: () => writer.run({ steps: [step(own, {})] }),
+  });
+  const writer = new Writer(executorFor({ connection, files, observer, writes }), health);
+  const close = async () => {
+    health.close();
+    // Without the mark the next owner need not be alone. If it cannot be removed, the next one has to be.
+    if (use.as !== 'guest') await writer.run({ steps: [step(disown, {})] }).catch(() => undefined);
+    await writer.close();
+    connection.close();
+  };
+  return new SqliteStore({ connection, writer, health, close });
+}
+
+interface Opened extends Required<Pick<StoreOptions, 'writes'>> {
+  readonly connection: Connection;
+  readonly files: OpenFiles;
+  readonly observer: StoreObserver;
+}
+
+function executorFor({ connection, files, observer, writes }: Opened): BatchExecutor {
+  if (writes === 'here') {
+    connection.pragma(`busy_timeout = ${busyMsMax}`);
+    return new DirectExecutor(connection, files);
+  }
+  prepareToRead(connection);
+  const settings = { path: connection.name, files: files.ids };
+  return new WriterThread(settings, (error) =>
+    observer.lost('The thread that writes to the database has ended.', error),
+  );
+}

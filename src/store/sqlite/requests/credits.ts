@@ -1,0 +1,65 @@
+import { type NanoCredits, nanoCredits } from '../../../core/billing/money.ts';
+import type { AccountId } from '../../../core/ids.ts';
+import { InUse } from './in-use.ts';
+
+/** The credits of an account: what is in the database, and what running requests hold of it. */
+interface Funds {
+  balance: bigint;
+  held: bigint;
+}
+
+/**
+ * The balances and holds of accounts in use. No other process writes them, so these numbers, and not those of the database, say what is
+ * available. A balance changes once its entry is durable.
+ */
+export class Credits {
+  readonly #funds: InUse<AccountId, Funds>;
+
+  /** @param balanceOf reads a balance of which nothing is held */
+  constructor(balanceOf: (id: AccountId) => bigint) {
+    this.#funds = new InUse((id) => ({ balance: balanceOf(id), held: 0n }));
+  }
+
+  /** Undefined if the account is not in use: then the database knows. */
+  of(id: AccountId): { readonly balance: NanoCredits; readonly held: NanoCredits } | undefined {
+    const funds = this.#funds.peek(id);
+    return funds && { balance: nanoCredits(funds.balance), held: nanoCredits(funds.held) };
+  }
+
+  /** Holds an amount. False, and no change, if the balance less the holds does not cover it. */
+  hold(id: AccountId, amount: bigint): boolean {
+    const funds = this.#funds.use(id);
+    if (funds.balance - funds.held >= amount) {
+      funds.held += amount;
+      return true;
+    }
+    this.#funds.release(id);
+    return false;
+  }
+
+  /** Raises a hold towards `wanted`, as far as the available credits reach. Returns the hold. */
+  raise(id: AccountId, hold: bigint, wanted: bigint): bigint {
+    const funds = this.#funds.peek(id);
+    if (funds === undefined || wanted <= hold) return hold;
+    const available = funds.balance - funds.held;
+    let more = wanted - hold;
+    if (more > available) more = available;
+    funds.held += more;
+    return hold + more;
+  }
+
+  /** Gives back a part of a hold. */
+  lower(id: AccountId, amount: bigint): void {
+    const funds = this.#funds.peek(id);
+    if (funds) funds.held -= amount;
+  }
+
+  /** Ends a hold once its debit is durable, or without one. */
+  release(id: AccountId, hold: bigint, debit = 0n): void {
+    const funds = this.#funds.peek(id);
+    if (funds === undefined) return;
+    funds.held -= hold;
+    funds.balance -= debit;
+    this.#funds.release(id);
+  }
+}

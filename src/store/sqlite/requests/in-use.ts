@@ -1,0 +1,46 @@
+/** Values without a user that stay in memory, in case they are used again. */
+const idleMax = 10_000;
+
+/** A value and the number of its users. */
+interface Shared<Value> {
+  readonly value: Value;
+  users: number;
+}
+
+/** Values that running requests share. Each is read at its first use, and stays in memory while it has users. */
+export class InUse<Key, Value> {
+  readonly #read: (key: Key) => Value;
+  readonly #values = new Map<Key, Shared<Value>>();
+  #sizeMax = idleMax;
+
+  constructor(read: (key: Key) => Value) {
+    this.#read = read;
+  }
+
+  /** The value in memory, if it is there. */
+  peek(key: Key): Value | undefined {
+    return this.#values.get(key)?.value;
+  }
+
+  /** Adds a user. Each must `release` the value once. */
+  use(key: Key): Value {
+    let shared = this.#values.get(key);
+    if (shared === undefined) {
+      shared = { value: this.#read(key), users: 0 };
+      this.#values.set(key, shared);
+      if (this.#values.size > this.#sizeMax) this.#dropIdle(key);
+    }
+    shared.users++;
+    return shared.value;
+  }
+
+  release(key: Key): void {
+    const shared = this.#values.get(key);
+    if (shared) shared.users--;
+  }
+
+  #dropIdle(kept: Key): void {
+    for (const [key, { users }] of this.#values) if (users === 0 && key !== kept) this.#values.delete(key);
+    this.#sizeMax = this.#values.size + idleMax;
+  }
+}

@@ -1,0 +1,159 @@
+import type { Month } from '../../../core/billing/fair-use.ts';
+import { type NanoCredits, nanoCredits } from '../../../core/billing/money.ts';
+import { ParleyError } from '../../../core/errors.ts';
+import type { AccountId, RequestId } from '../../../core/ids.ts';
+import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
+import type {
+  FairUseReservation,
+  Reservation,
+  ReservationStore,
+  ReserveOutcome,
+} from '../../../core/ports/reservations.ts';
+import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
+import { usedUnits } from '../../tables/fair-use.ts';
+import { dropUnfinishedClaims } from '../../tables/idempotency-records.ts';
+import { startedRecords } from '../../usage/records.ts';
+import type { Reader } from '../reader.ts';
+import type { WriteHealth } from '../write-health.ts';
+import type { Writer } from '../writer/writer.ts';
+import type { Credits } from './credits.ts';
+import { ending, extension, interruption, recording, starting } from './jobs.ts';
+import { type OpenRequest, openRequest } from './open-request.ts';
+import { FairUseUnits } from './units.ts';
+import { YoungRequests } from './young-requests.ts';
+
+export interface RequestsDeps {
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly health: WriteHealth;
+  readonly credits: Credits;
+}
+
+/**
+ * Running requests. Their reservations are in memory, and each request is written once, at its end: record, debit and balance together.
+ * One that runs on, or that streams, first gets a started record, which holds its reservation in the database as well.
+ */
+export class Requests implements ReservationStore {
+  readonly #reader: Reader;
+  readonly #writer: Writer;
+  readonly #health: WriteHealth;
+  readonly #credits: Credits;
+  readonly #units: FairUseUnits;
+  readonly #open = new Map<RequestId, OpenRequest>();
+  readonly #young = new YoungRequests((requests) => this.#writeStarted(requests));
+
+  constructor({ reader, writer, health, credits }: RequestsDeps) {
+    this.#reader = reader;
+    this.#writer = writer;
+    this.#health = health;
+    this.#credits = credits;
+    this.#units = new FairUseUnits((counter) => usedUnits(reader, counter));
+  }
+
+  async reserve(start: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
+    if (this.#health.isFailing) await this.#health.assertWritable();
+    const { fairUse, hold } = reservation;
+    const request = openRequest(start, reservation);
+    const { counter } = request;
+    if (counter && fairUse && !this.#units.reserve(counter, fairUse)) return 'fair_use_limit_reached';
+    if (hold && !this.#credits.hold(start.accountId, hold.amount)) {
+      if (counter) this.#units.release(counter, request.units);
+      return 'insufficient_credits';
+    }
+    this.#open.set(start.id, request);
+    this.#young.add(request);
+    return 'reserved';
+  }
+
+  recordStarted(id: RequestId): Promise<void> {
+    return this.#start(this.#running(id));
+  }
+
+  async extend(id: RequestId, fairUse: FairUseReservation): Promise<boolean> {
+    const request = this.#running(id);
+    const { counter, units } = request;
+    if (counter === undefined || !this.#units.extend(counter, units, fairUse)) return false;
+    request.units = fairUse.units;
+    // A record that is being written has the earlier units.
+    if (request.started === undefined) return true;
+    await request.started;
+    await this.#writer.run(extension(id, counter, { before: units, after: fairUse.units }));
+    return true;
+  }
+
+  async settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd> {
+    const request = this.#running(id);
+    request.isEnding = true;
+    this.#young.delete(request);
+    // Only the writer knows whether the started record was written.
+    if (request.started !== undefined && !request.isStarted) await request.started.catch(() => undefined);
+    const { accountId } = request.start;
+    const hold = this.#credits.raise(accountId, request.hold, end.cost ?? 0n);
+    const recorded = { ...end, ...charge(hold, end.cost) };
+    try {
+      await this.#writer.run(ending(request, recorded, claim));
+    } catch (error) {
+      request.isEnding = false;
+      this.#credits.lower(accountId, hold - request.hold);
+      throw error;
+    }
+    this.#open.delete(id);
+    if (request.price) this.#credits.release(accountId, hold, recorded.cost);
+    if (request.counter) this.#units.release(request.counter, request.units, recorded.fairUseUnits);
+    return recorded;
+  }
+
+  async record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
+    await this.#writer.run(recording(start, end, claim));
+  }
+
+  async recover(nowMs: number): Promise<number> {
+    const left = startedRecords(this.#reader);
+    const jobs = left.map((record) => this.#writer.run(interruption(record, nowMs)));
+    await Promise.all([...jobs, this.#writer.run({ steps: [dropUnfinishedClaims()] })]);
+    return left.length;
+  }
+
+  async fairUseUnits(accountId: AccountId, month: Month): Promise<number> {
+    const counter = { accountId, month };
+    return this.#units.taken(counter) ?? usedUnits(this.#reader, counter);
+  }
+
+  close(): void {
+    this.#young.close();
+  }
+
+  /** While writes fail, requests stay as they are: their ends are tried again. */
+  #writeStarted(requests: readonly OpenRequest[]): void {
+    if (this.#health.isFailing) return;
+    // A failure is noted where it matters: by a stream that waits for the record, and at the end.
+    for (const request of requests) this.#start(request).catch(() => undefined);
+  }
+
+  #start(request: OpenRequest): Promise<void> {
+    if (request.started !== undefined) return request.started;
+    this.#young.delete(request);
+    request.started = this.#writer.run(starting(request)).then(
+      () => {
+        request.isStarted = true;
+      },
+      (error: unknown) => {
+        request.started = undefined;
+        throw error;
+      },
+    );
+    return request.started;
+  }
+
+  #running(id: RequestId): OpenRequest {
+    const request = this.#open.get(id);
+    if (request && !request.isEnding) return request;
+    throw new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
+  }
+}
+
+/** Splits a cost into its debit and its overrun. @param hold raised as far as the available credits reach */
+function charge(hold: bigint, cost: NanoCredits | undefined) {
+  if (cost === undefined || cost <= hold) return { cost, overrun: undefined };
+  return { cost: nanoCredits(hold), overrun: nanoCredits(cost - hold) };
+}

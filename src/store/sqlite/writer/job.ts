@@ -1,0 +1,42 @@
+import type { Statement } from '../../statement.ts';
+
+/** One statement of a job, with the values of its parameters. */
+export interface Step {
+  readonly statement: Statement<never, unknown>;
+  readonly values: readonly unknown[];
+  /** If it changes no row: go on, skip the rest of the job, or fail the job. Default: go on. */
+  readonly ifUnchanged?: 'stop' | 'fail';
+}
+
+/** Amounts to add to the columns of one row. */
+export interface Addition {
+  /** Its parameters are the amounts, then the key of the row. It must change one row. */
+  readonly statement: Statement<never, unknown>;
+  readonly amounts: readonly bigint[];
+  readonly row: readonly string[];
+}
+
+/** Statements that are written together, or not at all. */
+export interface Job {
+  readonly steps: readonly Step[];
+  /** Follow the steps. Those of a batch to the same row are summed up, and written once. */
+  readonly additions?: readonly Addition[];
+}
+
+/** Of each step that ran, the number of changed rows, or the row that it found. */
+export type StepResult = { readonly changes: number } | { readonly row: unknown };
+
+export type JobResult = readonly StepResult[];
+
+export function step<Parameters extends object>(
+  statement: Statement<Parameters, unknown>,
+  parameters: Parameters,
+  ifUnchanged?: Step['ifUnchanged'],
+): Step {
+  return { statement, values: statement.bind(parameters), ...(ifUnchanged && { ifUnchanged }) };
+}
+
+/** Whether the first step of a job has changed a row. */
+export function hasChanged([first]: JobResult): boolean {
+  return first !== undefined && 'changes' in first && first.changes > 0;
+}

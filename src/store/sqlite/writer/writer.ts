@@ -1,0 +1,107 @@
+import { isViolation, WriteError } from '../storage-failures.ts';
+import type { WriteHealth } from '../write-health.ts';
+import type { Job, JobResult } from './job.ts';
+import type { Batch, BatchOutcome, WireJob, WireResult } from './messages.ts';
+
+/** Writes batches, one at a time, on the connection that writes. */
+export interface BatchExecutor {
+  run(batch: Batch): Promise<BatchOutcome>;
+  close(): Promise<void>;
+}
+
+interface Pending {
+  readonly job: Job;
+  readonly resolve: (result: JobResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Collects the jobs of concurrent requests. One batch is being written; what comes meanwhile is the next. */
+export class Writer {
+  readonly #executor: BatchExecutor;
+  readonly #health: WriteHealth;
+  readonly #numbers = new Map<Job['steps'][number]['statement'], number>();
+  /** The numbers of statements whose text the executor has. */
+  readonly #known = new Set<number>();
+  #waiting: Pending[] = [];
+  #isWriting = false;
+
+  constructor(executor: BatchExecutor, health: WriteHealth) {
+    this.#executor = executor;
+    this.#health = health;
+  }
+
+  /**
+   * Durable when it resolves. Rejects with the error of the job, which has then changed nothing, or with `overloaded` if the database
+   * cannot be written.
+   */
+  run(job: Job): Promise<JobResult> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ job, resolve, reject });
+      if (this.#isWriting) return;
+      this.#isWriting = true;
+      // At the end of this turn, so that the jobs of all its requests share the batch.
+      setImmediate(() => void this.#writeAll());
+    });
+  }
+
+  /** Resolves when nothing waits any more. */
+  async close(): Promise<void> {
+    // A failed job has told its own caller.
+    if (this.#isWriting) await this.run({ steps: [] }).catch(() => undefined);
+    await this.#executor.close();
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      this.#health.began();
+      const wire = this.#toWire(batch);
+      const outcome = await this.#executor.run(wire);
+      if ('results' in outcome) for (const [number] of wire.texts) this.#known.add(number);
+      this.#end(batch, outcome);
+    }
+    this.#isWriting = false;
+  }
+
+  #toWire(batch: readonly Pending[]): Batch {
+    const texts = new Map<number, string>();
+    const numberOf = (statement: Job['steps'][number]['statement']): number => {
+      const number = this.#numbers.get(statement) ?? this.#numbers.size;
+      if (this.#known.has(number)) return number;
+      this.#numbers.set(statement, number);
+      texts.set(number, statement.sql);
+      return number;
+    };
+    const jobs = batch.map(({ job: { steps, additions } }): WireJob => {
+      const wireSteps = steps.map(
+        ({ statement, values, ifUnchanged }) => [numberOf(statement), values, ifUnchanged] as const,
+      );
+      return [
+        wireSteps,
+        additions?.map(({ statement, amounts, row }) => [numberOf(statement), amounts, row] as const),
+      ];
+    });
+    return { texts: [...texts], jobs };
+  }
+
+  #end(batch: readonly Pending[], outcome: BatchOutcome): void {
+    if ('failure' in outcome) {
+      const reason = this.#health.failed(new WriteError(outcome.failure));
+      for (const { reject } of batch) reject(reason);
+      return;
+    }
+    this.#health.succeeded();
+    for (const [n, pending] of batch.entries()) this.#endOne(pending, outcome.results[n]);
+  }
+
+  #endOne({ resolve, reject }: Pending, result: WireResult): void {
+    if (result === undefined || !('error' in result)) {
+      resolve(result ?? []);
+      return;
+    }
+    const error = new WriteError(result.error);
+    if (isViolation(error)) this.#health.violated(error);
+    reject(error);
+  }
+}

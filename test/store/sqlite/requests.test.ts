@@ -1,0 +1,272 @@
+/** Running requests, whose reservations are in memory: what is written when, and what a failed or late write leaves. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../../src/core/ids.ts';
+import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
+import type { Connection } from '../../../src/store/sqlite/connection.ts';
+import { OpenFiles } from '../../../src/store/sqlite/data-folder.ts';
+import { openDatabase } from '../../../src/store/sqlite/database.ts';
+import { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { WriteHealth } from '../../../src/store/sqlite/write-health.ts';
+import { DirectExecutor } from '../../../src/store/sqlite/writer/executors.ts';
+import type { Batch, BatchOutcome } from '../../../src/store/sqlite/writer/messages.ts';
+import { type BatchExecutor, Writer } from '../../../src/store/sqlite/writer/writer.ts';
+import { readBooks } from '../../support/books.ts';
+import { auditEntry, storedKey } from '../../support/stored-key.ts';
+
+/** An executor whose batches wait until they are let through, or fail. */
+class Gated implements BatchExecutor {
+  readonly #executor: DirectExecutor;
+  #gate = Promise.resolve();
+  #open: () => void = () => undefined;
+  isFull = false;
+  jobs = 0;
+
+  constructor(executor: DirectExecutor) {
+    this.#executor = executor;
+  }
+
+  shut(): void {
+    this.#gate = new Promise((resolve) => {
+      this.#open = resolve;
+    });
+  }
+
+  open(): void {
+    this.#open();
+  }
+
+  async run(batch: Batch): Promise<BatchOutcome> {
+    this.jobs += batch.jobs.length;
+    await this.#gate;
+    if (this.isFull) return { failure: { message: 'database or disk is full', code: 'SQLITE_FULL' } };
+    return this.#executor.run(batch);
+  }
+
+  close(): Promise<void> {
+    return this.#executor.close();
+  }
+}
+
+const accountId = newAccountId(1);
+const keyId = newKeyId(1);
+const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
+const hold = { amount: nanoCredits(40n), price };
+const month = '2026-11';
+
+let dataDir: string;
+let connection: Connection;
+let gate: Gated;
+let health: WriteHealth;
+let store: SqliteStore;
+const troubles: string[] = [];
+
+beforeEach(async () => {
+  troubles.length = 0;
+  dataDir = mkdtempSync(join(tmpdir(), 'parley-requests-'));
+  connection = await openDatabase(dataDir);
+  const files = new OpenFiles();
+  gate = new Gated(new DirectExecutor(connection, files));
+  const note = (trouble: string) => void troubles.push(trouble);
+  const observer = { failing: note, working: () => note('works'), lost: note };
+  health = new WriteHealth({ files, observer, probe: () => writer.run({ steps: [] }) });
+  const writer: Writer = new Writer(gate, health);
+  store = new SqliteStore({ connection, writer, health, close: () => writer.close() });
+  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  const entry = { kind: 'load', amount: nanoCredits(100n), reason: 'r', reference: 'k' } as const;
+  await store.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  gate.jobs = 0;
+});
+afterEach(async () => {
+  gate.open();
+  await store.close();
+  health.close();
+  connection.close();
+  rmSync(dataDir, { recursive: true });
+});
+
+const start = (): RecordStart => ({
+  ...{ id: newRequestId(Date.now()), accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' },
+  ...{ startedAtMs: Date.UTC(2026, 10, 5), characters: undefined },
+});
+const end = (cost: bigint | undefined, fairUseUnits?: number): RecordEnd => ({
+  ...{
+    state: cost === undefined && fairUseUnits === undefined ? 'failed' : 'ok',
+    httpStatus: 200,
+    durationMs: 2,
+  },
+  ...{ code: undefined, firstOutputMs: 1, audioMsIn: undefined, audioMsOut: undefined, tokens: undefined },
+  ...{ fairUseUnits, cost: cost === undefined ? undefined : nanoCredits(cost), overrun: undefined },
+});
+const funds = async () => {
+  const account = await store.findAccount('a');
+  return account && [account.balance, account.held];
+};
+const reserved = async (reservation: Parameters<SqliteStore['reserve']>[1] = { hold }) => {
+  const record = start();
+  expect(await store.reserve(record, reservation)).toBe('reserved');
+  return record.id;
+};
+const booked = () => readBooks(dataDir);
+const states = () => booked().records.map(({ state }) => state);
+/** Lets everything go on that can. */
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a request', () => {
+  it('that ends soon is written once', async () => {
+    const id = await reserved();
+    expect(gate.jobs).toBe(0);
+    expect(await funds()).toEqual([100n, 40n]);
+    await store.settle(id, end(30n));
+    expect(gate.jobs).toBe(1);
+    expect(await funds()).toEqual([70n, 0n]);
+    const { faults, accounts, records } = booked();
+    expect(faults).toEqual([]);
+    expect(accounts).toEqual([{ name: 'a', balance: 70n, held: 0n }]);
+    expect(records).toMatchObject([{ id, state: 'ok', cost: 30n }]);
+  });
+
+  it('that runs on gets its started record, with its hold and its units', async () => {
+    const id = await reserved({ hold, fairUse: { month, units: 6, limitUnits: 9 } });
+    await expect.poll(states).toEqual(['started']);
+    expect(booked()).toMatchObject({
+      faults: [],
+      accounts: [{ held: 40n }],
+      units: [{ month, used: 0, reserved: 6 }],
+    });
+    expect(await store.extend(id, { month, units: 9, limitUnits: 9 })).toBe(true);
+    expect(await store.extend(id, { month, units: 10, limitUnits: 9 })).toBe(false);
+    expect(booked()).toMatchObject({ faults: [], units: [{ used: 0, reserved: 9 }] });
+    await store.settle(id, end(40n, 8));
+    expect(booked()).toMatchObject({
+      faults: [],
+      accounts: [{ balance: 60n, held: 0n }],
+      units: [{ used: 8, reserved: 0 }],
+    });
+  });
+
+  it('that ends while its started record is being written waits for it', async () => {
+    const id = await reserved();
+    gate.shut();
+    const started = store.recordStarted(id);
+    await turn();
+    const settled = store.settle(id, end(30n));
+    await turn();
+    expect([gate.jobs, states()]).toEqual([1, []]);
+    gate.open();
+    await Promise.all([started, settled]);
+    expect(booked()).toMatchObject({ faults: [], accounts: [{ balance: 70n, held: 0n }] });
+    expect(states()).toEqual(['ok']);
+  });
+
+  it('that ends after its started record could not be written is written whole', async () => {
+    const id = await reserved();
+    gate.shut();
+    gate.isFull = true;
+    const started = expect(store.recordStarted(id)).rejects.toMatchObject({ code: 'overloaded' });
+    await turn();
+    const settled = store.settle(id, end(30n));
+    gate.open();
+    await started;
+    gate.isFull = false;
+    await settled;
+    expect(booked()).toMatchObject({ faults: [], accounts: [{ balance: 70n, held: 0n }] });
+    expect(states()).toEqual(['ok']);
+  });
+
+  it('keeps its hold if its end cannot be written, and can be ended again', async () => {
+    const id = await reserved();
+    gate.isFull = true;
+    await expect(store.settle(id, end(70n))).rejects.toMatchObject({ code: 'overloaded' });
+    expect(await funds()).toEqual([100n, 40n]);
+    expect(booked()).toMatchObject({ accounts: [{ balance: 100n, held: 0n }], records: [] });
+    gate.isFull = false;
+    expect(await store.settle(id, end(70n))).toMatchObject({ cost: 70n, overrun: undefined });
+    expect(await funds()).toEqual([30n, 0n]);
+  });
+
+  it('takes a cost above its hold from what others do not hold, also while it is being written', async () => {
+    const [one, other] = [await reserved(), await reserved()];
+    gate.shut();
+    const settled = store.settle(one, end(70n));
+    await turn();
+    expect(await funds()).toEqual([100n, 100n]);
+    expect(await store.reserve(start(), { hold: { amount: nanoCredits(1n), price } })).toBe(
+      'insufficient_credits',
+    );
+    gate.open();
+    expect(await settled).toMatchObject({ cost: 60n, overrun: 10n });
+    expect(await funds()).toEqual([40n, 40n]);
+    await store.settle(other, end(undefined));
+    expect(await funds()).toEqual([40n, 0n]);
+    expect(booked()).toMatchObject({ faults: [], accounts: [{ balance: 40n, held: 0n }] });
+  });
+
+  it('is refused while the database cannot be written, and served as soon as it can', async () => {
+    gate.isFull = true;
+    const id = await reserved();
+    await expect(store.settle(id, end(1n))).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(store.reserve(start(), { hold })).rejects.toMatchObject({ code: 'overloaded' });
+    gate.isFull = false;
+    await store.settle(await reserved(), end(1n));
+    expect(troubles).toEqual(['unwritable', 'works']);
+  });
+});
+
+describe('an adjustment', () => {
+  const adjust = (amount: bigint, reference: string) => {
+    const entry = { kind: 'adjustment', amount: nanoCredits(amount), reason: 'r', reference } as const;
+    return store.enter({ ...entry, id: newLedgerEntryId(2), accountId, createdAtMs: 1 }, auditEntry());
+  };
+
+  it('that takes is not available while it is written, and one that gives is once it is written', async () => {
+    gate.shut();
+    const taken = adjust(-70n, 'take');
+    await turn();
+    expect(await store.reserve(start(), { hold })).toBe('insufficient_credits');
+    gate.open();
+    expect(await taken).toBe('entered');
+    expect(await funds()).toEqual([30n, 0n]);
+    gate.shut();
+    const given = adjust(20n, 'give');
+    await turn();
+    expect(await store.reserve(start(), { hold })).toBe('insufficient_credits');
+    gate.open();
+    expect(await given).toBe('entered');
+    expect(await store.reserve(start(), { hold })).toBe('reserved');
+  });
+
+  it('gives back what it took if it cannot be written', async () => {
+    gate.isFull = true;
+    await expect(adjust(-70n, 'take')).rejects.toMatchObject({ code: 'overloaded' });
+    gate.isFull = false;
+    expect(await funds()).toEqual([100n, 0n]);
+    await reserved();
+  });
+});
+
+describe('a write that does not end', () => {
+  it('counts as failing after ten seconds, until it ends', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    try {
+      const files = new OpenFiles();
+      const note = (trouble: string) => void troubles.push(trouble);
+      const observer = { failing: note, working: () => note('works'), lost: note };
+      const slow = new WriteHealth({ files, observer, probe: async () => undefined });
+      slow.began();
+      vi.advanceTimersByTime(9_000);
+      expect(slow.isFailing).toBe(false);
+      vi.advanceTimersByTime(2_000);
+      await expect(slow.assertWritable()).rejects.toMatchObject({ code: 'overloaded' });
+      slow.succeeded();
+      expect([slow.isFailing, ...troubles]).toEqual([false, 'unwritable', 'works']);
+      slow.close();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
