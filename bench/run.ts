@@ -1,15 +1,15 @@
 /**
- * Runs the bench that README.md in this folder describes, options included. A short run writes no files without `--out`.
+ * Runs the bench that README.md in this folder describes, options included. Short and quick runs write no files without `--out`.
  *
  * Exit codes: 0 done, 1 failed, 2 wrong options, 3 the machine is not idle.
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { groups } from './groups/index.ts';
-import { judge } from './harness/aims.ts';
+import { type Figures, judge, type Verdict } from './harness/aims.ts';
 import { measureLoad, percent, reasonToRefuse } from './harness/machine.ts';
-import type { Comparison, GroupResult } from './harness/result.ts';
-import { aimTable, comparisonTable, factTable } from './harness/table.ts';
+import type { GroupResult } from './harness/result.ts';
+import { aimTable, comparisonTable, factTable, threadTable } from './harness/table.ts';
 import { type Run, writeAims, writeGroup } from './harness/write-results.ts';
 
 const [failed, wrongOptions, notIdle] = [1, 2, 3];
@@ -21,6 +21,7 @@ function readOptions() {
     options: {
       group: { type: 'string', multiple: true, default: [] },
       short: { type: 'boolean', default: false },
+      quick: { type: 'boolean', default: false },
       anyway: { type: 'boolean', default: false },
       out: { type: 'string' },
     },
@@ -30,7 +31,7 @@ function readOptions() {
     throw new Error(`Unknown group ${unknown}. Groups: ${groups.map(({ name }) => name).join(', ')}.`);
   }
   const chosen = groups.filter(({ name }) => values.group.length === 0 || values.group.includes(name));
-  const out = values.out ?? (values.short ? undefined : join(import.meta.dirname, 'results'));
+  const out = values.out ?? (values.short || values.quick ? undefined : join(import.meta.dirname, 'results'));
   return { ...values, out, chosen };
 }
 
@@ -43,38 +44,50 @@ async function main(options: Options): Promise<number> {
     say(`The machine is not idle: ${reason}. Use --anyway to measure all the same.`);
     return notIdle;
   }
-  const run: Run = { startedAt: new Date(), load, short: options.short };
+  const run: Run = { startedAt: new Date(), load, short: options.short, quick: options.quick };
   print(
     `${run.startedAt.toISOString()}, ${percent(load.idleShare)} idle, load ${load.loadAverage.toFixed(1)}`,
   );
   if (reason !== undefined) print(`Measured although ${reason}: trust ratios and CPU, not times.`);
   if (options.short) print('A short run: it shows that the bench works. Its figures say nothing.');
-  const comparisons = await runGroups(options, run);
-  const verdicts = judge(options.short ? [] : comparisons);
-  print(`\n## Aims\n\n${aimTable(verdicts)}`);
+  const figures = await runGroups(options, run);
+  const verdicts = judge(options.short ? { comparisons: [], facts: [] } : figures);
   const isWhole = options.group.length === 0;
+  const isShown = ({ measured }: Verdict) => isWhole || measured !== undefined;
+  print(`\n## Aims\n\n${aimTable(verdicts.filter(isShown))}`);
+  printMissed(verdicts);
   if (options.out !== undefined && isWhole) writeAims(options.out, verdicts, run);
   say(`done in ${Math.round((Date.now() - run.startedAt.getTime()) / 1000)} s`);
   return 0;
 }
 
-async function runGroups({ chosen, short, out }: Options, run: Run): Promise<Comparison[]> {
-  const comparisons: Comparison[] = [];
+function printMissed(verdicts: readonly Verdict[]): void {
+  const missed = verdicts.filter(({ isMissed }) => isMissed);
+  print(missed.length === 0 ? 'No measured aim is missed.' : 'Missed:');
+  for (const { what, verdict } of missed) print(`- ${what} (${verdict})`);
+}
+
+async function runGroups({ chosen, short, quick, out }: Options, run: Run): Promise<Figures> {
+  const results: GroupResult[] = [];
   const cacheDir = join(import.meta.dirname, '.cache');
   for (const group of chosen) {
     say(`${group.title}:`);
-    const result = await group.run({ short, cacheDir, say: (line) => say(`  ${line}`) });
+    const result = await group.run({ short, quick, cacheDir, say: (line) => say(`  ${line}`) });
     printGroup(group.title, result);
     if (out !== undefined) writeGroup(out, group, result, run);
-    comparisons.push(...result.comparisons);
+    results.push(result);
   }
-  return comparisons;
+  return {
+    comparisons: results.flatMap(({ comparisons }) => comparisons),
+    facts: results.flatMap(({ facts }) => facts),
+  };
 }
 
-function printGroup(title: string, { comparisons, facts, notes }: GroupResult): void {
+function printGroup(title: string, { comparisons, facts, threads = [], notes }: GroupResult): void {
   print(`\n## ${title}\n`);
   if (comparisons.length > 0) print(comparisonTable(comparisons));
   if (facts.length > 0) print(factTable(facts));
+  if (threads.length > 0) print(threadTable(threads));
   for (const note of notes) print(`- ${note}`);
 }
 

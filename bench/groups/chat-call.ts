@@ -57,8 +57,8 @@ export function openChatClient(server: ChatServer, connections: number, stream?:
   };
 }
 
-export function chatContender(server: ChatServer, stream?: StreamShape): Contender {
-  return { server, open: (connections) => openChatClient(server, connections, stream) };
+export function chatContender(server: ChatServer, warmUpCalls: number, stream?: StreamShape): Contender {
+  return { server, warmUpCalls, open: (connections) => openChatClient(server, connections, stream) };
 }
 
 /** Throws unless every word of the model arrives. */

@@ -6,19 +6,20 @@ import type { ChatServer } from './chat-call.ts';
 export type StartServer = (upstream: Served) => Promise<ChatServer>;
 
 /** Starts the model and the servers, runs `work` on the clients' core, and stops them all. */
-export async function withChatServers<Name extends string, T>(
-  starts: Readonly<Record<Name, StartServer>>,
-  work: (servers: Record<Name, ChatServer>) => Promise<T>,
+export async function withChatServers<All extends Readonly<Record<string, StartServer>>, T>(
+  starts: All,
+  work: (servers: { readonly [Name in keyof All]: ChatServer }) => Promise<T>,
 ): Promise<T> {
   const upstream = await startChild('mock-upstream', [], clientCore);
   const running = [upstream];
   try {
-    const servers = {} as Record<Name, ChatServer>;
-    for (const name of Object.keys(starts) as Name[]) {
-      servers[name] = await starts[name](upstream);
-      running.push(servers[name]);
+    const servers: Record<string, ChatServer> = {};
+    for (const [name, start] of Object.entries(starts)) {
+      const server = await start(upstream);
+      servers[name] = server;
+      running.push(server);
     }
-    return await onClientCore(() => work(servers));
+    return await onClientCore(() => work(servers as { readonly [Name in keyof All]: ChatServer }));
   } finally {
     await Promise.all(running.map((server) => server.stop()));
   }
@@ -26,18 +27,28 @@ export async function withChatServers<Name extends string, T>(
 
 const asParley = { path: '/api/v1/chat/completions', model: 'bench', headers: {} };
 
-export const startParley: StartServer = async ({ origin }) => {
-  const mock = { kind: 'openai', baseUrl: `${origin}/v1`, callsMax: 4_096, models: { bench: 'mock-model' } };
-  const model = {
-    id: 'bench',
-    type: 'chat',
-    contextTokens: 4096,
-    engine: 'mock',
-    price: { input: 1, output: 1 },
+/** @param env is added to its environment */
+export const startParleyWith =
+  (env: Readonly<Record<string, string>>): StartServer =>
+  async ({ origin }) => {
+    const mock = {
+      kind: 'openai',
+      baseUrl: `${origin}/v1`,
+      callsMax: 4_096,
+      models: { bench: 'mock-model' },
+    };
+    const model = {
+      id: 'bench',
+      type: 'chat',
+      contextTokens: 4096,
+      engine: 'mock',
+      price: { input: 1, output: 1 },
+    };
+    const settings = JSON.stringify({ engines: { mock }, models: [model] });
+    return { ...(await startChild('parley', [settings], serverCore, env)), ...asParley };
   };
-  const settings = JSON.stringify({ engines: { mock }, models: [model] });
-  return { ...(await startChild('parley', [settings], serverCore)), ...asParley };
-};
+
+export const startParley = startParleyWith({});
 
 export const startBareRelay: StartServer = async ({ origin }) => ({
   ...(await startChild('bare-relay', [origin], serverCore)),

@@ -1,119 +1,156 @@
-import { drive } from '../harness/drive.ts';
-import { compareAtLevels, driveInTurn } from '../harness/levels.ts';
-import { type Comparison, compare, type Group, type Setting } from '../harness/result.ts';
-import { installPortkey, startPortkey } from '../servers/portkey.ts';
-import {
-  type ChatServer,
-  chatContender,
-  checkChat,
-  eventsOf,
-  openChatClient,
-  type StreamShape,
-} from './chat-call.ts';
-import { type StartServer, startBareRelay, startParley, withChatServers } from './chat-servers.ts';
+import type { Slice } from '../harness/drive.ts';
+import { type Contender, compareAll, driveAt, driveInTurn, loadOf, warmUp } from '../harness/levels.ts';
+import { type Comparison, compare, type Group, type Setting, type ThreadCosts } from '../harness/result.ts';
+import { type ChatServer, chatContender, checkChat, eventsOf, type StreamShape } from './chat-call.ts';
+import { litellmName, type PeerName, portkeyName, preparePeers } from './chat-peers.ts';
+import { startBareRelay, startParley, withChatServers } from './chat-servers.ts';
 
-const relayName = 'bare undici relay';
-const portkeyName = '@portkey-ai/gateway';
+const relayName = 'bare relay';
+
+type Own<T> = Readonly<Record<typeof relayName | 'Parley', T>>;
+/** Without peers in short and quick runs, and where they cannot be installed. */
+type Each<T> = Own<T> & Readonly<Partial<Record<PeerName, T>>>;
+
+/** V8 compiles during the first 20,000 calls. Python compiles nothing. */
+const warmUpCalls: Required<Each<number>> = {
+  [relayName]: 30_000,
+  Parley: 30_000,
+  [portkeyName]: 15_000,
+  [litellmName]: 500,
+};
 const shape = { pieces: 10 };
 /** Long enough that the events, not the request, dominate the cost. */
 const longShape = { pieces: 100 };
 
-export const chatPlain: Group = {
-  name: 'chat-plain',
-  title: 'Chat, plain',
+export const chat: Group = {
+  name: 'chat',
+  title: 'Chat',
   method:
     'Parley with keys, money and durable records; a bare undici relay that parses and serialises and does nothing else; ' +
-    'Portkey’s gateway. All relay to the same model and run on the same core in turn.',
-  run: (setting) =>
-    withContenders(setting, async (servers) =>
-      (await levels('plain', servers, setting)).map((comparison) => {
-        const { name, unit, yardstick } = comparison;
-        if (name !== 'plain, 64 connections' || unit !== 'requests/s') return comparison;
-        return { ...comparison, aim: yardstick === relayName ? 'plainByRelay' : 'plainByPortkey' } as const;
-      }),
-    ),
-};
-
-export const chatStreamed: Group = {
-  name: 'chat-streamed',
-  title: 'Chat, streamed',
-  method:
-    `As for plain chat, in streams of ${eventsOf(shape)} events, ten in a piece. CPU an event is that of streams of ` +
-    `${eventsOf(longShape)} events, request and record included; the relay parses and edits each event.`,
-  run: (setting) =>
-    withContenders(setting, async (servers) => [
-      await cpuPerEvent(servers, setting),
-      ...(await levels('streamed', servers, setting, shape)),
-    ]),
-};
-
-interface Servers {
-  readonly parley: ChatServer;
-  readonly relay: ChatServer;
-  readonly portkey?: ChatServer;
-}
-
-async function withContenders(setting: Setting, work: (servers: Servers) => Promise<Comparison[]>) {
-  const { portkey, notes } = await preparePortkey(setting);
-  const always = { parley: startParley, relay: startBareRelay };
-  const comparisons = portkey
-    ? await withChatServers({ ...always, portkey }, work)
-    : await withChatServers(always, work);
-  return { comparisons, facts: [], notes };
-}
-
-async function preparePortkey({ short, cacheDir, say }: Setting) {
-  if (short) return { notes: ['A short run leaves Portkey’s gateway out.'] };
-  try {
-    say('Portkey’s gateway: from the cache, or from npm');
-    const entry = await installPortkey(cacheDir);
-    const portkey: StartServer = async ({ origin }) => ({
-      ...(await startPortkey(entry)),
-      path: '/v1/chat/completions',
-      model: 'mock-model',
-      headers: { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${origin}/v1` },
+    'Portkey’s gateway and LiteLLM’s proxy with their defaults. All relay to the same model and run on the same core in turn. ' +
+    `CPU an event is that of streams of ${eventsOf(longShape)} events, request and record included; the relay parses and edits ` +
+    'each event.',
+  charts: [
+    { name: 'chat-throughput', question: 'How many plain chats a second, on one core, 64 connections?' },
+    { name: 'chat-cost', question: 'What do keys, money and records add to a chat?' },
+  ],
+  async run(setting) {
+    const { starts, notes } = await preparePeers(setting);
+    const all = { [relayName]: startBareRelay, Parley: startParley, ...starts };
+    return withChatServers(all, async (servers: Each<ChatServer>) => {
+      const parts = [
+        await measurePlain(servers, setting),
+        await measureEvents(servers, setting),
+        ...(setting.quick ? [] : [await measureStreams(servers, setting)]),
+      ];
+      const comparisons = parts.flatMap((part) => part.comparisons);
+      return { comparisons, facts: [], threads: parts.flatMap((part) => part.threads), notes };
     });
-    return { portkey, notes: [] };
-  } catch (error) {
-    const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
-    return { notes: [`Portkey’s gateway could not be installed: ${reason}`] };
+  },
+};
+
+interface Part {
+  readonly comparisons: readonly Comparison[];
+  readonly threads: readonly ThreadCosts[];
+}
+
+/** @param calls divides the number of calls to warm up, as a stream is worth many of them */
+async function prepare(
+  servers: Each<ChatServer>,
+  setting: Setting,
+  { calls, stream }: { readonly calls: number; readonly stream?: StreamShape },
+): Promise<Each<Contender>> {
+  const contenders = Object.entries(servers).map(([name, server]) => {
+    const warmUps = warmUpCalls[name as keyof Each<unknown>] / calls;
+    return [name, chatContender(server, warmUps, stream)] as const;
+  });
+  for (const server of Object.values(servers)) await checkChat(server, stream);
+  const prepared = Object.fromEntries(contenders) as Each<Contender>;
+  await warmUp(prepared, setting);
+  return prepared;
+}
+
+async function measurePlain(servers: Each<ChatServer>, setting: Setting): Promise<Part> {
+  const contenders = await prepare(servers, setting, { calls: 1 });
+  const name = 'plain, 64 connections';
+  const many = await driveAt(64, contenders, setting);
+  const own = withoutPeers(contenders);
+  const comparisons = [
+    ...plainAgainstRelay(name, many),
+    await plainAlone(own, setting),
+    ...againstPeers(name, many, 'plainByPortkey'),
+  ];
+  for (const connections of setting.short || setting.quick ? [] : [16, 256]) {
+    const { Parley: ours, [relayName]: theirs } = await driveAt(connections, own, setting);
+    const what = { name: `plain, ${connections} connections`, yardstick: relayName };
+    comparisons.push(...Object.values(compareAll(what, { ours, theirs })));
   }
+  return { comparisons, threads: threadsOf(name, many) };
 }
 
-async function levels(name: string, servers: Servers, setting: Setting, stream?: StreamShape) {
-  const { parley, relay, portkey } = servers;
-  for (const server of [parley, relay, portkey]) {
-    if (!server) continue;
-    await checkChat(server, stream);
-    await warmUp(server, setting, stream);
-  }
-  const yardsticks = {
-    [relayName]: chatContender(relay, stream),
-    ...(portkey && { [portkeyName]: chatContender(portkey, stream) }),
-  };
-  return compareAtLevels(name, chatContender(parley, stream), yardsticks, setting);
+function plainAgainstRelay(name: string, slices: Each<Slice[]>): Comparison[] {
+  const { [relayName]: theirs, Parley: ours, ...peers } = slices;
+  const what = { name, yardstick: relayName };
+  const chart = (label: string) => ({ name: 'chat-throughput', label });
+  const { cpu, throughput, p50, p99 } = compareAll(what, { ours, theirs });
+  return [
+    { ...cpu, aim: 'plainCpu', chart: { name: 'chat-cost', label: 'plain, 64 connections: CPU' } },
+    { ...throughput, aim: 'plainThroughput', chart: chart('Parley') },
+    ...Object.entries(peers).map(([who, ours]) => ({
+      ...compareAll({ ...what, who }, { ours, theirs }).throughput,
+      chart: chart(who),
+    })),
+    p50,
+    p99,
+  ];
 }
 
-/** Thousands of requests, until all code is compiled. */
-async function warmUp(server: ChatServer, { short }: Setting, stream?: StreamShape): Promise<void> {
-  const client = openChatClient(server, 64, stream);
-  await drive(server, client.call, { atOnce: 64, forMs: short ? 0 : 2_500 });
-  await client.close();
+async function plainAlone(own: Own<Contender>, setting: Setting): Promise<Comparison> {
+  const { Parley: ours, [relayName]: theirs } = await driveAt(1, own, setting);
+  const chart = { name: 'chat-cost', label: 'plain, one connection: p50' };
+  const { p50 } = compareAll({ name: 'plain, 1 connection', yardstick: relayName }, { ours, theirs });
+  return { ...p50, aim: 'plainAlone', chart };
 }
 
-async function cpuPerEvent({ parley, relay }: Servers, { short, say }: Setting): Promise<Comparison> {
-  say(`streams of ${eventsOf(longShape)} events`);
-  const connections = short ? 4 : 16;
-  const turns = short ? { rounds: 1 } : { rounds: 7, warmUps: 2 };
-  const slices = await driveInTurn(
-    { ours: chatContender(parley, longShape), theirs: chatContender(relay, longShape) },
-    { connections, atOnce: connections, forMs: short ? 20 : 600, turns },
+function againstPeers(name: string, slices: Each<Slice[]>, byPortkey?: 'plainByPortkey'): Comparison[] {
+  const { [relayName]: _, Parley: ours, ...peers } = slices;
+  return Object.entries(peers).flatMap(([yardstick, theirs]) => {
+    const { cpu, throughput, p50 } = compareAll({ name, yardstick }, { ours, theirs });
+    const isAim = yardstick === portkeyName && byPortkey !== undefined;
+    return [cpu, isAim ? { ...throughput, aim: byPortkey } : throughput, p50];
+  });
+}
+
+async function measureEvents(servers: Each<ChatServer>, setting: Setting): Promise<Part> {
+  const contenders = await prepare(withoutPeers(servers), setting, { calls: 10, stream: longShape });
+  const name = `streams of ${eventsOf(longShape)} events`;
+  setting.say(name);
+  const connections = setting.short ? 4 : 16;
+  const slices = await driveInTurn(contenders, { connections, atOnce: connections, ...loadOf(setting, 20) });
+  const comparison = compare<Slice>(
+    {
+      name: 'streamed, an event',
+      yardstick: relayName,
+      unit: 'µs CPU an event',
+      aim: 'streamedCpu',
+      chart: { name: 'chat-cost', label: 'streamed: CPU an event' },
+    },
+    { ours: slices.Parley, theirs: slices[relayName] },
+    ({ cpuUsPerCall }) => cpuUsPerCall / eventsOf(longShape),
   );
-  const what = {
-    name: 'an event',
-    yardstick: relayName,
-    unit: 'µs CPU an event',
-    aim: 'streamedByRelay',
-  } as const;
-  return compare(what, slices, ({ cpuUsPerCall }) => cpuUsPerCall / eventsOf(longShape));
+  return { comparisons: [comparison], threads: threadsOf(name, slices) };
 }
+
+async function measureStreams(servers: Each<ChatServer>, setting: Setting): Promise<Part> {
+  const contenders = await prepare(servers, setting, { calls: 10, stream: shape });
+  const name = `streams of ${eventsOf(shape)} events, 64 connections`;
+  const slices = await driveAt(64, contenders, setting);
+  const pair = { ours: slices.Parley, theirs: slices[relayName] };
+  const byRelay = Object.values(compareAll({ name, yardstick: relayName }, pair));
+  return { comparisons: [...byRelay, ...againstPeers(name, slices)], threads: [] };
+}
+
+const withoutPeers = <T>({ [relayName]: relay, Parley }: Each<T>): Own<T> => ({ [relayName]: relay, Parley });
+
+const threadsOf = (name: string, slices: Each<Slice[]>): ThreadCosts[] =>
+  Object.entries(slices).map(([who, each]) => ({ name: `${name}: ${who}`, slices: each }));

@@ -49,8 +49,8 @@ export function openGrpcClient({ origin, key }: Served, rpc: Rpc, connections: n
   };
 }
 
-export function grpcContender(server: Served, rpc: Rpc): Contender {
-  return { server, open: (connections) => openGrpcClient(server, rpc, connections) };
+export function grpcContender(server: Served, rpc: Rpc, warmUpCalls: number): Contender {
+  return { server, warmUpCalls, open: (connections) => openGrpcClient(server, rpc, connections) };
 }
 
 const same = (bytes: Buffer) => bytes;

@@ -1,7 +1,7 @@
 import type { AimName } from '../harness/aims.ts';
 import { onClientCore, serverCore } from '../harness/cores.ts';
-import { compareAtLevels, driveInTurn } from '../harness/levels.ts';
-import { type Comparison, compare, type Group, type Setting } from '../harness/result.ts';
+import { compareAll, connectionsAs, driveAt, driveInTurn, loadOf, warmUp } from '../harness/levels.ts';
+import type { Comparison, Group, Setting, ThreadCosts } from '../harness/result.ts';
 import { type Served, startChild } from '../servers/child.ts';
 import { chat, chatStream, grpcContender, openGrpcClient, type Rpc } from './grpc-call.ts';
 
@@ -21,34 +21,44 @@ export const grpc: Group = {
   title: 'gRPC',
   method:
     'Parley with keys, money and durable records and a scripted model inside, against a bare grpc-js server that answers the same ' +
-    'bytes and does nothing else. First 16 calls at once on one connection, as gRPC clients do; then one call at a time on 1 to ' +
-    '256 connections.',
+    'bytes and does nothing else. The aims are for 16 calls at once on one connection, as gRPC clients do; then one call at a time ' +
+    'on 1 and on 64 connections.',
+  charts: [{ name: 'grpc', question: 'What do keys, money and records add to the CPU of a gRPC call?' }],
   async run(setting) {
     const [parley, floor] = await Promise.all([
       startChild('parley', [JSON.stringify(settings)], serverCore),
       startChild('bare-grpc', [], serverCore),
     ]);
     try {
-      const comparisons = await onClientCore(() => compareAll({ parley, floor }, setting));
-      return { comparisons, facts: [], notes: [] };
+      return await onClientCore(() => measureBoth({ parley, floor }, setting));
     } finally {
       await Promise.all([parley, floor].map((server) => server.stop()));
     }
   },
 };
 
-async function compareAll(servers: Servers, setting: Setting): Promise<Comparison[]> {
-  for (const rpc of [chat, chatStream]) await checkAnswers(servers, rpc);
-  const levels = (name: string, rpc: Rpc) => {
-    const yardsticks = { [floorName]: grpcContender(servers.floor, rpc) };
-    return compareAtLevels(name, grpcContender(servers.parley, rpc), yardsticks, setting);
+async function measureBoth(servers: Servers, setting: Setting) {
+  const unary = await measure(servers, setting, {
+    rpc: chat,
+    name: 'chat plain',
+    label: 'unary',
+    aim: 'grpcUnary',
+    warmUpCalls: 30_000,
+  });
+  const stream = await measure(servers, setting, {
+    rpc: chatStream,
+    name: 'chat streamed, 100 messages',
+    label: 'stream of 100 messages',
+    aim: 'grpcStream',
+    warmUpCalls: 4_000,
+  });
+  const both = [unary, stream];
+  return {
+    comparisons: both.flatMap(({ comparisons }) => comparisons),
+    facts: [],
+    threads: both.flatMap(({ threads }) => threads),
+    notes: [],
   };
-  return [
-    await onOneConnection('chat plain', chat, 'grpcUnary', servers, setting),
-    await onOneConnection('chat streamed, 100 messages', chatStream, 'grpcStream', servers, setting),
-    ...(await levels('chat plain', chat)),
-    ...(await levels('chat streamed', chatStream)),
-  ];
 }
 
 async function checkAnswers({ parley, floor }: Servers, rpc: Rpc): Promise<void> {
@@ -58,17 +68,36 @@ async function checkAnswers({ parley, floor }: Servers, rpc: Rpc): Promise<void>
   if (!ours || !theirs || !ours.equals(theirs)) throw new Error(`${rpc.path}: the answers differ`);
 }
 
-async function onOneConnection(
-  name: string,
-  rpc: Rpc,
-  aim: AimName,
-  { parley, floor }: Servers,
-  { short, say }: Setting,
-): Promise<Comparison> {
-  const what = { name: `${name}, one connection`, yardstick: floorName, unit: 'µs CPU a request', aim };
-  say(what.name);
-  const turns = short ? { rounds: 1 } : { rounds: 7, warmUps: 3 };
-  const contenders = { ours: grpcContender(parley, rpc), theirs: grpcContender(floor, rpc) };
-  const load = { connections: 1, atOnce: 16, forMs: short ? 50 : 400, turns };
-  return compare(what, await driveInTurn(contenders, load), ({ cpuUsPerCall }) => cpuUsPerCall);
+interface Measure {
+  readonly rpc: Rpc;
+  readonly name: string;
+  readonly label: string;
+  readonly aim: AimName;
+  readonly warmUpCalls: number;
+}
+
+async function measure(servers: Servers, setting: Setting, { rpc, name, label, aim, warmUpCalls }: Measure) {
+  const { short, quick, say } = setting;
+  await checkAnswers(servers, rpc);
+  const contenders = {
+    [floorName]: grpcContender(servers.floor, rpc, warmUpCalls),
+    Parley: grpcContender(servers.parley, rpc, warmUpCalls),
+  };
+  say(name);
+  await warmUp(contenders, setting);
+  const load = { connections: 1, atOnce: 16, ...loadOf(setting, 50) };
+  const { Parley: ours, [floorName]: theirs } = await driveInTurn(contenders, load);
+  const what = { name: `${name}, 16 on 1 connection`, yardstick: floorName };
+  const { cpu } = compareAll(what, { ours, theirs });
+  const comparisons: Comparison[] = [{ ...cpu, aim, chart: { name: 'grpc', label } }];
+  const threads: ThreadCosts[] = [
+    { name: `${what.name}: ${floorName}`, slices: theirs },
+    { name: `${what.name}: Parley`, slices: ours },
+  ];
+  for (const connections of short || quick ? [] : [1, 64]) {
+    const { Parley, [floorName]: floor } = await driveAt(connections, contenders, setting);
+    const at = { name: `${name}, ${connectionsAs(connections)}`, yardstick: floorName };
+    comparisons.push(...Object.values(compareAll(at, { ours: Parley, theirs: floor })));
+  }
+  return { comparisons, threads };
 }

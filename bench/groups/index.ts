@@ -1,19 +1,22 @@
 /** All groups, in the order in which they run. */
 import type { Group } from '../harness/result.ts';
-import { chatPlain, chatStreamed } from './chat.ts';
+import { chat } from './chat.ts';
+import { eventLoop } from './event-loop.ts';
 import { grpc } from './grpc.ts';
 import { lifecycle } from './lifecycle.ts';
 import { listeners } from './listeners.ts';
+import { models } from './models.ts';
 import { money } from './money.ts';
 import { speech } from './speech.ts';
 import { streamMemory } from './stream-memory.ts';
 import { transcription } from './transcription.ts';
 
 export const groups: readonly Group[] = [
-  chatPlain,
-  chatStreamed,
-  streamMemory,
+  chat,
   grpc,
+  models,
+  eventLoop,
+  streamMemory,
   speech,
   listeners,
   transcription,

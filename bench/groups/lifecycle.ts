@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { drive, takeTurns } from '../harness/drive.ts';
+import { send, takeTurns } from '../harness/drive.ts';
 import { rssMiB } from '../harness/processes.ts';
 import type { Comparison, Group, Setting } from '../harness/result.ts';
 import { openChatClient } from './chat-call.ts';
@@ -24,6 +24,7 @@ export const lifecycle: Group = {
   method:
     'Time from `parley serve` on a new data folder to ready, against `node -e 0`; idle memory; and memory of a server before a ' +
     `chat model after ${requestsOfAnHour} plain requests, an hour at five a second, against after ${requestsBefore}.`,
+  charts: [],
   async run(setting) {
     const { short, say } = setting;
     // A short run tests the sources.
@@ -81,9 +82,7 @@ function memoryOfAnHour({ short, say }: Setting): Promise<Comparison> {
     const client = openChatClient(parley, atOnce);
     const memoryAfter = async (requests: number) => {
       say(`${requests} requests`);
-      for (let sent = 0; sent < (short ? atOnce : requests); sent += atOnce) {
-        await drive(parley, client.call, { atOnce, forMs: 0 });
-      }
+      await send(client.call, { atOnce, calls: short ? atOnce : requests });
       await sleep(short ? 0 : idleMs);
       return parley.rssMiB();
     };

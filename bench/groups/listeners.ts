@@ -16,6 +16,7 @@ export const listeners: Group = {
   method:
     `Clients ask for ${characters} characters as mp3, all at once. They keep up if each has its first sound within ` +
     `${firstByteMsMax / 1000} s, and no later sound arrives more than ${playerBufferMs} ms after the player needs it.`,
+  charts: [],
   async run(setting) {
     const missing = missingPrograms(['ffmpeg']);
     if (missing.length > 0) return { comparisons: [], facts: [], notes: [`Not installed: ${missing}.`] };

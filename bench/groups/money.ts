@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { databaseFaults } from '../../src/store/maintenance/verify.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
-import { drive, type Metered, type Slice, takeTurns } from '../harness/drive.ts';
-import { type Comparison, compare, type Group, type Setting } from '../harness/result.ts';
+import { drive, type Slice, takeTurns } from '../harness/drive.ts';
+import { compareAll } from '../harness/levels.ts';
+import type { Comparison, Group, Setting } from '../harness/result.ts';
 import { addRecords, openAccounts } from '../money/accounts.ts';
 import { kyselyPath } from '../money/kysely-path.ts';
 import { type MoneyPath, storePath } from '../money/request.ts';
@@ -19,6 +20,10 @@ export const money: Group = {
     `Find the key and its account, reserve, settle, record: ${atOnce} requests at once, every commit synced to a disk. Parley’s store ` +
     'against Kysely’s own transactions on the same tables, two a request; and the store on a database with half a million ' +
     'requests against an empty one.',
+  charts: [
+    { name: 'money', question: 'How many durable requests a second does the money path take?' },
+    { name: 'money-large', question: 'What does a large database cost the money path?' },
+  ],
   async run(setting) {
     const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'));
     const notes =
@@ -32,7 +37,8 @@ export const money: Group = {
       const samples = await inTurn(candidates, setting);
       for (const { path } of Object.values(candidates)) await path.close();
       for (const { dataDir } of Object.values(candidates)) await checkBooks(dataDir);
-      return { comparisons: compareAll(samples), facts: [], notes };
+      const threads = Object.entries(samples).map(([name, slices]) => ({ name, slices }));
+      return { comparisons: compareStores(samples), facts: [], threads, notes };
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -72,19 +78,11 @@ async function openCandidates(folder: string, { short, say }: Setting) {
 type Candidates = Awaited<ReturnType<typeof openCandidates>>;
 type Samples = Record<keyof Candidates, Slice[]>;
 
-/** The store runs in this process. */
-const thisProcess: Metered = {
-  async cpuMs() {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1000;
-  },
-};
-
 function inTurn(candidates: Candidates, { short, say }: Setting): Promise<Samples> {
   say('requests');
   const load = { atOnce, forMs: short ? 50 : 1_000 };
   const run = ({ path, keys }: Candidate) => {
-    return () => drive(thisProcess, (n) => path.request(keys[n % keys.length] ?? ''), load);
+    return () => drive(process, (n) => path.request(keys[n % keys.length] ?? ''), load);
   };
   const { kysely, empty, few, full } = candidates;
   const contenders = { kysely: run(kysely), empty: run(empty), few: run(few), full: run(full) };
@@ -102,21 +100,20 @@ async function checkBooks(dataDir: string): Promise<void> {
   if (faults.length > 0) throw new Error(faults.join(' '));
 }
 
-function compareAll({ kysely, empty, few, full }: Samples): Comparison[] {
-  const kyselyName = 'Kysely, two transactions';
+function compareStores({ kysely, empty, few, full }: Samples): Comparison[] {
   const emptyName = 'no records, 64 accounts';
-  const pairs = [
-    { name: 'the store', yardstick: kyselyName, ours: empty, theirs: kysely },
-    { name: 'large database, 64 of 10,000 accounts', yardstick: emptyName, ours: few, theirs: empty },
-    { name: 'large database, all of 10,000 accounts', yardstick: emptyName, ours: full, theirs: empty },
-  ];
-  const by = (unit: string, figure: (slice: Slice) => number, isCharted = true) =>
-    pairs.map(({ name, yardstick, ...slices }) =>
-      compare({ name, yardstick, unit, isCharted }, slices, figure),
-    );
+  const store = compareAll(
+    { name: 'the store', yardstick: 'Kysely, two transactions' },
+    { ours: empty, theirs: kysely },
+  );
+  const large = (accounts: string, ours: readonly Slice[]) =>
+    compareAll({ name: `large database, ${accounts}`, yardstick: emptyName }, { ours, theirs: empty });
+  const [fewUsed, allUsed] = [large('64 of 10,000 accounts', few), large('all of 10,000 accounts', full)];
+  const chart = (name: string, label: string) => ({ chart: { name, label } });
   return [
-    ...by('µs CPU a request', ({ cpuUsPerCall }) => cpuUsPerCall),
-    ...by('requests/s', ({ perSecond }) => perSecond),
-    ...by('ms p99', ({ p99Ms }) => p99Ms, false),
+    { ...store.throughput, aim: 'moneyByKysely', ...chart('money', 'Parley’s store') },
+    { ...fewUsed.throughput, ...chart('money-large', '500,000 records, 64 accounts in use') },
+    { ...allUsed.throughput, aim: 'moneyLarge', ...chart('money-large', '500,000 records, 10,000 in use') },
+    ...[store, fewUsed, allUsed].flatMap(({ cpu, p99 }) => [cpu, p99]),
   ];
 }

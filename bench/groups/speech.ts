@@ -36,6 +36,10 @@ export const speech: Group = {
     `Voice ${voice} of the built-in engine over REST, against Debian’s flite piped into ffmpeg with the same codec and bitrate, on ` +
     'all cores: time to the first byte, CPU of all processes and total time. And the total time against the same engine in one ' +
     'worker thread without encoding.',
+  charts: [
+    { name: 'speech-first-byte', question: 'How soon does speech begin?' },
+    { name: 'speech-total', question: 'How long does speech take beside its engine alone?' },
+  ],
   async run(setting) {
     const missing = missingPrograms(['flite', 'ffmpeg', 'bash']);
     if (missing.length > 0) return { comparisons: [], facts: [], notes: [`Not installed: ${missing}.`] };
@@ -76,7 +80,12 @@ async function againstPipeline(
   checkLength(format, ours[0]?.audio, theirs[0]?.output);
   const what = { name: `${characters} characters, ${format}`, yardstick: pipelineName };
   const isAim = characters === 4_000 && format === 'mp3';
-  const firstByte = { ...what, unit: 'ms first byte', ...(isAim && { aim: 'speechFirstByte' as const }) };
+  const firstByte = {
+    ...what,
+    unit: 'ms first byte',
+    ...(isAim && { aim: 'speechFirstByte' as const }),
+    ...(format === 'mp3' && { chart: { name: 'speech-first-byte', label: what.name } }),
+  };
   const samples = { ours, theirs };
   return [
     compare<Costs>(firstByte, samples, ({ firstByteMs }) => firstByteMs),
@@ -129,6 +138,7 @@ async function againstEngine(
       name: `${text.length} characters, ${format}`,
       yardstick: 'engine in one worker',
       unit: 'ms total',
+      chart: { name: 'speech-total', label: `${text.length} characters, ${format}` },
     };
     return compare<Pick<Costs, 'totalMs'>>(what, { ours, theirs }, ({ totalMs }) => totalMs);
   } finally {

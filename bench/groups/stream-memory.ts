@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { drive } from '../harness/drive.ts';
+import { send } from '../harness/drive.ts';
 import type { Group, Setting } from '../harness/result.ts';
 import { type ChatServer, openChatClient, type StreamShape } from './chat-call.ts';
 import { startBareRelay, startParley, withChatServers } from './chat-servers.ts';
@@ -14,6 +14,7 @@ export const streamMemory: Group = {
   method:
     'Resident memory of a server that has answered 2,000 plain requests and 200 streams: six seconds later, while 1,000 ' +
     'slow streams are open, and six seconds after the last has ended. The bare relay likewise, for context.',
+  charts: [],
   async run(setting) {
     const measured = async (name: string, start: typeof startParley) => {
       setting.say(name);
@@ -35,8 +36,8 @@ export const streamMemory: Group = {
 
 async function memoryOf(server: ChatServer, { short }: Setting) {
   const settle = () => sleep(short ? 0 : settleMs);
-  await send(server, short ? 16 : 2_000);
-  await send(server, short ? 16 : 200, { pieces: 10 });
+  await sendChats(server, short ? 16 : 2_000);
+  await sendChats(server, short ? 16 : 200, { pieces: 10 });
   await settle();
   const before = server.rssMiB();
   const streams = short ? 20 : 1_000;
@@ -57,9 +58,9 @@ async function memoryOf(server: ChatServer, { short }: Setting) {
   return { before, during, after: server.rssMiB(), open };
 }
 
-async function send(server: ChatServer, requests: number, stream?: StreamShape): Promise<void> {
+async function sendChats(server: ChatServer, calls: number, stream?: StreamShape): Promise<void> {
   const client = openChatClient(server, 16, stream);
-  for (let sent = 0; sent < requests; sent += 16) await drive(server, client.call, { atOnce: 16, forMs: 0 });
+  await send(client.call, { atOnce: 16, calls });
   await client.close();
 }
 

@@ -32,6 +32,12 @@ export const transcription: Group = {
   method:
     'An mp3 of half a minute, uploaded over REST, against ffmpeg and pocketsphinx_batch run by hand on the same file with ' +
     'Parley’s settings. By hand includes loading the model; the server has it loaded. Then 1 to 16 uploads of a short file at once.',
+  charts: [
+    {
+      name: 'transcription',
+      question: 'What does a transcription take beside ffmpeg and the recogniser by hand?',
+    },
+  ],
   async run(setting) {
     const missing = missingPrograms(['flite', 'ffmpeg', 'bash', 'pocketsphinx_batch']);
     const note = missing.length > 0 ? `Not installed: ${missing}.` : missingHearing();
@@ -61,9 +67,14 @@ async function measure(server: Served, folder: string, setting: Setting): Promis
   // Parley cuts the audio into pieces; words at the cuts may differ.
   if (!(shared > 0.5)) throw new Error(`the transcripts share ${shared} of their words`);
   const what = { name: 'one upload', yardstick: 'ffmpeg, pocketsphinx_batch' };
+  const chart = (label: string) => ({ name: 'transcription', label: `half a minute: ${label}` });
   const comparisons: Comparison[] = [
-    compare<Costs>({ ...what, unit: 'ms CPU' }, samples, ({ cpuMs }) => cpuMs),
-    compare<Costs>({ ...what, unit: 'ms total', aim: 'transcription' }, samples, ({ totalMs }) => totalMs),
+    compare<Costs>({ ...what, unit: 'ms CPU', chart: chart('CPU') }, samples, ({ cpuMs }) => cpuMs),
+    compare<Costs>(
+      { ...what, unit: 'ms total', aim: 'transcription', chart: chart('total time') },
+      samples,
+      ({ totalMs }) => totalMs,
+    ),
   ];
   const facts: Fact[] = [{ name: 'words that both heard', unit: '% of words', values: [shared * 100] }];
   return { comparisons, facts: [...facts, ...(await queueing(server, folder, setting))], notes: [] };

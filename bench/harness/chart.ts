@@ -1,88 +1,93 @@
-/** Draws one chart for each group: the ratio of each comparison, on a logarithmic scale. */
-import { aims } from './aims.ts';
-import type { Comparison } from './result.ts';
-import { ratioOf, threeDigits } from './statistics.ts';
+/** Draws bars to the right of a line, each with the spread of its rounds and its aim. Right is better. */
+import { threeDigits } from './statistics.ts';
 
-const [labelWidth, plotWidth, valueWidth] = [440, 420, 150];
-const [rowHeight, headHeight, footHeight] = [22, 48, 30];
-const width = labelWidth + plotWidth + valueWidth;
+export interface Bar {
+  readonly label: string;
+  /** 1 is as good as the yardstick, 2 twice as good. */
+  readonly score: number;
+  readonly least: number;
+  readonly most: number;
+  /** The score from which on the aim is met. */
+  readonly aim?: number;
+  /** Figures behind the bar. */
+  readonly note: string;
+  readonly isPeer?: boolean;
+}
 
-/** @returns an SVG document. `comparisons` must not be empty. */
-export function chart(title: string, comparisons: readonly Comparison[]): string {
-  const scale = scaleFor(comparisons);
-  const bottom = headHeight + comparisons.length * rowHeight;
+export interface Drawing {
+  readonly title: string;
+  readonly subtitle: string;
+  readonly bars: readonly Bar[];
+  /** Longer bars are cut off here. Default: all bars are whole, and only a spread may be cut off. */
+  readonly scoreMax?: number;
+}
+
+const [labelWidth, plotWidth, noteWidth] = [300, 380, 300];
+const [rowHeight, headHeight, footHeight] = [30, 64, 30];
+const width = labelWidth + plotWidth + noteWidth;
+const [ink, faint, ours, peers, aimed] = ['#1c2733', '#66727f', '#2563a8', '#a3adb8', '#d9f0dd'];
+
+/** @returns an SVG document. There must be bars. */
+export function draw({ title, subtitle, bars, scoreMax }: Drawing): string {
+  const max = scoreMax ?? Math.max(1, ...bars.flatMap(({ score, aim = 0 }) => [score, aim])) * 1.2;
+  const x = (score: number) => labelWidth + (Math.min(score, max) / max) * plotWidth;
+  const bottom = headHeight + bars.length * rowHeight;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${bottom + footHeight}" font-family="sans-serif" font-size="12" role="img" aria-label="${escaped(title)}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${bottom + footHeight}" font-family="sans-serif" font-size="13" role="img" aria-label="${escaped(title)}">`,
     `<title>${escaped(title)}</title>`,
     '<rect width="100%" height="100%" fill="white"/>',
-    text(12, 20, title, 'font-size="15" font-weight="bold"'),
-    text(
-      12,
-      38,
-      'Parley divided by its yardstick: median, least and most of all rounds; red is an aim',
-      'fill="#555"',
-    ),
-    ...scale.ticks.map((tick) => gridLine(scale.x(tick), bottom, tick)),
-    ...comparisons.map((comparison, row) => bar(comparison, headHeight + row * rowHeight, scale.x)),
+    text(16, 24, title, `font-size="16" font-weight="bold" fill="${ink}"`),
+    text(16, 44, subtitle, `fill="${faint}"`),
+    ...bars.map((bar, row) => zone(bar, headHeight + row * rowHeight, x, max)),
+    ...ticksTo(max).map((tick) => tickLine(tick, x(tick), bottom)),
+    ...bars.map((bar, row) => drawBar(bar, headHeight + row * rowHeight, x, max)),
     '</svg>\n',
   ].join('\n');
 }
 
-interface Scale {
-  readonly ticks: readonly number[];
-  x(ratio: number): number;
+type Scale = (score: number) => number;
+
+function zone({ aim }: Bar, top: number, x: Scale, max: number): string {
+  return aim === undefined ? '' : rect(x(aim), top, x(max) - x(aim), rowHeight, aimed);
 }
 
-/** The scale begins and ends at a power of two. */
-function scaleFor(comparisons: readonly Comparison[]): Scale {
-  const shown = comparisons.flatMap((comparison) => {
-    const { least, most } = ratioOf(comparison);
-    return [least, most, aimOf(comparison) ?? 1].filter((value) => value > 0 && Number.isFinite(value));
-  });
-  const low = Math.floor(Math.log2(Math.min(0.5, ...shown)));
-  const high = Math.ceil(Math.log2(Math.max(2, ...shown)));
-  return {
-    ticks: Array.from({ length: high - low + 1 }, (_, index) => 2 ** (low + index)),
-    x: (ratio) => labelWidth + ((Math.log2(Math.max(ratio, 2 ** low)) - low) / (high - low)) * plotWidth,
-  };
-}
-
-function bar(comparison: Comparison, top: number, x: Scale['x']): string {
-  const ratio = ratioOf(comparison);
-  const [even, middle, end] = [x(1), top + rowHeight / 2, x(ratio.median)];
-  const aim = aimOf(comparison);
+function drawBar(bar: Bar, top: number, x: Scale, max: number): string {
+  const { label, score, least, most, aim, note, isPeer } = bar;
+  const middle = top + rowHeight / 2;
   return [
-    text(
-      labelWidth - 8,
-      middle + 4,
-      `${comparison.name}, ${comparison.unit} · ${comparison.yardstick}`,
-      'text-anchor="end" font-size="10"',
-    ),
-    `<rect x="${Math.min(even, end).toFixed(1)}" y="${top + 4}" width="${Math.max(1, Math.abs(end - even)).toFixed(1)}" height="${rowHeight - 8}" fill="#4a7fb5"/>`,
-    line(x(ratio.least), x(ratio.most), middle, middle, '#222'),
-    aim === undefined ? '' : line(x(aim), x(aim), top + 1, top + rowHeight - 1, '#d22'),
-    text(
-      labelWidth + plotWidth + 10,
-      middle + 4,
-      `${threeDigits(ratio.median)} (${threeDigits(ratio.least)} to ${threeDigits(ratio.most)})`,
-    ),
+    text(labelWidth - 10, middle + 4.5, label, `text-anchor="end" fill="${ink}"`),
+    rect(labelWidth, top + 7, Math.max(1, x(score) - labelWidth), rowHeight - 14, isPeer ? peers : ours),
+    line(x(least), x(most), middle, middle, ink),
+    aim === undefined ? '' : line(x(aim), x(aim), top, top + rowHeight, '#2f9e44', 2),
+    score > max ? text(x(max) - 14, middle + 4.5, '»', 'fill="white" font-weight="bold"') : '',
+    text(labelWidth + plotWidth + 12, middle + 4.5, note, `fill="${faint}" font-size="12"`),
   ].join('');
 }
 
-const aimOf = ({ aim }: Comparison) => aim && aims[aim].ratio;
-
-function gridLine(x: number, bottom: number, tick: number): string {
-  const label = tick >= 1 ? `${tick}` : `1/${1 / tick}`;
-  return (
-    line(x, x, headHeight, bottom, tick === 1 ? '#222' : '#ddd') +
-    text(x, bottom + 16, label, 'text-anchor="middle"')
-  );
+/** At most nine ticks: 0, 0.25 ...; 0, 2 ...; 0, 10 ... */
+function ticksTo(max: number): number[] {
+  const step = [0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 50, 100].find((each) => max / each <= 8) ?? max;
+  return Array.from({ length: Math.floor(max / step) + 1 }, (_, index) => index * step);
 }
 
-const line = (x1: number, x2: number, y1: number, y2: number, color: string) =>
-  `<line x1="${x1.toFixed(1)}" x2="${x2.toFixed(1)}" y1="${y1}" y2="${y2}" stroke="${color}"/>`;
+function tickLine(tick: number, x: number, bottom: number): string {
+  const color = tick === 1 ? ink : '#e3e7eb';
+  const label = text(
+    x,
+    bottom + 18,
+    tick === 0 ? '0' : threeDigits(tick).replace(/\.?0+$/, ''),
+    `text-anchor="middle" fill="${faint}" font-size="12"`,
+  );
+  return line(x, x, headHeight, bottom, color) + label;
+}
 
-function text(x: number, y: number, content: string, attributes = ''): string {
+const rect = (x: number, y: number, wide: number, high: number, fill: string) =>
+  `<rect x="${x.toFixed(1)}" y="${y}" width="${wide.toFixed(1)}" height="${high}" fill="${fill}"/>`;
+
+const line = (x1: number, x2: number, y1: number, y2: number, color: string, thick = 1) =>
+  `<line x1="${x1.toFixed(1)}" x2="${x2.toFixed(1)}" y1="${y1}" y2="${y2}" stroke="${color}" stroke-width="${thick}"/>`;
+
+function text(x: number, y: number, content: string, attributes: string): string {
   return `<text x="${x.toFixed(1)}" y="${y}" ${attributes}>${escaped(content)}</text>`;
 }
 

@@ -1,10 +1,6 @@
 /** Closed-loop clients: each sends its next request when the last one is answered. */
 import { quantile } from './statistics.ts';
-
-export interface Metered {
-  /** CPU used so far by all threads, user and system, in ms. */
-  cpuMs(): Promise<number>;
-}
+import { allOf, mapTimes, type ThreadTimes, threadTimesOf } from './threads.ts';
 
 export interface Load {
   /** Number of clients, each with one request at a time. */
@@ -17,17 +13,18 @@ export interface Slice {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** User and system time of all threads. */
   readonly cpuUsPerCall: number;
+  readonly threadUsPerCall: ThreadTimes;
 }
 
 /** @param call receives the number of the request, counted over all clients */
-export async function drive(
-  server: Metered,
-  call: (n: number) => Promise<unknown>,
-  load: Load,
-): Promise<Slice> {
+type Call = (n: number) => Promise<unknown>;
+
+/** @param pid of the process that serves the calls */
+export async function drive({ pid }: { readonly pid: number }, call: Call, load: Load): Promise<Slice> {
   const times: number[] = [];
-  const [cpuMs, startedAt] = [await server.cpuMs(), performance.now()];
+  const [before, startedAt] = [threadTimesOf(pid), performance.now()];
   let sent = 0;
   const client = async () => {
     do {
@@ -38,12 +35,27 @@ export async function drive(
   };
   await Promise.all(Array.from({ length: load.atOnce }, client));
   const seconds = (performance.now() - startedAt) / 1000;
+  const after = threadTimesOf(pid);
+  const threadUsPerCall = mapTimes((kind) => ((after[kind] - before[kind]) * 1000) / times.length);
   return {
     perSecond: times.length / seconds,
     p50Ms: quantile(times, 0.5),
     p99Ms: quantile(times, 0.99),
-    cpuUsPerCall: ((await server.cpuMs()) - cpuMs) * (1000 / times.length),
+    cpuUsPerCall: allOf(threadUsPerCall),
+    threadUsPerCall,
   };
+}
+
+/** Sends a number of calls that nobody measures. */
+export async function send(
+  call: Call,
+  { atOnce, calls }: { readonly atOnce: number; readonly calls: number },
+): Promise<void> {
+  let sent = 0;
+  const client = async () => {
+    while (sent < calls) await call(sent++);
+  };
+  await Promise.all(Array.from({ length: atOnce }, client));
 }
 
 export interface Turns {
@@ -53,8 +65,8 @@ export interface Turns {
 }
 
 /**
- * Runs each contender once a round, so that a slow moment of the machine affects all of them. The order alternates, so that none
- * always follows the same one.
+ * Runs each contender once a round, so that a slow moment of the machine affects all of them. The order alternates (A B, B A), so
+ * that none always follows the same one.
  *
  * @returns one sample a round for each contender
  */

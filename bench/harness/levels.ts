@@ -1,5 +1,5 @@
-/** Servers that answer the same requests, driven in turn at several numbers of connections. */
-import { drive, type Load, type Metered, type Slice, type Turns, takeTurns } from './drive.ts';
+/** Servers that answer the same requests, warmed and then driven in turn. */
+import { drive, type Load, type Slice, send, type Turns, takeTurns } from './drive.ts';
 import { type Comparison, compare, type Setting } from './result.ts';
 
 export interface Client {
@@ -9,58 +9,74 @@ export interface Client {
 }
 
 export interface Contender {
-  readonly server: Metered;
+  readonly server: { readonly pid: number };
   open(connections: number): Client;
+  /** Calls before the first that counts, until V8 has compiled what they use. */
+  readonly warmUpCalls: number;
 }
 
-/** @returns the slices of each contender, by its name */
-export async function driveInTurn<Name extends string>(
-  contenders: Readonly<Record<Name, Contender>>,
+export type Contenders = Readonly<Record<string, Contender>>;
+/** The slices of each contender, by its name. */
+export type SlicesOf<All> = { readonly [Name in keyof All]: Slice[] };
+
+export async function warmUp(contenders: Contenders, { short, say }: Setting): Promise<void> {
+  for (const [name, { open, warmUpCalls }] of Object.entries(contenders)) {
+    const calls = short ? 32 : warmUpCalls;
+    say(`${name}: ${calls} calls to warm up`);
+    const client = open(32);
+    await send(client.call, { atOnce: 32, calls });
+    await client.close();
+  }
+}
+
+export async function driveInTurn<All extends Contenders>(
+  contenders: All,
   { connections, turns, ...load }: Load & { readonly connections: number; readonly turns: Turns },
-): Promise<Record<Name, Slice[]>> {
+): Promise<SlicesOf<All>> {
   const clients: Client[] = [];
   const run = ({ server, open }: Contender) => {
     const client = open(connections);
     clients.push(client);
     return () => drive(server, client.call, load);
   };
-  const names = Object.keys(contenders) as Name[];
-  const runs = Object.fromEntries(names.map((name) => [name, run(contenders[name])]));
+  const runs = Object.entries(contenders).map(([name, contender]) => [name, run(contender)] as const);
   try {
-    return (await takeTurns<Record<string, Slice>>(runs, turns)) as Record<Name, Slice[]>;
+    return (await takeTurns<Record<string, Slice>>(Object.fromEntries(runs), turns)) as SlicesOf<All>;
   } finally {
     await Promise.all(clients.map((client) => client.close()));
   }
 }
 
-/** CPU first: it depends least on the other work of the machine. */
-const figures: readonly { unit: string; figure: (slice: Slice) => number; isCharted?: false }[] = [
-  { unit: 'µs CPU a request', figure: ({ cpuUsPerCall }) => cpuUsPerCall },
-  { unit: 'requests/s', figure: ({ perSecond }) => perSecond },
-  { unit: 'ms p50', figure: ({ p50Ms }) => p50Ms, isCharted: false },
-  { unit: 'ms p99', figure: ({ p99Ms }) => p99Ms, isCharted: false },
-];
+/** Drives each contender over a number of connections, with one call at a time on each. */
+export function driveAt<All extends Contenders>(
+  connections: number,
+  contenders: All,
+  setting: Setting,
+): Promise<SlicesOf<All>> {
+  setting.say(connectionsAs(connections));
+  return driveInTurn(contenders, { connections, atOnce: connections, ...loadOf(setting, 50) });
+}
 
-/** Compares Parley with each yardstick at 1, 16, 64 and 256 connections with one request at a time on each. */
-export async function compareAtLevels(
-  name: string,
-  parley: Contender,
-  yardsticks: Readonly<Record<string, Contender>>,
-  { short, say }: Setting,
-): Promise<Comparison[]> {
-  const levels: { readonly name: string; readonly slices: Record<string, Slice[]> }[] = [];
-  for (const connections of short ? [1, 16] : [1, 16, 64, 256]) {
-    const at = `${name}, ${connections} ${connections === 1 ? 'connection' : 'connections'}`;
-    say(at);
-    const turns = short ? { rounds: 1 } : { rounds: 5, warmUps: 1 };
-    const load = { connections, atOnce: connections, forMs: short ? 50 : 400, turns };
-    levels.push({ name: at, slices: await driveInTurn({ parley, ...yardsticks }, load) });
-  }
-  return figures.flatMap(({ figure, ...what }) =>
-    levels.flatMap(({ name, slices: { parley: ours = [], ...others } }) =>
-      Object.entries(others).map(([yardstick, theirs]) =>
-        compare({ ...what, name, yardstick }, { ours, theirs }, figure),
-      ),
-    ),
-  );
+/** Many short slices, so that both of a pair see the same moments of the machine. */
+export const loadOf = ({ short, quick }: Setting, shortMs: number) => ({
+  forMs: short ? shortMs : 400,
+  turns: short ? { rounds: 1 } : { rounds: quick ? 8 : 12, warmUps: 1 },
+});
+
+export const connectionsAs = (count: number) => `${count} ${count === 1 ? 'connection' : 'connections'}`;
+
+/** Samples of Parley and of its yardstick. */
+export interface Pair {
+  readonly ours: readonly Slice[];
+  readonly theirs: readonly Slice[];
+}
+
+/** CPU first: it depends least on the other work of the machine. */
+export function compareAll(what: Pick<Comparison, 'name' | 'who' | 'yardstick'>, pair: Pair) {
+  return {
+    cpu: compare<Slice>({ ...what, unit: 'µs CPU a request' }, pair, ({ cpuUsPerCall }) => cpuUsPerCall),
+    throughput: compare<Slice>({ ...what, unit: 'requests/s' }, pair, ({ perSecond }) => perSecond),
+    p50: compare<Slice>({ ...what, unit: 'ms p50' }, pair, ({ p50Ms }) => p50Ms),
+    p99: compare<Slice>({ ...what, unit: 'ms p99' }, pair, ({ p99Ms }) => p99Ms),
+  };
 }

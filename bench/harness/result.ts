@@ -1,9 +1,12 @@
 /** A group of measurements and its result. */
 import type { AimName } from './aims.ts';
+import type { Slice } from './drive.ts';
 
 export interface Setting {
   /** A short run shows that the bench works. Its figures mean nothing. */
   readonly short: boolean;
+  /** A quick run measures Parley's aims only: no peers, no other numbers of connections. */
+  readonly quick: boolean;
   /** Folder for installed peers. */
   readonly cacheDir: string;
   /** Reports progress on standard error. */
@@ -15,7 +18,15 @@ export interface Group {
   readonly title: string;
   /** The contenders and the conditions, in a sentence or two. */
   readonly method: string;
+  readonly charts: readonly Chart[];
   run(setting: Setting): Promise<GroupResult>;
+}
+
+/** A chart answers one question. Its bars are the comparisons that name it. */
+export interface Chart {
+  /** Name of its file, without `.svg`. */
+  readonly name: string;
+  readonly question: string;
 }
 
 /** Samples of Parley and of the yardstick. Samples of one round have the same index. */
@@ -26,12 +37,14 @@ export interface Samples {
 
 export interface Comparison extends Samples {
   readonly name: string;
+  /** Default: Parley. */
+  readonly who?: string;
   readonly yardstick: string;
   /** Unit of the samples, such as `requests/s`. */
   readonly unit: string;
   readonly aim?: AimName;
-  /** False keeps it out of the chart: it depends more on the machine than on Parley. Default: true. */
-  readonly isCharted?: boolean;
+  /** The chart that shows it, and the label of its bar. */
+  readonly chart?: { readonly name: string; readonly label: string };
 }
 
 /** A figure without a yardstick. */
@@ -39,11 +52,19 @@ export interface Fact {
   readonly name: string;
   readonly unit: string;
   readonly values: readonly number[];
+  readonly aim?: AimName;
+}
+
+/** The CPU of a server by kind of thread. */
+export interface ThreadCosts {
+  readonly name: string;
+  readonly slices: readonly Slice[];
 }
 
 export interface GroupResult {
   readonly comparisons: readonly Comparison[];
   readonly facts: readonly Fact[];
+  readonly threads?: readonly ThreadCosts[];
   /** Contenders that were left out, and why. */
   readonly notes: readonly string[];
 }
@@ -56,3 +77,6 @@ export function compare<Sample>(
 ): Comparison {
   return { ...what, ours: samples.ours.map(figure), theirs: samples.theirs.map(figure) };
 }
+
+/** Whether a larger figure is the better one. */
+export const isMoreBetter = (unit: string): boolean => /(\/s| a second)$/.test(unit);

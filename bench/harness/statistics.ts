@@ -24,7 +24,11 @@ export interface Ratio {
 /** Divides Parley's sample by the yardstick's in each round, so that a slow moment of the machine affects both. */
 export function ratioOf({ ours, theirs }: Samples): Ratio {
   const ratios = ours.map((value, round) => value / (theirs[round] ?? Number.NaN));
-  return { median: median(ratios), least: least(ratios), most: most(ratios) };
+  return spreadOf(ratios);
+}
+
+export function spreadOf(values: readonly number[]): Ratio {
+  return { median: median(values), least: least(values), most: most(values) };
 }
 
 /** Three significant digits: `1.23`, `45.6`, `789`. */

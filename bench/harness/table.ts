@@ -1,16 +1,18 @@
 /** Markdown tables, for the terminal and the README. */
 import type { Verdict } from './aims.ts';
-import type { Comparison, Fact } from './result.ts';
+import type { Comparison, Fact, ThreadCosts } from './result.ts';
 import { least, median, most, ratioOf, threeDigits } from './statistics.ts';
+import { threadKinds } from './threads.ts';
 
 type Row = readonly string[];
 
 export function comparisonTable(comparisons: readonly Comparison[]): string {
   const rows = comparisons.map((comparison) => {
-    const { name, yardstick, unit, ours, theirs } = comparison;
+    const { name, who = 'Parley', yardstick, unit, ours, theirs } = comparison;
     const ratio = ratioOf(comparison);
     return [
       name,
+      who,
       yardstick,
       threeDigits(ratio.median),
       `${threeDigits(ratio.least)} to ${threeDigits(ratio.most)}`,
@@ -19,7 +21,7 @@ export function comparisonTable(comparisons: readonly Comparison[]): string {
       unit,
     ];
   });
-  return table(['', 'against', 'ratio', 'spread', 'Parley', 'yardstick', 'unit'], rows);
+  return table(['', 'who', 'against', 'ratio', 'spread', 'its own', 'yardstick', 'unit'], rows);
 }
 
 export function factTable(facts: readonly Fact[]): string {
@@ -32,15 +34,26 @@ export function factTable(facts: readonly Fact[]): string {
   return table(['context', 'median', 'spread', 'unit'], rows);
 }
 
+export function threadTable(threads: readonly ThreadCosts[]): string {
+  const rows = threads.map(({ name, slices }) => [
+    name,
+    ...threadKinds.map((kind) =>
+      threeDigits(median(slices.map(({ threadUsPerCall }) => threadUsPerCall[kind]))),
+    ),
+    threeDigits(median(slices.map(({ cpuUsPerCall }) => cpuUsPerCall))),
+  ]);
+  return table(['µs CPU a request', 'main', 'V8', 'libuv', 'workers', 'all'], rows);
+}
+
 export function aimTable(verdicts: readonly Verdict[]): string {
-  const rows = verdicts.map(({ what, bound, ratio, measured, verdict }) => [
+  const rows = verdicts.map(({ what, bound, limit, unit = '', measured, verdict }) => [
     what,
-    `${bound} ${ratio}`,
+    `${bound} ${limit} ${unit}`.trim(),
     measured ? threeDigits(measured.median) : '',
     measured ? `${threeDigits(measured.least)} to ${threeDigits(measured.most)}` : '',
     verdict,
   ]);
-  return table(['aim', 'ratio', 'measured', 'spread', ''], rows);
+  return table(['', 'aim', 'measured', 'spread', ''], rows);
 }
 
 function table(head: Row, rows: readonly Row[]): string {

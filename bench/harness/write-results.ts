@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Verdict } from './aims.ts';
-import { chart } from './chart.ts';
+import { chartOf, chartOfAims } from './charts.ts';
 import { describeMachine, type MachineLoad } from './machine.ts';
 import type { Group, GroupResult } from './result.ts';
 
@@ -11,22 +11,28 @@ export interface Run {
   readonly startedAt: Date;
   readonly load: MachineLoad;
   readonly short: boolean;
+  readonly quick: boolean;
 }
 
-export function writeGroup(folder: string, { name, title, method }: Group, result: GroupResult, run: Run) {
-  const { comparisons } = result;
+export function writeGroup(folder: string, group: Group, result: GroupResult, run: Run) {
+  const { name, title, method, charts } = group;
   writeJson(join(folder, `${name}.json`), { title, method, ...describe(run), ...result });
-  const charted = comparisons.filter(({ isCharted = true }) => isCharted);
-  if (charted.length > 0) writeFileSync(join(folder, `${name}.svg`), chart(title, charted));
+  for (const chart of charts) writeChart(folder, chart.name, chartOf(chart, result.comparisons));
 }
 
 export function writeAims(folder: string, verdicts: readonly Verdict[], run: Run): void {
   writeJson(join(folder, 'aims.json'), { ...describe(run), aims: verdicts });
+  writeChart(folder, 'aims', chartOfAims(verdicts));
 }
 
-const describe = ({ startedAt, load, short }: Run) => ({
+function writeChart(folder: string, name: string, chart: string | undefined): void {
+  if (chart !== undefined) writeFileSync(join(folder, `${name}.svg`), chart);
+}
+
+const describe = ({ startedAt, load, short, quick }: Run) => ({
   startedAt: startedAt.toISOString(),
   short,
+  quick,
   machine: describeMachine(),
   loadAtStart: load,
 });

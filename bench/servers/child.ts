@@ -1,12 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { canPin } from '../harness/cores.ts';
-import type { Metered } from '../harness/drive.ts';
 import { rssMiB } from '../harness/processes.ts';
 import type { Started } from './parent.ts';
 
-export interface Served extends Started, Metered {
+export interface Served extends Started {
   readonly pid: number;
+  /** CPU used so far, user and system, of all threads and of those that have ended, in ms. */
+  cpuMs(): Promise<number>;
   rssMiB(): number;
   /** Resolves when the process has exited. */
   stop(): Promise<void>;
@@ -16,11 +17,20 @@ export interface Served extends Started, Metered {
  * Starts `bench/servers/NAME.ts` in a child process.
  *
  * @param core the only core that it may use, where `taskset` is installed
+ * @param env is added to its environment
  */
-export async function startChild(name: string, args: readonly string[] = [], core?: number): Promise<Served> {
+export async function startChild(
+  name: string,
+  args: readonly string[] = [],
+  core?: number,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Served> {
   const pinned = canPin &&
     core !== undefined && { execPath: 'taskset', execArgv: ['-c', String(core), process.execPath] };
-  const child = fork(new URL(`./${name}.ts`, import.meta.url), args, pinned || {});
+  const child = fork(new URL(`./${name}.ts`, import.meta.url), args, {
+    ...pinned,
+    env: { ...process.env, ...env },
+  });
   const started = await firstMessage(name, child);
   const pid = child.pid ?? Number.NaN;
   return {

@@ -1,0 +1,46 @@
+/** Peers of chat: installed into the bench's cache, or left out with a note that says why. */
+import type { Setting } from '../harness/result.ts';
+import { installLitellm, startLitellm } from '../servers/litellm.ts';
+import { installPortkey, startPortkey } from '../servers/portkey.ts';
+import type { StartServer } from './chat-servers.ts';
+
+export const portkeyName = 'Portkey’s gateway';
+export const litellmName = 'LiteLLM’s proxy';
+export type PeerName = typeof portkeyName | typeof litellmName;
+
+const peers: Readonly<Record<PeerName, (cacheDir: string) => Promise<StartServer>>> = {
+  async [portkeyName](cacheDir) {
+    const entry = await installPortkey(cacheDir);
+    return async ({ origin }) => ({
+      ...(await startPortkey(entry)),
+      path: '/v1/chat/completions',
+      model: 'mock-model',
+      headers: { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${origin}/v1` },
+    });
+  },
+  async [litellmName](cacheDir) {
+    const folder = await installLitellm(cacheDir);
+    return async ({ origin }) => ({
+      ...(await startLitellm(folder, origin)),
+      path: '/v1/chat/completions',
+      model: 'bench',
+      headers: {},
+    });
+  },
+};
+
+export async function preparePeers({ short, quick, cacheDir, say }: Setting) {
+  const starts: Partial<Record<PeerName, StartServer>> = {};
+  const notes: string[] = [];
+  for (const name of short || quick ? [] : (Object.keys(peers) as PeerName[])) {
+    say(`${name}: from the cache, or from its registry`);
+    try {
+      starts[name] = await peers[name](cacheDir);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message.trim().split('\n').at(-1) : String(error);
+      notes.push(`${name} is left out, as it could not be installed: ${reason}`);
+    }
+  }
+  if (short || quick) notes.push('Peers are left out of short and quick runs.');
+  return { starts, notes };
+}

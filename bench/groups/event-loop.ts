@@ -1,0 +1,96 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'undici';
+import { drive, send } from '../harness/drive.ts';
+import type { Fact, Group, GroupResult, Setting } from '../harness/result.ts';
+import { quantile } from '../harness/statistics.ts';
+import { type ChatServer, openChatClient } from './chat-call.ts';
+import { startParleyWith, withChatServers } from './chat-servers.ts';
+
+const syncMs = 50;
+const chatsAtOnce = 16;
+const probeEveryMs = 4;
+const source = resolve(import.meta.dirname, '../servers/slow-sync.c');
+
+export const eventLoop: Group = {
+  name: 'event-loop',
+  title: 'The event loop, while the disk is slow',
+  method:
+    `While ${chatsAtOnce} clients chat and each sync of the database takes ${syncMs} ms longer, another client asks every ` +
+    `${probeEveryMs} ms for a path that does not exist, without a key: an answer that needs no store.`,
+  charts: [],
+  async run(setting) {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'));
+    const library = join(folder, 'slow-sync.so');
+    const { error, status, stderr } = spawnSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, source]);
+    try {
+      if (error || status !== 0) {
+        const reason = error?.message ?? stderr.toString().trim();
+        return { comparisons: [], facts: [], notes: [`Left out, as syncs could not be slowed: ${reason}`] };
+      }
+      return await measure(library, join(folder, 'slow'), setting);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+};
+
+async function measure(library: string, slow: string, setting: Setting): Promise<GroupResult> {
+  const { short, say } = setting;
+  const env = { LD_PRELOAD: library, SLOW_SYNC_MS: `${syncMs}`, SLOW_SYNC_WHILE: slow };
+  return withChatServers({ parley: startParleyWith(env) }, async ({ parley }) => {
+    say('warm-up');
+    const client = openChatClient(parley, chatsAtOnce);
+    await send(client.call, { atOnce: chatsAtOnce, calls: short ? 32 : 10_000 });
+    await probe(parley, short ? 32 : 2_000);
+    const facts: Fact[] = [];
+    say('syncs as they are');
+    const asTheyAre = await probeWhileChatting(parley, client.call, setting);
+    say(`syncs of ${syncMs} ms`);
+    writeFileSync(slow, '');
+    const slowed = await probeWhileChatting(parley, client.call, setting);
+    await client.close();
+    facts.push(
+      { name: `p99, each sync takes ${syncMs} ms`, unit: 'ms', values: slowed.p99Ms, aim: 'loopHeld' },
+      { name: 'p99, syncs as they are', unit: 'ms', values: asTheyAre.p99Ms },
+      { name: `chats, each sync takes ${syncMs} ms`, unit: 'requests/s', values: slowed.perSecond },
+    );
+    return { comparisons: [], facts, notes: [] };
+  });
+}
+
+async function probeWhileChatting(
+  parley: ChatServer,
+  chat: (n: number) => Promise<unknown>,
+  { short }: Setting,
+) {
+  const p99Ms: number[] = [];
+  const perSecond: number[] = [];
+  for (let round = 0; round < (short ? 1 : 5); round++) {
+    const probes = short ? 40 : 500;
+    const load = { atOnce: chatsAtOnce, forMs: probes * probeEveryMs };
+    const [chats, times] = await Promise.all([drive(parley, chat, load), probe(parley, probes)]);
+    p99Ms.push(quantile(times, 0.99));
+    perSecond.push(chats.perSecond);
+  }
+  return { p99Ms, perSecond };
+}
+
+/** Asks at even times, however long the answers take: an answer that is late delays no question. */
+async function probe({ origin }: ChatServer, count: number): Promise<number[]> {
+  const pool = new Pool(origin, { connections: 64 });
+  const ask = async (n: number) => {
+    await sleep(n * probeEveryMs);
+    const askedAt = performance.now();
+    const { statusCode, body } = await pool.request({ method: 'GET', path: '/api/v1/nothing' });
+    await body.dump();
+    if (statusCode !== 404) throw new Error(`a wrong path was answered with ${statusCode}`);
+    return performance.now() - askedAt;
+  };
+  const times = await Promise.all(Array.from({ length: count }, (_, n) => ask(n)));
+  await pool.close();
+  return times;
+}

@@ -1,0 +1,92 @@
+import { Pool } from 'undici';
+import { onClientCore, serverCore } from '../harness/cores.ts';
+import { type Contender, compareAll, connectionsAs, driveAt, warmUp } from '../harness/levels.ts';
+import type { Comparison, Group, Setting } from '../harness/result.ts';
+import { type Served, startChild } from '../servers/child.ts';
+
+const floorName = 'bare node:http';
+const path = '/api/v1/models';
+const model = { type: 'chat', engine: 'scripted', price: { input: 0.1, output: 0.4 } };
+const settings = {
+  engines: { scripted: { kind: 'builtin' }, builtin: { kind: 'builtin' } },
+  models: [
+    { ...model, id: 'bench' },
+    { ...model, id: 'bench-large' },
+  ],
+};
+
+export const models: Group = {
+  name: 'models',
+  title: 'The list of models',
+  method:
+    'GET /models, with the key checked and a durable record of each request, against a node:http server that answers the same bytes ' +
+    'and does nothing else.',
+  charts: [{ name: 'models', question: 'What do keys and records add to GET /models?' }],
+  async run(setting) {
+    const parley = await startChild('parley', [JSON.stringify(settings)], serverCore);
+    const running = [parley];
+    try {
+      const body = await (await fetch(parley.origin + path, { headers: headersFor(parley) })).text();
+      const floor = await startChild('bare-http', [body], serverCore);
+      running.push(floor);
+      return await onClientCore(() => measure(contendersFor({ parley, floor, body }), setting));
+    } finally {
+      await Promise.all(running.map((server) => server.stop()));
+    }
+  },
+};
+
+interface Servers {
+  readonly parley: Served;
+  readonly floor: Served;
+  /** The answer that all must give. */
+  readonly body: string;
+}
+
+function contendersFor({ parley, floor, body }: Servers) {
+  const contender = (server: Served): Contender => ({
+    server,
+    warmUpCalls: 30_000,
+    open(connections) {
+      const pool = new Pool(server.origin, { connections });
+      const request = { method: 'GET', path, headers: headersFor(server) } as const;
+      return {
+        async call() {
+          const answer = await (await pool.request(request)).body.text();
+          if (answer !== body) throw new Error(`${server.origin} answered ${answer}`);
+        },
+        close: () => pool.close(),
+      };
+    },
+  });
+  return { [floorName]: contender(floor), Parley: contender(parley) };
+}
+
+const headersFor = ({ key }: Served) => ({ authorization: `Bearer ${key}` });
+
+async function measure(contenders: ReturnType<typeof contendersFor>, setting: Setting) {
+  await warmUp(contenders, setting);
+  const at = async (connections: number) => {
+    const { Parley: ours, [floorName]: theirs } = await driveAt(connections, contenders, setting);
+    const name = `GET /models, ${connectionsAs(connections)}`;
+    return { ours, theirs, name, ...compareAll({ name, yardstick: floorName }, { ours, theirs }) };
+  };
+  const many = await at(64);
+  const { cpu, throughput, p50, p99 } = many;
+  const chart = (label: string) => ({ chart: { name: 'models', label } });
+  const comparisons: Comparison[] = [
+    { ...cpu, aim: 'modelsCpu', ...chart('64 connections: CPU') },
+    { ...throughput, ...chart('64 connections: throughput') },
+    p50,
+    p99,
+  ];
+  if (!setting.quick) {
+    const one = await at(1);
+    comparisons.push({ ...one.p50, ...chart('one connection: p50') }, one.cpu);
+  }
+  const threads = [
+    { name: `${many.name}: ${floorName}`, slices: many.theirs },
+    { name: `${many.name}: Parley`, slices: many.ours },
+  ];
+  return { comparisons, facts: [], threads, notes: [] };
+}
