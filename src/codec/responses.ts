@@ -27,42 +27,41 @@ const responseCodec = jsonCodec(ResponseSchema);
 const eventCodec = jsonCodec(ResponseEventSchema);
 
 export function encodeResponse(response: Response): JsonObject {
-  return withPromised(responseCodec.encode(response));
+  return completed(responseCodec.encode(response));
 }
 
 export function encodeEvent(event: ResponseEvent): JsonObject {
   const json = typed(eventCodec.encode(event));
   const { response, item, part } = json;
-  if (isObject(response)) json['response'] = withPromised(response);
-  if (isObject(item)) json['item'] = withParts(item);
-  if (isObject(part)) json['part'] = typed(part);
+  if (isObject(response)) completed(response);
+  if (isObject(item)) withParts(item);
+  if (isObject(part)) typed(part);
   return json;
 }
 
-function withPromised(json: JsonValue): JsonObject {
-  const response = { ...promisedInResponse, ...objectOf(json) };
-  response['output'] = objectsOf(response['output']).map(withParts);
-  response['tools'] = objectsOf(response['tools']).map((tool) => ({ ...promisedInTool, ...tool }));
+function completed(json: JsonValue): JsonObject {
+  const response = given(json, promisedInResponse);
+  for (const item of listOf(response['output'])) withParts(item);
+  for (const tool of listOf(response['tools'])) given(tool, promisedInTool);
   return response;
 }
 
-function withParts(json: JsonObject): JsonObject {
-  const item = typed(json);
-  if (Array.isArray(item['content'])) item['content'] = objectsOf(item['content']).map(typed);
-  return item;
+function withParts(json: JsonValue): void {
+  for (const part of listOf(typed(json)['content'])) typed(part);
 }
 
 function typed(json: JsonValue): JsonObject {
-  const object = objectOf(json);
-  const { type } = object;
-  return { ...(typeof type === 'string' && promisedByType[type]), ...object };
+  const type = isObject(json) ? json['type'] : undefined;
+  return given(json, (typeof type === 'string' && promisedByType[type]) || {});
 }
 
-function objectOf(json: JsonValue): JsonObject {
-  if (isObject(json)) return json;
-  throw new Error('an answer is not an object');
+/** Adds what is promised and absent. The JSON is the encoder's own. */
+function given(json: JsonValue, promised: JsonObject): JsonObject {
+  if (!isObject(json)) throw new Error('an answer is not an object');
+  for (const [name, value] of Object.entries(promised)) json[name] ??= value;
+  return json;
 }
 
-function objectsOf(json: JsonValue | undefined): readonly JsonObject[] {
-  return Array.isArray(json) ? json.map(objectOf) : [];
+function listOf(json: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(json) ? json : [];
 }

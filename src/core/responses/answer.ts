@@ -66,10 +66,11 @@ export class ResponseAnswer {
     return this.#release();
   }
 
-  /** The last event of an answer that failed. Its items stay as they are. */
+  /** The last event of an answer that failed. Items that are still open are left out: a call that was cut must not be run. */
   fail(error: ParleyError): readonly ResponseEvent[] {
     const response = this.#response({
       status: 'failed',
+      output: this.#output.items.filter(({ status }) => status === 'completed'),
       error: create(ResponseErrorSchema, { code: failureCode(error), message: error.message }),
     });
     this.#add({ type: 'response.failed', response });

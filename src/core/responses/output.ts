@@ -43,7 +43,7 @@ interface OpenCall {
 }
 
 export class Output {
-  /** Items as they are now, by their place. */
+  /** Items by their place; open ones as they began. */
   readonly items: ResponseItem[] = [];
   readonly #id: string;
   readonly #emit: Emit;
@@ -78,7 +78,7 @@ export class Output {
     this.#emit({ type: `response.${type}.delta`, ...placeOf(text), delta, logprobs: [...logprobs] });
   }
 
-  /** A model that turns from reasoning to its answer, or back, has ended an item. */
+  /** A model that turns from reasoning to its answer, or back, has ended the item before. */
   #openText(type: OpenText['type']): OpenText {
     if (this.#text?.type === type) return this.#text;
     this.#closeText('completed');
@@ -128,6 +128,7 @@ export class Output {
   }
 
   #openCall({ index, id: givenId = '' }: ToolCall, name: string): OpenCall {
+    this.#closeText('completed');
     const outputIndex = this.items.length;
     const id = this.#idOf('fc', outputIndex);
     const callId = givenId || this.#idOf('call', outputIndex);
