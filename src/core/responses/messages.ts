@@ -83,7 +83,7 @@ function turnOf(messages: ChatMessage[]): ChatMessage {
 
 function unknownItem(path: string, type = ''): string {
   return type === 'item_reference'
-    ? `\`${path}\` refers to a stored item, but this server stores none. Send the item itself.`
+    ? `\`${path}\` refers to a stored item, but this server stores none. Send the item itself; some clients do with \`store: false\`.`
     : `\`${path}.type\` is ${quote(type)}. Items must be of the type ${itemTypes}.`;
 }
 
@@ -126,7 +126,8 @@ function toContent({ value }: ResponseContent, path: string): MessageContent {
   const parts = value.case === 'parts' ? value.value.items : [];
   const items = parts.map((part, index) => toPart(part, `${path}[${index}]`));
   const [only] = items;
-  if (items.length === 1 && only?.type === 'text') return textContent(only.text ?? '');
+  if (only === undefined) return textContent('');
+  if (items.length === 1 && only.type === 'text') return textContent(only.text ?? '');
   return create(MessageContentSchema, { value: { case: 'parts', value: { items } } });
 }
 
