@@ -12,7 +12,7 @@ import { isObject } from './shape.ts';
 const promisedInResponse: JsonObject = {
   ...{ error: null, incomplete_details: null, usage: null, instructions: null, metadata: {} },
   ...{ temperature: null, top_p: null, top_logprobs: null, max_output_tokens: null },
-  ...{ reasoning: { effort: null, summary: null }, previous_response_id: null },
+  ...{ reasoning: { effort: null, summary: null }, previous_response_id: null, access_programs: null },
 };
 const promisedInTool: JsonObject = { parameters: null, strict: null };
 /** By the type of an item, a part or an event. */

@@ -52,7 +52,9 @@ async function streamOf(sent: unknown[]) {
 
 describe('responses.create', () => {
   it('reads text, usage and what it asked for', async () => {
-    upstream.answer(path, json(completion('hello there')));
+    const prompt_tokens_details = { cached_tokens: 5, cache_write_tokens: 2 };
+    const usage = { ...reported, prompt_tokens_details, completion_tokens_details: { reasoning_tokens: 3 } };
+    upstream.answer(path, json(completion('hello there', { usage })));
     const response = await client.responses.create({
       model: 'served',
       input: 'say hello',
@@ -63,7 +65,8 @@ describe('responses.create', () => {
     expect(response.metadata).toEqual({ a: 'b' });
     expect(response.usage).toMatchObject({
       ...{ input_tokens: 9, output_tokens: 4, total_tokens: 13 },
-      ...{ input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } },
+      input_tokens_details: prompt_tokens_details,
+      output_tokens_details: { reasoning_tokens: 3 },
     });
   });
 

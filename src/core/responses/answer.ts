@@ -1,5 +1,5 @@
 /** The answer as the Responses API has it: the parameters that led to it, its items, and the events that build them. */
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
   IncompleteDetailsSchema,
@@ -133,11 +133,19 @@ function usageOf(usage: Usage): ResponseUsage {
   const { promptTokens, completionTokens, totalTokens, promptTokensDetails, completionTokensDetails } = usage;
   return create(ResponseUsageSchema, {
     inputTokens: promptTokens,
-    inputTokensDetails: { cachedTokens: promptTokensDetails?.cachedTokens ?? 0 },
+    inputTokensDetails: {
+      cachedTokens: promptTokensDetails?.cachedTokens ?? 0,
+      cacheWriteTokens: countOf(promptTokensDetails?.other?.['cache_write_tokens']),
+    },
     outputTokens: completionTokens,
     outputTokensDetails: { reasoningTokens: completionTokensDetails?.reasoningTokens ?? 0 },
     totalTokens,
   });
+}
+
+/** The schema of a chat does not name this count: it has whatever type the upstream gave it. */
+function countOf(value: JsonValue | undefined): number {
+  return typeof value === 'number' && Number.isInteger(value) ? value : 0;
 }
 
 function failureCode({ httpStatus }: ParleyError): string {

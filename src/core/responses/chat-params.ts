@@ -22,7 +22,14 @@ const logprobsValue = 'message.output_text.logprobs';
 
 /** Parameters of the Responses API without a counterpart in a chat. `n` and its alias would ask for answers that nobody gets. */
 const withoutCounterpart: readonly string[] = [
-  ...['stream_options', 'max_tool_calls', 'context_management', 'moderation', 'prompt_cache_options'],
+  ...[
+    'access_programs',
+    'stream_options',
+    'max_tool_calls',
+    'context_management',
+    'moderation',
+    'prompt_cache_options',
+  ],
   ...['n', 'n_cmpl'],
 ];
 const ownNames: ReadonlySet<string> = new Set([
