@@ -20,6 +20,7 @@ import type { Log } from '../core/ports/log.ts';
 import type { RequestObserver } from '../core/ports/observer.ts';
 import type { Store } from '../core/ports/store.ts';
 import { noTracer, type Tracer } from '../core/ports/tracer.ts';
+import { ResponseOperations } from '../core/responses/service.ts';
 import type { Services } from '../core/services.ts';
 import { SpeechOperations } from '../core/speech/service.ts';
 import { TranscriptionOperations } from '../core/transcription/service.ts';
@@ -213,10 +214,12 @@ interface ServiceDeps {
 
 function createServices({ store, clock, accessClock, tokens, catalog, fairUse }: ServiceDeps): Services {
   const idempotency = new Idempotency({ store, clock });
+  const chat = new ChatOperations({ catalog, tokens, accounts: store, idempotency });
   return {
     speech: new SpeechOperations({ catalog, fairUse, idempotency }),
     transcription: new TranscriptionOperations({ catalog, fairUse, idempotency }),
-    chat: new ChatOperations({ catalog, tokens, accounts: store, idempotency }),
+    chat,
+    responses: new ResponseOperations({ chat, idempotency }),
     catalog: new CatalogOperations(catalog),
     account: new AccountOperations({ store, clock, accessClock, fairUse }),
     admin: new AdminOperations({ store, clock, accessClock, fairUse }),

@@ -18,6 +18,8 @@ import {
   StreamChatCompletionResponseSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { StreamResponseResponseSchema } from '../../gen/parley/responses/v1/responses_pb.ts';
+import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { type Batches, singly } from './batches.ts';
 import type { AdminCall, Call } from './call.ts';
@@ -80,7 +82,7 @@ export const requestLevelsMax = 100;
 export type Rpc = UnaryRpc | ServerStreamRpc | ClientStreamRpc | AdminRpc;
 export type RpcTable = ReturnType<typeof rpcTable>;
 
-export function rpcTable({ speech, transcription, chat, catalog, account, admin }: Services) {
+export function rpcTable({ speech, transcription, chat, responses, catalog, account, admin }: Services) {
   const chats = ChatService.method;
   const transcriptions = TranscriptionService.method;
   return {
@@ -108,6 +110,17 @@ export function rpcTable({ speech, transcription, chat, catalog, account, admin 
       (request, call) => chat.streamChatCompletion(request, call),
       ({ message: chunk }) => create(StreamChatCompletionResponseSchema, { chunk }),
       ({ text }) => text !== '',
+    ),
+    createResponse: unary('chat', ResponsesService.method.createResponse, (request, call) =>
+      responses.createResponse(request, call),
+    ),
+    streamResponse: serverStream(
+      'chat',
+      ResponsesService.method.streamResponse,
+      (request, call) => responses.streamResponse(request, call),
+      (event) => create(StreamResponseResponseSchema, { event }),
+      // The events that begin an answer tell nothing of it yet.
+      ({ response }) => response === undefined,
     ),
     synthesizeSpeech: serverStream(
       'speech',

@@ -4,6 +4,7 @@ import type { AccountOperations } from './account/service.ts';
 import type { AdminCall } from './call.ts';
 import type { CatalogOperations } from './catalog/service.ts';
 import type { ChatOperations } from './chat/service.ts';
+import type { ResponseOperations } from './responses/service.ts';
 import type { SpeechOperations } from './speech/service.ts';
 import type { TranscriptionOperations } from './transcription/service.ts';
 
@@ -12,6 +13,7 @@ export interface Services {
   readonly speech: SpeechOperations;
   readonly transcription: TranscriptionOperations;
   readonly chat: ChatOperations;
+  readonly responses: ResponseOperations;
   readonly catalog: CatalogOperations;
   readonly account: AccountOperations;
   readonly admin: AdminFunctions;

@@ -2,6 +2,7 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { ParleyError } from '../../src/core/errors.ts';
 import type { Case } from './case.ts';
@@ -24,7 +25,9 @@ export function differencesOf(row: Case, kind: RelayKind): Difference[] {
 const both: readonly RelayKind[] = ['remote', 'openai'];
 
 const isSpeech = ({ request }: Case) => request.method === SpeechService.method.synthesizeSpeech;
-const isStreamedChat = ({ request }: Case) => request.method === ChatService.method.streamChatCompletion;
+const isStreamedResponse = ({ request }: Case) => request.method === ResponsesService.method.streamResponse;
+const isStreamedChat = (row: Case) =>
+  row.request.method === ChatService.method.streamChatCompletion || isStreamedResponse(row);
 const isStreamedTranscription = ({ request }: Case) =>
   request.method === TranscriptionService.method.streamTranscription;
 const isIn =
@@ -88,7 +91,30 @@ const failures: Difference[] = [
     of: (row) => isStreamedChat(row) && isIn('upstream_error', 'overloaded', 'internal_error')(row),
     change: (seen) => withRecords(seen, { http_status: 502 }),
   },
+  {
+    why: 'so that the last event of a response only tells that the engine failed',
+    on: ['openai'],
+    of: (row) => isStreamedResponse(row) && isIn('upstream_error', 'internal_error')(row),
+    change: (seen) =>
+      withFailedEvent(seen, 'The engine behind this model failed on this request. Try again.'),
+  },
+  {
+    why: 'nor does it tell of a fault of the inner server',
+    on: ['remote'],
+    of: (row) => isStreamedResponse(row) && isIn('internal_error')(row),
+    change: (seen) => withFailedEvent(seen, failed),
+  },
 ];
+
+/** A streamed response whose last event tells of a failed engine. */
+function withFailedEvent(seen: Observation, message: string): Observation {
+  const { answer } = seen;
+  if (!Array.isArray(answer)) return seen;
+  const { event } = answer.at(-1) as { event: { response: object } };
+  const error = { code: 'server_error', message };
+  const last = { event: { ...event, response: { ...event.response, error } } };
+  return { ...seen, answer: [...answer.slice(0, -1), last] };
+}
 
 const refusals: Difference[] = [
   {

@@ -165,17 +165,20 @@ export function readTranscriptStream(answer: HttpAnswer): ReadAnswer {
 
 interface Events {
   readonly events: readonly unknown[];
+  /** The name of each event; empty where it has none. */
+  readonly names: readonly string[];
   /** The error of the last event, if it was one. */
   readonly error: ReadAnswer['error'];
   readonly isDone: boolean;
 }
 
 /** The server-sent events of an answer; one that was cut in its middle is left out. */
-function readEvents({ body }: HttpAnswer): Events {
+export function readEvents({ body }: HttpAnswer): Events {
   const blocks = body.toString().split('\n\n').slice(0, -1);
-  const data = blocks.map((block) => block.replace(/^data: /, ''));
+  const names = blocks.map((block) => /^event: (.*)\n/.exec(block)?.[1] ?? '');
+  const data = blocks.map((block) => block.replace(/^(event: .*\n)?data: /, ''));
   const isDone = data.at(-1) === '[DONE]';
   const events = (isDone ? data.slice(0, -1) : data).map((event): unknown => JSON.parse(event));
   const last = events.at(-1) as { readonly error?: ReadAnswer['error'] } | undefined;
-  return { events: last?.error ? events.slice(0, -1) : events, error: last?.error, isDone };
+  return { events: last?.error ? events.slice(0, -1) : events, names, error: last?.error, isDone };
 }

@@ -2,6 +2,7 @@
 import type { DescMessage, DescMethodUnary, JsonObject, Message } from '@bufbuild/protobuf';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { jsonCodec } from '../../src/codec/codec.ts';
 import { httpRule } from '../../src/codec/http-rule.ts';
@@ -22,6 +23,7 @@ import {
   readTranscriptStream,
   speechRequest,
 } from './rest-operations.ts';
+import { readResponse, readResponseStream, responseRequest } from './rest-responses.ts';
 import {
   cancelled,
   deadlineExceeded,
@@ -63,6 +65,14 @@ const transcodings: ReadonlyMap<unknown, Transcoding> = new Map<unknown, Transco
   [
     ChatService.method.streamChatCompletion,
     { toHttp: (request) => chatRequest(request, true), read: readChatStream },
+  ],
+  [
+    ResponsesService.method.createResponse,
+    { toHttp: (request) => responseRequest(request, false), read: readResponse },
+  ],
+  [
+    ResponsesService.method.streamResponse,
+    { toHttp: (request) => responseRequest(request, true), read: readResponseStream },
   ],
 ]);
 

@@ -7,6 +7,7 @@ import { adminCases } from './admin-cases.ts';
 import type { Case, ServerName } from './case.ts';
 import { chatCases } from './chat-cases.ts';
 import { chatFailureCases } from './chat-failure-cases.ts';
+import { responseCases } from './response-cases.ts';
 import { speechCases } from './speech-cases.ts';
 import { recognitionCases, transcriptionCases } from './transcription-cases.ts';
 
@@ -20,6 +21,7 @@ export const table: readonly Case[] = [
   ...recognition,
   ...chatCases,
   ...chatFailureCases,
+  ...responseCases,
   ...accountCases,
   ...adminCases,
 ];

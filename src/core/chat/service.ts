@@ -65,7 +65,7 @@ export class ChatOperations {
   createChatCompletion(request: CreateChatCompletionRequest, call: Call): Promise<ChatAnswer> {
     noteModel(request.params, call);
     const repeatable = { answerForm: keptForm, request, call };
-    return this.#deps.idempotency.run(repeatable, () => this.#complete(request, call));
+    return this.#deps.idempotency.run(repeatable, () => this.complete(request.params, call));
   }
 
   /** Settles before the last chunk. A client that leaves after some output pays for the tokens produced until then. */
@@ -74,11 +74,12 @@ export class ChatOperations {
     call: Call,
   ): AsyncGenerator<readonly ChatChunk[]> {
     noteModel(request.params, call);
-    return this.#stream(request, call);
+    return this.stream(request.params, call);
   }
 
-  async #complete(request: CreateChatCompletionRequest, call: Call): Promise<ChatAnswer> {
-    const job = await this.#reserve(request.params, call);
+  /** Runs a chat for any RPC: holds, answers, and meters. Changes `params`. */
+  async complete(params: ChatCompletionParams | undefined, call: Call): Promise<ChatAnswer> {
+    const job = await this.#reserve(params, call);
     const answer = await job.model.engine.complete(job.params, call.signal);
     checkWhole(answer);
     answer.setHead(headOf(job, 'chat.completion'));
@@ -86,8 +87,9 @@ export class ChatOperations {
     return answer;
   }
 
-  async *#stream(request: StreamChatCompletionRequest, call: Call): AsyncGenerator<readonly ChatChunk[]> {
-    const job = await this.#reserve(request.params, call);
+  /** The same as a stream. Settles before the last chunk, which has the usage unless the client wants it apart. */
+  async *stream(params: ChatCompletionParams | undefined, call: Call): AsyncGenerator<readonly ChatChunk[]> {
+    const job = await this.#reserve(params, call);
     const answer = new StreamedAnswer(headOf(job, 'chat.completion.chunk'));
     const source = openChunks(job);
     let failure: unknown;
@@ -181,7 +183,10 @@ export class ChatOperations {
 }
 
 /** The record names the requested model, whatever becomes of the request. */
-function noteModel(params: ChatCompletionParams | undefined, { metering }: Call): void {
+export function noteModel(
+  params: { readonly model?: string | undefined } | undefined,
+  { metering }: Call,
+): void {
   if (params?.model) metering.note({ model: params.model });
 }
 

@@ -38,10 +38,14 @@ export function chunkText({ choices }: ChatCompletionChunk): string {
 }
 
 function messageText({ content, refusal, toolCalls, other }: ChatMessage): string {
+  return contentText(content) + (refusal ?? '') + toolText(toolCalls) + reasoningText(other);
+}
+
+/** The text of parts, one line each, or the plain text. */
+export function contentText(content: ChatMessage['content']): string {
+  if (content?.value.case === 'text') return content.value.value;
   const parts = content?.value.case === 'parts' ? content.value.value.items : [];
-  const text =
-    content?.value.case === 'text' ? content.value.value : parts.map((part) => part.text ?? '').join('\n');
-  return text + (refusal ?? '') + toolText(toolCalls) + reasoningText(other);
+  return parts.map((part) => part.text ?? '').join('\n');
 }
 
 function deltaText({ content, refusal, toolCalls, other }: ChatDelta): string {
@@ -58,7 +62,8 @@ function toolText(calls: readonly ToolCall[]): string {
   return calls.map((call) => (call.function?.name ?? '') + (call.function?.arguments ?? '')).join('');
 }
 
-function reasoningText(other: JsonObject | undefined): string {
+/** The reasoning that a message or a delta shows. */
+export function reasoningText(other: JsonObject | undefined): string {
   if (other === undefined) return '';
   const texts: (JsonValue | undefined)[] = reasoningMembers.map((member) => other[member]);
   return texts.find((text) => typeof text === 'string') ?? '';

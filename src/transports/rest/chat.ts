@@ -1,4 +1,4 @@
-import { create, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
+import { create, type JsonObject } from '@bufbuild/protobuf';
 import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
@@ -7,12 +7,12 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import { type ErrorCode, ParleyError } from '../../core/errors.ts';
+import type { ErrorCode } from '../../core/errors.ts';
 import { withDoubles } from '../../core/long-integers.ts';
 import { type RpcTable, requestLevelsMax } from '../../core/rpcs.ts';
 import type { RestHandler } from './exchange.ts';
 import type { RestLimits } from './request.ts';
-import { accept, readJson, requireMembers } from './request.ts';
+import { accept, readJson, readStream, requireMembers } from './request.ts';
 import { replayHeaders, sendEvents, sseDone } from './response.ts';
 
 /** The members that Parley itself relies on. All others reach the model as they came: it may take more types than the schema. */
@@ -59,9 +59,4 @@ function readParams(body: JsonObject): ChatCompletionParams {
 
 function codeOf(path: string): ErrorCode {
   return path === 'messages' || path.startsWith('messages[') ? 'invalid_messages' : 'invalid_parameter';
-}
-
-function readStream(stream: JsonValue | undefined): boolean {
-  if (stream === undefined || stream === null || typeof stream === 'boolean') return stream === true;
-  throw new ParleyError('invalid_parameter', { message: '`stream` must be true or false.', param: 'stream' });
 }

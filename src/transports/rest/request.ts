@@ -1,5 +1,5 @@
 /** Reads the body of a request: its bytes within a limit, its JSON, and the fields of the JSON. */
-import type { JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Decoded } from '../../codec/codec.ts';
 import { type ElementLimits, JsonScan } from '../../codec/json-scan.ts';
 import { parseJson } from '../../codec/parse-json.ts';
@@ -144,4 +144,10 @@ export function accept<T>({ message, error }: Decoded<T>, codeOf: (path: string)
   if (error === undefined) return message;
   const { path, expected } = error;
   throw new ParleyError(codeOf(path), { message: `\`${path}\` must be ${expected}.`, param: path });
+}
+
+/** Reads the member `stream`, which chooses between an RPC and its stream. */
+export function readStream(stream: JsonValue | undefined): boolean {
+  if (stream === undefined || stream === null || typeof stream === 'boolean') return stream === true;
+  throw new ParleyError('invalid_parameter', { message: '`stream` must be true or false.', param: 'stream' });
 }

@@ -1,6 +1,7 @@
 /** Sends server-sent events, and the header of a repeated answer. */
 import type { JsonValue } from '@bufbuild/protobuf';
 import type { Batches } from '../../core/batches.ts';
+import type { ParleyError } from '../../core/errors.ts';
 import type { ServedCall } from '../run-call.ts';
 import { errorBody } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -20,33 +21,61 @@ export function replayHeaders({ isReplay }: ServedCall): Record<string, string> 
   return isReplay ? { 'idempotent-replayed': 'true' } : {};
 }
 
+/** A server-sent event. The `data` of one without a name tells what it is. */
+interface SseEvent {
+  readonly name?: string;
+  readonly data: JsonValue;
+}
+
+interface EventForm<T> {
+  toEvent(part: T): SseEvent;
+  toError(error: ParleyError): SseEvent;
+}
+
 /**
- * Sends each part as an event. The status leaves with the first batch. An error before it is thrown, to be answered with its own
- * status. A later error becomes the last event: SDKs look for an `error` member and for the missing `[DONE]`.
+ * Sends each part as an event without a name. After an error SDKs look for an `error` member and for the missing `[DONE]`.
  *
  * @returns whether all parts were sent
  */
-export async function sendEvents<T>(
+export function sendEvents<T>(
   exchange: Exchange,
   batches: Batches<T>,
-  toEvent: (part: T) => JsonValue,
+  toData: (part: T) => JsonValue,
+): Promise<boolean> {
+  return sendNamedEvents(exchange, batches, {
+    toEvent: (part) => ({ data: toData(part) }),
+    toError: (error) => ({ data: { ...errorBody(error) } }),
+  });
+}
+
+/**
+ * Sends each part as an event. The status leaves with the first batch. An error before it is thrown, to be answered with its own
+ * status. A later error becomes the last event.
+ *
+ * @returns whether all parts were sent
+ */
+export async function sendNamedEvents<T>(
+  exchange: Exchange,
+  batches: Batches<T>,
+  form: EventForm<T>,
 ): Promise<boolean> {
   let hasBegun = false;
   try {
     for await (const parts of batches) {
       if (!hasBegun) exchange.begin(sseHeaders);
       hasBegun = true;
-      await exchange.write(parts.map((part) => sseEvent(toEvent(part))).join(''));
+      await exchange.write(parts.map((part) => sseEvent(form.toEvent(part))).join(''));
     }
     return true;
   } catch (thrown) {
     const error = exchange.served.errorOf(thrown);
     if (!hasBegun || error.code === 'request_cancelled') throw error;
-    await exchange.write(sseEvent(errorBody(error)));
+    await exchange.write(sseEvent(form.toError(error)));
     return false;
   }
 }
 
-function sseEvent(data: unknown): string {
-  return `data: ${JSON.stringify(data)}\n\n`;
+function sseEvent({ name, data }: SseEvent): string {
+  const event = name === undefined ? '' : `event: ${name}\n`;
+  return `${event}data: ${JSON.stringify(data)}\n\n`;
 }

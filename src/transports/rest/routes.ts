@@ -6,6 +6,7 @@ import { allRpcs, type Rpc, type RpcTable } from '../../core/rpcs.ts';
 import { chatHandler } from './chat.ts';
 import type { RestHandler } from './exchange.ts';
 import type { RestLimits } from './request.ts';
+import { responsesHandler } from './responses.ts';
 import { speechHandler } from './speech.ts';
 import { transcriptionHandler } from './transcription.ts';
 import { adminHandler, unaryHandler } from './unary.ts';
@@ -24,6 +25,7 @@ export function restRoutes(table: RpcTable, limits: RestLimits, isServed: (rpc: 
     [table.synthesizeSpeech, speechHandler(table, limits)],
     [table.createTranscription, transcriptionHandler(table)],
     [table.createChatCompletion, chatHandler(table, limits)],
+    [table.createResponse, responsesHandler(table, limits)],
   ]);
   return allRpcs(table)
     .filter((rpc) => hasOption(rpc.method, http) && isServed(rpc))

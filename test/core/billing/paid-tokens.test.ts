@@ -46,8 +46,8 @@ function inLowerCase(body: Json): Json {
   );
 }
 
-/** REST, and Connect or gRPC: each with one answer and as a stream. */
-type Wire = 'plain' | 'streamed' | 'unary' | 'server stream';
+/** REST, Connect or gRPC, and the Responses API over REST: each with one answer and as a stream. */
+const allWires = ['plain', 'streamed', 'unary', 'server stream', 'response', 'streamed response'] as const;
 
 interface Given {
   readonly prompt: number;
@@ -140,7 +140,7 @@ const requests = fc.record({
     fc.jsonValue({ maxDepth: 1 }),
     { maxKeys: 2 },
   ),
-  wire: fc.constantFrom<Wire>('plain', 'streamed', 'unary', 'server stream'),
+  wire: fc.constantFrom(...allWires),
   credits: fc.constantFrom('0.001', '0.01', '0.1', '100'),
 });
 type Asked = typeof requests extends fc.Arbitrary<infer T> ? T : never;
@@ -168,6 +168,11 @@ function send(parley: Parley, key: string, asked: Asked): Promise<Response> {
       body: JSON.stringify({ params }),
       headers: { ...init.headers, 'content-type': 'application/json' },
     });
+  }
+  if (wire === 'response' || wire === 'streamed response') {
+    const input = contents.map((content) => ({ role: 'user', content: asInput(content) }));
+    const body = { ...others, model: 'served', input, ...counts, stream: wire === 'streamed response' };
+    return parley.postJson('/responses', body, init);
   }
   const messages = contents.map((content) => ({ role: 'user', content }));
   const body = { ...others, model: 'served', messages, ...counts, stream: wire === 'streamed' };
@@ -198,6 +203,13 @@ async function streamRpc(parley: Parley, key: string, params: Json): Promise<Res
     const status = { [Code.InvalidArgument]: 400, [Code.FailedPrecondition]: 402 }[code as number] ?? 500;
     return new Response(message, { status, headers });
   }
+}
+
+function asInput(content: string | Json[]): string | Json[] {
+  if (typeof content === 'string') return content;
+  return content.map(({ type, image_url: url, ...others }) =>
+    url === undefined ? { type, ...others } : { type: 'input_image', image_url: url },
+  );
 }
 
 function inSchema(content: string | Json[]): Json {

@@ -1,0 +1,67 @@
+/** The JSON of answers of the Responses API, with all members that its clients' types promise. */
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import {
+  type Response,
+  type ResponseEvent,
+  ResponseEventSchema,
+  ResponseSchema,
+} from '../../gen/parley/responses/v1/responses_pb.ts';
+import { jsonCodec } from './codec.ts';
+import { isObject } from './shape.ts';
+
+const promisedInResponse: JsonObject = {
+  ...{ error: null, incomplete_details: null, usage: null, instructions: null, metadata: {} },
+  ...{ temperature: null, top_p: null, top_logprobs: null, max_output_tokens: null },
+  ...{ reasoning: { effort: null, summary: null }, previous_response_id: null, access_programs: null },
+};
+const promisedInTool: JsonObject = { parameters: null, strict: null };
+/** By the type of an item, a part or an event. */
+const promisedByType: Readonly<Record<string, JsonObject>> = {
+  reasoning: { summary: [] },
+  output_text: { annotations: [], logprobs: [] },
+  'response.output_text.delta': { logprobs: [] },
+  'response.output_text.done': { logprobs: [] },
+};
+
+const responseCodec = jsonCodec(ResponseSchema);
+const eventCodec = jsonCodec(ResponseEventSchema);
+
+export function encodeResponse(response: Response): JsonObject {
+  return completed(responseCodec.encode(response));
+}
+
+export function encodeEvent(event: ResponseEvent): JsonObject {
+  const json = typed(eventCodec.encode(event));
+  const { response, item, part } = json;
+  if (isObject(response)) completed(response);
+  if (isObject(item)) withParts(item);
+  if (isObject(part)) typed(part);
+  return json;
+}
+
+function completed(json: JsonValue): JsonObject {
+  const response = given(json, promisedInResponse);
+  for (const item of listOf(response['output'])) withParts(item);
+  for (const tool of listOf(response['tools'])) given(tool, promisedInTool);
+  return response;
+}
+
+function withParts(json: JsonValue): void {
+  for (const part of listOf(typed(json)['content'])) typed(part);
+}
+
+function typed(json: JsonValue): JsonObject {
+  const type = isObject(json) ? json['type'] : undefined;
+  return given(json, (typeof type === 'string' && promisedByType[type]) || {});
+}
+
+/** Adds what is promised and absent. The JSON is the encoder's own. */
+function given(json: JsonValue, promised: JsonObject): JsonObject {
+  if (!isObject(json)) throw new Error('an answer is not an object');
+  for (const [name, value] of Object.entries(promised)) json[name] ??= value;
+  return json;
+}
+
+function listOf(json: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(json) ? json : [];
+}

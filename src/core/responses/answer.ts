@@ -1,0 +1,154 @@
+/** The answer as the Responses API has it: the parameters that led to it, its items, and the events that build them. */
+import { create, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
+import type { ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import {
+  IncompleteDetailsSchema,
+  type Response,
+  ResponseErrorSchema,
+  type ResponseEvent,
+  ResponseEventSchema,
+  type ResponseParams,
+  ResponseSchema,
+  type ResponseUsage,
+  ResponseUsageSchema,
+} from '../../../gen/parley/responses/v1/responses_pb.ts';
+import type { Call } from '../call.ts';
+import type { ParleyError } from '../errors.ts';
+import { Output } from './output.ts';
+
+/** Why an answer is incomplete, by the finish reason of the chat. All other reasons complete it. */
+const incompleteReasons: Readonly<Record<string, string>> = {
+  length: 'max_output_tokens',
+  content_filter: 'content_filter',
+};
+
+/** Builds the answer from the chunks of a chat. */
+export class ResponseAnswer {
+  readonly #head: Response;
+  readonly #output: Output;
+  #events: ResponseEvent[] = [];
+  #sequence = 0;
+  #finishReason = '';
+  #usage: Usage | undefined;
+  #serviceTier: string | undefined;
+
+  constructor(params: ResponseParams, call: Call) {
+    const id = call.id.replace(/^req_/, '');
+    this.#head = headOf(params, id, call.startedAtMs);
+    this.#output = new Output(id, (event) => this.#add(event));
+  }
+
+  /** Whether an event has been made. */
+  get hasBegun(): boolean {
+    return this.#sequence > 0;
+  }
+
+  /** The events of the next chunks. The first call makes those that begin an answer, even without chunks. */
+  take(chunks: readonly ChatCompletionChunk[]): readonly ResponseEvent[] {
+    if (!this.hasBegun) {
+      for (const type of ['response.created', 'response.in_progress']) {
+        this.#add({ type, response: this.#response({ status: 'in_progress' }) });
+      }
+    }
+    for (const chunk of chunks) this.#take(chunk);
+    return this.#release();
+  }
+
+  /** The last events. The last of them has the whole answer. */
+  finish(): readonly ResponseEvent[] {
+    const reason = incompleteReasons[this.#finishReason];
+    const status = reason === undefined ? 'completed' : 'incomplete';
+    this.#output.close(status);
+    const incompleteDetails = reason === undefined ? undefined : create(IncompleteDetailsSchema, { reason });
+    const usage = this.#usage && usageOf(this.#usage);
+    const response = this.#response({ status, incompleteDetails, usage });
+    this.#add({ type: `response.${status}`, response });
+    return this.#release();
+  }
+
+  /** The last event of an answer that failed. Items that are still open are left out: a call that was cut must not be run. */
+  fail(error: ParleyError): readonly ResponseEvent[] {
+    const response = this.#response({
+      status: 'failed',
+      output: this.#output.items.filter(({ status }) => status === 'completed'),
+      error: create(ResponseErrorSchema, { code: failureCode(error), message: error.message }),
+    });
+    this.#add({ type: 'response.failed', response });
+    return this.#release();
+  }
+
+  /** A chat of this API has one choice. */
+  #take({ choices, usage, serviceTier }: ChatCompletionChunk): void {
+    this.#usage = usage ?? this.#usage;
+    this.#serviceTier = serviceTier ?? this.#serviceTier;
+    for (const { index, delta, logprobs, finishReason } of choices) {
+      if (index !== 0) continue;
+      if (delta) this.#output.take(delta, logprobs?.content ?? []);
+      this.#finishReason = finishReason || this.#finishReason;
+    }
+  }
+
+  #add(event: MessageInitShape<typeof ResponseEventSchema>): void {
+    this.#events.push(create(ResponseEventSchema, { ...event, sequenceNumber: this.#sequence++ }));
+  }
+
+  #release(): readonly ResponseEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  #response(state: Partial<Response>): Response {
+    const output = [...this.#output.items];
+    return { ...this.#head, serviceTier: this.#serviceTier, output, ...state };
+  }
+}
+
+function headOf(params: ResponseParams, id: string, startedAtMs: number): Response {
+  const {
+    model = '',
+    instructions,
+    metadata,
+    tools,
+    text,
+    reasoning,
+    temperature,
+    topP,
+    topLogprobs,
+  } = params;
+  const { maxOutputTokens, user, safetyIdentifier, promptCacheKey } = params;
+  const auto = { kind: { case: 'stringValue', value: 'auto' } } as const;
+  return create(ResponseSchema, {
+    ...{ id: `resp_${id}`, object: 'response', createdAt: BigInt(Math.floor(startedAtMs / 1000)), model },
+    ...{ instructions, metadata, tools, reasoning, temperature, topP, topLogprobs, maxOutputTokens },
+    ...{ user, safetyIdentifier, promptCacheKey },
+    toolChoice: params.toolChoice ?? auto,
+    parallelToolCalls: params.parallelToolCalls ?? true,
+    text: { verbosity: text?.verbosity, format: text?.format ?? { type: 'text' } },
+    truncation: 'disabled',
+  });
+}
+
+function usageOf(usage: Usage): ResponseUsage {
+  const { promptTokens, completionTokens, totalTokens, promptTokensDetails, completionTokensDetails } = usage;
+  return create(ResponseUsageSchema, {
+    inputTokens: promptTokens,
+    inputTokensDetails: {
+      cachedTokens: promptTokensDetails?.cachedTokens ?? 0,
+      cacheWriteTokens: countOf(promptTokensDetails?.other?.['cache_write_tokens']),
+    },
+    outputTokens: completionTokens,
+    outputTokensDetails: { reasoningTokens: completionTokensDetails?.reasoningTokens ?? 0 },
+    totalTokens,
+  });
+}
+
+/** The schema of a chat does not name this count: it has whatever type the upstream gave it. */
+function countOf(value: JsonValue | undefined): number {
+  return typeof value === 'number' && Number.isInteger(value) ? value : 0;
+}
+
+function failureCode({ httpStatus }: ParleyError): string {
+  if (httpStatus === 429) return 'rate_limit_exceeded';
+  return httpStatus >= 500 ? 'server_error' : 'invalid_prompt';
+}

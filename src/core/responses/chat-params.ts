@@ -1,0 +1,111 @@
+/** The request as that of a chat. */
+import { create, type JsonObject } from '@bufbuild/protobuf';
+import type { Value } from '@bufbuild/protobuf/wkt';
+import {
+  type ChatCompletionParams,
+  ChatCompletionParamsSchema,
+  type ResponseFormat,
+  ResponseFormatSchema,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import {
+  type ResponseParams,
+  ResponseParamsSchema,
+  type TextFormat,
+} from '../../../gen/parley/responses/v1/responses_pb.ts';
+import { ParleyError } from '../errors.ts';
+import { checkOneOf, invalid } from '../parameters.ts';
+import { toMessages } from './messages.ts';
+import { toToolChoice, toTools } from './tools.ts';
+
+const formatTypes = ['text', 'json_object', 'json_schema'];
+const logprobsValue = 'message.output_text.logprobs';
+
+/** Parameters of the Responses API without a counterpart in a chat. `n` and its alias would ask for answers that nobody gets. */
+const withoutCounterpart: readonly string[] = [
+  ...[
+    'access_programs',
+    'stream_options',
+    'max_tool_calls',
+    'context_management',
+    'moderation',
+    'prompt_cache_options',
+  ],
+  ...['n', 'n_cmpl'],
+];
+const ownNames: ReadonlySet<string> = new Set([
+  ...ResponseParamsSchema.fields.map(({ jsonName }) => jsonName),
+  ...withoutCounterpart,
+]);
+
+/**
+ * Checks what only this form of a request has. The rest is checked as that of any chat.
+ * @throws `missing_model`, `missing_input`, `invalid_input`, `invalid_parameter`
+ */
+export function toChatParams(params: ResponseParams): ChatCompletionParams {
+  const { model, input, instructions, text, reasoning, toolChoice } = params;
+  if (model === undefined) throw new ParleyError('missing_model', { param: 'model' });
+  refuseStored(params);
+  checkLimit(params.maxOutputTokens);
+  const { temperature, topP, topLogprobs, parallelToolCalls } = params;
+  const { user, safetyIdentifier, promptCacheKey, serviceTier } = params;
+  return create(ChatCompletionParamsSchema, {
+    ...{ model, temperature, topP, topLogprobs, parallelToolCalls },
+    ...{ user, safetyIdentifier, promptCacheKey, serviceTier },
+    messages: toMessages(input, instructions),
+    tools: toTools(params.tools),
+    toolChoice: hasValue(toolChoice) ? toToolChoice(toolChoice) : undefined,
+    maxCompletionTokens: params.maxOutputTokens,
+    responseFormat: text?.format && toResponseFormat(text.format),
+    verbosity: text?.verbosity,
+    reasoningEffort: reasoning?.effort,
+    logprobs: params.include.includes(logprobsValue) || (topLogprobs ?? 0) > 0 || undefined,
+    other: passedOn(params.other),
+  });
+}
+
+function refuseStored({ previousResponseId, conversation, prompt, background }: ResponseParams): void {
+  const reason = 'this server stores no responses. Send the whole conversation as `input`.';
+  if (previousResponseId !== undefined) {
+    throw invalid('previous_response_id', `\`previous_response_id\` has no meaning here: ${reason}`);
+  }
+  if (hasValue(conversation)) {
+    throw invalid('conversation', `\`conversation\` has no meaning here: ${reason}`);
+  }
+  if (hasValue(prompt)) {
+    throw invalid(
+      'prompt',
+      '`prompt` has no meaning here: this server stores no prompts. Send `instructions` and `input`.',
+    );
+  }
+  if (background === true) {
+    throw invalid(
+      'background',
+      '`background` must be false: this server stores no responses to be fetched later. Use `stream`.',
+    );
+  }
+}
+
+/** A `null` counts as absent. */
+function hasValue(value: Value | undefined): value is Value {
+  return value !== undefined && value.kind.case !== undefined && value.kind.case !== 'nullValue';
+}
+
+function checkLimit(value: number | undefined): void {
+  if (value === undefined || Number.isSafeInteger(value)) return;
+  throw invalid('max_output_tokens', '`max_output_tokens` must be a whole number.');
+}
+
+/** Undefined for plain text, the default of every model. */
+function toResponseFormat(format: TextFormat): ResponseFormat | undefined {
+  const { type = 'text', name, description, schema, strict } = format;
+  checkOneOf('text.format.type', type, formatTypes);
+  if (type === 'text') return undefined;
+  if (type === 'json_object') return create(ResponseFormatSchema, { type });
+  return create(ResponseFormatSchema, { type, jsonSchema: { name, description, schema, strict } });
+}
+
+/** Unknown parameters reach the model as those of a chat. A `null` is left out: it is the default here, but not of every server. */
+function passedOn(other: JsonObject = {}): JsonObject {
+  const kept = Object.entries(other).filter(([name, value]) => value !== null && !ownNames.has(name));
+  return Object.fromEntries(kept);
+}

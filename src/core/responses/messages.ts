@@ -1,0 +1,158 @@
+/** Items of a conversation as the messages of a chat. */
+import { create } from '@bufbuild/protobuf';
+import {
+  type ChatMessage,
+  ChatMessageSchema,
+  type ContentPart,
+  ContentPartSchema,
+  type MessageContent,
+  MessageContentSchema,
+  ToolCallSchema,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type {
+  ResponseContent,
+  ResponseContentPart,
+  ResponseInput,
+  ResponseItem,
+} from '../../../gen/parley/responses/v1/responses_pb.ts';
+import { ParleyError } from '../errors.ts';
+import { quote } from '../quote.ts';
+
+const itemTypes = 'message, function_call, function_call_output or reasoning';
+const partTypes =
+  'input_text, output_text, text, refusal, input_image with an image_url, input_file with file_data or a file_id, or input_audio';
+
+/** @throws `missing_input`; `invalid_input` for no items, and for an item or a part that a chat has no form for */
+export function toMessages(
+  input: ResponseInput | undefined,
+  instructions: string | undefined,
+): ChatMessage[] {
+  const messages = instructions === undefined ? [] : [said('system', textContent(instructions))];
+  switch (input?.value.case) {
+    case 'text':
+      return [...messages, said('user', textContent(input.value.value))];
+    case 'items':
+      addItems(messages, input.value.value.items);
+      return messages;
+    default:
+      throw new ParleyError('missing_input', {
+        message: 'Send `input`, a text or a list of items.',
+        param: 'input',
+      });
+  }
+}
+
+function addItems(messages: ChatMessage[], items: readonly ResponseItem[]): void {
+  if (items.length === 0) throw invalid('input', '`input` is empty. Send at least one item.');
+  for (const [index, item] of items.entries()) {
+    const path = `input[${index}]`;
+    switch (item.type ?? 'message') {
+      case 'message':
+        addMessage(messages, toMessage(item, path));
+        break;
+      case 'function_call':
+        turnOf(messages).toolCalls.push(toToolCall(item, path));
+        break;
+      case 'function_call_output':
+        messages.push(toToolMessage(item, path));
+        break;
+      case 'reasoning':
+        break;
+      default:
+        throw invalid(`${path}.type`, unknownItem(path, item.type));
+    }
+  }
+}
+
+/** The text and the calls of one turn belong to one message, in whichever order they come. */
+function addMessage(messages: ChatMessage[], message: ChatMessage): void {
+  const last = messages.at(-1);
+  if (last?.role === 'assistant' && message.role === 'assistant' && last.content === undefined) {
+    messages[messages.length - 1] = { ...message, toolCalls: last.toolCalls };
+  } else messages.push(message);
+}
+
+/** The message of the assistant that the next call belongs to. */
+function turnOf(messages: ChatMessage[]): ChatMessage {
+  const last = messages.at(-1);
+  if (last?.role === 'assistant') return last;
+  const turn = said('assistant', undefined);
+  messages.push(turn);
+  return turn;
+}
+
+function unknownItem(path: string, type = ''): string {
+  return type === 'item_reference'
+    ? `\`${path}\` refers to a stored item, but this server stores none. Send the item itself; some clients do with \`store: false\`.`
+    : `\`${path}.type\` is ${quote(type)}. Items must be of the type ${itemTypes}.`;
+}
+
+function toMessage({ role, content }: ResponseItem, path: string): ChatMessage {
+  if (role === undefined || role.trim() === '') {
+    throw invalid(`${path}.role`, `\`${path}\` has no role. Send \`role\` and \`content\`.`);
+  }
+  if (content === undefined) throw invalid(`${path}.content`, `\`${path}\` has no content.`);
+  return said(role, toContent(content, `${path}.content`));
+}
+
+function toToolCall({ callId, name, arguments: given = '{}' }: ResponseItem, path: string) {
+  if (!callId) throw invalid(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
+  if (!name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
+  return create(ToolCallSchema, { id: callId, type: 'function', function: { name, arguments: given } });
+}
+
+function toToolMessage({ callId, output }: ResponseItem, path: string): ChatMessage {
+  if (!callId) throw invalid(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
+  if (output === undefined) throw invalid(`${path}.output`, `\`${path}\` has no \`output\`.`);
+  return create(ChatMessageSchema, {
+    role: 'tool',
+    toolCallId: callId,
+    content: toContent(output, `${path}.output`),
+  });
+}
+
+/** @param content undefined for a turn with nothing but calls: servers expect the member, as `null` */
+function said(role: string, content: MessageContent | undefined): ChatMessage {
+  return create(ChatMessageSchema, content ? { role, content } : { role, other: { content: null } });
+}
+
+function textContent(value: string): MessageContent {
+  return create(MessageContentSchema, { value: { case: 'text', value } });
+}
+
+/** A single text becomes a plain string, which every server takes. */
+function toContent({ value }: ResponseContent, path: string): MessageContent {
+  if (value.case === 'text') return textContent(value.value);
+  const parts = value.case === 'parts' ? value.value.items : [];
+  const items = parts.map((part, index) => toPart(part, `${path}[${index}]`));
+  const [only] = items;
+  if (only === undefined) return textContent('');
+  if (items.length === 1 && only.type === 'text') return textContent(only.text ?? '');
+  return create(MessageContentSchema, { value: { case: 'parts', value: { items } } });
+}
+
+function toPart(part: ResponseContentPart, path: string): ContentPart {
+  const { type, text, refusal, imageUrl: url, detail, fileData, fileId, filename, inputAudio } = part;
+  switch (type) {
+    case 'input_text':
+    case 'output_text':
+    case 'text':
+      return create(ContentPartSchema, { type: 'text', text: text ?? '' });
+    case 'refusal':
+      return create(ContentPartSchema, { type, refusal: refusal ?? '' });
+    case 'input_image':
+      if (url === undefined) break;
+      return create(ContentPartSchema, { type: 'image_url', imageUrl: { url, detail } });
+    case 'input_file':
+      if (fileData === undefined && fileId === undefined) break;
+      return create(ContentPartSchema, { type: 'file', file: { fileData, fileId, filename } });
+    case 'input_audio':
+      if (inputAudio === undefined) break;
+      return create(ContentPartSchema, { type, inputAudio });
+  }
+  throw invalid(path, `\`${path}\` cannot be sent to a model. Parts must be of the type ${partTypes}.`);
+}
+
+function invalid(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_input', { message, param });
+}

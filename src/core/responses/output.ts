@@ -1,0 +1,191 @@
+/** The items of an answer. Each piece of a chat becomes events that open, fill and close items and their parts. */
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { ChatDelta, TokenLogprob, ToolCall } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import {
+  type ResponseContentPart,
+  ResponseContentPartSchema,
+  type ResponseEventSchema,
+  type ResponseItem,
+  ResponseItemSchema,
+} from '../../../gen/parley/responses/v1/responses_pb.ts';
+import { reasoningText } from '../chat/text.ts';
+
+type Emit = (event: MessageInitShape<typeof ResponseEventSchema>) => void;
+
+type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
+type PartType = 'output_text' | 'refusal' | 'reasoning_text';
+
+/** A message or reasoning that is being written. */
+interface OpenText {
+  readonly type: 'message' | 'reasoning';
+  readonly id: string;
+  readonly outputIndex: number;
+  readonly parts: ResponseContentPart[];
+  part: OpenPart | undefined;
+}
+
+interface OpenPart {
+  readonly type: PartType;
+  text: string;
+  readonly logprobs: TokenLogprob[];
+}
+
+interface OpenCall {
+  readonly id: string;
+  readonly outputIndex: number;
+  /** The place among the calls of the chat. */
+  readonly index: number | undefined;
+  /** The model's id of the call; empty if it gives none. */
+  readonly givenId: string;
+  readonly callId: string;
+  name: string;
+  arguments: string;
+}
+
+export class Output {
+  /** Items by their place; open ones as they began. */
+  readonly items: ResponseItem[] = [];
+  readonly #id: string;
+  readonly #emit: Emit;
+  #text: OpenText | undefined;
+  readonly #calls: OpenCall[] = [];
+
+  /** @param id begins the ids of items */
+  constructor(id: string, emit: Emit) {
+    this.#id = id;
+    this.#emit = emit;
+  }
+
+  take({ content, refusal, toolCalls, other }: ChatDelta, logprobs: readonly TokenLogprob[]): void {
+    this.#write('reasoning_text', reasoningText(other), []);
+    this.#write('output_text', content ?? '', logprobs);
+    this.#write('refusal', refusal ?? '', []);
+    for (const call of toolCalls) this.#call(call);
+  }
+
+  /** Ends all items. @param status of those that are still open */
+  close(status: ItemStatus): void {
+    this.#closeText(status);
+    for (const call of this.#calls) this.#closeCall(call, status);
+  }
+
+  #write(type: PartType, delta: string, logprobs: readonly TokenLogprob[]): void {
+    if (delta === '') return;
+    const text = this.#openText(type === 'reasoning_text' ? 'reasoning' : 'message');
+    const part = this.#openPart(text, type);
+    part.text += delta;
+    part.logprobs.push(...logprobs);
+    this.#emit({ type: `response.${type}.delta`, ...placeOf(text), delta, logprobs: [...logprobs] });
+  }
+
+  /** A model that turns from reasoning to its answer, or back, has ended the item before. */
+  #openText(type: OpenText['type']): OpenText {
+    if (this.#text?.type === type) return this.#text;
+    this.#closeText('completed');
+    const outputIndex = this.items.length;
+    const id = this.#idOf(type === 'message' ? 'msg' : 'rs', outputIndex);
+    this.#text = { type, id, outputIndex, parts: [], part: undefined };
+    this.#addItem(textItem(this.#text, 'in_progress'), outputIndex);
+    return this.#text;
+  }
+
+  #openPart(text: OpenText, type: PartType): OpenPart {
+    if (text.part?.type === type) return text.part;
+    this.#closePart(text);
+    text.part = { type, text: '', logprobs: [] };
+    this.#emit({ type: 'response.content_part.added', ...placeOf(text), part: partOf(text.part) });
+    return text.part;
+  }
+
+  #closePart(text: OpenText): void {
+    const { part: open } = text;
+    if (open === undefined) return;
+    const place = placeOf(text);
+    const whole = open.type === 'refusal' ? { refusal: open.text } : { text: open.text };
+    const part = partOf(open);
+    this.#emit({ type: `response.${open.type}.done`, ...place, ...whole, logprobs: open.logprobs });
+    this.#emit({ type: 'response.content_part.done', ...place, part });
+    text.parts.push(part);
+    text.part = undefined;
+  }
+
+  #closeText(status: ItemStatus): void {
+    const text = this.#text;
+    if (text === undefined) return;
+    this.#closePart(text);
+    this.#text = undefined;
+    this.#endItem(textItem(text, status), text.outputIndex);
+  }
+
+  #call(piece: ToolCall): void {
+    const { name = '', arguments: delta = '' } = piece.function ?? {};
+    const call = this.#calls.findLast((open) => isContinued(open, piece)) ?? this.#openCall(piece, name);
+    call.name ||= name;
+    if (delta === '') return;
+    call.arguments += delta;
+    const { id: itemId, outputIndex } = call;
+    this.#emit({ type: 'response.function_call_arguments.delta', itemId, outputIndex, delta });
+  }
+
+  #openCall({ index, id: givenId = '' }: ToolCall, name: string): OpenCall {
+    this.#closeText('completed');
+    const outputIndex = this.items.length;
+    const id = this.#idOf('fc', outputIndex);
+    const callId = givenId || this.#idOf('call', outputIndex);
+    const call = { id, outputIndex, index, givenId, callId, name, arguments: '' };
+    this.#calls.push(call);
+    this.#addItem(callItem(call, 'in_progress'), outputIndex);
+    return call;
+  }
+
+  #closeCall(call: OpenCall, status: ItemStatus): void {
+    const { id: itemId, outputIndex, name, arguments: whole } = call;
+    this.#emit({
+      ...{ type: 'response.function_call_arguments.done', itemId, outputIndex },
+      ...{ name, arguments: whole },
+    });
+    this.#endItem(callItem(call, status), outputIndex);
+  }
+
+  #addItem(item: ResponseItem, outputIndex: number): void {
+    this.items[outputIndex] = item;
+    this.#emit({ type: 'response.output_item.added', outputIndex, item });
+  }
+
+  #endItem(item: ResponseItem, outputIndex: number): void {
+    this.items[outputIndex] = item;
+    this.#emit({ type: 'response.output_item.done', outputIndex, item });
+  }
+
+  #idOf(kind: string, outputIndex: number): string {
+    return `${kind}_${this.#id}_${outputIndex}`;
+  }
+}
+
+/** Some servers number all calls 0, some not at all: an id of its own begins a call. */
+function isContinued({ index, givenId }: OpenCall, piece: ToolCall): boolean {
+  if (piece.index !== undefined && piece.index !== index) return false;
+  return !piece.id || piece.id === givenId;
+}
+
+function placeOf({ id: itemId, outputIndex, parts }: OpenText) {
+  return { itemId, outputIndex, contentIndex: parts.length };
+}
+
+function partOf({ type, text, logprobs }: OpenPart): ResponseContentPart {
+  return create(ResponseContentPartSchema, {
+    type,
+    ...(type === 'refusal' ? { refusal: text } : { text, logprobs: [...logprobs] }),
+  });
+}
+
+function textItem({ type, id, parts }: OpenText, status: ItemStatus): ResponseItem {
+  return create(ResponseItemSchema, {
+    ...{ type, id, status, role: type === 'message' ? 'assistant' : undefined },
+    content: { value: { case: 'parts', value: { items: [...parts] } } },
+  });
+}
+
+function callItem({ id, callId, name, arguments: text }: OpenCall, status: ItemStatus): ResponseItem {
+  return create(ResponseItemSchema, { type: 'function_call', id, status, callId, name, arguments: text });
+}

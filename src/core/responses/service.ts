@@ -1,0 +1,105 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type ChatCompletionChunk,
+  ChatCompletionChunkSchema,
+  type ChatMessage,
+} from '../../../gen/parley/chat/v1/chat_pb.ts';
+import {
+  type CreateResponseRequest,
+  type CreateResponseResponse,
+  CreateResponseResponseSchema,
+  type ResponseEvent,
+  ResponseParamsSchema,
+  type StreamResponseRequest,
+} from '../../../gen/parley/responses/v1/responses_pb.ts';
+import { type Idempotency, messageForm } from '../billing/idempotency.ts';
+import { breathe } from '../breathe.ts';
+import type { Call } from '../call.ts';
+import type { ChatAnswer } from '../chat/answer.ts';
+import { type ChatOperations, noteModel } from '../chat/service.ts';
+import { contentText } from '../chat/text.ts';
+import { ParleyError, toParleyError } from '../errors.ts';
+import { ResponseAnswer } from './answer.ts';
+import { toChatParams } from './chat-params.ts';
+
+export interface ResponseDeps {
+  readonly chat: ChatOperations;
+  readonly idempotency: Idempotency;
+}
+
+const answerForm = messageForm(CreateResponseResponseSchema);
+
+/** Implements ResponsesService: each request is a chat, and is metered as one. */
+export class ResponseOperations {
+  readonly #deps: ResponseDeps;
+
+  constructor(deps: ResponseDeps) {
+    this.#deps = deps;
+  }
+
+  createResponse(request: CreateResponseRequest, call: Call): Promise<CreateResponseResponse> {
+    noteModel(request.params, call);
+    const repeatable = { answerForm, request, call };
+    return this.#deps.idempotency.run(repeatable, () => this.#create(request.params, call));
+  }
+
+  /** Settles before the events that end the answer. */
+  streamResponse(request: StreamResponseRequest, call: Call): AsyncGenerator<readonly ResponseEvent[]> {
+    noteModel(request.params, call);
+    return this.#stream(request.params, call);
+  }
+
+  async #create(params = create(ResponseParamsSchema), call: Call): Promise<CreateResponseResponse> {
+    const answer = new ResponseAnswer(params, call);
+    try {
+      answer.take([asChunk(await this.#deps.chat.complete(toChatParams(params), call))]);
+    } catch (error) {
+      throw inOwnWords(error);
+    }
+    const response = answer.finish().at(-1)?.response;
+    return create(CreateResponseResponseSchema, { ...(response && { response }) });
+  }
+
+  async *#stream(
+    params = create(ResponseParamsSchema),
+    call: Call,
+  ): AsyncGenerator<readonly ResponseEvent[]> {
+    await breathe(call.requestBytes);
+    const answer = new ResponseAnswer(params, call);
+    try {
+      for await (const chunks of this.#deps.chat.stream(toChatParams(params), call)) {
+        yield answer.take(chunks.map(({ message }) => message));
+      }
+      yield answer.finish();
+    } catch (thrown) {
+      const error = inOwnWords(thrown);
+      if (answer.hasBegun && !call.signal.aborted) yield answer.fail(toParleyError(error));
+      throw error;
+    }
+  }
+}
+
+/** A plain answer as the only chunk of a stream. */
+function asChunk({ message: completion }: ChatAnswer): ChatCompletionChunk {
+  const { usage, serviceTier, choices } = completion;
+  return create(ChatCompletionChunkSchema, {
+    ...{ usage, serviceTier },
+    choices: choices.map(({ index, message, logprobs, finishReason }) => ({
+      ...{ index, logprobs, finishReason },
+      delta: message && deltaOf(message),
+    })),
+  });
+}
+
+function deltaOf({ content, refusal, toolCalls, other }: ChatMessage) {
+  return {
+    ...{ content: contentText(content), refusal, other },
+    toolCalls: toolCalls.map((call, index) => ({ ...call, index })),
+  };
+}
+
+/** The error of a prompt that is too long names the field that held it. */
+function inOwnWords(error: unknown): unknown {
+  if (!(error instanceof ParleyError) || error.code !== 'invalid_messages') return error;
+  return new ParleyError('invalid_input', { message: error.message, param: 'input' });
+}

@@ -1,0 +1,68 @@
+import { create, type JsonObject } from '@bufbuild/protobuf';
+import {
+  CreateResponseRequestSchema,
+  type ResponseEvent,
+  type ResponseParams,
+  ResponseParamsSchema,
+  StreamResponseRequestSchema,
+} from '../../../gen/parley/responses/v1/responses_pb.ts';
+import { jsonCodec } from '../../codec/codec.ts';
+import { encodeEvent, encodeResponse } from '../../codec/responses.ts';
+import { type ErrorCode, ParleyError } from '../../core/errors.ts';
+import { type RpcTable, requestLevelsMax } from '../../core/rpcs.ts';
+import { errorBody } from './errors.ts';
+import type { RestHandler } from './exchange.ts';
+import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';
+import { replayHeaders, sendNamedEvents } from './response.ts';
+
+const paramsCodec = jsonCodec(ResponseParamsSchema);
+
+/** POST /responses: `stream` chooses the RPC. */
+export function responsesHandler(
+  { createResponse, streamResponse }: RpcTable,
+  { chatBodyBytesMax, requestElementsMax }: RestLimits,
+): RestHandler {
+  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, levelsMax: requestLevelsMax };
+  return async (exchange) => {
+    const { served } = exchange;
+    const { params, isStreamed } = await served.read(async (call) => {
+      const { stream, ...body } = await readJson(exchange, call, limits);
+      return { params: readParams(body), isStreamed: readStream(stream) };
+    });
+    if (isStreamed) {
+      const request = create(StreamResponseRequestSchema, { params });
+      await sendNamedEvents(exchange, served.stream(streamResponse, request), eventForm());
+      return exchange.end();
+    }
+    const request = create(CreateResponseRequestSchema, { params });
+    const { response } = await served.answer(createResponse, request);
+    if (response === undefined) throw new ParleyError('internal_error');
+    exchange.sendJson(200, encodeResponse(response), replayHeaders(served));
+  };
+}
+
+function readParams(body: JsonObject): ResponseParams {
+  requireMembers(body, { model: 'missing_model' });
+  return accept(paramsCodec.decode(body), codeOf);
+}
+
+function codeOf(path: string): ErrorCode {
+  return path === 'input' || path.startsWith('input[') ? 'invalid_input' : 'invalid_parameter';
+}
+
+/** An error has the number after the last event. Some clients read its members here, others in `error`. */
+function eventForm() {
+  let next = 0;
+  return {
+    toEvent: (event: ResponseEvent) => {
+      next = event.sequenceNumber + 1;
+      return { name: event.type, data: encodeEvent(event) };
+    },
+    toError: (thrown: ParleyError) => {
+      const { error } = errorBody(thrown);
+      const { code, message, param } = error;
+      const data = { type: 'error', sequence_number: next, code, message, param, error };
+      return { name: 'error', data };
+    },
+  };
+}

@@ -1,0 +1,241 @@
+/** The newest OpenAI SDK on POST /responses: its stream helper throws on events in a wrong order or without their ids. */
+import OpenAI from 'openai';
+import { zodTextFormat } from 'openai/helpers/zod';
+import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
+import { afterAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { startBehind } from '../support/behind-upstream.ts';
+import { chunk, chunks, completion, reported } from '../support/chat-answers.ts';
+import { startScriptedUpstream } from '../support/scripted-upstream.ts';
+import { events, failure, json } from '../support/upstream-answers.ts';
+
+const path = '/chat/completions';
+const upstream = await startScriptedUpstream();
+const parley = await startBehind(upstream.baseUrl);
+const client = new OpenAI({ baseURL: parley.baseUrl, apiKey: parley.apiKey, maxRetries: 0 });
+afterAll(async () => {
+  await parley.close();
+  await upstream.stop();
+});
+
+const weather: OpenAI.Responses.FunctionTool = {
+  ...{ type: 'function', name: 'weather', strict: true },
+  parameters: {
+    ...{ type: 'object', properties: { city: { type: 'string' } } },
+    ...{ required: ['city'], additionalProperties: false },
+  },
+};
+const call = (index: number | undefined, id: string | undefined, args: string) => ({
+  tool_calls: [
+    { index, id, type: 'function', function: { ...(id && { name: 'weather' }), arguments: args } },
+  ],
+});
+const end = (finish_reason: string) => [
+  chunk({}, { finish_reason }),
+  { ...chunk({}), choices: [], usage: reported },
+];
+const ended = (finish: string, ...deltas: object[]) => [
+  chunk({ role: 'assistant', content: '' }),
+  ...deltas.map((delta) => chunk({ ...delta })),
+  ...end(finish),
+];
+
+async function streamOf(sent: unknown[]) {
+  upstream.answer(path, events(sent));
+  const stream = client.responses.stream({ model: 'served', input: 'go', tools: [weather] });
+  const seen: ResponseStreamEvent[] = [];
+  for await (const event of stream) seen.push(event);
+  const response = await stream.finalResponse();
+  expect(seen.map(({ sequence_number }) => sequence_number)).toEqual(seen.map((_, index) => index));
+  return { seen, response, types: seen.map(({ type }) => type.replace(/^response\./, '')) };
+}
+
+describe('responses.create', () => {
+  it('reads text, usage and what it asked for', async () => {
+    const prompt_tokens_details = { cached_tokens: 5, cache_write_tokens: 2 };
+    const usage = { ...reported, prompt_tokens_details, completion_tokens_details: { reasoning_tokens: 3 } };
+    upstream.answer(path, json(completion('hello there', { usage })));
+    const response = await client.responses.create({
+      model: 'served',
+      input: 'say hello',
+      metadata: { a: 'b' },
+    });
+    expect(response).toMatchObject({ object: 'response', status: 'completed', error: null, store: false });
+    expect(response.output_text).toBe('hello there');
+    expect(response.metadata).toEqual({ a: 'b' });
+    expect(response.usage).toMatchObject({
+      ...{ input_tokens: 9, output_tokens: 4, total_tokens: 13 },
+      input_tokens_details: prompt_tokens_details,
+      output_tokens_details: { reasoning_tokens: 3 },
+    });
+  });
+
+  it('goes on with the items of the last answer and the output of its call', async () => {
+    const message = {
+      ...{ role: 'assistant', content: 'I look.', reasoning_content: 'Where?' },
+      ...call(undefined, 'call_1', '{"city":"Oslo"}'),
+    };
+    upstream.answer(
+      path,
+      json(completion('', { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] })),
+      json(completion('Rain.')),
+    );
+    const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'Oslo?' }];
+    const first = await client.responses.create({ model: 'served', input, tools: [weather] });
+    expect(first.output.map(({ type }) => type)).toEqual(['reasoning', 'message', 'function_call']);
+    const output = { type: 'function_call_output', call_id: 'call_1', output: 'rain' } as const;
+    // Answers are input, but not by the SDK's types.
+    const items = [...input, ...first.output, output] as OpenAI.Responses.ResponseInput;
+    const second = await client.responses.create({ model: 'served', input: items, tools: [weather] });
+    expect(second.output_text).toBe('Rain.');
+    expect(upstream.requests.at(-1)?.json.messages).toEqual([
+      { role: 'user', content: 'Oslo?' },
+      {
+        ...{ role: 'assistant', content: 'I look.' },
+        tool_calls: [
+          { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } },
+        ],
+      },
+      { role: 'tool', content: 'rain', tool_call_id: 'call_1' },
+    ]);
+  });
+
+  it('parses a text with a schema', async () => {
+    upstream.answer(path, json(completion('{"city":"Oslo"}')));
+    const format = zodTextFormat(z.object({ city: z.string() }), 'place');
+    const { output_parsed } = await client.responses.parse({ model: 'served', input: 'x', text: { format } });
+    expect(output_parsed).toEqual({ city: 'Oslo' });
+    expect(upstream.requests.at(-1)?.json.response_format).toMatchObject({
+      type: 'json_schema',
+      json_schema: { name: 'place', strict: true, schema: { required: ['city'] } },
+    });
+  });
+
+  it('throws its own error with code and parameter', async () => {
+    const create = client.responses.create({ model: 'served', input: 'x', previous_response_id: 'resp_1' });
+    await expect(create).rejects.toThrow(OpenAI.BadRequestError);
+    await expect(create).rejects.toMatchObject({ code: 'invalid_parameter', param: 'previous_response_id' });
+    upstream.answer(path, failure(429, { 'retry-after': '3' }));
+    const streamed = client.responses.create({ model: 'served', input: 'x', stream: true });
+    await expect(streamed).rejects.toThrow(OpenAI.RateLimitError);
+  });
+});
+
+describe('responses.stream', () => {
+  it('gathers a text', async () => {
+    const { types, response } = await streamOf(chunks('hel', 'lo'));
+    expect(response.output_text).toBe('hello');
+    expect(response.usage?.total_tokens).toBe(13);
+    expect(types).toEqual([
+      ...['created', 'in_progress', 'output_item.added', 'content_part.added'],
+      ...['output_text.delta', 'output_text.delta', 'output_text.done'],
+      ...['content_part.done', 'output_item.done', 'completed'],
+    ]);
+  });
+
+  it('gathers reasoning, text and two calls', async () => {
+    const { types, response } = await streamOf(
+      ended(
+        'tool_calls',
+        ...[{ reasoning_content: 'Hm' }, { reasoning_content: '.' }, { content: 'I look.' }],
+        ...[call(0, 'a', ''), call(0, undefined, '{"city":'), call(0, undefined, '"Oslo"}')],
+        call(1, 'b', '{"city":"Rome"}'),
+      ),
+    );
+    expect(response.output).toMatchObject([
+      { type: 'reasoning', status: 'completed', content: [{ type: 'reasoning_text', text: 'Hm.' }] },
+      { type: 'message', status: 'completed', content: [{ type: 'output_text', text: 'I look.' }] },
+      { type: 'function_call', call_id: 'a', parsed_arguments: { city: 'Oslo' } },
+      { type: 'function_call', call_id: 'b', parsed_arguments: { city: 'Rome' } },
+    ]);
+    const text = (part: string) => [
+      ...['output_item.added', 'content_part.added', `${part}.delta`],
+      ...(part === 'reasoning_text' ? [`${part}.delta`] : []),
+      ...[`${part}.done`, 'content_part.done', 'output_item.done'],
+    ];
+    const args = 'function_call_arguments';
+    expect(types.slice(2, -1)).toEqual([
+      ...text('reasoning_text'),
+      ...text('output_text'),
+      ...['output_item.added', `${args}.delta`, `${args}.delta`, 'output_item.added', `${args}.delta`],
+      ...[`${args}.done`, 'output_item.done', `${args}.done`, 'output_item.done'],
+    ]);
+  });
+
+  it.each([
+    ['numbered alike', 0],
+    ['without numbers', undefined],
+  ])('tells calls apart that are %s', async (_, index) => {
+    const { response } = await streamOf(
+      ended('stop', call(index, 'a', '{"city":"Oslo"}'), call(index, 'b', '{"city":"Rome"}')),
+    );
+    expect(response.output).toMatchObject([
+      { call_id: 'a', arguments: '{"city":"Oslo"}' },
+      { call_id: 'b', arguments: '{"city":"Rome"}' },
+    ]);
+  });
+
+  it('gathers a refusal after a text as parts of one message', async () => {
+    const { types, response } = await streamOf(ended('stop', { content: 'Well, ' }, { refusal: 'no.' }));
+    expect(response.output).toMatchObject([
+      {
+        content: [
+          { type: 'output_text', text: 'Well, ' },
+          { type: 'refusal', refusal: 'no.' },
+        ],
+      },
+    ]);
+    expect(types.slice(2, -1)).toEqual([
+      ...['output_item.added', 'content_part.added', 'output_text.delta', 'output_text.done'],
+      ...['content_part.done', 'content_part.added', 'refusal.delta', 'refusal.done'],
+      ...['content_part.done', 'output_item.done'],
+    ]);
+  });
+
+  it('gathers the probabilities of tokens', async () => {
+    const content = [{ token: 'hi', logprob: -0.5, bytes: [104, 105], top_logprobs: [] }];
+    const sent = [chunk({ content: 'hi' }, { logprobs: { content } }), ...end('stop')];
+    const { response } = await streamOf(sent);
+    expect(response.output).toMatchObject([
+      { content: [{ text: 'hi', logprobs: [{ token: 'hi', logprob: -0.5, bytes: [104, 105] }] }] },
+    ]);
+  });
+
+  it.each([
+    ['length', 'max_output_tokens'],
+    ['content_filter', 'content_filter'],
+  ])('tells an answer that ends by %s from a complete one', async (finish, reason) => {
+    const { types, response } = await streamOf(ended(finish, { content: 'hel' }));
+    expect(types.at(-1)).toBe('incomplete');
+    expect(response).toMatchObject({ status: 'incomplete', incomplete_details: { reason } });
+    expect(response.output).toMatchObject([{ status: 'incomplete' }]);
+  });
+
+  it('rejects where the upstream breaks off, and debits nothing', async () => {
+    upstream.answer(path, events([chunk({ content: 'hel' })], { done: false }));
+    const stream = client.responses.stream({ model: 'served', input: 'go' });
+    const seen: string[] = [];
+    const read = async () => {
+      for await (const { type } of stream) seen.push(type);
+    };
+    await expect(read()).rejects.toMatchObject({
+      code: 'upstream_error',
+      message: /engine behind this model/,
+    });
+    expect(seen.at(-1)).toBe('response.failed');
+    const { items } = await parley.app.store.listRecords({ state: 'failed' }, { size: 1, after: undefined });
+    expect(items).toMatchObject([
+      { operation: 'chat', model: 'served', code: 'upstream_error', cost: undefined },
+    ]);
+  });
+
+  it('pays for what was produced when it leaves', async () => {
+    upstream.answer(path, events([chunk({ content: 'one two' })], { done: false, ending: 'stall' }));
+    const stream = await client.responses.create({ model: 'served', input: 'go', stream: true });
+    for await (const { type } of stream) if (type === 'response.output_text.delta') break;
+    const cancelled = async () =>
+      (await parley.app.store.listRecords({ state: 'cancelled' }, { size: 1, after: undefined })).items;
+    await expect.poll(cancelled).toMatchObject([{ tokens: { completionTokens: 2, source: 'estimated' } }]);
+    expect((await cancelled())[0]?.cost).toBeGreaterThan(0n);
+  });
+});

@@ -1,0 +1,197 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { startBehind } from '../../support/behind-upstream.ts';
+import { completion } from '../../support/chat-answers.ts';
+import { errorOf } from '../../support/parley.ts';
+import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
+import { json } from '../../support/upstream-answers.ts';
+
+const upstream = await startScriptedUpstream();
+const parley = await startBehind(upstream.baseUrl);
+afterAll(async () => {
+  await parley.close();
+  await upstream.stop();
+});
+
+const hello = { model: 'served', input: 'hello' };
+const post = (body: object) => parley.postJson('/responses', body);
+
+/** The body that reaches the upstream, without what every chat has. */
+async function sent(body: object) {
+  upstream.answer('/chat/completions', json(completion()));
+  const response = await post({ ...hello, ...body });
+  expect(response.status, await response.clone().text()).toBe(200);
+  const { model, stream, max_tokens: limit, ...others } = upstream.requests.at(-1)?.json ?? {};
+  expect({ model, stream }).toEqual({ model: 'upstream-model', stream: false });
+  return { limit, ...others };
+}
+
+describe('POST /responses', () => {
+  it('asks for a chat with the parameters that a chat has', async () => {
+    const schema = { type: 'object', properties: { x: { type: ['string', 'null'] } } };
+    const parameters = {
+      ...{ temperature: 0.5, top_p: 0.9, top_logprobs: 2, user: 'u', safety_identifier: 's' },
+      ...{ prompt_cache_key: 'k', service_tier: 'auto', parallel_tool_calls: false },
+    };
+    const body = {
+      ...parameters,
+      ...{ max_output_tokens: 7, reasoning: { effort: 'low', summary: 'auto' } },
+      text: { format: { type: 'json_schema', name: 'x', schema, strict: true }, verbosity: 'low' },
+      tools: [{ type: 'function', name: 'f', description: 'd', parameters: schema, strict: false }],
+      tool_choice: { type: 'function', name: 'f' },
+      ...{ instructions: 'Be brief.', seed: 12_345_678_901_234_567_890n },
+    };
+    const text = JSON.stringify(body, (_, value: unknown) =>
+      typeof value === 'bigint' ? JSON.rawJSON(String(value)) : value,
+    );
+    upstream.answer('/chat/completions', json(completion()));
+    const init = { method: 'POST', body: `{"model":"served","input":"hello",${text.slice(1)}` };
+    expect((await parley.call('/responses', init)).status).toBe(200);
+    const request = upstream.requests.at(-1);
+    expect(request?.json).toEqual({
+      ...{ model: 'upstream-model', stream: false, max_tokens: 7, ...parameters, logprobs: true },
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'hello' },
+      ],
+      ...{ reasoning_effort: 'low', verbosity: 'low', seed: 12_345_678_901_234_567_000 },
+      response_format: { type: 'json_schema', json_schema: { name: 'x', schema, strict: true } },
+      tools: [
+        { type: 'function', function: { name: 'f', description: 'd', parameters: schema, strict: false } },
+      ],
+      tool_choice: { type: 'function', function: { name: 'f' } },
+    });
+    expect(request?.body.toString()).toContain('"seed":12345678901234567890');
+  });
+
+  it('keeps back what a chat has no form for, and nulls', async () => {
+    const { limit, ...others } = await sent({
+      ...{ store: true, truncation: 'auto', include: ['reasoning.encrypted_content'], metadata: { a: 'b' } },
+      ...{ stream_options: { include_obfuscation: false }, max_tool_calls: 3, n: 4, n_cmpl: 4, N: 4 },
+      ...{ previous_response_id: null, conversation: null, background: false, prompt: null, tools: [] },
+      ...{
+        temperature: null,
+        instructions: null,
+        text: { format: { type: 'text' } },
+        max_output_tokens: null,
+      },
+      ...{ reasoning: null, tool_choice: null },
+    });
+    expect(limit).toBe(4096);
+    expect(others).toEqual({ messages: [{ role: 'user', content: 'hello' }] });
+  });
+
+  it('translates items and their parts', async () => {
+    const image_url = 'data:image/png;base64,AA==';
+    const { messages } = await sent({
+      input: [
+        { role: 'developer', content: [{ type: 'input_text', text: 'Be brief.' }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'Look:' },
+            { type: 'input_image', image_url, detail: 'low', file_id: null },
+            { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA==' },
+            { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+          ],
+        },
+        { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'f', arguments: '{}', status: 'completed' },
+        {
+          ...{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' },
+          content: [{ type: 'output_text', text: 'Calling.', annotations: [], logprobs: [] }],
+        },
+        { type: 'function_call_output', call_id: 'a', output: [{ type: 'input_text', text: 'done' }] },
+        { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
+        { type: 'function_call', call_id: 'b', name: 'f', arguments: '{"x":1}' },
+        { type: 'function_call_output', call_id: 'b', output: 'sun' },
+        { type: 'function_call', call_id: 'c', name: 'f', arguments: '{"x":2}' },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x' },
+        { type: 'function_call', call_id: 'd', name: 'f', arguments: '{"x":3}' },
+      ],
+    });
+    const called = (id: string, given: string) => ({
+      ...{ id, type: 'function', function: { name: 'f', arguments: given } },
+    });
+    expect(messages).toEqual([
+      { role: 'developer', content: 'Be brief.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look:' },
+          { type: 'image_url', image_url: { url: image_url, detail: 'low' } },
+          { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA==' } },
+          { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+        ],
+      },
+      { role: 'assistant', content: 'Calling.', tool_calls: [called('a', '{}')] },
+      { role: 'tool', tool_call_id: 'a', content: 'done' },
+      {
+        role: 'assistant',
+        content: [{ type: 'refusal', refusal: 'No.' }],
+        tool_calls: [called('b', '{"x":1}')],
+      },
+      { role: 'tool', tool_call_id: 'b', content: 'sun' },
+      { role: 'assistant', content: null, tool_calls: [called('c', '{"x":2}'), called('d', '{"x":3}')] },
+    ]);
+  });
+
+  it('translates the choice among allowed tools', async () => {
+    const { tool_choice } = await sent({
+      tools: [{ type: 'function', name: 'f', parameters: {} }],
+      tool_choice: { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'f' }] },
+    });
+    expect(tool_choice).toEqual({
+      type: 'allowed_tools',
+      allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'f' } }] },
+    });
+  });
+
+  it.each<[string, object, string, string]>([
+    ['input of a wrong kind', { input: 7 }, 'invalid_input', 'input'],
+    [
+      'a part of a wrong kind',
+      { input: [{ role: 'user', content: [7] }] },
+      'invalid_input',
+      'input[0].content[0]',
+    ],
+    ['no content', { input: [{ role: 'user' }] }, 'invalid_input', 'input[0].content'],
+    [
+      'an image by its id',
+      { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] }] },
+      ...(['invalid_input', 'input[0].content[0]'] as const),
+    ],
+    [
+      'a call without an id',
+      { input: [{ type: 'function_call', name: 'f' }] },
+      'invalid_input',
+      'input[0].call_id',
+    ],
+    [
+      'an output without its text',
+      { input: [{ type: 'function_call_output', call_id: 'a' }] },
+      'invalid_input',
+      'input[0].output',
+    ],
+    [
+      'a search of before',
+      { input: [{ type: 'web_search_call', id: 'ws_1' }] },
+      'invalid_input',
+      'input[0].type',
+    ],
+    ['a tool without a name', { tools: [{ type: 'function' }] }, 'invalid_parameter', 'tools[0].name'],
+    ['temperature in words', { temperature: 'hot' }, 'invalid_parameter', 'temperature'],
+    ['stream in words', { stream: 'yes' }, 'invalid_parameter', 'stream'],
+    ['a conversation', { conversation: { id: 'conv_1' } }, 'invalid_parameter', 'conversation'],
+  ])('refuses %s', async (_, body, code, param) => {
+    const response = await post({ ...hello, ...body });
+    expect(response.status).toBe(400);
+    expect(await errorOf(response)).toMatchObject({ code, param });
+  });
+
+  it('says in a sentence what to do about a stored item', async () => {
+    const response = await post({ ...hello, input: [{ type: 'item_reference', id: 'msg_1' }] });
+    expect(await errorOf(response)).toMatchObject({
+      message:
+        '`input[0]` refers to a stored item, but this server stores none. Send the item itself; some clients do with `store: false`.',
+    });
+  });
+});
