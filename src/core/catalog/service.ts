@@ -61,7 +61,7 @@ export class CatalogOperations {
     if (id !== undefined && wanted.length === 0) {
       throw new ParleyError('unknown_model', {
         message: `There is no such speech model for your key: ${quote(id)}.`,
-        advice: { kind: 'list_models', type: 'speech' },
+        advice: { kind: 'choose_model', type: 'speech' },
         param: 'model',
       });
     }
