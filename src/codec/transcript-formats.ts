@@ -29,7 +29,7 @@ export function renderTranscript(
 ): Rendered {
   switch (format) {
     case 'json':
-      return { contentType: 'application/json', text: JSON.stringify({ text: transcript.text }) };
+      return { contentType: 'application/json', text: JSON.stringify(plain(transcript)) };
     case 'verbose_json':
       return { contentType: 'application/json', text: JSON.stringify(verbose(transcript, withSegments)) };
     case 'text':
@@ -41,7 +41,17 @@ export function renderTranscript(
   }
 }
 
-function verbose({ language, duration, text, segments, words }: Transcript, withSegments: boolean) {
+function plain(transcript: Transcript) {
+  return { text: transcript.text, usage: usageOf(transcript) };
+}
+
+/** Each second that was begun, as fair use counts them. */
+function usageOf({ duration }: Transcript) {
+  return { type: 'duration', seconds: Math.ceil(duration) };
+}
+
+function verbose(transcript: Transcript, withSegments: boolean) {
+  const { language, duration, text, segments, words } = transcript;
   return {
     task: 'transcribe',
     language,
@@ -49,6 +59,7 @@ function verbose({ language, duration, text, segments, words }: Transcript, with
     text,
     ...(withSegments && { segments: segments.map(verboseSegment) }),
     ...(words.length > 0 && { words: words.map(({ word, start, end }) => ({ word, start, end })) }),
+    usage: usageOf(transcript),
   };
 }
 

@@ -19,11 +19,12 @@ export type GrpcCode =
 /** The next step for the caller, as data. Each transport, and the command line, has its own words for it. */
 export interface Advice {
   readonly kind: AdviceKind;
-  /** The type of model that `list_models` and `list_voices` are about. */
+  /** The type of model that `list_models`, `choose_model` and `list_voices` are about. */
   readonly type?: 'speech' | 'transcription' | 'chat' | undefined;
 }
 export const adviceKinds = [
   'list_models',
+  'choose_model',
   'list_voices',
   'send_key',
   'open_subscription',
@@ -62,7 +63,7 @@ export const errorTable = {
   missing_input: badRequest('Send `input`, the text to speak.'),
   invalid_input: badRequest('A field has a value of the wrong kind.'),
   unknown_model: badRequest('There is no such model.', {
-    advice: { kind: 'list_models' },
+    advice: { kind: 'choose_model' },
   }),
   input_too_long: badRequest('`input` is too long.'),
   unsupported_response_format: badRequest('`response_format` is not one that is offered here.'),

@@ -92,6 +92,12 @@ export function rpcTable({ speech, transcription, chat, responses, catalog, acco
     getModel: unary('catalog', CatalogService.method.getModel, (request, call) =>
       catalog.getModel(request, call),
     ),
+    listSpeechModels: unary('catalog', CatalogService.method.listSpeechModels, (request, call) =>
+      catalog.listSpeechModels(request, call),
+    ),
+    listVoices: unary('catalog', CatalogService.method.listVoices, (request, call) =>
+      catalog.listVoices(request, call),
+    ),
     getAccount: unary('account', AccountService.method.getAccount, (request, call) =>
       account.getAccount(request, call),
     ),

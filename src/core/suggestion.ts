@@ -20,12 +20,25 @@ export function nameWords(name: string): string[] {
  */
 export function didYouMean(name: string, candidates: readonly string[]): string | undefined {
   const limit = Math.min(Math.floor(plain(name).length / 2), differentLettersMax);
-  const ranked = candidates
-    .map((candidate) => ({ candidate, letters: differentLetters(name, candidate) }))
-    .sort((a, b) => a.letters - b.letters);
+  const ranked = rank(name, candidates, (candidate) => candidate);
   const [nearest] = ranked;
   if (nearest !== undefined && nearest.letters <= limit) return nearest.candidate;
   return ranked.find(({ candidate }) => isPart(plain(name), plain(candidate)))?.candidate;
+}
+
+/** All candidates, those whose names differ by the fewest letters first. */
+export function nearestFirst<T>(
+  name: string,
+  candidates: readonly T[],
+  nameOf: (candidate: T) => string,
+): T[] {
+  return rank(name, candidates, nameOf).map(({ candidate }) => candidate);
+}
+
+function rank<T>(name: string, candidates: readonly T[], nameOf: (candidate: T) => string) {
+  return candidates
+    .map((candidate) => ({ candidate, letters: differentLetters(name, nameOf(candidate)) }))
+    .sort((a, b) => a.letters - b.letters);
 }
 
 const plain = (name: string) => nameWords(name).join('');

@@ -60,8 +60,8 @@ describe('parley transcribe', () => {
   });
 
   it.each([
-    ['json', '.json', /^\{"text":"hello"\}\n$/],
-    ['verbose_json', '.json', /"segments":\[.*\]\}\n$/],
+    ['json', '.json', /^\{"text":"hello","usage":\{"type":"duration","seconds":2\}\}\n$/],
+    ['verbose_json', '.json', /"segments":\[.*\],"usage":.*\}\n$/],
     ['srt', '.srt', /^1\n00:00:00,000 --> 00:00:01,500\nhello\n/],
     ['vtt', '.vtt', /^WEBVTT\n/],
     ['text', '.txt', /^hello\n$/],
@@ -125,7 +125,7 @@ describe('parley transcribe', () => {
     };
     expect(JSON.parse(stdout)).toEqual({
       files: [
-        { file: 'good.mp3', transcript: { text: 'good' } },
+        { file: 'good.mp3', transcript: { text: 'good', usage: expect.anything() } },
         { file: 'bad.mp3', error },
       ],
     });

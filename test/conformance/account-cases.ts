@@ -6,11 +6,22 @@ import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.t
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { type Case, type CaseRequest, calling, ended, ok } from './case.ts';
 
-const { listModels, getModel } = CatalogService.method;
+const { listModels, getModel, listSpeechModels, listVoices } = CatalogService.method;
 const { getAccount, listUsageRecords } = AccountService.method;
 const admin = AdminService.method;
 
 const looked = (operation: 'catalog' | 'account') => [ok({ operation })];
+
+const voices: readonly (readonly [string, string])[] = [
+  ['rms', 'en-US'],
+  ['slt', 'en-US'],
+  ['awb', 'en-GB'],
+  ['kal16', 'en-US'],
+  ['kal', 'en-US'],
+];
+const voiceList = {
+  voices: voices.map(([id, language]) => ({ id, name: id, language, models: ['flite'] })),
+};
 
 const catalog: Case[] = [
   { what: 'the catalog', request: calling(listModels, {}), records: looked('catalog') },
@@ -59,10 +70,52 @@ const catalog: Case[] = [
     ),
     caller: { trial: false },
   },
+  {
+    what: 'the speech models',
+    request: calling(listSpeechModels, {}),
+    answer: [{ models: [{ id: 'flite', type: 'speech', defaultVoice: expectText() }] }],
+    records: looked('catalog'),
+  },
+  {
+    what: 'the speech models without a plan',
+    caller: { trial: false },
+    request: calling(listSpeechModels, {}),
+    answer: [expectNoMembers()],
+    records: looked('catalog'),
+  },
+  { what: 'the voices', request: calling(listVoices, {}), answer: [voiceList], records: looked('catalog') },
+  {
+    what: 'the voices of one model',
+    request: calling(listVoices, { model: 'flite' }),
+    answer: [voiceList],
+    records: looked('catalog'),
+  },
+  {
+    what: 'the voices without a plan',
+    caller: { trial: false },
+    request: calling(listVoices, {}),
+    answer: [expectNoMembers()],
+    records: looked('catalog'),
+  },
+  refused(
+    'catalog',
+    'the voices of a model that does not speak',
+    calling(listVoices, { model: 'eliza' }),
+    'unknown_model',
+    'model',
+  ),
 ].map(onBuiltin);
 
 function expectText(): unknown {
   return { asymmetricMatch: (text: unknown) => typeof text === 'string', toString: () => 'a text' };
+}
+
+/** An empty list has no member in a message. */
+function expectNoMembers(): unknown {
+  return {
+    asymmetricMatch: (value: unknown) => Object.keys(value as object).length === 0,
+    toString: () => 'nothing',
+  };
 }
 
 function onBuiltin(row: Omit<Case, 'server'>): Case {

@@ -112,12 +112,15 @@ const transcriptCodec = jsonCodec(TranscriptSchema);
 
 /** The form of a request; `verbose_json` is the format that tells all that the schema has. */
 export function formRequest(request: Message, stream: boolean): RestCall {
-  const { file, fileName, model, language, timestampGranularities } = transcriptionOf(request);
+  const { file, fileName, model, language, languages, keywords, timestampGranularities } =
+    transcriptionOf(request);
   const fields: [string, string | undefined][] = [
     ['response_format', 'verbose_json'],
     ['model', model],
     ['language', language],
     ...timestampGranularities.map((value): [string, string] => ['timestamp_granularities[]', value]),
+    ...languages.map((value): [string, string] => ['languages[]', value]),
+    ...keywords.map((value): [string, string] => ['keywords[]', value]),
     ['stream', stream ? 'true' : undefined],
   ];
   const parts = fields.flatMap(([name, value]) =>
@@ -146,20 +149,27 @@ export function readTranscript(answer: HttpAnswer): ReadAnswer {
 }
 
 type TextEvent =
-  | { readonly type: 'transcript.text.delta'; readonly delta: string }
+  | { readonly type: 'transcript.text.delta' }
+  | ({ readonly type: 'transcript.text.segment'; readonly id: string } & SegmentTimes)
   | { readonly type: 'transcript.text.done'; readonly text: string };
 
-/** REST tells the text of each segment, and the whole of it at the end. */
+type SegmentTimes = Readonly<Record<'start' | 'end', number>> & { readonly text: string };
+
+/** REST tells the text and times of each segment, and the whole text at the end. */
 export function readTranscriptStream(answer: HttpAnswer): ReadAnswer {
   const { events, error } = readEvents(answer);
-  const messages = (events as TextEvent[]).map((event, id) =>
-    create(StreamTranscriptionResponseSchema, {
-      event:
-        event.type === 'transcript.text.delta'
-          ? { case: 'segment', value: { id, text: event.delta.trimStart() } }
-          : { case: 'transcript', value: { text: event.text } },
-    }),
-  );
+  const messages = (events as TextEvent[]).flatMap((event) => {
+    if (event.type === 'transcript.text.delta') return [];
+    const { text } = event;
+    const told =
+      event.type === 'transcript.text.segment'
+        ? {
+            case: 'segment' as const,
+            value: { id: Number(event.id), start: event.start, end: event.end, text },
+          }
+        : { case: 'transcript' as const, value: { text } };
+    return [create(StreamTranscriptionResponseSchema, { event: told })];
+  });
   return { messages, error };
 }
 

@@ -2,6 +2,7 @@ import { type AdviceKind, adviceKinds } from '../../core/errors.ts';
 
 const words: Readonly<Record<AdviceKind, (type: string | undefined) => string>> = {
   list_models: (type) => `${modelsCommand(type)} lists those that your key can call.`,
+  choose_model: (type) => `${modelsCommand(type)} lists those that your key can call.`,
   list_voices: (type) => `${modelsCommand(type)} lists its voices.`,
   send_key: () =>
     'Give one with --api-key or PARLEY_API_KEY, for administration with --admin-key or PARLEY_ADMIN_KEY.',

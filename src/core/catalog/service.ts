@@ -5,14 +5,19 @@ import {
   GetModelResponseSchema,
   type ListModelsRequest,
   type ListModelsResponse,
+  type ListSpeechModelsRequest,
+  type ListSpeechModelsResponse,
+  ListSpeechModelsResponseSchema,
+  type ListVoicesRequest,
+  type ListVoicesResponse,
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
 import { checkOneOf } from '../parameters.ts';
 import { quote } from '../quote.ts';
-import { type Catalog, modelTypes } from './catalog.ts';
+import { type Catalog, modelTypes, type SpeechModel } from './catalog.ts';
 import { ModelLists } from './model-lists.ts';
-import { describeModel } from './views.ts';
+import { describeModel, listVoices } from './views.ts';
 
 /** Implements CatalogService. */
 export class CatalogOperations {
@@ -42,5 +47,28 @@ export class CatalogOperations {
       });
     }
     return create(GetModelResponseSchema, { model: describeModel(model) });
+  }
+
+  async listSpeechModels(_: ListSpeechModelsRequest, call: Call): Promise<ListSpeechModelsResponse> {
+    const { data: models } = this.#lists.of(this.#speechModels(call));
+    return create(ListSpeechModelsResponseSchema, { models });
+  }
+
+  /** @throws `unknown_model` if the caller's key can call no such speech model */
+  async listVoices({ model: id }: ListVoicesRequest, call: Call): Promise<ListVoicesResponse> {
+    const models = this.#speechModels(call);
+    const wanted = id === undefined ? models : models.filter((model) => model.id === id);
+    if (id !== undefined && wanted.length === 0) {
+      throw new ParleyError('unknown_model', {
+        message: `There is no such speech model for your key: ${quote(id)}.`,
+        advice: { kind: 'choose_model', type: 'speech' },
+        param: 'model',
+      });
+    }
+    return listVoices(wanted);
+  }
+
+  #speechModels({ caller }: Call): SpeechModel[] {
+    return this.#catalog.callableBy(caller).filter((model) => model.type === 'speech');
   }
 }

@@ -1,6 +1,13 @@
 /** Models as callers see them. */
 import { create } from '@bufbuild/protobuf';
-import { type Model, ModelSchema } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
+import {
+  type ListVoicesResponse,
+  ListVoicesResponseSchema,
+  type Model,
+  ModelSchema,
+  type OfferedVoice,
+  OfferedVoiceSchema,
+} from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { formatCredits } from '../billing/money.ts';
 import type { VoiceList } from '../ports/engines.ts';
 import type { CatalogModel, ChatModel, SpeechModel } from './catalog.ts';
@@ -48,4 +55,17 @@ export function voicesOf(model: SpeechModel): VoiceList {
   const languages = new Map(offered.voices.map(({ id, language }) => [id, language]));
   const voices = [...model.voiceNames].map(([id, own]) => ({ id, language: languages.get(own) ?? 'und' }));
   return { voices, defaultVoice: model.defaultVoice ?? voices[0]?.id ?? offered.defaultVoice };
+}
+
+/** The voices of all these models, each once. */
+export function listVoices(models: readonly SpeechModel[]): ListVoicesResponse {
+  const known = new Map<string, OfferedVoice>();
+  for (const model of models) {
+    for (const { id, language } of voicesOf(model).voices) {
+      const voice = known.get(id) ?? create(OfferedVoiceSchema, { id, name: id, language });
+      voice.models.push(model.id);
+      known.set(id, voice);
+    }
+  }
+  return create(ListVoicesResponseSchema, { voices: [...known.values()] });
 }

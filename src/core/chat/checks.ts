@@ -20,7 +20,7 @@ export function checkChatParams(params: ChatCompletionParams, catalog: Catalog):
   if (model === undefined) {
     throw new ParleyError('unknown_model', {
       message: `There is no chat model ${quote(params.model)}.`,
-      advice: { kind: 'list_models', type: 'chat' },
+      advice: { kind: 'choose_model', type: 'chat' },
       param: 'model',
     });
   }

@@ -61,6 +61,10 @@ export interface TranscriptionRequest {
   readonly fileName: string | undefined;
   /** The language hint from the client. */
   readonly language: string | undefined;
+  /** Languages that may be spoken, where the client hints at several. Default: none. */
+  readonly languages?: readonly string[];
+  /** Words and phrases that may be spoken. Default: none. */
+  readonly keywords?: readonly string[];
   /** The hint at words and style from the client. */
   readonly prompt?: string | undefined;
   /** The hint at the randomness from the client. */

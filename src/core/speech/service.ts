@@ -84,7 +84,7 @@ export class SpeechOperations {
     if (model === undefined) {
       throw new ParleyError('unknown_model', {
         message: `There is no speech model ${quote(request.model)}.`,
-        advice: { kind: 'list_models', type: 'speech' },
+        advice: { kind: 'choose_model', type: 'speech' },
         param: 'model',
       });
     }

@@ -104,7 +104,8 @@ export class TranscriptionOperations {
     const events = model.engine.transcribe({
       audio,
       fileName: request.fileName,
-      language: request.language,
+      ...languageHints(request),
+      keywords: request.keywords,
       prompt: request.prompt,
       temperature: request.temperature,
       needsSegments: needs.segments !== undefined,
@@ -193,6 +194,12 @@ async function collectUpload(
   }
   if (file) request.file = file.bytes;
   return request;
+}
+
+/** A list of one says what `language` says, which more engines understand. */
+function languageHints({ language, languages }: CreateTranscriptionRequest) {
+  const [only, ...others] = languages;
+  return others.length === 0 ? { language: language ?? only } : { language, languages };
 }
 
 /** Checks the request before the server's own state: a client error is reported first. */

@@ -81,15 +81,32 @@ const contentTypes: Readonly<Record<MediaContainer, string>> = {
   webm: 'audio/webm',
 };
 
+/** Models that take lists of languages and keywords. Others refuse parameters that they do not know. */
+const modelsWithLists = /(^|\/)gpt-transcribe/;
+
+/** The hints under names that the model takes. Keywords guide the models of the Whisper family as part of the prompt. */
+function hintFields(
+  model: string,
+  { language, languages = [], keywords = [], prompt }: TranscriptionRequest,
+): FormField[] {
+  const takesLists = modelsWithLists.test(model);
+  const prompts = [prompt, takesLists ? undefined : keywords.join(', ')].filter(Boolean);
+  return [
+    ...(language === undefined ? [] : [['language', language] as const]),
+    ...(prompts.length === 0 ? [] : [['prompt', prompts.join(' ')] as const]),
+    ...(takesLists ? languages.map((tag) => ['languages[]', tag] as const) : []),
+    ...(takesLists ? keywords.map((keyword) => ['keywords[]', keyword] as const) : []),
+  ];
+}
+
 /** Upstreams go by the file extension, so it is made from the content. The client's file name is not sent. */
 function toForm(
   { model, format }: OpenAiTranscriptionDeps,
-  { audio, language, prompt, temperature, words }: TranscriptionRequest,
+  request: TranscriptionRequest,
   container: MediaContainer,
 ): FormBody {
-  const fields: FormField[] = [['model', model]];
-  if (language !== undefined) fields.push(['language', language]);
-  if (prompt !== undefined) fields.push(['prompt', prompt]);
+  const { audio, temperature, words } = request;
+  const fields: FormField[] = [['model', model], ...hintFields(model, request)];
   if (temperature !== undefined) fields.push(['temperature', String(temperature)]);
   fields.push(['response_format', format]);
   if (format === 'verbose_json') fields.push(['timestamp_granularities[]', 'segment']);

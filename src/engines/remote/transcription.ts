@@ -72,16 +72,16 @@ async function probedMs(
   }
 }
 
-function requestMessage(
-  model: string,
-  { audio, fileName, language, prompt, temperature, needsSegments, words }: TranscriptionRequest,
-): StreamTranscriptionRequest {
+function requestMessage(model: string, request: TranscriptionRequest): StreamTranscriptionRequest {
+  const { audio, fileName, language, prompt, temperature, needsSegments, words } = request;
   return create(StreamTranscriptionRequestSchema, {
     transcription: {
       model,
       file: audio,
       ...(fileName !== undefined && { fileName }),
       ...(language !== undefined && { language }),
+      languages: [...(request.languages ?? [])],
+      keywords: [...(request.keywords ?? [])],
       ...(prompt !== undefined && { prompt }),
       ...(temperature !== undefined && { temperature }),
       // It refuses what is named here at once if its model gives no times. Segments come in any case, if it has them.

@@ -11,8 +11,12 @@ export interface ErrorBody {
   };
 }
 
+const listModels = (type: Advice['type']) => `GET /models${typeQuery(type)} lists those your key can call.`;
+
 const words: Readonly<Record<AdviceKind, (type: Advice['type']) => string>> = {
-  list_models: (type) => `GET /models${typeQuery(type)} lists those your key can call.`,
+  list_models: listModels,
+  choose_model: (type) =>
+    `${listModels(type)} For clients with built-in names the operator of this server can give models those names, as in examples/fixed-names.yaml.`,
   list_voices: (type) => `GET /models${typeQuery(type)} lists its voices.`,
   send_key: () => 'Send it as `Authorization: Bearer <API_KEY>`.',
   open_subscription: () =>

@@ -3,7 +3,7 @@ import type { PortHandler } from '../http/server.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
-import { wrongPath } from './wrong-path.ts';
+import { type ServedPaths, wrongPath } from './wrong-path.ts';
 
 /** Serves the REST paths. Any other path is answered with `not_found` as JSON. */
 export function restHandler(routes: readonly Route[], deps: CallDeps): PortHandler {
@@ -13,6 +13,10 @@ export function restHandler(routes: readonly Route[], deps: CallDeps): PortHandl
     // The router only finds routes, each kept as its `store`.
     router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, route);
   }
+  const served: ServedPaths = {
+    isServed: (verb, path) => find(router, verb, path) !== undefined,
+    all: routes.map(({ rule }) => `${rule.verb} ${readablePath(rule.path)}`),
+  };
   return (request, response, client) => {
     const { headers } = request;
     const head = {
@@ -21,16 +25,16 @@ export function restHandler(routes: readonly Route[], deps: CallDeps): PortHandl
       header: (name: string) => textOf(headers[name]),
     } as const;
     const exchange = new Exchange(request, response, new ServedCall(head, deps));
-    answer(exchange, router).catch((error: unknown) => exchange.fail(error));
+    answer(exchange, router, served).catch((error: unknown) => exchange.fail(error));
   };
 }
 
 type Router = FindMyWay.Instance<FindMyWay.HTTPVersion.V1>;
 
-async function answer(exchange: Exchange, router: Router): Promise<void> {
+async function answer(exchange: Exchange, router: Router, served: ServedPaths): Promise<void> {
   const found = find(router, exchange.request.method as FindMyWay.HTTPMethod, exchange.path);
   if (found === undefined) {
-    const error = wrongPath(exchange.path, (verb, path) => find(router, verb, path) !== undefined);
+    const error = wrongPath(exchange.path, served);
     await exchange.served.recordUnserved(error);
     throw error;
   }
@@ -42,6 +46,11 @@ async function answer(exchange: Exchange, router: Router): Promise<void> {
 function find(router: Router, verb: FindMyWay.HTTPMethod, path: string) {
   const found = router.find(verb, path);
   return found === null || found.params['*'] === '' ? undefined : found;
+}
+
+/** `/api/v1/keys/:key/rotate` as people write it. */
+function readablePath(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}').replace('*', '{id}');
 }
 
 function textOf(value: string | readonly string[] | undefined): string | undefined {

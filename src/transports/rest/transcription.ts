@@ -20,8 +20,14 @@ import { type Form, readForm } from './multipart.ts';
 import { replayHeaders, sendEvents } from './response.ts';
 
 /** SDKs send lists under a name with brackets; some clients leave the brackets out. */
-const granularityFields = ['timestamp_granularities[]', 'timestamp_granularities'];
-const shortFields = ['model', 'language', 'temperature', 'response_format', 'stream', ...granularityFields];
+const listFields = (name: string) => [`${name}[]`, name];
+const granularityFields = listFields('timestamp_granularities');
+const languageFields = listFields('languages');
+const keywordFields = listFields('keywords');
+const shortFields = [
+  ...['model', 'language', 'temperature', 'response_format', 'stream'],
+  ...[...granularityFields, ...languageFields, ...keywordFields],
+];
 const shortFieldBytesMax = 64 * 1024;
 /** The fields that are used. Clients send prompts of any length; the form as a whole bounds them. */
 const fields: ReadonlyMap<string, number> = new Map([
@@ -42,7 +48,8 @@ export function transcriptionHandler({ createTranscription, streamTranscription 
     const { transcription, format, isStreamed } = await served.read((call) => readUpload(exchange, call));
     if (isStreamed) {
       const request = create(StreamTranscriptionRequestSchema, { transcription });
-      await sendEvents(exchange, toTextEvents(served.stream(streamTranscription, request)), (event) => event);
+      const parts = served.stream(streamTranscription, request);
+      await sendEvents(exchange, toTextEvents(parts, format === 'verbose_json'), (event) => event);
       return exchange.end();
     }
     const { transcript } = await served.answer(createTranscription, transcription);
@@ -67,18 +74,42 @@ async function readUpload(exchange: Exchange, call: Call): Promise<Transcription
 }
 
 type TextEvent =
-  | { readonly type: 'transcript.text.delta'; readonly delta: string }
+  | { readonly type: 'transcript.text.delta'; readonly delta: string; readonly segment_id?: string }
+  | {
+      readonly type: 'transcript.text.segment';
+      readonly id: string;
+      /** Seconds. */
+      readonly start: number;
+      /** Seconds. */
+      readonly end: number;
+      readonly text: string;
+      /** Empty: no engine tells speakers apart, but SDKs expect the member. */
+      readonly speaker: '';
+    }
   | { readonly type: 'transcript.text.done'; readonly text: string };
 
-/** Yields each segment as a delta as soon as it is recognised, and the whole text at the end. */
-async function* toTextEvents(batches: Batches<StreamTranscriptionResponse>): AsyncGenerator<TextEvent[]> {
+/**
+ * Yields each segment as a delta as soon as it is recognised, and the whole text at the end.
+ * @param withTimes whether each segment comes as an event with its times, too
+ */
+async function* toTextEvents(
+  batches: Batches<StreamTranscriptionResponse>,
+  withTimes: boolean,
+): AsyncGenerator<TextEvent[]> {
   let hasText = false;
   for await (const parts of batches) {
     for (const { event } of parts) {
       if (event.case === 'segment') {
-        const { text } = event.value;
-        yield [{ type: 'transcript.text.delta', delta: hasText ? ` ${text}` : text }];
+        const { text, start, end } = event.value;
+        const id = String(event.value.id);
+        const delta = hasText ? ` ${text}` : text;
         hasText = true;
+        if (withTimes) {
+          yield [
+            { type: 'transcript.text.delta', delta, segment_id: id },
+            { type: 'transcript.text.segment', id, start, end, text, speaker: '' },
+          ];
+        } else yield [{ type: 'transcript.text.delta', delta }];
       }
       if (event.case === 'transcript') {
         const { text } = event.value;
@@ -106,7 +137,9 @@ function toRequest(form: Form) {
     ...(language && { language }),
     ...(model !== undefined && { model }),
     ...(prompt && { prompt }),
-    timestampGranularities: granularityFields.flatMap((name) => form.fields.get(name) ?? []),
+    timestampGranularities: allValues(form, granularityFields),
+    languages: hintsOf(form, languageFields),
+    keywords: hintsOf(form, keywordFields),
   });
 }
 
@@ -118,6 +151,15 @@ function readTemperature(text = ''): number | undefined {
     message: '`temperature` must be a number.',
     param: 'temperature',
   });
+}
+
+function hintsOf(form: Form, names: readonly string[]): string[] {
+  const hints = allValues(form, names).map((hint) => hint.trim());
+  return hints.filter((hint) => hint !== '');
+}
+
+function allValues({ fields }: Form, names: readonly string[]): string[] {
+  return names.flatMap((name) => fields.get(name) ?? []);
 }
 
 function lastValue({ fields }: Form, name: string): string | undefined {

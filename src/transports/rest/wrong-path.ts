@@ -3,35 +3,60 @@ import type { HTTPMethod } from 'find-my-way';
 import { basePath } from '../../core/base-path.ts';
 import { ParleyError } from '../../core/errors.ts';
 import { quote } from '../../core/quote.ts';
+import { nearestFirst } from '../../core/suggestion.ts';
+import { foreignPathAdvice } from './foreign-paths.ts';
 
 /** The verbs of the REST paths. */
 const verbs = ['GET', 'POST'] as const;
 /** Prefixes that clients send in place of the base path, or twice. */
 const prefixPattern = /^(?:\/(?:api|v1))+(?=\/|$)/;
+/** Administration alone has twice as many. */
+const listedPathsMax = 16;
+/** No served path is longer, so more letters do not make one nearer. */
+const comparedCharactersMax = 100;
 
-/** Whether there is a route for the verb and path. */
-export type IsServed = (verb: HTTPMethod, path: string) => boolean;
-
-/** The error `not_found`, with the path or the method that the client probably meant. */
-export function wrongPath(path: string, isServed: IsServed): ParleyError {
-  return new ParleyError('not_found', { message: adviceFor(path, isServed) });
+export interface ServedPaths {
+  /** Whether there is a route for the verb and path. */
+  isServed(verb: HTTPMethod, path: string): boolean;
+  /** Verb and path of each route, such as `GET /api/v1/models/{id}`. */
+  readonly all: readonly string[];
 }
 
-function adviceFor(path: string, isServed: IsServed): string {
-  const served = verbsOf(path, isServed);
-  if (served.length > 0) return `There is nothing at this path for this method. Use ${served.join(' or ')}.`;
-  const meant = basePath + withoutSlash(path).replace(prefixPattern, '');
-  if (verbsOf(meant, isServed).length === 0) {
-    return `There is nothing at this path. The API is under ${basePath}; docs/rest.md lists its paths.`;
+/** The error `not_found`, with the path or the method that the client probably meant. */
+export function wrongPath(path: string, served: ServedPaths): ParleyError {
+  return new ParleyError('not_found', { message: adviceFor(path, served) });
+}
+
+function adviceFor(path: string, served: ServedPaths): string {
+  const allowed = verbsOf(path, served);
+  if (allowed.length > 0) {
+    return `There is nothing at this path for this method. Use ${allowed.join(' or ')}.`;
   }
+  const tail = withoutSlash(path).replace(prefixPattern, '');
+  const meant = basePath + tail;
+  if (verbsOf(meant, served).length === 0) return `There is nothing at this path. ${listFor(tail, served)}`;
   const advice = `There is nothing at this path. Send the request to ${quote(meant)}.`;
   return path.startsWith(`${basePath}/`) ? advice : `${advice} In an SDK, end the base URL in ${basePath}.`;
 }
+
+/** The served paths, nearest first. Those of administration are listed only for a path among them. */
+function listFor(tail: string, { all }: ServedPaths): string {
+  const isAdmin = (path: string) => path.includes('/admin');
+  const shown = all.filter((path) => isAdmin(path) === isAdmin(tail));
+  const compared = tail.slice(0, comparedCharactersMax);
+  const ranked = compared === '' ? shown : nearestFirst(compared, shown, withoutVerb);
+  const listed = ranked.slice(0, listedPathsMax);
+  const list = `Paths, nearest first: ${listed.join(', ')}.`;
+  const foreign = foreignPathAdvice(tail);
+  return foreign === undefined ? list : `${foreign} ${list}`;
+}
+
+const withoutVerb = (path: string) => path.replace(/^\w+ (\/api\/v1)?/, '');
 
 function withoutSlash(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-function verbsOf(path: string, isServed: IsServed): readonly string[] {
+function verbsOf(path: string, { isServed }: ServedPaths): readonly string[] {
   return verbs.filter((verb) => isServed(verb, path));
 }

@@ -29,8 +29,13 @@ export function statusCode({ grpcCode }: ParleyError): number {
 
 const listModels = 'parley.catalog.v1.CatalogService/ListModels';
 
+const callable = (type: Advice['type']) =>
+  `${listModels}${typeText(type)} lists those that your key can call.`;
+
 const words: Readonly<Record<AdviceKind, (type: Advice['type']) => string>> = {
-  list_models: (type) => `${listModels}${typeText(type)} lists those that your key can call.`,
+  list_models: callable,
+  choose_model: (type) =>
+    `${callable(type)} For clients with built-in names the operator of this server can give models those names, as in examples/fixed-names.yaml.`,
   list_voices: (type) => `${listModels}${typeText(type)} lists its voices.`,
   send_key: () => 'Send it in the metadata as `authorization: Bearer <API_KEY>`.',
   open_subscription: () =>

@@ -19,8 +19,12 @@ const textOnly = await startBehind(upstream.baseUrl, {
   engine: { ...engine, transcriptionFormat: 'json' },
   models,
 });
+const takesLists = await startBehind(upstream.baseUrl, {
+  engine: { models: { hearer: 'gpt-transcribe' }, transcriptionFormat: 'json' },
+  models,
+});
 afterAll(async () => {
-  await Promise.all([parley.close(), textOnly.close()]);
+  await Promise.all([parley.close(), textOnly.close(), takesLists.close()]);
   await upstream.stop();
 });
 
@@ -119,6 +123,54 @@ describe('a request', () => {
     expect([form.get('prompt'), form.get('temperature')]).toEqual(['Ångström, Curie', '0.4']);
   });
 
+  const lists: [string, string][] = [
+    ['languages[]', 'de'],
+    ['languages[]', 'pl'],
+    ['keywords[]', 'Ångström'],
+    ['keywords[]', 'Curie'],
+    ['prompt', 'A lecture.'],
+  ];
+  const hintsSent = async () =>
+    [...(await lastForm())].filter(([name]) => /languages?|keywords|prompt/.test(name));
+
+  it('sends keywords as part of the prompt, and no list of languages, to a model without lists', async () => {
+    await transcribe({ fields: lists });
+    expect(await hintsSent()).toEqual([['prompt', 'A lecture. Ångström, Curie']]);
+  });
+
+  it('sends lists to a model that takes them', async () => {
+    await transcribe({ fields: lists, at: takesLists });
+    expect((await hintsSent()).sort()).toEqual(lists.toSorted());
+  });
+
+  it('sends the only language of a list as the language', async () => {
+    await transcribe({ fields: [['languages', 'de']] });
+    expect(await hintsSent()).toEqual([['language', 'de']]);
+    await transcribe({
+      fields: [
+        ['language', 'en'],
+        ['languages[]', 'de'],
+        ['languages[]', ' '],
+      ],
+    });
+    expect(await hintsSent()).toEqual([['language', 'en']]);
+  });
+
+  it('takes parameters of SDKs that no engine has a use for', async () => {
+    const response = await transcribe({
+      fields: [
+        ['chunking_strategy', 'auto'],
+        ['chunking_strategy[type]', 'server_vad'],
+        ['include[]', 'logprobs'],
+        ['known_speaker_names[]', 'agent'],
+      ],
+    });
+    expect(response.status).toBe(200);
+    const form = await lastForm();
+    form.delete('file');
+    expect([...form.keys()]).toEqual(['model', 'response_format', 'timestamp_granularities[]']);
+  });
+
   it('refuses a temperature that is no number', async () => {
     const before = upstream.requests.length;
     const error = await errorOf(await transcribe({ fields: [['temperature', 'warm']] }));
@@ -177,7 +229,8 @@ const segmentsOf = (answer: unknown) => (answer as { segments: unknown[] }).segm
 
 describe('an answer with times', () => {
   it('is the text in `json` and `text`', async () => {
-    expect(await (await inFormat('json')).json()).toEqual({ text: 'Hello there. General.' });
+    const usage = { type: 'duration', seconds: 5 };
+    expect(await (await inFormat('json')).json()).toEqual({ text: 'Hello there. General.', usage });
     expect(await (await inFormat('text')).text()).toBe('Hello there. General.\n');
   });
 
@@ -191,6 +244,7 @@ describe('an answer with times', () => {
         expect.objectContaining({ id: 0, start: 0, end: 1.5, text: 'Hello there.', avg_logprob: -0.25 }),
         expect.objectContaining({ id: 1, start: 2, end: 4.25, text: 'General.', avg_logprob: -0.25 }),
       ],
+      usage: { type: 'duration', seconds: 5 },
     });
   });
 
@@ -283,6 +337,18 @@ describe('an answer with times', () => {
     ]);
   });
 
+  it('is streamed with the times of its segments to a client that asks for `verbose_json`', async () => {
+    const response = await inFormat('verbose_json', { fields: [['stream', 'true']] });
+    const speaker = '';
+    expect(await eventsOf(response)).toEqual([
+      { type: 'transcript.text.delta', delta: 'Hello there.', segment_id: '0' },
+      { type: 'transcript.text.segment', id: '0', start: 0, end: 1.5, text: 'Hello there.', speaker },
+      { type: 'transcript.text.delta', delta: ' General.', segment_id: '1' },
+      { type: 'transcript.text.segment', id: '1', start: 2, end: 4.25, text: 'General.', speaker },
+      { type: 'transcript.text.done', text: 'Hello there. General.' },
+    ]);
+  });
+
   it('keeps the text of a language without spaces as the upstream joins it', async () => {
     const segments = [segment(0, 1, '你好。'), segment(1, 2, '再见。')];
     upstream.answer(path, json({ language: 'chinese', duration: 2, text: '你好。再见。', segments }));
@@ -329,7 +395,8 @@ describe('an answer without times', () => {
     ['that knows none', textOnly],
     ['that was asked for them', parley],
   ])('of a server %s is the text, with nothing invented', async (_, at) => {
-    expect(await (await inFormat('json', { at })).json()).toEqual({ text: 'Hello there.' });
+    const usage = { type: 'duration', seconds: 4 };
+    expect(await (await inFormat('json', { at })).json()).toEqual({ text: 'Hello there.', usage });
     expect(await (await inFormat('text', { at })).text()).toBe('Hello there.\n');
     expect(await verbose({ at })).toEqual({
       task: 'transcribe',
@@ -337,6 +404,7 @@ describe('an answer without times', () => {
       duration: 4,
       text: 'Hello there.',
       segments: [],
+      usage,
     });
     expect(await eventsOf(await transcribe({ at, fields: [['stream', 'true']] }))).toEqual([
       { type: 'transcript.text.delta', delta: 'Hello there.' },
@@ -378,7 +446,8 @@ describe('an answer without times', () => {
 
   it('does not ask for words if the answer would not show them', async () => {
     const response = await inFormat('json', { at: textOnly, fields: [wordsToo] });
-    expect(await response.json()).toEqual({ text: 'Hello there.' });
+    const usage = { type: 'duration', seconds: 4 };
+    expect(await response.json()).toEqual({ text: 'Hello there.', usage });
   });
 });
 

@@ -488,9 +488,9 @@ describe('transcription by a remote', () => {
 
   beforeAll(async () => {
     const transcription = fakeTranscription({
-      async *transcribe({ prompt, temperature }) {
+      async *transcribe({ prompt, temperature, languages, keywords }) {
         calls++;
-        hints = { prompt, temperature };
+        hints = { prompt, temperature, languages, keywords };
         for (const segment of segments) {
           yield { kind: 'segment', segment };
           await heard;
@@ -530,7 +530,7 @@ describe('transcription by a remote', () => {
 
   it('passes on the hints of the client', async () => {
     goOn();
-    const given = { prompt: 'Curie', temperature: 0.5 };
+    const given = { prompt: 'Curie', temperature: 0.5, languages: ['de', 'pl'], keywords: ['Pasteur'] };
     await all(remote.transcription.transcribe({ ...request, ...given }));
     expect(hints).toEqual(given);
   });
@@ -548,7 +548,7 @@ describe('transcription by a remote', () => {
     goOn();
     const outer = await startBefore(inner, {});
     const transcript = await upload(outer, recording('hear 900'));
-    expect(await transcript.json()).toEqual({ text: 'One two: three.' });
+    expect(await transcript.json()).toMatchObject({ text: 'One two: three.' });
     const messages = [{ role: 'user', content: 'I am sad.' }];
     const chat = await outer.postJson('/chat/completions', { model: 'eliza', messages });
     expect(chat.status).toBe(200);
@@ -574,7 +574,7 @@ describe('a remote whose model tells no times', () => {
     const untimed = await startParley({ engines: withFakes({ transcription }) });
     const outer = await startBefore(untimed, {});
     const text = await upload(outer, recording('hear 900'));
-    expect(await text.json()).toEqual({ text: 'Hello.' });
+    expect(await text.json()).toEqual({ text: 'Hello.', usage: { type: 'duration', seconds: 1 } });
     const subtitles = await upload(outer, recording('hear 900'), { response_format: 'srt' });
     expect(await errorOf(subtitles)).toMatchObject({
       status: 400,

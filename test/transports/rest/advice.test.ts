@@ -47,14 +47,45 @@ describe('a wrong path', () => {
     );
   });
 
-  it.each(['/', '/api/v1', '/v1/embeddings', '/api/v1/%zz'])(
-    '%s gets the place of the paths as advice',
-    async (path) => {
-      expect(await send('GET', path)).toBe(
-        '404 not_found There is nothing at this path. The API is under /api/v1; docs/rest.md lists its paths.',
-      );
-    },
-  );
+  it.each([
+    ['/', 'GET /api/v1/models'],
+    ['/api/v1', 'GET /api/v1/models'],
+    ['/v1/audio/transcribe', 'POST /api/v1/audio/transcriptions'],
+    ['/api/v1/audio/speech/voices', 'GET /api/v1/audio/voices'],
+    ['/api/v1/chat/completion', 'POST /api/v1/chat/completions'],
+    ['/api/v1/model', 'GET /api/v1/models'],
+    ['/health', 'GET /healthz'],
+    ['/api/v1/%zz', 'GET /api/v1/usage'],
+    ['/api/v1/admin/account', 'POST /api/v1/admin/accounts'],
+  ])('%s is answered with the paths that there are, first %s', async (path, nearest) => {
+    const refused = await send('GET', path);
+    expect(refused).toMatch(/^404 not_found There is nothing at this path\. Paths, nearest first: /);
+    const listed = refused
+      .replace(/^.*first: /, '')
+      .replace(/\.$/, '')
+      .split(', ');
+    expect(listed[0]).toBe(nearest);
+    expect(listed.length).toBeGreaterThan(9);
+    expect(listed.length).toBeLessThan(17);
+    expect(listed.some((other) => other.includes('/admin'))).toBe(path.includes('admin'));
+    if (!path.includes('admin')) expect(listed).toContain('GET /api/v1/models/{id}');
+  });
+
+  it.each([
+    ['/api/v1/responses/resp_1', "setOpenAIAPI('chat_completions')"],
+    ['/v1/conversations', 'send the whole conversation each time'],
+    ['/api/v1/realtime?model=x', 'Turn realtime off'],
+    ['/api/v1/audio/translations', 'not translated'],
+    ['/v1/messages', "Anthropic's API"],
+    ['/api/tags', "Ollama's API"],
+    ['/openai/deployments/gpt/chat/completions', "Azure's API"],
+    ['/v1beta/models/x:generateContent', "Google's API"],
+    ['/v1/embeddings', 'Give the client another server for this'],
+  ])('of another API, %s, names the setting of the client', async (path, advice) => {
+    const refused = await send('POST', path);
+    expect(refused).toContain(advice);
+    expect(refused).toContain('Paths, nearest first: ');
+  });
 
   it('is answered without a secret in it', async () => {
     expect(await send('POST', `/v1/admin/keys/${parley.adminKey}/revoke`)).toContain(
@@ -91,6 +122,7 @@ describe('an unknown value', () => {
     expect(await chat('gpt-5')).toContain('unknown_model There is no chat model `gpt-5`.');
     const speech = parley.postJson('/audio/speech', { model: 'tts-9', input: 'x' });
     expect(await refusal(speech)).toContain('unknown_model There is no speech model `tts-9`.');
+    expect(await chat('gpt-5')).toContain('examples/fixed-names.yaml');
     expect(await refusal(parley.call('/models/nope'))).toContain(
       'There is no such model for your key: `nope`.',
     );

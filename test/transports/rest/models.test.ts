@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 
@@ -117,6 +117,63 @@ describe('GET /models', () => {
       });
       expect(await errorOf(await parley.call('/models/'))).toMatchObject({ status: 404, code: 'not_found' });
     });
+  });
+});
+
+describe('the paths that clients with a choice of voices ask for', () => {
+  const configured = `models:
+  - {id: tts-1, type: speech, engine: builtin, voices: {alloy: slt, echo: rms}}
+  - {id: whisper-1, type: transcription, engine: builtin}
+  - {id: tts-2, type: speech, engine: builtin, voices: {echo: kal, sage: awb}}
+`;
+  const file = join(tmpdir(), `parley-voices-${process.pid}.yaml`);
+  let parley: Parley;
+  beforeAll(async () => {
+    writeFileSync(file, configured);
+    parley = await startParley({ file });
+  });
+  afterAll(() => parley.close());
+  const get = async (path: string, key = parley.apiKey) => (await parley.call(path, bearer(key))).json();
+
+  it('GET /audio/voices lists each voice once, with the models that have it', async () => {
+    expect(await get('/audio/voices')).toEqual({
+      voices: [
+        { id: 'alloy', name: 'alloy', language: 'en-US', models: ['tts-1'] },
+        { id: 'echo', name: 'echo', language: 'en-US', models: ['tts-1', 'tts-2'] },
+        { id: 'sage', name: 'sage', language: 'en-GB', models: ['tts-2'] },
+      ],
+    });
+  });
+
+  it('GET /audio/voices lists the voices of one model', async () => {
+    const { voices } = (await get('/audio/voices?model=tts-2')) as { voices: { id: string }[] };
+    expect(voices.map(({ id }) => id)).toEqual(['echo', 'sage']);
+    expect(await errorOf(await parley.call('/audio/voices?model=whisper-1'))).toMatchObject({
+      status: 400,
+      code: 'unknown_model',
+      param: 'model',
+    });
+  });
+
+  it('GET /audio/models lists the speech models, as GET /models does', async () => {
+    const models = await modelsOf(parley, '?type=speech');
+    expect(await get('/audio/models')).toEqual({ models });
+    expect(ids(models)).toEqual(['tts-1', 'tts-2']);
+  });
+
+  it('list nothing for a key without a plan, and need one', async () => {
+    const key = await parley.newKey();
+    expect(await get('/audio/voices', key)).toEqual({ voices: [] });
+    expect(await get('/audio/models', key)).toEqual({ models: [] });
+    const refused = await parley.call('/audio/voices', { headers: { authorization: '' } });
+    expect(await errorOf(refused)).toMatchObject({ status: 401, code: 'invalid_api_key' });
+  });
+
+  it('leave a record', async () => {
+    for (const path of ['/audio/voices', '/audio/models']) {
+      const response = await parley.call(path);
+      expect(await parley.recordOf(response)).toMatchObject({ operation: 'catalog', state: 'ok' });
+    }
   });
 });
 

@@ -49,7 +49,10 @@ describe('the 4 MB limit of an upload', () => {
     uploads.length = 0;
     await open(`content-length: ${limit}`);
     await client.write(formOf(limit));
-    expect(await client.answer()).toMatchObject({ status: 200, body: '{"text":""}' });
+    expect(await client.answer()).toMatchObject({
+      status: 200,
+      body: expect.stringContaining('{"text":"",'),
+    });
     expect(uploads[0]?.audio.length).toBe(limit - head.length - tail.length);
     client.close();
   });

@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/catalog/v1/catalog.proto.
  */
 export const file_parley_catalog_v1_catalog: GenFile = /*@__PURE__*/
-  fileDesc("Ch9wYXJsZXkvY2F0YWxvZy92MS9jYXRhbG9nLnByb3RvEhFwYXJsZXkuY2F0YWxvZy52MSK4AwoFTW9kZWwSCgoCaWQYASABKAkSDgoGb2JqZWN0GAIgASgJEg8KB2NyZWF0ZWQYAyABKAMSGgoIb3duZWRfYnkYBCABKAlSCG93bmVkX2J5EgwKBHR5cGUYBSABKAkSGAoLZGVzY3JpcHRpb24YBiABKAlIAIgBARIOCgZ2b2ljZXMYByADKAkSLwoNdm9pY2VfZGV0YWlscxgIIAMoCzIYLnBhcmxleS5jYXRhbG9nLnYxLlZvaWNlEhoKDWRlZmF1bHRfdm9pY2UYCSABKAlIAYgBARIrCg5jb250ZXh0X3dpbmRvdxgKIAEoBUgCUg5jb250ZXh0X3dpbmRvd4gBARIxChFtYXhfb3V0cHV0X3Rva2VucxgLIAEoBUgDUhFtYXhfb3V0cHV0X3Rva2Vuc4gBARIsCgVwcmljZRgMIAEoCzIYLnBhcmxleS5jYXRhbG9nLnYxLlByaWNlSASIAQFCDgoMX2Rlc2NyaXB0aW9uQhAKDl9kZWZhdWx0X3ZvaWNlQhEKD19jb250ZXh0X3dpbmRvd0IUChJfbWF4X291dHB1dF90b2tlbnNCCAoGX3ByaWNlIiUKBVZvaWNlEgoKAmlkGAEgASgJEhAKCGxhbmd1YWdlGAIgASgJIjQKBVByaWNlEg0KBWlucHV0GAEgASgJEg4KBm91dHB1dBgCIAEoCRIMCgR1bml0GAMgASgJIi8KEUxpc3RNb2RlbHNSZXF1ZXN0EhEKBHR5cGUYASABKAlIAIgBAUIHCgVfdHlwZSJSChJMaXN0TW9kZWxzUmVzcG9uc2USDgoGb2JqZWN0GAEgASgJEiwKBGRhdGEYAiADKAsyGC5wYXJsZXkuY2F0YWxvZy52MS5Nb2RlbEIEuLsYASIdCg9HZXRNb2RlbFJlcXVlc3QSCgoCaWQYASABKAkiOwoQR2V0TW9kZWxSZXNwb25zZRInCgVtb2RlbBgBIAEoCzIYLnBhcmxleS5jYXRhbG9nLnYxLk1vZGVsYgZwcm90bzM", [file_parley_rest_v1_options]);
+  fileDesc("Ch9wYXJsZXkvY2F0YWxvZy92MS9jYXRhbG9nLnByb3RvEhFwYXJsZXkuY2F0YWxvZy52MSK4AwoFTW9kZWwSCgoCaWQYASABKAkSDgoGb2JqZWN0GAIgASgJEg8KB2NyZWF0ZWQYAyABKAMSGgoIb3duZWRfYnkYBCABKAlSCG93bmVkX2J5EgwKBHR5cGUYBSABKAkSGAoLZGVzY3JpcHRpb24YBiABKAlIAIgBARIOCgZ2b2ljZXMYByADKAkSLwoNdm9pY2VfZGV0YWlscxgIIAMoCzIYLnBhcmxleS5jYXRhbG9nLnYxLlZvaWNlEhoKDWRlZmF1bHRfdm9pY2UYCSABKAlIAYgBARIrCg5jb250ZXh0X3dpbmRvdxgKIAEoBUgCUg5jb250ZXh0X3dpbmRvd4gBARIxChFtYXhfb3V0cHV0X3Rva2VucxgLIAEoBUgDUhFtYXhfb3V0cHV0X3Rva2Vuc4gBARIsCgVwcmljZRgMIAEoCzIYLnBhcmxleS5jYXRhbG9nLnYxLlByaWNlSASIAQFCDgoMX2Rlc2NyaXB0aW9uQhAKDl9kZWZhdWx0X3ZvaWNlQhEKD19jb250ZXh0X3dpbmRvd0IUChJfbWF4X291dHB1dF90b2tlbnNCCAoGX3ByaWNlIiUKBVZvaWNlEgoKAmlkGAEgASgJEhAKCGxhbmd1YWdlGAIgASgJIjQKBVByaWNlEg0KBWlucHV0GAEgASgJEg4KBm91dHB1dBgCIAEoCRIMCgR1bml0GAMgASgJIi8KEUxpc3RNb2RlbHNSZXF1ZXN0EhEKBHR5cGUYASABKAlIAIgBAUIHCgVfdHlwZSJSChJMaXN0TW9kZWxzUmVzcG9uc2USDgoGb2JqZWN0GAEgASgJEiwKBGRhdGEYAiADKAsyGC5wYXJsZXkuY2F0YWxvZy52MS5Nb2RlbEIEuLsYASIdCg9HZXRNb2RlbFJlcXVlc3QSCgoCaWQYASABKAkiOwoQR2V0TW9kZWxSZXNwb25zZRInCgVtb2RlbBgBIAEoCzIYLnBhcmxleS5jYXRhbG9nLnYxLk1vZGVsIhkKF0xpc3RTcGVlY2hNb2RlbHNSZXF1ZXN0IkoKGExpc3RTcGVlY2hNb2RlbHNSZXNwb25zZRIuCgZtb2RlbHMYASADKAsyGC5wYXJsZXkuY2F0YWxvZy52MS5Nb2RlbEIEuLsYASIxChFMaXN0Vm9pY2VzUmVxdWVzdBISCgVtb2RlbBgBIAEoCUgAiAEBQggKBl9tb2RlbCJLChJMaXN0Vm9pY2VzUmVzcG9uc2USNQoGdm9pY2VzGAEgAygLMh8ucGFybGV5LmNhdGFsb2cudjEuT2ZmZXJlZFZvaWNlQgS4uxgBIkoKDE9mZmVyZWRWb2ljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhAKCGxhbmd1YWdlGAMgASgJEg4KBm1vZGVscxgEIAMoCWIGcHJvdG8z", [file_parley_rest_v1_options]);
 
 /**
  * A model that the caller's key can call now.
@@ -245,4 +245,116 @@ export type GetModelResponse = Message<"parley.catalog.v1.GetModelResponse"> & {
  */
 export const GetModelResponseSchema: GenMessage<GetModelResponse> = /*@__PURE__*/
   messageDesc(file_parley_catalog_v1_catalog, 6);
+
+/**
+ * @generated from message parley.catalog.v1.ListSpeechModelsRequest
+ */
+export type ListSpeechModelsRequest = Message<"parley.catalog.v1.ListSpeechModelsRequest"> & {
+};
+
+/**
+ * Describes the message parley.catalog.v1.ListSpeechModelsRequest.
+ * Use `create(ListSpeechModelsRequestSchema)` to create a new message.
+ */
+export const ListSpeechModelsRequestSchema: GenMessage<ListSpeechModelsRequest> = /*@__PURE__*/
+  messageDesc(file_parley_catalog_v1_catalog, 7);
+
+/**
+ * @generated from message parley.catalog.v1.ListSpeechModelsResponse
+ */
+export type ListSpeechModelsResponse = Message<"parley.catalog.v1.ListSpeechModelsResponse"> & {
+  /**
+   * As ListModels gives them for the type `speech`.
+   *
+   * @generated from field: repeated parley.catalog.v1.Model models = 1;
+   */
+  models: Model[];
+};
+
+/**
+ * Describes the message parley.catalog.v1.ListSpeechModelsResponse.
+ * Use `create(ListSpeechModelsResponseSchema)` to create a new message.
+ */
+export const ListSpeechModelsResponseSchema: GenMessage<ListSpeechModelsResponse> = /*@__PURE__*/
+  messageDesc(file_parley_catalog_v1_catalog, 8);
+
+/**
+ * @generated from message parley.catalog.v1.ListVoicesRequest
+ */
+export type ListVoicesRequest = Message<"parley.catalog.v1.ListVoicesRequest"> & {
+  /**
+   * Only voices of this speech model. Absent: of all. A model that the key cannot call is `unknown_model`.
+   *
+   * @generated from field: optional string model = 1;
+   */
+  model?: string | undefined;
+};
+
+/**
+ * Describes the message parley.catalog.v1.ListVoicesRequest.
+ * Use `create(ListVoicesRequestSchema)` to create a new message.
+ */
+export const ListVoicesRequestSchema: GenMessage<ListVoicesRequest> = /*@__PURE__*/
+  messageDesc(file_parley_catalog_v1_catalog, 9);
+
+/**
+ * @generated from message parley.catalog.v1.ListVoicesResponse
+ */
+export type ListVoicesResponse = Message<"parley.catalog.v1.ListVoicesResponse"> & {
+  /**
+   * In the order of the models and of their voices. A voice that several models have is listed once.
+   *
+   * @generated from field: repeated parley.catalog.v1.OfferedVoice voices = 1;
+   */
+  voices: OfferedVoice[];
+};
+
+/**
+ * Describes the message parley.catalog.v1.ListVoicesResponse.
+ * Use `create(ListVoicesResponseSchema)` to create a new message.
+ */
+export const ListVoicesResponseSchema: GenMessage<ListVoicesResponse> = /*@__PURE__*/
+  messageDesc(file_parley_catalog_v1_catalog, 10);
+
+/**
+ * A voice of at least one speech model that the key can call.
+ *
+ * @generated from message parley.catalog.v1.OfferedVoice
+ */
+export type OfferedVoice = Message<"parley.catalog.v1.OfferedVoice"> & {
+  /**
+   * The value of `voice` in requests.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * A name to show to people: the id.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * A BCP 47 tag, such as `en-US`. If models differ, that of the first.
+   *
+   * @generated from field: string language = 3;
+   */
+  language: string;
+
+  /**
+   * The speech models that have this voice.
+   *
+   * @generated from field: repeated string models = 4;
+   */
+  models: string[];
+};
+
+/**
+ * Describes the message parley.catalog.v1.OfferedVoice.
+ * Use `create(OfferedVoiceSchema)` to create a new message.
+ */
+export const OfferedVoiceSchema: GenMessage<OfferedVoice> = /*@__PURE__*/
+  messageDesc(file_parley_catalog_v1_catalog, 11);
 

@@ -5,14 +5,14 @@
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
-import type { GetModelRequestSchema, GetModelResponseSchema, ListModelsRequestSchema, ListModelsResponseSchema } from "./catalog_pb.ts";
+import type { GetModelRequestSchema, GetModelResponseSchema, ListModelsRequestSchema, ListModelsResponseSchema, ListSpeechModelsRequestSchema, ListSpeechModelsResponseSchema, ListVoicesRequestSchema, ListVoicesResponseSchema } from "./catalog_pb.ts";
 import { file_parley_catalog_v1_catalog } from "./catalog_pb.ts";
 
 /**
  * Describes the file parley/catalog/v1/catalog_service.proto.
  */
 export const file_parley_catalog_v1_catalog_service: GenFile = /*@__PURE__*/
-  fileDesc("CidwYXJsZXkvY2F0YWxvZy92MS9jYXRhbG9nX3NlcnZpY2UucHJvdG8SEXBhcmxleS5jYXRhbG9nLnYxMv8BCg5DYXRhbG9nU2VydmljZRJxCgpMaXN0TW9kZWxzEiQucGFybGV5LmNhdGFsb2cudjEuTGlzdE1vZGVsc1JlcXVlc3QaJS5wYXJsZXkuY2F0YWxvZy52MS5MaXN0TW9kZWxzUmVzcG9uc2UiFoLT5JMCEBIOL2FwaS92MS9tb2RlbHMSegoIR2V0TW9kZWwSIi5wYXJsZXkuY2F0YWxvZy52MS5HZXRNb2RlbFJlcXVlc3QaIy5wYXJsZXkuY2F0YWxvZy52MS5HZXRNb2RlbFJlc3BvbnNlIiWC0+STAh9iBW1vZGVsEhYvYXBpL3YxL21vZGVscy97aWQ9Kip9YgZwcm90bzM", [file_google_api_annotations, file_parley_catalog_v1_catalog]);
+  fileDesc("CidwYXJsZXkvY2F0YWxvZy92MS9jYXRhbG9nX3NlcnZpY2UucHJvdG8SEXBhcmxleS5jYXRhbG9nLnYxMoQECg5DYXRhbG9nU2VydmljZRJxCgpMaXN0TW9kZWxzEiQucGFybGV5LmNhdGFsb2cudjEuTGlzdE1vZGVsc1JlcXVlc3QaJS5wYXJsZXkuY2F0YWxvZy52MS5MaXN0TW9kZWxzUmVzcG9uc2UiFoLT5JMCEBIOL2FwaS92MS9tb2RlbHMSegoIR2V0TW9kZWwSIi5wYXJsZXkuY2F0YWxvZy52MS5HZXRNb2RlbFJlcXVlc3QaIy5wYXJsZXkuY2F0YWxvZy52MS5HZXRNb2RlbFJlc3BvbnNlIiWC0+STAh9iBW1vZGVsEhYvYXBpL3YxL21vZGVscy97aWQ9Kip9EokBChBMaXN0U3BlZWNoTW9kZWxzEioucGFybGV5LmNhdGFsb2cudjEuTGlzdFNwZWVjaE1vZGVsc1JlcXVlc3QaKy5wYXJsZXkuY2F0YWxvZy52MS5MaXN0U3BlZWNoTW9kZWxzUmVzcG9uc2UiHILT5JMCFhIUL2FwaS92MS9hdWRpby9tb2RlbHMSdwoKTGlzdFZvaWNlcxIkLnBhcmxleS5jYXRhbG9nLnYxLkxpc3RWb2ljZXNSZXF1ZXN0GiUucGFybGV5LmNhdGFsb2cudjEuTGlzdFZvaWNlc1Jlc3BvbnNlIhyC0+STAhYSFC9hcGkvdjEvYXVkaW8vdm9pY2VzYgZwcm90bzM", [file_google_api_annotations, file_parley_catalog_v1_catalog]);
 
 /**
  * Lists the models that the caller's key can call.
@@ -39,6 +39,26 @@ export const CatalogService: GenService<{
     methodKind: "unary";
     input: typeof GetModelRequestSchema;
     output: typeof GetModelResponseSchema;
+  },
+  /**
+   * Lists the speech models that the key can call now, under a path that clients with a choice of voices ask for.
+   *
+   * @generated from rpc parley.catalog.v1.CatalogService.ListSpeechModels
+   */
+  listSpeechModels: {
+    methodKind: "unary";
+    input: typeof ListSpeechModelsRequestSchema;
+    output: typeof ListSpeechModelsResponseSchema;
+  },
+  /**
+   * Lists the voices of the speech models that the key can call now.
+   *
+   * @generated from rpc parley.catalog.v1.CatalogService.ListVoices
+   */
+  listVoices: {
+    methodKind: "unary";
+    input: typeof ListVoicesRequestSchema;
+    output: typeof ListVoicesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_parley_catalog_v1_catalog_service, 0);

@@ -1,0 +1,53 @@
+/** Paths of other APIs that clients try, and the setting of the client that leads here instead. */
+
+interface ForeignPath {
+  /** Matches the path without the prefixes `/api` and `/v1`. */
+  readonly pattern: RegExp;
+  readonly advice: string;
+}
+
+const foreignPaths: readonly ForeignPath[] = [
+  {
+    pattern: /^\/(responses|conversations)(\/|$)/,
+    advice:
+      "No response or conversation is stored here: send the whole conversation each time. To use chat completions: `setOpenAIAPI('chat_completions')` in @openai/agents, `provider.chat()` in the AI SDK, `useResponsesApi: false` in LangChain.",
+  },
+  {
+    pattern: /^\/realtime(\/|$)/,
+    advice:
+      'There are no realtime sessions here. Turn realtime off in the client: it then uploads recordings to `POST /audio/transcriptions`.',
+  },
+  {
+    pattern: /^\/audio\/translations$/,
+    advice:
+      'Recordings are transcribed in the language that is spoken, not translated. Use `POST /audio/transcriptions`.',
+  },
+  {
+    pattern: /^\/messages(\/|$)/,
+    advice:
+      "This is a path of Anthropic's API. Choose OpenAI or “OpenAI compatible” as the client's provider.",
+  },
+  {
+    pattern: /^\/v1beta\//,
+    advice: "This is a path of Google's API. Choose OpenAI or “OpenAI compatible” as the client's provider.",
+  },
+  {
+    pattern: /^\/openai\/(deployments|responses)(\/|$)/,
+    advice: "This is a path of Azure's API. Choose OpenAI, not Azure, as the client's provider.",
+  },
+  {
+    pattern: /^\/(chat|generate|tags|show|embed|ps|version)$/,
+    advice: "This is a path of Ollama's API. Choose OpenAI or “OpenAI compatible” as the client's provider.",
+  },
+  {
+    pattern:
+      /^\/(embeddings|images|moderations|files|uploads|batches|fine_tuning|assistants|threads|vector_stores|videos|rerank)(\/|$)/,
+    advice:
+      'Parley serves speech, transcription and chat. Give the client another server for this, or turn it off.',
+  },
+];
+
+/** The advice for a path of another API; undefined for any other path. @param path without prefixes */
+export function foreignPathAdvice(path: string): string | undefined {
+  return foreignPaths.find(({ pattern }) => pattern.test(path))?.advice;
+}
