@@ -2,6 +2,7 @@
  * A request's usage record from start to end: reserve, run, then settle or void. A request ends exactly once, and the same write
  * spends or returns its reservation. A failed request debits nothing.
  */
+
 import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -11,6 +12,7 @@ import type { RequestObserver } from '../ports/observer.ts';
 import type { Hold } from '../ports/reservations.ts';
 import type { Store } from '../ports/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../ports/usage.ts';
+import type { Signal } from '../signal.ts';
 import { fairUseError, monthOf, nextMonthMs } from './fair-use.ts';
 import type { NanoCredits } from './money.ts';
 import type { Unsettled } from './unsettled.ts';
@@ -218,7 +220,7 @@ export class Metering {
 /** The part of a call that the end of its record depends on. */
 interface MeteredCall {
   readonly metering: Metering;
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
 }
 
 /**
