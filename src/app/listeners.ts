@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts';
 import type { Gate } from '../core/access/gate.ts';
 import { basePath } from '../core/base-path.ts';
+import { requestTimeLimit } from '../core/deadline.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Tracer } from '../core/ports/tracer.ts';
@@ -101,7 +102,7 @@ async function openPort(
 /** The transports of a port, all made from the one table of RPCs. */
 function openTransports({ config, services, probes, ...shared }: Wiring, audience: Audience) {
   const { server, limits } = config;
-  const deps = { ...shared, requestMsMax: server.requestMsMax };
+  const deps = { ...shared, timeLimit: requestTimeLimit(server.requestMsMax) };
   const isServed = ({ kind }: Rpc) => audience === 'all' || (kind === 'admin') === (audience === 'admins');
   const table = rpcTable(services);
   // A port without administration does not show its metrics either.

@@ -1,10 +1,12 @@
 /** The request that an RPC function serves: everything but its message. */
+
 import type { Entitlement } from './access/entitlement.ts';
 import type { Metering } from './billing/metering.ts';
 import type { KeyId, RequestId } from './ids.ts';
 import type { AccountFacts } from './ports/accounts.ts';
 import type { Scope } from './ports/keys.ts';
 import type { Operation, Wire } from './ports/usage.ts';
+import type { Signal } from './signal.ts';
 
 export interface Caller {
   readonly keyId: KeyId;
@@ -20,7 +22,7 @@ export interface Call {
   readonly wire: Wire;
   readonly caller: Caller;
   /** Aborts when the client has left or the request's time is up; its reason is a ParleyError. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   readonly startedAtMs: number;
   /** Bytes of the request's message. The transport sets it once it has read the message. */
   requestBytes: number;

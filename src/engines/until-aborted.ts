@@ -1,5 +1,7 @@
+import type { Signal } from '../core/signal.ts';
+
 /** Settles as `work` does, or rejects with the signal's reason if it aborts first. */
-export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function untilAborted<T>(work: Promise<T>, signal: Signal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });

@@ -1,4 +1,5 @@
 import { ParleyError } from '../core/errors.ts';
+import type { Signal } from '../core/signal.ts';
 import { FairQueue, type Place } from './fair-queue.ts';
 import { PoolThread, type Session, type ThreadOptions } from './thread.ts';
 
@@ -40,7 +41,7 @@ export interface ThreadPool<Task, Result> {
    * Opens a group, whose tasks run one to a thread, fairly shared with the tasks of other groups (`FairQueue`). An abort
    * leaves the group. Throws `overloaded` where too many groups wait or are open, or the pool is closed.
    */
-  enter(signal?: AbortSignal): TaskGroup<Task, Result>;
+  enter(signal?: Signal): TaskGroup<Task, Result>;
   /** Opens a session on the thread with the least load. Its tasks start at once. Throws `overloaded` once the pool is closed. */
   openSession(): Session<Task, Result>;
   /** Ends the threads. Unfinished tasks fail with `overloaded`. */
@@ -84,7 +85,7 @@ class Pool<Task, Result> implements ThreadPool<Task, Result> {
     return this.#queue.waiting;
   }
 
-  enter(signal?: AbortSignal): TaskGroup<Task, Result> {
+  enter(signal?: Signal): TaskGroup<Task, Result> {
     const { waitingMax = Number.POSITIVE_INFINITY, openMax = Number.POSITIVE_INFINITY } = this.#options;
     if (this.#closed || this.waiting >= waitingMax || this.#queue.size >= openMax) {
       throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });

@@ -1,6 +1,8 @@
 /** The bytes of request bodies that are in memory, on all wires and ports together, and who may have how many of them. */
+
 import { networkOf } from '../core/access/network.ts';
 import { ParleyError } from '../core/errors.ts';
+import type { Signal } from '../core/signal.ts';
 
 export interface ByteLimits {
   readonly bytesMax: number;
@@ -53,7 +55,7 @@ export class ByteBudget {
   }
 
   /** Adds bytes to a body, now or when others end. Use `BufferedBody.admit`. */
-  take(body: BufferedBody, bytes: number, signal: AbortSignal): Promise<void> {
+  take(body: BufferedBody, bytes: number, signal: Signal): Promise<void> {
     const share = this.#shares.get(body.network) ?? { bytes: 0, waiting: new Set() };
     this.#shares.set(body.network, share);
     if (share.waiting.size === 0 && this.#fits(share, body, bytes)) {
@@ -96,7 +98,7 @@ export class ByteBudget {
     }
   }
 
-  #wait(share: Share, body: BufferedBody, bytes: number, signal: AbortSignal): Promise<void> {
+  #wait(share: Share, body: BufferedBody, bytes: number, signal: Signal): Promise<void> {
     const { bytesMax, bytesPerAddressMax, waitMsMax } = this.limits;
     // Waiting requests hold memory, too: the bytes that came with their headers.
     const isCrowded =
@@ -155,7 +157,7 @@ export class BufferedBody {
    * Resolves when the request may have this many bytes in memory, counted from its beginning.
    * @throws `overloaded` if that takes too long, and the reason of the signal
    */
-  async admit(bytes: number, signal: AbortSignal): Promise<void> {
+  async admit(bytes: number, signal: Signal): Promise<void> {
     if (bytes > this.bytes) await this.#budget.take(this, bytes - this.bytes, signal);
   }
 

@@ -2,6 +2,7 @@
  * The steps that every transport takes for a request: id and deadline, the gate (asked with the headers alone, before a byte of the
  * body is read), the function of core, the end of the usage record, and the error for the client.
  */
+
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { Client, Gate } from '../core/access/gate.ts';
 import { metered, meteredParts, orVoid } from '../core/billing/metered.ts';
@@ -15,6 +16,7 @@ import type { Log } from '../core/ports/log.ts';
 import type { Tracer, TraceSpan } from '../core/ports/tracer.ts';
 import type { Wire } from '../core/ports/usage.ts';
 import type { AdminRpc, ClientStreamRpc, Rpc, ServerStreamRpc, UnaryRpc } from '../core/rpcs.ts';
+import type { Signal, TimeLimit } from '../core/signal.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
 import { beginKeylessCall } from './keyless-calls.ts';
 
@@ -25,8 +27,8 @@ export interface CallDeps {
   readonly tracer: Tracer;
   /** The bytes of request bodies that may be in memory. */
   readonly bytes: ByteBudget;
-  /** The time a whole request may take; then it ends with `overloaded`. */
-  readonly requestMsMax: number;
+  /** The time a whole request may take. */
+  readonly timeLimit: TimeLimit;
 }
 
 /** A request before its body is read. */
@@ -62,11 +64,11 @@ export class ServedCall {
     this.id = newRequestId(deps.clock.now());
     this.#head = head;
     this.#deps = deps;
-    this.#deadline = new Deadline(deps.requestMsMax);
+    this.#deadline = new Deadline(deps.timeLimit);
   }
 
   /** Aborts when the client leaves or the deadline passes. Its reason is a ParleyError. */
-  get signal(): AbortSignal {
+  get signal(): Signal {
     return this.#deadline.signal;
   }
 

@@ -2,6 +2,7 @@
  * Engines that play what the text of a request tells them, so that every failure can be had over any wire and from any
  * server that runs them: `play: say one two; fail upstream_error 429 7`.
  */
+
 import { create, toJson } from '@bufbuild/protobuf';
 import {
   type ChatCompletionChunk,
@@ -13,6 +14,7 @@ import {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { type ErrorCode, errorTable, ParleyError } from '../../src/core/errors.ts';
 import type { TranscriptionEvent } from '../../src/core/ports/engines.ts';
+import type { Signal } from '../../src/core/signal.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { wavHeader } from '../support/audio-files.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../support/fake-engines.ts';
@@ -64,7 +66,7 @@ const usage = { promptTokens: 7, completionTokens: 3, totalTokens: 10 };
 
 type Output = { readonly said: string } | 'broken off';
 
-async function* run(script: string, signal: AbortSignal): AsyncGenerator<Output> {
+async function* run(script: string, signal: Signal): AsyncGenerator<Output> {
   const steps = script.replace(/^play: /, '').split('; ');
   for (const step of steps) {
     const [verb = '', ...words] = step.split(' ');
@@ -85,7 +87,7 @@ function failure([code = '', status, retryAfter]: readonly string[]): ParleyErro
   });
 }
 
-function untilStopped(signal: AbortSignal): Promise<never> {
+function untilStopped(signal: Signal): Promise<never> {
   return new Promise((_, reject) => {
     const stop = () => reject(signal.reason);
     if (signal.aborted) stop();
@@ -94,14 +96,14 @@ function untilStopped(signal: AbortSignal): Promise<never> {
 }
 
 /** Audio whose bytes are the words. */
-async function* speak(script: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* speak(script: string, signal: Signal): AsyncGenerator<Uint8Array> {
   for await (const output of run(script, signal)) {
     if (output !== 'broken off') yield Buffer.from(output.said);
   }
 }
 
 /** @param file a recording, or its script as it is */
-async function* transcribe(file: Uint8Array, signal: AbortSignal): AsyncGenerator<TranscriptionEvent> {
+async function* transcribe(file: Uint8Array, signal: Signal): AsyncGenerator<TranscriptionEvent> {
   const content = Buffer.from(file).toString();
   const script = content.slice(Math.max(content.indexOf('play: '), 0)).replace(/\0+$/, '');
   yield { kind: 'audio', durationMs: lengthMs(script) };
@@ -116,7 +118,7 @@ async function* transcribe(file: Uint8Array, signal: AbortSignal): AsyncGenerato
   yield { kind: 'done', durationMs: endMs, language: 'english' };
 }
 
-async function* chat(params: ChatCompletionParams, signal: AbortSignal): AsyncGenerator<ChatCompletionChunk> {
+async function* chat(params: ChatCompletionParams, signal: Signal): AsyncGenerator<ChatCompletionChunk> {
   const script = textOf(params.messages.at(-1));
   const head = script.includes('unnamed')
     ? {}
@@ -137,7 +139,7 @@ function chunk(head: object, choice: object): ChatCompletionChunk {
 }
 
 /** The same, whole; it also tells what parameters have reached it. */
-async function complete(params: ChatCompletionParams, signal: AbortSignal) {
+async function complete(params: ChatCompletionParams, signal: Signal) {
   const chunks: ChatCompletionChunk[] = [];
   for await (const piece of chat(params, signal)) chunks.push(piece);
   const said = chunks.map(({ choices }) => choices[0]?.delta?.content ?? '').join('');

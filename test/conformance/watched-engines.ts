@@ -1,4 +1,5 @@
 /** Engines that tell how far they have come and when they were stopped. */
+
 import { randomBytes } from 'node:crypto';
 import { create } from '@bufbuild/protobuf';
 import {
@@ -6,6 +7,7 @@ import {
   ChatCompletionChunkSchema,
   ChatCompletionSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
+import type { Signal } from '../../src/core/signal.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { fakeChat, fakeSpeech, withFakes } from '../support/fake-engines.ts';
 
@@ -35,7 +37,7 @@ export class Watch {
     return this.#stopped.promise;
   }
 
-  async *run(signal: AbortSignal): AsyncGenerator<void> {
+  async *run(signal: Signal): AsyncGenerator<void> {
     signal.addEventListener('abort', () => this.#stopped.resolve(), { once: true });
     this.#begun.resolve();
     try {
@@ -76,12 +78,12 @@ export function watchedEngines(current: () => Watch): Record<string, EngineSet> 
   });
 }
 
-async function* speak(watch: Watch, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* speak(watch: Watch, signal: Signal): AsyncGenerator<Uint8Array> {
   for await (const _ of watch.run(signal)) yield Buffer.alloc(partBytes, 1);
 }
 
 /** Each chunk says a word, and weighs as much as a part of speech. */
-async function* chat(watch: Watch, signal: AbortSignal): AsyncGenerator<ChatCompletionChunk> {
+async function* chat(watch: Watch, signal: Signal): AsyncGenerator<ChatCompletionChunk> {
   for await (const _ of watch.run(signal)) {
     const choices = [{ delta: { content: 'word ' } }];
     yield create(ChatCompletionChunkSchema, { choices, other: { padding } });

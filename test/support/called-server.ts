@@ -1,4 +1,5 @@
 /** A server in this process for the commands that call one, with engines that do what they are told by their input. */
+
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeEach } from 'vitest';
 import {
@@ -13,6 +14,7 @@ import type {
   TranscriptionEvent,
   TranscriptionRequest,
 } from '../../src/core/ports/engines.ts';
+import type { Signal } from '../../src/core/signal.ts';
 import { type Folder, type RunOptions, scratchFolder } from './command-line.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 import { type Parley, startParley } from './parley.ts';
@@ -29,7 +31,7 @@ export const asked = {
 };
 
 /** Audio in three parts. The text says what goes wrong: `breaks` after the first, or `stalls` for ever. */
-async function* audioOf({ input }: SpeechRequest, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* audioOf({ input }: SpeechRequest, signal: Signal): AsyncGenerator<Uint8Array> {
   yield Buffer.from('one ');
   if (input.includes('breaks')) throw new ParleyError('upstream_error');
   if (input.includes('stalls')) await new Promise((_, reject) => signal.addEventListener('abort', reject));
@@ -82,10 +84,7 @@ function lastMessage({ messages }: ChatCompletionParams): string {
 }
 
 /** Says which message it is, and the message again, word by word. */
-async function* chatOf(
-  params: ChatCompletionParams,
-  signal: AbortSignal,
-): AsyncGenerator<ChatCompletionChunk> {
+async function* chatOf(params: ChatCompletionParams, signal: Signal): AsyncGenerator<ChatCompletionChunk> {
   asked.chats.push(params);
   const message = lastMessage(params);
   if (message.includes('refuse')) throw new ParleyError('upstream_error');

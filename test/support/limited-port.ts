@@ -1,4 +1,5 @@
 /** The program with every limit of its port short, so that what is to end in time does so while a test waits. */
+
 import { get } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { create } from '@bufbuild/protobuf';
@@ -7,6 +8,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { expect } from 'vitest';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
+import type { Signal } from '../../src/core/signal.ts';
 import { fakeChat, fakeSpeech, withFakes } from './fake-engines.ts';
 import { type Parley, startParley } from './parley.ts';
 import { RawClient } from './raw-http.ts';
@@ -163,7 +165,7 @@ export class LimitedPort {
   }
 
   /** In parts of 16 KiB. */
-  async *#endlessAudio(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  async *#endlessAudio(signal: Signal): AsyncGenerator<Uint8Array> {
     this.#speaking += 1;
     try {
       while (!signal.aborted) {

@@ -1,4 +1,5 @@
 /** Chat engines as tests write and read them: in messages, one chunk at a time. */
+
 import type {
   ChatCompletion,
   ChatCompletionChunk,
@@ -6,10 +7,11 @@ import type {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { messageAnswer, messageChunk } from '../../src/core/chat/answer.ts';
 import type { ChatEngine, Engine } from '../../src/core/ports/engines.ts';
+import type { Signal } from '../../src/core/signal.ts';
 
 export interface MessageChat extends Engine {
-  complete(params: ChatCompletionParams, signal: AbortSignal): Promise<ChatCompletion>;
-  stream(params: ChatCompletionParams, signal: AbortSignal): AsyncIterable<ChatCompletionChunk>;
+  complete(params: ChatCompletionParams, signal: Signal): Promise<ChatCompletion>;
+  stream(params: ChatCompletionParams, signal: Signal): AsyncIterable<ChatCompletionChunk>;
 }
 
 export function toEngine(chat: MessageChat): ChatEngine {

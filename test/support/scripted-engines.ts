@@ -1,4 +1,5 @@
 /** Engines that do what a test tells them, step by step, each request by itself. */
+
 import { create } from '@bufbuild/protobuf';
 import {
   type ChatCompletion,
@@ -9,6 +10,7 @@ import {
   type Usage,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { TranscriptionEvent } from '../../src/core/ports/engines.ts';
+import type { Signal } from '../../src/core/signal.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 
@@ -25,7 +27,7 @@ export type Cue =
 
 /** One run of an engine. It waits for its cues, and gives up when its request does. */
 export class Run {
-  readonly #signal: AbortSignal;
+  readonly #signal: Signal;
   readonly #cues: Cue[] = [];
   readonly #begun = Promise.withResolvers<void>();
   #awaiting: ((cue: Cue) => void) | undefined;
@@ -33,7 +35,7 @@ export class Run {
   /** For chat: the limit that the engine was given. */
   maxTokens: number | undefined;
 
-  constructor(signal: AbortSignal) {
+  constructor(signal: Signal) {
     this.#signal = signal;
   }
 
@@ -81,7 +83,7 @@ export class Run {
 /** The engines, and the run of each request by the signal that it is given. */
 export class ScriptedEngines {
   readonly engines: Record<string, EngineSet>;
-  readonly #runs = new WeakMap<AbortSignal, Run>();
+  readonly #runs = new WeakMap<Signal, Run>();
 
   constructor() {
     this.engines = withFakes({
@@ -100,13 +102,13 @@ export class ScriptedEngines {
   }
 
   /** The run of the request that will come with this signal. */
-  expect(signal: AbortSignal): Run {
+  expect(signal: Signal): Run {
     const run = new Run(signal);
     this.#runs.set(signal, run);
     return run;
   }
 
-  #begin(signal: AbortSignal, maxTokens?: number): Run {
+  #begin(signal: Signal, maxTokens?: number): Run {
     const run = this.#runs.get(signal);
     if (run === undefined) throw new Error('an engine was called for a request that nobody expects');
     run.maxTokens = maxTokens;

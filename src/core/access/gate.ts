@@ -1,10 +1,12 @@
 /** The checks made on every request before its body is read: the key, its scope, the subscription. */
+
 import { Metering, type MeteringDeps } from '../billing/metering.ts';
 import type { AdminCall, Call, Caller } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
 import { type KeyHolder, type Scope, scopes } from '../ports/keys.ts';
 import type { Operation, Wire } from '../ports/usage.ts';
+import type { Signal } from '../signal.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
 import { entitlementAt, isEntitled } from './entitlement.ts';
 import type { FailedKeys } from './failed-keys.ts';
@@ -33,7 +35,7 @@ interface AdminRequest extends Credentials {
 interface IncomingRequest extends AdminRequest {
   readonly operation: Operation;
   /** Aborts with a ParleyError as its reason. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** The `Idempotency-Key` header as it came. */
   readonly idempotencyKey: string | undefined;
 }

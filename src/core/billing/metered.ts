@@ -1,11 +1,12 @@
 /** Runs operations and ends their records: success settles, an error voids. */
 import { ParleyError, toParleyError } from '../errors.ts';
+import type { Signal } from '../signal.ts';
 import type { Metering } from './metering.ts';
 
 /** The part of a call that the end of its record depends on. */
 interface MeteredCall {
   readonly metering: Metering;
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Batches } from '../batches.ts';
 import { toParleyError } from '../errors.ts';
+import type { Signal } from '../signal.ts';
 import type { ChatChunk } from './answer.ts';
 
 /** The longest that an answer is read on for its usage. The limit of its tokens bounds it, too. */
@@ -9,13 +10,13 @@ const readOnMsMax = 60_000;
  * The chunks of an engine that keeps working when the client leaves, so that its usage can still be read. Ends with `close`.
  */
 export class DetachedChunks {
-  readonly #client: AbortSignal;
+  readonly #client: Signal;
   readonly #stop = new AbortController();
   readonly #chunks: AsyncIterator<readonly ChatChunk[]>;
   /** A reading that the client's leave interrupted. */
   #pending: Promise<IteratorResult<readonly ChatChunk[]>> | undefined;
 
-  constructor(start: (signal: AbortSignal) => Batches<ChatChunk>, client: AbortSignal) {
+  constructor(start: (signal: Signal) => Batches<ChatChunk>, client: Signal) {
     this.#client = client;
     this.#chunks = start(this.#stop.signal)[Symbol.asyncIterator]();
   }
@@ -64,12 +65,12 @@ export class DetachedChunks {
 }
 
 /** Whether the client left, rather than the server's time was up. */
-export function hasLeft(signal: AbortSignal): boolean {
+export function hasLeft(signal: Signal): boolean {
   return signal.aborted && toParleyError(signal.reason).code === 'request_cancelled';
 }
 
 /** Rejects as soon as the signal aborts. The promise goes on. */
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+function orAborted<T>(promise: Promise<T>, signal: Signal): Promise<T> {
   return new Promise((resolve, reject) => {
     const leave = () => reject(signal.reason);
     const end = () => signal.removeEventListener('abort', leave);

@@ -21,6 +21,7 @@ import { ParleyError } from '../errors.ts';
 import type { TokenCounter } from '../ports/engines.ts';
 import type { Store } from '../ports/store.ts';
 import type { TokenUsage } from '../ports/usage.ts';
+import type { Signal } from '../signal.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from './answer.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachedChunks, hasLeft } from './detached-chunks.ts';
@@ -164,7 +165,7 @@ export class ChatOperations {
   }
 
   /** @param signal ends the count. Without one it goes on after the client has left, who pays for it. */
-  async #count({ params, model }: ChatJob, answer: string, signal?: AbortSignal): Promise<TokenUsage> {
+  async #count({ params, model }: ChatJob, answer: string, signal?: Signal): Promise<TokenUsage> {
     const { tokens } = this.#deps;
     const { contextTokens } = model;
     const bounds = signal && { signal };

@@ -1,7 +1,9 @@
 /** The engines that core calls. An engine speaks, transcribes or chats; it knows nothing of keys, money or HTTP. */
+
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Batches } from '../batches.ts';
 import type { ChatAnswer, ChatChunk } from '../chat/answer.ts';
+import type { Signal } from '../signal.ts';
 
 /** Whether an engine can work on this machine now. If not, `reason` says what to install or repair. */
 export type Availability =
@@ -51,7 +53,7 @@ export interface SpeechEngine extends Engine {
   /** Cheap: runs before the reservation. @throws `invalid_input` if nothing of the text can be spoken */
   check(request: SpeechRequest): void;
   /** The audio rejects with `overloaded` or `upstream_error`. Abort stops the work at once. */
-  synthesize(request: SpeechRequest, signal: AbortSignal): SpeechOutput;
+  synthesize(request: SpeechRequest, signal: Signal): SpeechOutput;
 }
 
 export interface TranscriptionRequest {
@@ -73,7 +75,7 @@ export interface TranscriptionRequest {
   readonly needsSegments?: boolean;
   /** Whether the client wants times of words besides those of segments. Default: false. */
   readonly words?: boolean;
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
 }
 
 export interface TranscriptWord {
@@ -135,17 +137,17 @@ export interface ChatEngine extends Engine {
    */
   contextTokens?(): number | undefined;
   /** The whole answer, with usage if the engine reports it. */
-  complete(params: ChatCompletionParams, signal: AbortSignal): Promise<ChatAnswer>;
+  complete(params: ChatCompletionParams, signal: Signal): Promise<ChatAnswer>;
   /**
    * The answer in chunks, as soon as they arrive; chunks that arrive together form a batch. Usage, if the engine reports it,
    * is on the chunk with the finish reason or on a later one. The reader owns the chunks and may change them.
    */
-  stream(params: ChatCompletionParams, signal: AbortSignal): Batches<ChatChunk>;
+  stream(params: ChatCompletionParams, signal: Signal): Batches<ChatChunk>;
 }
 
 export interface CountBounds {
   /** Ends the count. */
-  readonly signal?: AbortSignal;
+  readonly signal?: Signal;
   /** Beyond as many tokens the text is not read on; the count is then some number above. */
   readonly tokensMax?: number;
 }

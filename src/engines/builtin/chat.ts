@@ -14,7 +14,9 @@ import {
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { type ChatAnswer, type ChatChunk, messageAnswer, messageChunk } from '../../core/chat/answer.ts';
+import { ParleyError } from '../../core/errors.ts';
 import type { ChatEngine, TokenCounter } from '../../core/ports/engines.ts';
+import { OwnSignal, type Signal } from '../../core/signal.ts';
 import { untilAborted } from '../until-aborted.ts';
 import { conversationOf, textsOf } from './eliza/conversation.ts';
 import { endAtLimit, endAtStop, type LimitedAnswer } from './eliza/limit.ts';
@@ -55,7 +57,7 @@ export function createBuiltinChat(options: BuiltinChatOptions): ChatEngine {
 
 async function complete(
   params: ChatCompletionParams,
-  signal: AbortSignal,
+  signal: Signal,
   tokens: TokenCounter,
   clock: () => number,
 ): Promise<ChatAnswer> {
@@ -81,14 +83,17 @@ function choiceOf(answer: LimitedAnswer, index: number): ChatChoice {
 /** Sends the answers while the prompt is counted, then their finish reasons, the last with the usage. */
 async function* stream(
   params: ChatCompletionParams,
-  signal: AbortSignal,
+  signal: Signal,
   tokens: TokenCounter,
   clock: () => number,
   wordDelayMs: number,
 ): AsyncGenerator<readonly ChatChunk[]> {
   const head = { ...headOf(params, clock), object: 'chat.completion.chunk' };
-  const left = new AbortController();
-  const counting = promptTokensOf(params.messages, tokens, AbortSignal.any([signal, left.signal]));
+  const stop = new OwnSignal();
+  const leave = () => stop.abort(signal.reason);
+  signal.addEventListener('abort', leave);
+  if (signal.aborted) leave();
+  const counting = promptTokensOf(params.messages, tokens, stop);
   // It is awaited at the end; until then a failure must not count as unhandled.
   counting.catch(() => undefined);
   try {
@@ -107,7 +112,8 @@ async function* stream(
       ),
     );
   } finally {
-    left.abort();
+    signal.removeEventListener('abort', leave);
+    stop.abort(new ParleyError('request_cancelled'));
   }
 }
 
@@ -115,7 +121,7 @@ async function* stream(
 async function* pacedPieces(
   answers: readonly LimitedAnswer[],
   wordDelayMs: number,
-  signal: AbortSignal,
+  signal: Signal,
 ): AsyncGenerator<ChatChunkChoice> {
   for (const index of answers.keys()) {
     yield create(ChatChunkChoiceSchema, { index, delta: { role: 'assistant' } });
@@ -176,7 +182,7 @@ function stopsOf(params: ChatCompletionParams): readonly string[] {
 async function promptTokensOf(
   messages: readonly ChatMessage[],
   tokens: TokenCounter,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<number> {
   const texts = messages.flatMap((message) => textsOf(message.content));
   let sum = messages.length * tokensPerMessage;

@@ -1,5 +1,6 @@
 import { ParleyError } from '../../core/errors.ts';
 import type { SpeechEngine, SpeechOutput, SpeechRequest, VoiceList } from '../../core/ports/engines.ts';
+import type { Signal } from '../../core/signal.ts';
 import type { EncoderPool } from '../../media/encoding/encode.ts';
 import type { Owned } from '../engine-set.ts';
 import { cutIntoPieces } from './flite/pieces.ts';
@@ -56,7 +57,7 @@ function synthesize(
   pool: FlitePool,
   encoders: EncoderPool,
   request: SpeechRequest,
-  signal: AbortSignal,
+  signal: Signal,
 ): SpeechOutput {
   const voice = fliteVoices.find(({ id }) => id === request.voice);
   if (voice === undefined) throw new ParleyError('unknown_voice', { param: 'voice' });

@@ -2,6 +2,7 @@
  * Transcription without a network, in worker threads: one decodes the file and cuts it into utterances, others recognise them.
  * All run at once with backpressure, so memory does not depend on the length of the audio.
  */
+
 import { ParleyError, toParleyError } from '../../core/errors.ts';
 import type {
   TranscriptionEngine,
@@ -9,6 +10,7 @@ import type {
   TranscriptionRequest,
   TranscriptSegment,
 } from '../../core/ports/engines.ts';
+import type { Signal } from '../../core/signal.ts';
 import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import { missingHearing } from '../../media/hearing-files.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
@@ -107,7 +109,7 @@ async function* run(
 }
 
 /** Counts the request until `stop` aborts, as it does at the end of every request. @throws `overloaded` when full */
-function admit(work: SharedWork, signal: AbortSignal, stop: AbortController): void {
+function admit(work: SharedWork, signal: Signal, stop: AbortController): void {
   const { recognisers, queueMax, requestMsMax = requestMsMaxDefault } = work.options;
   if (work.requests.size >= recognisers + queueMax) {
     throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });

@@ -1,10 +1,12 @@
 /** Gives a request to the next engine, but only if the one before cannot have begun with it. */
+
 import { ParleyError, toParleyError } from '../../core/errors.ts';
+import type { Signal } from '../../core/signal.ts';
 
 /** The answer of the first engine that gives one; if all fail, the last error. */
 export async function firstAnswer<E, Answer>(
   engines: readonly E[],
-  signal: AbortSignal,
+  signal: Signal,
   ask: (engine: E) => Promise<Answer>,
 ): Promise<Answer> {
   let failure = new ParleyError('engine_unavailable');
@@ -24,7 +26,7 @@ export async function firstAnswer<E, Answer>(
  */
 export async function* firstStream<E, Part>(
   engines: readonly E[],
-  signal: AbortSignal,
+  signal: Signal,
   ask: (engine: E) => AsyncIterable<Part>,
   isOutput: (part: Part) => boolean = () => true,
 ): AsyncGenerator<Part, void, undefined> {
@@ -46,7 +48,7 @@ export async function* firstStream<E, Part>(
 }
 
 /** Returns an error after which another engine may be tried, and throws any other. */
-function unlessItMayHaveRun(error: unknown, signal: AbortSignal): ParleyError {
+function unlessItMayHaveRun(error: unknown, signal: Signal): ParleyError {
   const failure = toParleyError(error);
   if (signal.aborted || !failure.hasNotRun) throw error;
   return failure;

@@ -6,6 +6,7 @@ import type {
   Voice,
   VoiceList,
 } from '../../core/ports/engines.ts';
+import type { Signal } from '../../core/signal.ts';
 import { firstStream } from './attempts.ts';
 import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
 
@@ -37,11 +38,7 @@ export function failoverSpeech(engines: EngineList<SpeechEngine>, balance: Balan
   };
 }
 
-function synthesize(
-  engines: readonly SpeechEngine[],
-  request: SpeechRequest,
-  signal: AbortSignal,
-): SpeechOutput {
+function synthesize(engines: readonly SpeechEngine[], request: SpeechRequest, signal: Signal): SpeechOutput {
   let output: SpeechOutput | undefined;
   const speak = (engine: SpeechEngine) => {
     // Before this, only the engine that was first in the order then has checked the text.

@@ -2,6 +2,7 @@ import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.t
 import type { ChatChunk } from '../../core/chat/answer.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { ChatEngine } from '../../core/ports/engines.ts';
+import type { Signal } from '../../core/signal.ts';
 import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';
@@ -25,7 +26,7 @@ export interface OpenAiChatOptions {
 
 export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
   const { upstream, model, limitName, tokenizer, context } = options;
-  const post = (params: ChatCompletionParams, stream: boolean, signal: AbortSignal) =>
+  const post = (params: ChatCompletionParams, stream: boolean, signal: Signal) =>
     limitName.tell((limitNames) =>
       upstream.call({
         method: 'POST',

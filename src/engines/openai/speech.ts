@@ -1,4 +1,5 @@
 import type { AudioFormat, SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
+import type { Signal } from '../../core/signal.ts';
 import { contentType } from '../../core/speech/content-type.ts';
 import { AudioLength } from '../speech-length.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
@@ -30,7 +31,7 @@ export function createOpenAiSpeech(deps: OpenAiSpeechDeps): SpeechEngine {
 function synthesize(
   { upstream, model }: OpenAiSpeechDeps,
   { input, voice, format }: SpeechRequest,
-  signal: AbortSignal,
+  signal: Signal,
 ): SpeechOutput {
   const length = new AudioLength(format);
   async function* audio(): AsyncGenerator<Uint8Array> {

@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { SynthesizeSpeechRequestSchema } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
 import type { SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
+import type { Signal } from '../../core/signal.ts';
 import { AudioLength } from '../speech-length.ts';
 import type { RemoteModel } from './catalog.ts';
 
@@ -19,7 +20,7 @@ export function createRemoteSpeech(model: RemoteModel): SpeechEngine {
 function synthesize(
   { name, calls }: RemoteModel,
   { input, voice, format }: SpeechRequest,
-  signal: AbortSignal,
+  signal: Signal,
 ): SpeechOutput {
   const request = create(SynthesizeSpeechRequestSchema, {
     model: name,

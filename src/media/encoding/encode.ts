@@ -1,5 +1,6 @@
 import { ParleyError } from '../../core/errors.ts';
 import type { AudioFormat } from '../../core/ports/engines.ts';
+import type { Signal } from '../../core/signal.ts';
 import { createThreadPool, type Session, siblingWorker } from '../../threads/pool.ts';
 import type { OwnedBytes } from '../encoders/encoder.ts';
 import type { ComputedFormat, EncodeTask } from './encode-worker.ts';
@@ -23,7 +24,7 @@ export interface EncoderPool {
    * ParleyError; `internal_error` where the encoder or its thread fails; `overloaded` where the pool was closed.
    * Throws `internal_error` where the source's rate is not a whole number from 8,000 to 48,000.
    */
-  encode(format: AudioFormat, source: PcmSource, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  encode(format: AudioFormat, source: PcmSource, signal: Signal): AsyncIterable<Uint8Array>;
   /** Ends the threads. Open streams fail with `overloaded`. */
   close(): Promise<void>;
 }
@@ -76,7 +77,7 @@ class ThreadEncoder {
 function encodeOnThread(
   open: () => ThreadEncoder,
   source: PcmSource,
-  signal: AbortSignal,
+  signal: Signal,
 ): AsyncIterable<Uint8Array> {
   const pcm = new PcmReader(source);
   let opened: ThreadEncoder | undefined;

@@ -1,4 +1,5 @@
 import { ParleyError, toParleyError } from '../../core/errors.ts';
+import type { Signal } from '../../core/signal.ts';
 
 /** Settles as the promise does, or rejects as soon as the stream is interrupted. */
 export type Wait = <Value>(promise: Promise<Value>) => Promise<Value>;
@@ -21,7 +22,7 @@ const readerLeft = new ParleyError('request_cancelled');
  * signal's reason if that is a ParleyError, else with `request_cancelled`. Every error is thrown as a ParleyError.
  */
 export class InterruptibleStream<Item> implements AsyncIterableIterator<Item, void, undefined> {
-  readonly #signal: AbortSignal;
+  readonly #signal: Signal;
   readonly #work: StreamWork<Item>;
   readonly #items: AsyncGenerator<Item, void, undefined>;
   readonly #onAbort = () => this.#interrupt(abortError(this.#signal));
@@ -29,7 +30,7 @@ export class InterruptibleStream<Item> implements AsyncIterableIterator<Item, vo
   #rejectWait: ((error: ParleyError) => void) | undefined;
   #isReleased = false;
 
-  constructor(signal: AbortSignal, work: StreamWork<Item>) {
+  constructor(signal: Signal, work: StreamWork<Item>) {
     this.#signal = signal;
     this.#work = work;
     this.#items = this.#run();
@@ -87,7 +88,7 @@ export class InterruptibleStream<Item> implements AsyncIterableIterator<Item, vo
   }
 }
 
-function abortError(signal: AbortSignal): ParleyError {
+function abortError(signal: Signal): ParleyError {
   const reason: unknown = signal.reason;
   return reason instanceof ParleyError ? reason : new ParleyError('request_cancelled', { cause: reason });
 }

@@ -1,4 +1,5 @@
 import type { AudioFormat } from '../../core/ports/engines.ts';
+import type { Signal } from '../../core/signal.ts';
 import { littleEndianBytes, pcmSampleRate } from '../encoders/pcm.ts';
 import { unknownLength, wavHeader } from '../encoders/wav.ts';
 import { InterruptibleStream, type Wait } from './interruptible-stream.ts';
@@ -13,7 +14,7 @@ export function passesThrough(format: AudioFormat, sampleRate: number): format i
 export function passThrough(
   format: 'wav' | 'pcm',
   source: PcmSource,
-  signal: AbortSignal,
+  signal: Signal,
 ): AsyncIterable<Uint8Array> {
   const pcm = new PcmReader(source);
   return new InterruptibleStream(signal, {

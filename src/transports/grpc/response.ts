@@ -1,8 +1,10 @@
 /** Writes answers to grpc-js: the head once, the parts with backpressure. */
+
 import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerDuplexStream, type ServerWritableStream } from '@grpc/grpc-js';
 import type { Batches } from '../../core/batches.ts';
 import type { ParleyError } from '../../core/errors.ts';
+import type { Signal } from '../../core/signal.ts';
 import type { ServedCall } from '../run-call.ts';
 
 export type WritableCall =
@@ -21,7 +23,7 @@ export async function writeAll(
   call: WritableCall,
   batches: Batches<Message>,
   begin: () => void,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<void> {
   for await (const parts of batches) {
     begin();
@@ -29,7 +31,7 @@ export async function writeAll(
   }
 }
 
-function drained(call: WritableCall, signal: AbortSignal): Promise<void> {
+function drained(call: WritableCall, signal: Signal): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (then: () => void) => () => {
       call.off('drain', onDrain);

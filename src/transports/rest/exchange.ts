@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { constants, type Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Readable, Writable } from 'node:stream';
 import { ParleyError } from '../../core/errors.ts';
+import type { Signal } from '../../core/signal.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { ServedCall } from '../run-call.ts';
 import { errorBody, errorHeaders } from './errors.ts';
@@ -56,7 +57,7 @@ export class Exchange {
   }
 
   /** Aborts when the client leaves or the deadline passes. Its reason is a ParleyError. */
-  get signal(): AbortSignal {
+  get signal(): Signal {
     return this.served.signal;
   }
 

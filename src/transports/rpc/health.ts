@@ -1,10 +1,12 @@
 /** grpc.health.v1 for every protocol: serving, or not while the store fails or the server stops. */
+
 import { create, type MessageShape } from '@bufbuild/protobuf';
 import {
   type HealthCheckRequest,
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../../gen/health/v1/health_pb.ts';
+import type { Signal } from '../../core/signal.ts';
 import type { Readiness } from '../readiness.ts';
 
 export class Health {
@@ -27,7 +29,7 @@ export class Health {
   }
 
   /** Yields the status now and when it changes, until the client leaves. Ends when the server stops, so as not to delay it. */
-  async *watch({ service }: HealthCheckRequest, signal: AbortSignal) {
+  async *watch({ service }: HealthCheckRequest, signal: Signal) {
     const isKnown = this.#services.has(service);
     const status = () => (isKnown ? this.#current() : ServingStatus.SERVICE_UNKNOWN);
     let told = status();
@@ -46,7 +48,7 @@ export class Health {
     return this.#readiness.whyNot() === undefined ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
   }
 
-  #change(signal: AbortSignal): Promise<void> {
+  #change(signal: Signal): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
         this.#watchers.delete(wake);

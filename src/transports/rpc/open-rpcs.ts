@@ -1,4 +1,5 @@
 /** Health and reflection: RPCs that need no key and leave no record. */
+
 import {
   type DescMethodBiDiStreaming,
   type DescMethodServerStreaming,
@@ -12,6 +13,7 @@ import * as v1alpha from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts'
 import { type HealthCheckRequest, Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { Rpc } from '../../core/rpcs.ts';
+import type { Signal } from '../../core/signal.ts';
 import type { Readiness } from '../readiness.ts';
 import { Health } from './health.ts';
 import { Reflection } from './reflection.ts';
@@ -20,7 +22,7 @@ import { Reflection } from './reflection.ts';
 export interface OpenRpc {
   readonly kind: 'open';
   readonly method: DescMethodUnary | DescMethodServerStreaming | DescMethodBiDiStreaming;
-  readonly run: (requests: AsyncIterable<Message>, signal: AbortSignal) => AsyncIterable<Message>;
+  readonly run: (requests: AsyncIterable<Message>, signal: Signal) => AsyncIterable<Message>;
 }
 
 export function openRpcs(served: readonly Rpc[], readiness: Readiness): OpenRpc[] {

@@ -1,4 +1,5 @@
 /** `Idempotency-Key`: a repeated request gets the first successful answer again, and is charged once. */
+
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/pa
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { ParleyError } from '../../../src/core/errors.ts';
+import type { Signal } from '../../../src/core/signal.ts';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { completion, question } from '../../support/chat-answers.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
@@ -26,8 +28,8 @@ const engine = {
   fails: undefined as Error | undefined,
   goesOn: Promise.resolve(),
   audioBytes: 0,
-  signal: undefined as AbortSignal | undefined,
-  async begin(signal: AbortSignal): Promise<number> {
+  signal: undefined as Signal | undefined,
+  async begin(signal: Signal): Promise<number> {
     this.signal = signal;
     const run = ++this.runs;
     const left = new Promise<never>((_, reject) =>

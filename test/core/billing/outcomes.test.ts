@@ -1,9 +1,11 @@
 /** The outcomes of requests: one table over every operation, on real sockets. */
+
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { cost, parseCredits } from '../../../src/core/billing/money.ts';
 import { ParleyError } from '../../../src/core/errors.ts';
+import type { Signal } from '../../../src/core/signal.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 import { RawClient } from '../../support/raw-http.ts';
@@ -257,7 +259,7 @@ class Run {
     this.steps = steps;
   }
 
-  async *play(signal: AbortSignal): AsyncGenerator<Exclude<Step, Error | 'wait' | 'flood'>> {
+  async *play(signal: Signal): AsyncGenerator<Exclude<Step, Error | 'wait' | 'flood'>> {
     this.started++;
     try {
       for (const step of this.steps) {
@@ -271,7 +273,7 @@ class Run {
     }
   }
 
-  #wait(signal: AbortSignal): Promise<never> {
+  #wait(signal: Signal): Promise<never> {
     this.isWaiting.resolve();
     return new Promise((_, reject) => {
       const stop = () => reject(signal.reason);

@@ -2,11 +2,13 @@
  * Checks the internals of grpc-js and of Node that the gRPC transport relies on, so that an upgrade fails here first:
  * grpc-js has no public way to serve a stream of a connection that it shares with other protocols.
  */
+
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect, createServer } from 'node:http2';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { requestTimeLimit } from '../../../src/core/deadline.ts';
 import { createGrpcHandler } from '../../../src/transports/grpc/routes.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
@@ -58,7 +60,7 @@ describe('grpc-js', () => {
       Reflect.set(this, 'http2Servers', servers);
       return { injectConnection: () => undefined, drain: () => undefined, destroy: () => undefined };
     });
-    const deps = { requestMsMax: 1000 } as Parameters<typeof createGrpcHandler>[2];
+    const deps = { timeLimit: requestTimeLimit(1000) } as Parameters<typeof createGrpcHandler>[2];
     expect(() => createGrpcHandler([], { messageBytesMax: 1000, requestElementsMax: 100 }, deps)).toThrow(
       /Install the pinned one/,
     );

@@ -3,6 +3,7 @@ import { createServer, request as get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Gate, type GateDeps } from '../../../src/core/access/gate.ts';
+import { requestTimeLimit } from '../../../src/core/deadline.ts';
 import { systemClock } from '../../../src/core/ports/clock.ts';
 import { noTracer } from '../../../src/core/ports/tracer.ts';
 import { ByteBudget } from '../../../src/transports/byte-budget.ts';
@@ -23,7 +24,14 @@ function servedCall(requestMsMax: number): ServedCall {
     header: () => undefined,
   } as const;
   const bytes = new ByteBudget({ bytesMax: 1_000, bytesPerAddressMax: 1_000, waitMsMax: 0 });
-  return new ServedCall(head, { gate, clock: systemClock, log, tracer: noTracer, bytes, requestMsMax });
+  return new ServedCall(head, {
+    gate,
+    clock: systemClock,
+    log,
+    tracer: noTracer,
+    bytes,
+    timeLimit: requestTimeLimit(requestMsMax),
+  });
 }
 
 describe('an answer whose client reads nothing', () => {

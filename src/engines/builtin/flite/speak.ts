@@ -1,4 +1,5 @@
 import { ParleyError } from '../../../core/errors.ts';
+import type { Signal } from '../../../core/signal.ts';
 import type { TaskGroup } from '../../../threads/pool.ts';
 import type { TextPiece } from './pieces.ts';
 import type { FlitePool } from './pool.ts';
@@ -17,7 +18,7 @@ export async function* speakPcm(
   pool: FlitePool,
   voice: FliteVoice,
   pieces: readonly TextPiece[],
-  signal: AbortSignal,
+  signal: Signal,
 ): AsyncGenerator<Int16Array, void, undefined> {
   throwIfCancelled(signal);
   const group = pool.enter(signal);
@@ -53,6 +54,6 @@ function speak(
   return samples;
 }
 
-function throwIfCancelled(signal: AbortSignal): void {
+function throwIfCancelled(signal: Signal): void {
   if (signal.aborted) throw new ParleyError('request_cancelled', { cause: signal.reason });
 }

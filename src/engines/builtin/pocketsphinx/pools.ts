@@ -1,5 +1,7 @@
 /** The worker threads of hearing: recognisers, and one thread for each file that is decoded. */
+
 import { ParleyError } from '../../../core/errors.ts';
+import type { Signal } from '../../../core/signal.ts';
 import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threads/pool.ts';
 import type { RecognisedWord } from './hypothesis.ts';
 import type { RecognitionTask } from './recogniser-worker.ts';
@@ -25,7 +27,7 @@ export interface HearingPools {
    * The utterances of a file, whose bytes move to its thread, in order. Decoding goes on when the next one is read; an early end or an abort ends the thread.
    * Rejects with `invalid_file` where no audio can be read; a file that breaks off gives what is before the break.
    */
-  cuts(file: NonNullable<CutTask['open']>, signal: AbortSignal): AsyncGenerator<FileCut, void, void>;
+  cuts(file: NonNullable<CutTask['open']>, signal: Signal): AsyncGenerator<FileCut, void, void>;
   /** Ends all threads. */
   close(): Promise<void>;
 }
@@ -64,7 +66,7 @@ export function createHearingPools({ recognisers, filesMax }: HearingPoolsOption
 async function* cutsOf(
   files: ThreadPool<CutTask, CutResult>,
   file: NonNullable<CutTask['open']>,
-  signal: AbortSignal,
+  signal: Signal,
 ): AsyncGenerator<FileCut, void, void> {
   signal.throwIfAborted();
   const session = files.openSession();

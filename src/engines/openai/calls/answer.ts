@@ -1,10 +1,12 @@
-import { type Dispatcher, errors } from 'undici';
+import { errors } from 'undici';
 import { JsonScan } from '../../../codec/json-scan.ts';
 import { parseJson } from '../../../codec/parse-json.ts';
 import { CollectedBytes } from '../../../core/collected-bytes.ts';
-import { ParleyError } from '../../../core/errors.ts';
+import type { ParleyError } from '../../../core/errors.ts';
+import type { Signal } from '../../../core/signal.ts';
 import { answerLimits } from '../../answer-limits.ts';
 import { ConnectionError, malformedResponse, refuseExcess, tooLarge } from '../errors.ts';
+import type { UpstreamResponse } from './response.ts';
 
 /** Enough for the largest answer that is read whole: text with a minute of audio in it. */
 const jsonBytesMax = 33_554_432;
@@ -13,9 +15,8 @@ const endMsMax = 100;
 
 /** A 2xx answer with an unread body: read it with one of the methods, `refuse` or `close` it. */
 export class UpstreamAnswer {
-  readonly #headers: Dispatcher.ResponseData['headers'];
-  readonly #body: Dispatcher.ResponseData['body'];
-  readonly #signal: AbortSignal;
+  readonly #response: UpstreamResponse;
+  readonly #signal: Signal;
   #isComplete = false;
   #onEnd: (() => void) | undefined;
 
@@ -23,17 +24,15 @@ export class UpstreamAnswer {
    * @param signal the signal of the request
    * @param onEnd called once, when the body is read or closed
    */
-  constructor({ headers, body }: Dispatcher.ResponseData, signal: AbortSignal, onEnd: () => void) {
-    this.#headers = headers;
-    this.#body = body;
+  constructor(response: UpstreamResponse, signal: Signal, onEnd: () => void) {
+    this.#response = response;
     this.#signal = signal;
     this.#onEnd = onEnd;
   }
 
   /** Lower case, without parameters; empty if the upstream names none. */
   get contentType(): string {
-    const value = this.#headers['content-type'];
-    const [type = ''] = (Array.isArray(value) ? (value[0] ?? '') : (value ?? '')).split(';');
+    const [type = ''] = (this.#response.headers['content-type'] ?? '').split(';');
     return type.trim().toLowerCase();
   }
 
@@ -44,16 +43,12 @@ export class UpstreamAnswer {
   async *pieces(bytesMax = Number.POSITIVE_INFINITY): AsyncGenerator<Uint8Array, void, void> {
     let bytes = 0;
     try {
-      const pieces: AsyncIterable<Uint8Array> = this.#body.iterator({ destroyOnReturn: false });
-      for await (const piece of pieces) {
+      for (let piece = await this.#next(); piece; piece = await this.#next()) {
         bytes += piece.length;
         if (bytes > bytesMax) throw tooLarge(bytesMax);
         yield piece;
       }
-    } catch (error) {
-      throw error instanceof ParleyError ? error : this.#readError(error);
     } finally {
-      if (this.#isComplete) this.#keepConnection();
       this.close();
     }
   }
@@ -83,43 +78,37 @@ export class UpstreamAnswer {
     return malformedResponse(reason);
   }
 
-  /** Leaves the rest of the body unread and closes the connection. */
+  /** Leaves the rest of the body unread. Closes its connection, unless the answer is complete. */
   close(): void {
-    if (!this.#isComplete) this.#body.on('error', () => undefined).destroy();
-    this.#end();
+    if (this.#isComplete) this.#response.skipRest(endMsMax);
+    else this.#response.close();
+    this.#onEnd?.();
+    this.#onEnd = undefined;
   }
 
   async #bytes(bytesMax: number): Promise<Buffer> {
     const body = new CollectedBytes(bytesMax);
     const scan = new JsonScan(answerLimits);
     try {
-      for await (const piece of this.#body as AsyncIterable<Uint8Array>) {
+      for (let piece = await this.#next(); piece; piece = await this.#next()) {
         if (body.length + piece.length > bytesMax) throw tooLarge(bytesMax);
         refuseExcess(scan.read(piece));
         body.add(piece);
       }
-    } catch (error) {
-      throw error instanceof ParleyError ? error : this.#readError(error);
     } finally {
-      this.#end();
+      this.close();
     }
     return body.bytes;
   }
 
-  #end(): void {
-    this.#onEnd?.();
-    this.#onEnd = undefined;
-  }
-
-  #readError(error: unknown): unknown {
-    if (this.#signal.aborted) return this.#signal.reason;
-    const stage = error instanceof errors.BodyTimeoutError ? 'idle' : 'reading';
-    return new ConnectionError(stage, error).toParleyError();
-  }
-
-  #keepConnection(): void {
-    const limit = Number.MAX_SAFE_INTEGER;
-    this.#body.dump({ limit, signal: AbortSignal.timeout(endMsMax) }).catch(() => undefined);
+  async #next(): Promise<Buffer | undefined> {
+    try {
+      return await this.#response.next();
+    } catch (error) {
+      if (this.#signal.aborted) throw this.#signal.reason;
+      const stage = error instanceof errors.BodyTimeoutError ? 'idle' : 'reading';
+      throw new ConnectionError(stage, error).toParleyError();
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 import { ParleyError } from '../../../core/errors.ts';
+import type { Signal } from '../../../core/signal.ts';
 
 /** Retry-After for clients that find the queue full. */
 const retryAfterSeconds = 1;
@@ -22,7 +23,7 @@ export class CallSlots {
    * Resolves when the call may run; then call `release` exactly once.
    * @throws `overloaded` if the queue is full, or the signal's reason
    */
-  async take(signal: AbortSignal): Promise<void> {
+  async take(signal: Signal): Promise<void> {
     signal.throwIfAborted();
     if (this.#free > 0) {
       this.#free--;

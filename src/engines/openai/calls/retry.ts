@@ -1,27 +1,36 @@
-import { BrokenCircuitError, DelegateBackoff, handleWhen, type RetryPolicy, retry } from 'cockatiel';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BrokenCircuitError } from 'cockatiel';
 import { ParleyError } from '../../../core/errors.ts';
+import type { Signal } from '../../../core/signal.ts';
+import { untilAborted } from '../../until-aborted.ts';
 
 /** The longest wait before a retry. A request whose Retry-After is longer is not retried. */
 const delayMsMax = 5_000;
 const firstDelayMs = 100;
 
-/** Retries requests that cannot have run, after growing, jittered delays, or after the upstream's Retry-After if longer. */
-export function retryUnrunRequests(retriesMax: number): RetryPolicy {
-  const policy = retry(handleWhen(isRetryable), {
-    maxAttempts: retriesMax,
-    backoff: new DelegateBackoff(({ attempt, result }) => {
-      const delayMs = Math.min(firstDelayMs * 2 ** (attempt - 1), delayMsMax) * (0.5 + Math.random() / 2);
-      return Math.max(delayMs, 'error' in result ? retryAfterMs(result.error) : 0);
-    }),
-  });
-  return policy.dangerouslyUnref();
+/** Sends a request, and again while it cannot have run, after growing, jittered delays, or the upstream's Retry-After if longer. */
+export async function sendWithRetries<T>(
+  send: () => Promise<T>,
+  retriesMax: number,
+  signal: Signal,
+): Promise<T> {
+  for (let retries = 0; ; retries++) {
+    try {
+      return await send();
+    } catch (error) {
+      if (signal.aborted || retries >= retriesMax || !isRetryable(error)) throw error;
+      const delayMs = Math.min(firstDelayMs * 2 ** retries, delayMsMax) * (0.5 + Math.random() / 2);
+      const waitMs = Math.max(delayMs, retryAfterMs(error));
+      await untilAborted(sleep(waitMs, undefined, { ref: false }), signal);
+    }
+  }
 }
 
-function isRetryable(error: unknown): boolean {
+function isRetryable(error: unknown): error is ParleyError {
   if (!(error instanceof ParleyError) || !error.hasNotRun) return false;
   return !(error.cause instanceof BrokenCircuitError) && retryAfterMs(error) <= delayMsMax;
 }
 
-function retryAfterMs(error: unknown): number {
-  return error instanceof ParleyError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+function retryAfterMs({ retryAfterSeconds = 0 }: ParleyError): number {
+  return retryAfterSeconds * 1000;
 }

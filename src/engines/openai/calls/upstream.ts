@@ -1,15 +1,16 @@
 import { Readable } from 'node:stream';
-import { BrokenCircuitError, type RetryPolicy } from 'cockatiel';
-import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
+import { BrokenCircuitError } from 'cockatiel';
+import { buildConnector, errors, Pool } from 'undici';
 import { ParleyError } from '../../../core/errors.ts';
 import { briefError } from '../../../core/failure-log.ts';
 import type { Log } from '../../../core/ports/log.ts';
-import { untilAborted } from '../../until-aborted.ts';
+import { type Signal, TimeLimit } from '../../../core/signal.ts';
 import { ConnectionError, reportedError, StatusError, statusError, timeUp } from '../errors.ts';
 import { UpstreamAnswer } from './answer.ts';
 import { Breaker } from './breaker.ts';
 import { CallSlots } from './call-slots.ts';
-import { retryUnrunRequests } from './retry.ts';
+import { UpstreamResponse } from './response.ts';
+import { sendWithRetries } from './retry.ts';
 
 /** Limits on reading the body of an error response, which is only searched for the name of the error. */
 const errorBytesMax = 4_096;
@@ -28,7 +29,7 @@ interface UpstreamCall {
   /** A function makes the body anew for every try. */
   readonly body?: string | Uint8Array | (() => AsyncIterable<Uint8Array>);
   /** Aborting it stops the call at every stage. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
 }
 
 /** Times are milliseconds. */
@@ -68,7 +69,7 @@ export class Upstream {
   readonly #headers: readonly string[];
   readonly #slots: CallSlots;
   readonly #breaker: Breaker;
-  readonly #retry: RetryPolicy;
+  readonly #timeLimit: TimeLimit;
 
   constructor(settings: UpstreamSettings, deps: UpstreamDeps) {
     const { origin, pathname } = new URL(settings.baseUrl);
@@ -77,7 +78,7 @@ export class Upstream {
     this.#basePath = pathname.replace(/\/+$/, '');
     this.#headers = ownHeaders(settings.headers, deps.apiKey);
     this.#slots = new CallSlots(settings.callsMax, settings.callQueueMax);
-    this.#retry = retryUnrunRequests(settings.retriesMax);
+    this.#timeLimit = new TimeLimit(settings.totalMs, () => timeUp(settings.totalMs));
     this.#breaker = new Breaker({
       name: deps.name,
       log: deps.log,
@@ -113,9 +114,9 @@ export class Upstream {
    * have begun, and for a status of `retryStatuses`.
    */
   async call(call: UpstreamCall): Promise<UpstreamAnswer> {
-    const limit = limitTime(call.signal, this.#settings.totalMs);
+    const limit = this.#timeLimit.begin(call.signal);
     try {
-      await this.#slots.take(limit.signal);
+      await this.#slots.take(limit);
     } catch (error) {
       limit.end();
       throw error;
@@ -125,9 +126,8 @@ export class Upstream {
       this.#slots.release();
     };
     try {
-      const response = this.#retry.execute(() => this.#send(call, limit.signal), limit.signal);
-      // undici heeds the signal only once there is a connection, and the retry not at all while it waits.
-      return new UpstreamAnswer(await untilAborted(response, limit.signal), limit.signal, end);
+      const send = () => this.#send(call, limit);
+      return new UpstreamAnswer(await sendWithRetries(send, this.#settings.retriesMax, limit), limit, end);
     } catch (error) {
       end();
       this.#report(error);
@@ -145,9 +145,9 @@ export class Upstream {
     return this.#pool.destroy();
   }
 
-  async #send(call: UpstreamCall, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async #send(call: UpstreamCall, signal: Signal): Promise<UpstreamResponse> {
     signal.throwIfAborted();
-    let response: Dispatcher.ResponseData;
+    let response: UpstreamResponse;
     try {
       response = await this.#breaker.run(() => this.#request(call, signal));
     } catch (error) {
@@ -155,33 +155,39 @@ export class Upstream {
       if (error instanceof BrokenCircuitError) throw new ConnectionError('connecting', error).toParleyError();
       throw error;
     }
-    const { statusCode: status, headers, body } = response;
+    const { status, headers } = response;
     if (status >= 200 && status < 300) return response;
     throw statusError(
       {
         status,
         retryAfter: headers['retry-after'],
-        body: await beginningOf(body),
+        body: await beginningOf(response),
         ownKey: this.#deps.apiKey,
       },
       this.#settings.retryStatuses.includes(status),
     );
   }
 
-  #request({ method, path, isBesideVersion, headers, body }: UpstreamCall, signal: AbortSignal) {
+  async #request(
+    { method, path, isBesideVersion, headers, body }: UpstreamCall,
+    signal: Signal,
+  ): Promise<UpstreamResponse> {
     const extra = Object.entries({ ...this.#deps.traceHeaders?.(), ...headers }).flat();
-    const request = this.#pool.request({
+    const response = new UpstreamResponse(signal);
+    const options = {
       method,
       path: (isBesideVersion ? this.#basePath.replace(/\/v\d+$/, '') : this.#basePath) + path,
       headers: [...this.#headers, ...extra],
       body: typeof body === 'function' ? Readable.from(body(), { objectMode: false }) : (body ?? null),
-      signal,
-    });
-    return request.catch((error: unknown) => {
+    };
+    this.#pool.dispatch(options, response);
+    try {
+      return await response.begun;
+    } catch (error) {
       if (error instanceof ConnectionError) throw error;
       if (signal.aborted) throw signal.reason;
       throw new ConnectionError(error instanceof errors.HeadersTimeoutError ? 'late' : 'waiting', error);
-    });
+    }
   }
 
   /** Logs what only the operator can fix. A request that the model refused is the client's to fix. */
@@ -207,20 +213,6 @@ function markedConnector(timeout: number): buildConnector.connector {
     );
 }
 
-/** A signal that aborts with `signal`, or with `timeUp` after `totalMs`. Call `end` when the call is over. */
-function limitTime(signal: AbortSignal, totalMs: number) {
-  const stop = new AbortController();
-  const leave = () => stop.abort(signal.reason);
-  const timer = setTimeout(() => stop.abort(timeUp(totalMs)), totalMs);
-  signal.addEventListener('abort', leave, { once: true });
-  if (signal.aborted) leave();
-  const end = () => {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', leave);
-  };
-  return { signal: stop.signal, end };
-}
-
 /** The headers of every request, names and values in turn. The configured key replaces a configured Authorization. */
 function ownHeaders(configured: Readonly<Record<string, string>>, apiKey: string | undefined): string[] {
   const kept = Object.entries(configured).filter(
@@ -230,12 +222,12 @@ function ownHeaders(configured: Readonly<Record<string, string>>, apiKey: string
 }
 
 /** As much of an error body as arrives soon. A failure to read it does not matter: the status is the answer. */
-async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<string> {
+async function beginningOf(response: UpstreamResponse): Promise<string> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;
-  const timer = setTimeout(() => body.destroy(), errorMsMax);
+  const timer = setTimeout(() => response.close(), errorMsMax);
   try {
-    for await (const piece of body as AsyncIterable<Uint8Array>) {
+    for (let piece = await response.next(); piece; piece = await response.next()) {
       pieces.push(piece);
       bytes += piece.length;
       if (bytes >= errorBytesMax) break;
@@ -244,6 +236,7 @@ async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<strin
     // As above.
   } finally {
     clearTimeout(timer);
+    response.close();
   }
   return Buffer.concat(pieces).subarray(0, errorBytesMax).toString();
 }

@@ -1,5 +1,6 @@
 import { isObject } from '../../../codec/shape.ts';
 import { ParleyError } from '../../../core/errors.ts';
+import type { Signal } from '../../../core/signal.ts';
 import type { Upstream } from '../calls/upstream.ts';
 import { numberOf } from '../json-values.ts';
 
@@ -19,7 +20,7 @@ const metaMembers = ['n_ctx', 'n_ctx_train'];
 export async function readContextTokens(
   upstream: Upstream,
   model: string,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<number | undefined> {
   const headers = { accept: 'application/json' };
   const list = await upstream.call({ method: 'GET', path: '/models', headers, signal });
@@ -43,7 +44,7 @@ export function contextOfListed(list: unknown, model: string): number | undefine
 async function readFromOllama(
   upstream: Upstream,
   model: string,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<number | undefined> {
   try {
     const answer = await upstream.call({

@@ -2,6 +2,7 @@ import { ParleyError } from '../../../core/errors.ts';
 import { briefError } from '../../../core/failure-log.ts';
 import type { Availability, VoiceList } from '../../../core/ports/engines.ts';
 import type { Log } from '../../../core/ports/log.ts';
+import type { Signal } from '../../../core/signal.ts';
 import type { Upstream } from '../calls/upstream.ts';
 import { readVoiceList } from './voice-list.ts';
 
@@ -37,7 +38,7 @@ export function configuredVoices(languages: Readonly<Record<string, string>>): V
 export async function readListedVoices(
   upstream: Upstream,
   model: string,
-  signal: AbortSignal,
+  signal: Signal,
 ): Promise<VoiceList | undefined> {
   const query = encodeURIComponent(model);
   const paths = [

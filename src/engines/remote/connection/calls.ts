@@ -1,4 +1,5 @@
 /** Calls RPCs of a remote Parley by their descriptors. */
+
 import {
   type DescMessage,
   type DescMethodServerStreaming,
@@ -10,6 +11,7 @@ import {
 import { type CallOptions, type Client, Metadata } from '@grpc/grpc-js';
 import { scanMessage } from '../../../codec/message-scan.ts';
 import { ParleyError } from '../../../core/errors.ts';
+import type { Signal } from '../../../core/signal.ts';
 import { answerLimits } from '../../answer-limits.ts';
 import { isLost, translateError } from '../errors.ts';
 import { type Connection, messageBytesMax } from './connection.ts';
@@ -51,7 +53,7 @@ export class Calls {
   async unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageShape<I>,
-    signal: AbortSignal,
+    signal: Signal,
   ): Promise<MessageShape<O>> {
     const bytes = encode(method.input, request);
     const { connection, release } = this.#connections.take();
@@ -75,7 +77,7 @@ export class Calls {
   async *stream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodServerStreaming<I, O>,
     request: MessageShape<I>,
-    signal: AbortSignal,
+    signal: Signal,
     {
       bytesMax = Number.POSITIVE_INFINITY,
       isOutput = () => true,
@@ -104,7 +106,7 @@ export class Calls {
   }
 
   /** @throws the error of a call that must not be made again */
-  #unlessLost(error: unknown, signal: AbortSignal): void {
+  #unlessLost(error: unknown, signal: Signal): void {
     if (!this.#settings.repeatLostCalls || signal.aborted || !isLost(error)) throw error;
   }
 
@@ -112,7 +114,7 @@ export class Calls {
     { client }: Connection,
     method: DescMethodUnary<DescMessage, O>,
     bytes: Buffer,
-    signal: AbortSignal,
+    signal: Signal,
   ): Promise<MessageShape<O>> {
     return new Promise((resolve, reject) => {
       const call = client.makeUnaryRequest(
@@ -138,7 +140,7 @@ export class Calls {
     { client }: Connection,
     path: string,
     { bytes, decode }: { readonly bytes: Buffer; readonly decode: (bytes: Buffer) => M },
-    signal: AbortSignal,
+    signal: Signal,
   ): AsyncGenerator<M, void, void> {
     const [metadata, options] = [this.#metadata(), this.#options()];
     const call = client.makeServerStreamRequest(path, sameBytes, decode, bytes, metadata, options);

@@ -1,4 +1,5 @@
 /** One channel to a remote Parley, which resolves the addresses, balances calls among them and reconnects. */
+
 import { readFileSync } from 'node:fs';
 import {
   type ChannelCredentials,
@@ -7,6 +8,7 @@ import {
   connectivityState,
   credentials,
 } from '@grpc/grpc-js';
+import type { Signal } from '../../../core/signal.ts';
 import { unreachable } from '../errors.ts';
 import { healthCheckedRoundRobin } from './health-checked-round-robin.ts';
 
@@ -55,7 +57,7 @@ export class Connection {
    *
    * @throws `upstream_error` with `hasNotRun` after `connectMs`, or the signal's reason
    */
-  async ready(signal: AbortSignal): Promise<void> {
+  async ready(signal: Signal): Promise<void> {
     signal.throwIfAborted();
     const deadlineMs = Date.now() + this.#settings.connectMs;
     let state = this.#state();
@@ -87,7 +89,7 @@ export class Connection {
   }
 
   /** Resolves when the state is no longer `from`, or at `untilMs`. */
-  #change(from: connectivityState, untilMs: number, signal: AbortSignal): Promise<void> {
+  #change(from: connectivityState, untilMs: number, signal: Signal): Promise<void> {
     return new Promise((resolve, reject) => {
       const stop = () => reject(signal.reason);
       const end = () => {

@@ -1,0 +1,108 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { Signal } from '../../../core/signal.ts';
+
+/** Bytes that wait to be read before the upstream must wait, too. */
+const waitingBytesMax = 65_536;
+
+/** One HTTP response as it arrives, without the stream that `Pool.request` would make for it. */
+export class UpstreamResponse implements Dispatcher.DispatchHandler {
+  /** Set when `begun` resolves, as the headers. */
+  status = 0;
+  headers: IncomingHttpHeaders = {};
+  readonly #signal: Signal;
+  readonly #begun = Promise.withResolvers<this>();
+  readonly #leave = () => this.close(this.#signal.reason);
+  #controller: Dispatcher.DispatchController | undefined;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  #isSkipped = false;
+  #end: { readonly error?: unknown } | undefined;
+  /** Called when a piece has come, unless the rest is skipped, and at the end. */
+  #wake: (() => void) | undefined;
+
+  /** @param signal closes the connection at every stage */
+  constructor(signal: Signal) {
+    this.#signal = signal;
+    signal.addEventListener('abort', this.#leave);
+    if (signal.aborted) this.#leave();
+  }
+
+  /** Resolves when status and headers are there. */
+  get begun(): Promise<this> {
+    return this.#begun.promise;
+  }
+
+  /** The next piece of the body; undefined at its end. Slow reading slows the upstream. */
+  async next(): Promise<Buffer | undefined> {
+    for (;;) {
+      const piece = this.#pieces.shift();
+      if (piece !== undefined) {
+        this.#bytes -= piece.length;
+        if (this.#pieces.length === 0) this.#controller?.resume();
+        return piece;
+      }
+      if (this.#end !== undefined) {
+        if ('error' in this.#end) throw this.#end.error;
+        return undefined;
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** Drops the rest of the body. If it ends in time, its connection is kept for the next request. */
+  skipRest(msMax: number): void {
+    this.#pieces = [];
+    if (this.#end !== undefined) return;
+    const timer = setTimeout(() => this.close(), msMax);
+    this.#isSkipped = true;
+    this.#wake = () => clearTimeout(timer);
+    this.#controller?.resume();
+  }
+
+  /** Leaves the rest of the body unread and closes the connection. */
+  close(reason: unknown = new Error('the answer is not read on')): void {
+    if (this.#end !== undefined) return;
+    this.#pieces = [];
+    this.#finish({ error: reason });
+    this.#controller?.abort(reason as Error);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#end !== undefined) controller.abort(this.#end.error as Error);
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return;
+    this.status = status;
+    this.headers = headers;
+    this.#begun.resolve(this);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
+    if (this.#isSkipped) return;
+    this.#pieces.push(piece);
+    this.#bytes += piece.length;
+    if (this.#bytes >= waitingBytesMax) controller.pause();
+    this.#wake?.();
+  }
+
+  onResponseEnd(): void {
+    this.#finish({});
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#finish({ error });
+  }
+
+  #finish(end: { readonly error?: unknown }): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.#signal.removeEventListener('abort', this.#leave);
+    this.#begun.reject(end.error);
+    this.#wake?.();
+  }
+}
