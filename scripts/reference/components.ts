@@ -42,7 +42,7 @@ export class Components {
     const isShared = [...this.#described.values()].some(
       ({ message: other }) => other.name === message.name && other.typeName !== message.typeName,
     );
-    return isShared ? capitalised(packageWord(message)) + message.name : message.name;
+    return isShared ? capitalised(packageWord(message.typeName)) + message.name : message.name;
   }
 
   ref(message: DescMessage): JsonObject {

@@ -35,7 +35,7 @@ export interface RestOperation {
 export function restOperation(method: DescMethod, components: Components): RestOperation {
   const rule = httpRule(method);
   const form = formOf(method.input) === 'object' ? (restForms[fullName(method)] ?? {}) : {};
-  const kind = operationOfPackage[packageWord(method.parent)] ?? 'chat';
+  const kind = operationOfPackage[packageWord(method.parent.typeName)] ?? 'chat';
   const { fields } = objectShape(method.input);
   const inPath = new Set(rule.pathFields.values());
   const others = fields.filter(({ name }) => !inPath.has(name));
@@ -55,7 +55,7 @@ export function restOperation(method: DescMethod, components: Components): RestO
     operation: {
       operationId: operationId(method),
       tags: [tagOf(method.parent)],
-      ...titleOf(method),
+      ...(form.title ?? titleOf(method)),
       security: [{ [kind === 'admin' ? 'adminKey' : 'apiKey']: [] }],
       ...(parameters.length > 0 && { parameters }),
       ...body,
@@ -102,7 +102,7 @@ export function fullName(method: DescMethod): string {
 
 /** The id of an operation, which SDK generators name functions by. It never changes. */
 function operationId({ localName, name, parent }: DescMethod): string {
-  return packageWord(parent) === 'admin' ? `admin${capitalised(name)}` : localName;
+  return packageWord(parent.typeName) === 'admin' ? `admin${capitalised(name)}` : localName;
 }
 
 /** Such as `Chat`, of `parley.chat.v1.ChatService`. */

@@ -11,6 +11,8 @@ import { contentType } from '../../src/core/speech/content-type.ts';
 
 /** How an RPC looks over REST, where it differs from its schema. */
 export interface RestForm {
+  /** In place of the comment of the RPC. */
+  readonly title?: { readonly summary: string; readonly description: string };
   /** In place of the JSON of the request message. */
   readonly requestBody?: JsonObject;
   /** In place of the JSON of the response message: an OpenAPI `content`. */
@@ -123,8 +125,20 @@ const audio = Object.fromEntries(audioFormats.map((format) => [contentType(forma
 
 /** By the full name of the RPC. */
 export const restForms: Readonly<Record<string, RestForm>> = {
-  'parley.speech.v1.SpeechService.SynthesizeSpeech': { content: audio },
+  'parley.speech.v1.SpeechService.SynthesizeSpeech': {
+    title: {
+      summary: 'Synthesises speech',
+      description:
+        'The answer is the audio itself, and begins while the rest of the text is still being synthesised.',
+    },
+    content: audio,
+  },
   'parley.audio.v1.TranscriptionService.CreateTranscription': {
+    title: {
+      summary: 'Transcribes a recording',
+      description:
+        'Answers in the format of `response_format`, or with `stream` as server-sent events: a `transcript.text.delta` for each segment as it is recognised, then `transcript.text.done`.',
+    },
     requestBody: {
       required: true,
       content: {
@@ -149,6 +163,11 @@ export const restForms: Readonly<Record<string, RestForm>> = {
     messages: ['parley.audio.v1.TranscriptWord'],
   },
   'parley.chat.v1.ChatService.CreateChatCompletion': {
+    title: {
+      summary: 'Answers in a conversation',
+      description:
+        'Returns the whole answer at once, or with `"stream": true` server-sent events: each has a chunk as its `data`, and `data: [DONE]` ends a complete answer.',
+    },
     moreContent: {
       'text/event-stream': { schema: { anyOf: [ref('ChatCompletionChunk'), ref('Error')] } },
     },
@@ -162,8 +181,7 @@ export const moreMembers: Readonly<Record<string, JsonObject>> = {
     stream: {
       type: 'boolean',
       default: false,
-      description:
-        'Answers with server-sent events. Each has a chunk as its `data`; `data: [DONE]` ends a complete answer.',
+      description: 'Answers with server-sent events.',
     },
   },
 };

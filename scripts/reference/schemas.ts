@@ -24,12 +24,22 @@ export function readSchemas(): FileRegistry {
   return createFileRegistry(fromBinary(FileDescriptorSetSchema, stdout));
 }
 
+/** Packages in the order in which readers look for them; others come between. */
+const firstPackages = ['chat', 'speech', 'audio'];
+const lastPackages = ['catalog', 'account', 'admin'];
+
+function rankOf(service: DescService): number {
+  const word = packageWord(service.file.proto.package);
+  const [first, last] = [firstPackages.indexOf(word), lastPackages.indexOf(word)];
+  return first >= 0 ? first : firstPackages.length + last + 1;
+}
+
 /** The services of Parley, in the order of their packages. */
 export function ownServices(registry: FileRegistry): DescService[] {
   return [...registry.files]
     .flatMap(({ services }) => services)
     .filter(({ typeName }) => typeName.startsWith('parley.'))
-    .sort((a, b) => a.typeName.localeCompare(b.typeName));
+    .sort((a, b) => rankOf(a) - rankOf(b) || a.typeName.localeCompare(b.typeName));
 }
 
 /** The RPCs that have a REST path. */
@@ -44,9 +54,9 @@ export function commentOf(desc: DescField | DescMessage | DescMethod | DescServi
   return paragraphs.filter((paragraph) => paragraph !== '').join('\n\n');
 }
 
-/** The word for a package: `chat` of `parley.chat.v1`. */
-export function packageWord({ typeName }: { readonly typeName: string }): string {
-  return typeName.split('.')[1] ?? '';
+/** The word for a package: `chat` of `parley.chat.v1` and of all that is in it. */
+export function packageWord(name: string): string {
+  return name.split('.')[1] ?? '';
 }
 
 export function capitalised(word: string): string {
