@@ -11,6 +11,7 @@ import { assets, nativeCode } from './binary/assets.mjs';
 import { bundleAll, bundleBoot } from './binary/bundles.mjs';
 import { makeExecutable, tool } from './binary/executable.mjs';
 import { packed } from './binary/packed.mjs';
+import { consoleFiles } from './console/files.mjs';
 import { root, run, SetupFailure, say } from './setup/run.mjs';
 
 const compiler = fileURLToPath(new URL('binary/compile.mjs', import.meta.url));
@@ -25,12 +26,17 @@ async function gitRevision() {
 async function writeAssets(folder) {
   const bundles = await bundleAll({ commit: await gitRevision(), nativeFileName: nativeCode().name });
   const boot = await bundleBoot();
+  const pages = Object.entries(await consoleFiles()).map(([path, content]) => [`console/${path}`, content]);
   const files = {
     ...assets(),
+    ...Object.fromEntries(pages),
     'boot.js': boot,
     ...Object.fromEntries(Object.entries(bundles).map(([name, code]) => [`${name}.js.zst`, packed(code)])),
   };
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), content);
+  }
   writeFileSync(join(folder, 'start.js'), `${boot}\nboot.boot('main', 'main.cache.zst');\n`);
   writeFileSync(join(folder, 'main.js'), bundles['main'] ?? '');
   await tool(folder, process.execPath, '--predictable', compiler, folder);

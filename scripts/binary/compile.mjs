@@ -6,7 +6,7 @@
  *
  * --predictable makes the cache the same at each build. V8 refuses a cache made with other flags, but not with this one.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,6 +21,8 @@ const script = new Script(readFileSync(join(folder, 'main.js'), 'latin1'), { fil
 
 /** Stands for `node:sea` in the executable. */
 const sea = {
+  getAssetKeys: () =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.\w+$/.test(name)),
   /** @param {string} asset */
   getRawAsset(asset) {
     const { buffer, byteOffset, byteLength } = readFileSync(join(folder, asset));

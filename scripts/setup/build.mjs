@@ -6,11 +6,11 @@ import { notes } from './steps.mjs';
 
 /** Its date is the start of the last build that succeeded. `./parley` compares it with the same inputs. */
 const stamp = 'dist/.built';
-const inputs = ['src', 'gen', 'tsconfig.json', 'package-lock.json'];
+const inputs = ['src', 'gen', 'console', 'proto', 'reference', 'tsconfig.json', 'package-lock.json'];
 
 /** @type {import('./steps.mjs').Step} */
 export const build = {
-  doing: 'Building dist/ (tsc)',
+  doing: 'Building dist/ (tsc, esbuild)',
   async isDone() {
     const { ok, output } = await run(['find', ...inputs, '-newer', stamp]);
     return ok && output === '';
@@ -19,9 +19,16 @@ export const build = {
     const started = join(notes, 'build-started');
     mkdirSync(join(root, 'dist'), { recursive: true });
     writeFileSync(started, '');
-    const { ok, output } = await run(['node_modules/.bin/tsc', '-p', 'tsconfig.json']);
-    if (!ok)
-      throw new SetupFailure(`The sources do not compile. Fix them and run the command again.\n${output}`);
+    const tools = [
+      ['node_modules/.bin/tsc', '-p', 'tsconfig.json'],
+      ['node_modules/.bin/node', 'scripts/build-console.mjs'],
+    ];
+    const results = await Promise.all(tools.map((tool) => run(tool)));
+    const failed = results.find(({ ok }) => !ok);
+    if (failed !== undefined)
+      throw new SetupFailure(
+        `The sources do not compile. Fix them and run the command again.\n${failed.output}`,
+      );
     // The files of removed sources. dist/ is not emptied before, as a server may run from it.
     await run(['find', 'dist', '-type', 'f', '!', '-newer', started, '-delete']);
     renameSync(started, join(root, stamp));

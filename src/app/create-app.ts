@@ -35,6 +35,7 @@ import { Engines } from './engines.ts';
 import { IdleMemory } from './idle-memory.ts';
 import { type ListeningSockets, openPorts } from './listeners.ts';
 import { createLog } from './log.ts';
+import { readPageFiles } from './page-files.ts';
 import { Readiness } from './readiness.ts';
 import { version } from './version.ts';
 
@@ -46,6 +47,8 @@ export interface AppOverrides {
   readonly openStore?: OpenStore;
   /** Default: none; the configured addresses are bound. */
   readonly sockets?: ListeningSockets;
+  /** Default: those of the last build. */
+  readonly pages?: ReadonlyMap<string, Buffer>;
 }
 
 export interface App {
@@ -126,7 +129,8 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     metricsAccess: config.metrics.access,
   };
   const { sockets = {} } = overrides;
-  const ports = await openPorts({ config, services, gate, clock, log, tls, tracer, probes, bytes, sockets });
+  const shared = { clock, log, tls, tracer, probes, bytes, sockets, pages: pagesOf(config, overrides) };
+  const ports = await openPorts({ config, services, gate, ...shared });
   opened.defer(() => ports.close());
   return {
     baseUrl: ports.baseUrl,
@@ -142,6 +146,10 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
       await opened.disposeAsync();
     },
   };
+}
+
+function pagesOf({ docs }: Config, { pages }: AppOverrides): ReadonlyMap<string, Buffer> {
+  return docs.access === 'off' ? new Map() : (pages ?? readPageFiles());
 }
 
 /** Loads the libraries of tracing only if it is configured. */

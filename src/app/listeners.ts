@@ -15,6 +15,7 @@ import { withCors } from '../transports/http/cors.ts';
 import { type PortHandler, type ServerOptions, startServer } from '../transports/http/server.ts';
 import type { TlsPair } from '../transports/http/tls-pair.ts';
 import { restHandler } from '../transports/rest/handler.ts';
+import { pageRoutes } from '../transports/rest/page-routes.ts';
 import { type Probes, probeRoutes } from '../transports/rest/probe-routes.ts';
 import { restRoutes } from '../transports/rest/routes.ts';
 import { openRpcs } from '../transports/rpc/open-rpcs.ts';
@@ -29,6 +30,8 @@ interface Wiring {
   readonly tls: TlsPair | undefined;
   readonly tracer: Tracer;
   readonly probes: Probes;
+  /** The files for browsers, by their paths. */
+  readonly pages: ReadonlyMap<string, Buffer>;
   readonly bytes: ByteBudget;
   readonly sockets: ListeningSockets;
 }
@@ -100,14 +103,17 @@ async function openPort(
 }
 
 /** The transports of a port, all made from the one table of RPCs. */
-function openTransports({ config, services, probes, ...shared }: Wiring, audience: Audience) {
+function openTransports({ config, services, probes, pages, ...shared }: Wiring, audience: Audience) {
   const { server, limits } = config;
   const deps = { ...shared, timeLimit: requestTimeLimit(server.requestMsMax) };
   const isServed = ({ kind }: Rpc) => audience === 'all' || (kind === 'admin') === (audience === 'admins');
   const table = rpcTable(services);
   // A port without administration does not show its metrics either.
   const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
-  const overRest = restHandler([...restRoutes(table, limits, isServed), ...probeRoutes(shown)], deps);
+  const overRest = restHandler(
+    [...restRoutes(table, limits, isServed), ...probeRoutes(shown), ...pageRoutes(pages)],
+    deps,
+  );
   const served = allRpcs(table).filter(isServed);
   const rpcs = [...served, ...openRpcs(served, probes.readiness)];
   const rpcLimits = {

@@ -83,8 +83,16 @@ export type Rpc = UnaryRpc | ServerStreamRpc | ClientStreamRpc | AdminRpc;
 export type RpcTable = ReturnType<typeof rpcTable>;
 
 export function rpcTable({ speech, transcription, chat, responses, catalog, account, admin }: Services) {
-  const chats = ChatService.method;
-  const transcriptions = TranscriptionService.method;
+  return {
+    ...catalogRpcs(catalog),
+    ...accountRpcs(account),
+    ...chatRpcs(chat, responses),
+    ...audioRpcs(speech, transcription),
+    admin: adminRpcs(admin),
+  };
+}
+
+function catalogRpcs(catalog: Services['catalog']) {
   return {
     listModels: unary('catalog', CatalogService.method.listModels, (request, call) =>
       catalog.listModels(request, call),
@@ -98,12 +106,23 @@ export function rpcTable({ speech, transcription, chat, responses, catalog, acco
     listVoices: unary('catalog', CatalogService.method.listVoices, (request, call) =>
       catalog.listVoices(request, call),
     ),
+  };
+}
+
+function accountRpcs(account: Services['account']) {
+  return {
     getAccount: unary('account', AccountService.method.getAccount, (request, call) =>
       account.getAccount(request, call),
     ),
     listUsageRecords: unary('account', AccountService.method.listUsageRecords, (request, call) =>
       account.listUsageRecords(request, call),
     ),
+  };
+}
+
+function chatRpcs(chat: Services['chat'], responses: Services['responses']) {
+  const chats = ChatService.method;
+  return {
     createChatCompletion: unary(
       'chat',
       chats.createChatCompletion,
@@ -128,6 +147,12 @@ export function rpcTable({ speech, transcription, chat, responses, catalog, acco
       // The events that begin an answer tell nothing of it yet.
       ({ response }) => response === undefined,
     ),
+  };
+}
+
+function audioRpcs(speech: Services['speech'], transcription: Services['transcription']) {
+  const transcriptions = TranscriptionService.method;
+  return {
     synthesizeSpeech: serverStream(
       'speech',
       SpeechService.method.synthesizeSpeech,
@@ -146,7 +171,6 @@ export function rpcTable({ speech, transcription, chat, responses, catalog, acco
     uploadTranscription: clientStream('transcription', transcriptions.uploadTranscription, (requests, call) =>
       transcription.uploadTranscription(requests, call),
     ),
-    admin: adminRpcs(admin),
   };
 }
 

@@ -7,7 +7,8 @@ import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { jsonCodec } from '../../src/codec/codec.ts';
 import { httpRule } from '../../src/codec/http-rule.ts';
 import { responseBodyCodec } from '../../src/codec/response-body.ts';
-import { type HttpAnswer, type HttpClient, openHttp1, openHttp2 } from './http-client.ts';
+import { ApiDocument } from '../support/api-document.ts';
+import { type HttpAnswer, type HttpCall, type HttpClient, openHttp1, openHttp2 } from './http-client.ts';
 import {
   chatRequest,
   type ErrorMembers,
@@ -96,6 +97,7 @@ async function callRest(http: HttpClient, call: WireCall): Promise<WireAnswer> {
       ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),
       onChunk: call.onMessage,
     });
+    checkDocumented(sent, answer);
     const { messages, error } =
       answer.status === 200 ? read(answer) : { messages: [], error: errorIn(answer) };
     return {
@@ -109,6 +111,16 @@ async function callRest(http: HttpClient, call: WireCall): Promise<WireAnswer> {
     if (error === undefined) throw thrown;
     return { messages: [], requestId: undefined, isReplay: false, error };
   }
+}
+
+const document = new ApiDocument();
+
+/** Every answer is one that the OpenAPI document describes. */
+function checkDocumented({ method, path }: Pick<HttpCall, 'method' | 'path'>, answer: HttpAnswer): void {
+  const operation = document.find(method, path);
+  if (operation === undefined) throw new Error(`the document does not have ${method} ${path}`);
+  const faults = document.faultsOf(operation, answer);
+  if (faults.length > 0) throw new Error(faults.join('\n'));
 }
 
 /** Path, query and body as the schema states them. */

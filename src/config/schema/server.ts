@@ -141,6 +141,16 @@ export const admin = group({
   .prefault({})
   .describe('A separate port for administration: only it serves /api/v1/admin and parley.admin.v1.');
 
+export const docs = group({
+  access: oneOf(['off', 'open'])
+    .default('open')
+    .describe('Who may read it: nobody (off), or everybody without a key (open).'),
+})
+  .prefault({})
+  .describe(
+    'The reference of the API: the pages /docs and /docs/rpcs with the schemas, and the OpenAPI document at GET /api/v1/openapi.json.',
+  );
+
 export const cors = group({
   origins: z
     .array(text(/^(\*|https?:\/\/[^\s/?#]+)$/, 'an origin such as https://app.example.com, or "*"'), {

@@ -11,7 +11,6 @@ import type { RequestObserver } from '../ports/observer.ts';
 import type { Hold } from '../ports/reservations.ts';
 import type { Store } from '../ports/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../ports/usage.ts';
-import type { Signal } from '../signal.ts';
 import { fairUseError, monthOf, nextMonthMs } from './fair-use.ts';
 import type { NanoCredits } from './money.ts';
 import type { Unsettled } from './unsettled.ts';

@@ -70,7 +70,12 @@ export class Exchange {
     this.sendText(status, 'application/json', JSON.stringify(body), headers);
   }
 
-  sendText(status: number, contentType: string, text: string, headers: Record<string, string> = {}): void {
+  sendText(
+    status: number,
+    contentType: string,
+    text: string | Buffer,
+    headers: Record<string, string> = {},
+  ): void {
     this.#response.writeHead(status, {
       'x-request-id': this.served.id,
       ...headers,

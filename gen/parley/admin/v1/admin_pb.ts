@@ -93,7 +93,7 @@ export const KeySchema: GenMessage<Key> = /*@__PURE__*/
  */
 export type CreateAccountRequest = Message<"parley.admin.v1.CreateAccountRequest"> & {
   /**
-   * 1 to 100 characters, unique.
+   * 1 to 100 characters, unique. Required.
    *
    * @generated from field: optional string name = 1;
    */
@@ -258,7 +258,7 @@ export type ActivatePlanRequest = Message<"parley.admin.v1.ActivatePlanRequest">
   accountId: string;
 
   /**
-   * The end of the plan; in the future. An active plan continues until then.
+   * The end of the plan; in the future. An active plan continues until then. Required.
    *
    * @generated from field: google.protobuf.Timestamp ends_at = 2 [json_name = "ends_at"];
    */
@@ -502,7 +502,7 @@ export const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesRespon
  */
 export type CreateAdminKeyRequest = Message<"parley.admin.v1.CreateAdminKeyRequest"> & {
   /**
-   * 1 to 100 characters.
+   * 1 to 100 characters. Required.
    *
    * @generated from field: optional string name = 1;
    */
@@ -591,7 +591,7 @@ export type CreateKeyRequest = Message<"parley.admin.v1.CreateKeyRequest"> & {
   accountId: string;
 
   /**
-   * 1 to 100 characters.
+   * 1 to 100 characters. Required.
    *
    * @generated from field: optional string name = 2;
    */

@@ -21,6 +21,8 @@ export const file_parley_admin_v1_admin_service: GenFile = /*@__PURE__*/
  */
 export const AdminService: GenService<{
   /**
+   * Creates an account without plan and credits.
+   *
    * @generated from rpc parley.admin.v1.AdminService.CreateAccount
    */
   createAccount: {
@@ -29,6 +31,8 @@ export const AdminService: GenService<{
     output: typeof CreateAccountResponseSchema;
   },
   /**
+   * Lists all accounts.
+   *
    * @generated from rpc parley.admin.v1.AdminService.ListAccounts
    */
   listAccounts: {
@@ -37,6 +41,8 @@ export const AdminService: GenService<{
     output: typeof ListAccountsResponseSchema;
   },
   /**
+   * Returns one account.
+   *
    * @generated from rpc parley.admin.v1.AdminService.GetAccount
    */
   getAccount: {
@@ -105,6 +111,8 @@ export const AdminService: GenService<{
     output: typeof ListLedgerEntriesResponseSchema;
   },
   /**
+   * Creates a key of an account. The secret is shown once.
+   *
    * @generated from rpc parley.admin.v1.AdminService.CreateKey
    */
   createKey: {
@@ -113,6 +121,8 @@ export const AdminService: GenService<{
     output: typeof CreateKeyResponseSchema;
   },
   /**
+   * Lists the keys of an account.
+   *
    * @generated from rpc parley.admin.v1.AdminService.ListKeys
    */
   listKeys: {
@@ -121,7 +131,7 @@ export const AdminService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * Creates an admin key.
+   * Creates an admin key. The secret is shown once.
    *
    * @generated from rpc parley.admin.v1.AdminService.CreateAdminKey
    */
@@ -131,6 +141,8 @@ export const AdminService: GenService<{
     output: typeof CreateAdminKeyResponseSchema;
   },
   /**
+   * Lists the admin keys.
+   *
    * @generated from rpc parley.admin.v1.AdminService.ListAdminKeys
    */
   listAdminKeys: {
@@ -159,6 +171,8 @@ export const AdminService: GenService<{
     output: typeof RevokeKeyResponseSchema;
   },
   /**
+   * Lists usage records, newest first.
+   *
    * @generated from rpc parley.admin.v1.AdminService.ListUsageRecords
    */
   listUsageRecords: {

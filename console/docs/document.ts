@@ -1,0 +1,124 @@
+/** The OpenAPI document as this page reads it: the server made it, so its shape is known. */
+
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly description?: string;
+  readonly enum?: readonly string[];
+  readonly const?: unknown;
+  readonly default?: unknown;
+  readonly maxLength?: number;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: boolean | Schema;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+}
+
+export interface Parameter {
+  readonly $ref?: string;
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema: Schema;
+  readonly example?: unknown;
+}
+
+export interface Content {
+  readonly schema?: Schema;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, unknown>>;
+}
+
+export interface Answer {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly content: Readonly<Record<string, Content>>;
+}
+
+interface OperationObject {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly security: readonly Readonly<Record<string, unknown>>[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required?: boolean; readonly content: Readonly<Record<string, Content>> };
+  readonly responses: Readonly<Record<string, Answer>>;
+}
+
+interface ApiDocument {
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly Tag[];
+  readonly paths: Readonly<Record<string, PathItem>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
+  };
+}
+
+type PathItem = Partial<Record<'get' | 'post', OperationObject>> & Pick<Partial<ApiDocument>, 'servers'>;
+
+export interface Tag {
+  readonly name: string;
+  readonly description?: string;
+}
+
+export type KeyKind = 'apiKey' | 'adminKey';
+
+/** An operation with all that it refers to. */
+export interface Operation extends Omit<OperationObject, 'parameters'> {
+  readonly verb: 'GET' | 'POST';
+  /** From the root of the server. */
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  /** The kind of key that it needs; undefined for none. */
+  readonly key: KeyKind | undefined;
+}
+
+export interface Api {
+  readonly version: string;
+  readonly description: string;
+  readonly tags: readonly Tag[];
+  readonly operations: readonly Operation[];
+  /** The schema that a reference names, with what stands beside the reference. */
+  resolve(schema: Schema): Schema;
+}
+
+export const documentPath = '/api/v1/openapi.json';
+
+export async function fetchJson<T>(path: string): Promise<T> {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`The server answered ${response.status} for ${path}.`);
+  return (await response.json()) as T;
+}
+
+export function readApi({ info, servers, tags, paths, components }: ApiDocument): Api {
+  const operations = Object.entries(paths).flatMap(([path, item]) => {
+    const base = (item.servers ?? servers)[0]?.url ?? '';
+    return (['get', 'post'] as const).flatMap((verb): Operation[] => {
+      const operation = item[verb];
+      if (operation === undefined) return [];
+      const parameters = (operation.parameters ?? []).map(
+        (one) => components.parameters[lastWord(one.$ref)] ?? one,
+      );
+      const kinds = operation.security.flatMap((scheme) => Object.keys(scheme) as KeyKind[]);
+      const fullPath = (base === '/' ? '' : base) + path;
+      const upper = verb === 'get' ? 'GET' : 'POST';
+      return [{ ...operation, verb: upper, path: fullPath, parameters, key: kinds[0] }];
+    });
+  });
+  const resolve = (schema: Schema): Schema => {
+    if (schema.$ref === undefined) return schema;
+    const { $ref: reference, ...beside } = schema;
+    return { ...resolve(components.schemas[lastWord(reference)] ?? {}), ...beside };
+  };
+  return { version: info.version, description: info.description, tags, operations, resolve };
+}
+
+function lastWord(reference = ''): string {
+  return reference.slice(reference.lastIndexOf('/') + 1);
+}

@@ -1,0 +1,149 @@
+import { useState } from 'preact/hooks';
+import type { Answer, Api, Operation } from './document.ts';
+import { inline, Prose } from './prose.tsx';
+import { Facts, SchemaView, typeText } from './schema-view.tsx';
+import { TryIt } from './try-it.tsx';
+
+interface Props {
+  readonly api: Api;
+  readonly operation: Operation;
+}
+
+export function OperationView({ api, operation }: Props) {
+  const { operationId, summary, verb, path, description, key } = operation;
+  return (
+    <article id={operationId} class="operation" aria-labelledby={`${operationId}-title`}>
+      <h3 id={`${operationId}-title`}>
+        <a href={`#${operationId}`}>{inline(summary)}</a>
+      </h3>
+      <p class="path">
+        <span class={`verb ${verb.toLowerCase()}`}>{verb}</span> <code>{path}</code>
+      </p>
+      <Prose text={description} />
+      {key === 'adminKey' && <p class="facts">Needs an admin key.</p>}
+      {key === undefined && <p class="facts">Needs no key.</p>}
+      <Parameters api={api} operation={operation} />
+      <RequestBody api={api} operation={operation} />
+      <Folded title="Try it" kind="invite">
+        {() => <TryIt operation={operation} />}
+      </Folded>
+      <Answers api={api} operation={operation} />
+    </article>
+  );
+}
+
+function Parameters({ api, operation: { parameters } }: Props) {
+  if (parameters.length === 0) return null;
+  return (
+    <section>
+      <h4>Parameters</h4>
+      <dl class="members">
+        {parameters.map(({ name, in: place, required, schema, description }) => (
+          <div key={name}>
+            <dt>
+              <code>{name}</code>{' '}
+              <span class="type">
+                {typeText(api, schema)}, in the {place}
+              </span>
+              {required && <span class="required">required</span>}
+            </dt>
+            <dd>
+              <Prose text={description} />
+              <Facts schema={schema} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function RequestBody({ api, operation: { requestBody } }: Props) {
+  const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  if (content?.schema === undefined) return null;
+  return (
+    <section>
+      <h4>
+        Body <span class="type">{type}</span>
+      </h4>
+      <SchemaView api={api} schema={content.schema} />
+      {content.example !== undefined && <Example value={content.example} />}
+    </section>
+  );
+}
+
+function Answers({ api, operation: { responses } }: Props) {
+  const { 200: success, ...errors } = responses;
+  return (
+    <section>
+      <h4>Answer</h4>
+      {success !== undefined && <Success api={api} answer={success} />}
+      <Folded title={`Errors: ${Object.keys(errors).join(', ').replace('default', 'others')}`}>
+        {() => (
+          <dl class="members">
+            {Object.entries(errors).map(([status, { description }]) => (
+              <div key={status}>
+                <dt>
+                  <code>{status === 'default' ? 'any other' : status}</code>
+                </dt>
+                <dd>
+                  <Prose text={description} />
+                </dd>
+              </div>
+            ))}
+          </dl>
+        )}
+      </Folded>
+    </section>
+  );
+}
+
+function Success({ api, answer }: { readonly api: Api; readonly answer: Answer }) {
+  const contents = Object.entries(answer.content);
+  const isAudio = contents.every(([type]) => type.startsWith('audio/'));
+  if (isAudio) {
+    return (
+      <p>
+        <code>200</code> with {contents.map(([type]) => type).join(', ')}, as it is produced.
+      </p>
+    );
+  }
+  return (
+    <>
+      {contents.map(([type, { schema, example }]) => (
+        <div key={type}>
+          <p>
+            <code>200</code> <span class="type">{type}</span>
+          </p>
+          {schema !== undefined && (
+            <Folded title="Members">{() => <SchemaView api={api} schema={schema} />}</Folded>
+          )}
+          {example !== undefined && <Example value={example} />}
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Example({ value }: { readonly value: unknown }) {
+  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+  return <pre class="example">{text}</pre>;
+}
+
+interface FoldedProps {
+  readonly title: string;
+  /** `invite` looks like a button. */
+  readonly kind?: 'invite';
+  readonly children: () => preact.JSX.Element;
+}
+
+/** Draws its content when it is opened for the first time. */
+function Folded({ title, kind, children }: FoldedProps) {
+  const [wasOpened, setOpened] = useState(false);
+  return (
+    <details class={kind} onToggle={({ currentTarget }) => currentTarget.open && setOpened(true)}>
+      <summary>{title}</summary>
+      {wasOpened && children()}
+    </details>
+  );
+}

@@ -1,0 +1,168 @@
+import { useMemo, useState } from 'preact/hooks';
+import { Frame } from './frame.tsx';
+import { Prose } from './prose.tsx';
+
+interface Field {
+  readonly number: number;
+  readonly name: string;
+  readonly type: string;
+  readonly message?: string;
+  readonly oneof?: string;
+  readonly comment: string;
+}
+
+interface Message {
+  readonly name: string;
+  readonly comment: string;
+  readonly fields: readonly Field[];
+}
+
+interface Method {
+  readonly name: string;
+  readonly comment: string;
+  readonly kind: 'unary' | 'server_streaming' | 'client_streaming' | 'bidi_streaming';
+  readonly path: string;
+  readonly input: string;
+  readonly output: string;
+  readonly rest?: string;
+}
+
+interface Package {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly service: { readonly name: string; readonly comment: string; readonly methods: readonly Method[] };
+  readonly messages: readonly Message[];
+}
+
+export interface RpcDocument {
+  readonly packages: readonly Package[];
+}
+
+const kinds: Readonly<Record<Method['kind'], string>> = {
+  unary: 'one request, one response',
+  server_streaming: 'one request, a stream of responses',
+  client_streaming: 'a stream of requests, one response',
+  bidi_streaming: 'streams both ways',
+};
+
+/** The services and messages for gRPC, gRPC-Web and Connect. */
+export function RpcPage({ document: { packages } }: { readonly document: RpcDocument }) {
+  const [query, setQuery] = useState('');
+  const found = useMemo(() => packages.map((one) => filtered(one, query)).filter(isShown), [packages, query]);
+  const groups = found.map(({ name, service, messages }) => ({
+    title: name,
+    links: [
+      ...service.methods.map((method) => ({ href: `#${method.path}`, text: method.name, verb: 'RPC' })),
+      ...messages.map((message) => ({ href: `#${message.name}`, text: shortName(message.name) })),
+    ],
+  }));
+  return (
+    <Frame page="rpcs" query={query} onQuery={setQuery} groups={groups}>
+      <h1>gRPC, gRPC-Web and Connect</h1>
+      <p>
+        All are served on this port, with the same functions, checks and charges as the REST paths. Send the
+        key as the metadata <code>authorization: Bearer pk_…</code>. Reflection is on, so <code>grpcurl</code>{' '}
+        and <code>buf curl</code> need no files.
+      </p>
+      <p class="buttons">
+        <a href="/docs/parley-proto.tar.gz">All .proto files (tar.gz)</a>
+      </p>
+      {found.length === 0 && <p>Nothing here has “{query}”.</p>}
+      {found.map((one) => (
+        <PackageView key={one.name} content={one} />
+      ))}
+    </Frame>
+  );
+}
+
+function PackageView({ content: { name, files, service, messages } }: { readonly content: Package }) {
+  return (
+    <section aria-labelledby={name}>
+      <h2 id={name}>{name}</h2>
+      <p class="buttons">
+        {files.map((file) => (
+          <a key={file} href={`/docs/proto/${file}`}>
+            {file.slice(file.lastIndexOf('/') + 1)}
+          </a>
+        ))}
+      </p>
+      <h3>{service.name}</h3>
+      <Prose text={service.comment} />
+      {service.methods.map((method) => (
+        <article key={method.path} id={method.path} class="operation">
+          <h4>
+            <a href={`#${method.path}`}>{method.name}</a> <span class="type">{kinds[method.kind]}</span>
+          </h4>
+          <p class="path">
+            <span class="verb rpc">RPC</span> <code>{method.path}</code>
+          </p>
+          <Prose text={method.comment} />
+          <p>
+            <MessageLink name={method.input} /> → {method.kind === 'server_streaming' ? 'stream of ' : ''}
+            <MessageLink name={method.output} />
+          </p>
+          {method.rest !== undefined && <p class="facts">REST: {method.rest}</p>}
+        </article>
+      ))}
+      {messages.map((message) => (
+        <MessageView key={message.name} message={message} />
+      ))}
+    </section>
+  );
+}
+
+function MessageView({ message: { name, comment, fields } }: { readonly message: Message }) {
+  return (
+    <article id={name} class="operation">
+      <h3>
+        <a href={`#${name}`}>{shortName(name)}</a> <span class="type">message</span>
+      </h3>
+      <Prose text={comment} />
+      {fields.length === 0 && <p class="facts">It has no fields.</p>}
+      <dl class="members">
+        {fields.map((field) => (
+          <div key={field.name}>
+            <dt>
+              <code>{field.name}</code>{' '}
+              <span class="type">
+                {field.message === undefined ? field.type : <a href={`#${field.message}`}>{field.type}</a>} ={' '}
+                {field.number}
+              </span>
+              {field.oneof !== undefined && <span class="type"> (one of {field.oneof})</span>}
+            </dt>
+            <dd>
+              <Prose text={field.comment} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </article>
+  );
+}
+
+function MessageLink({ name }: { readonly name: string }) {
+  return (
+    <a href={`#${name}`}>
+      <code>{shortName(name)}</code>
+    </a>
+  );
+}
+
+function shortName(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1);
+}
+
+/** The RPCs and messages of a package that have all words of the search. */
+function filtered(one: Package, query: string): Package {
+  const words = query.toLowerCase().split(/\s+/);
+  const has = (value: Method | Message) => {
+    const text = JSON.stringify(value).toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+  const methods = one.service.methods.filter(has);
+  return { ...one, service: { ...one.service, methods }, messages: one.messages.filter(has) };
+}
+
+function isShown({ service, messages }: Package): boolean {
+  return service.methods.length + messages.length > 0;
+}

@@ -1,0 +1,92 @@
+/** A request made of the fields of a form, for the network and as a command. */
+import type { Operation, Schema } from './document.ts';
+
+/** Texts of the fields by their names; a list for fields with several values. */
+export interface Draft {
+  readonly parameters: Readonly<Record<string, string>>;
+  /** The JSON body as text. */
+  readonly json: string;
+  readonly form: Readonly<Record<string, string | readonly string[] | File>>;
+}
+
+export interface Prepared {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | FormData | undefined;
+}
+
+export const jsonType = 'application/json';
+export const formType = 'multipart/form-data';
+
+export function bodySchema({ requestBody }: Operation, type: string): Schema | undefined {
+  return requestBody?.content[type]?.schema;
+}
+
+export function emptyDraft(operation: Operation): Draft {
+  const example = operation.requestBody?.content[jsonType]?.example;
+  const parameters = operation.parameters.map(({ name, example }) => [
+    name,
+    example === undefined ? '' : String(example),
+  ]);
+  const json = example === undefined ? '' : JSON.stringify(example, null, 2);
+  return { parameters: Object.fromEntries(parameters), json, form: {} };
+}
+
+export function prepare(operation: Operation, draft: Draft, key: string): Prepared {
+  const given = (name: string) => draft.parameters[name] ?? '';
+  const named = (place: string) =>
+    operation.parameters.filter((one) => one.in === place && given(one.name) !== '');
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    given(name).split('/').map(encodeURIComponent).join('/'),
+  );
+  const query = new URLSearchParams();
+  for (const { name, schema } of named('query')) {
+    const values = schema.type === 'array' ? given(name).split(/[\s,]+/) : [given(name)];
+    for (const value of values) query.append(name, value);
+  }
+  const headers = Object.fromEntries(named('header').map(({ name }) => [name.toLowerCase(), given(name)]));
+  const body = bodyOf(operation, draft);
+  return {
+    method: operation.verb,
+    path: query.size === 0 ? path : `${path}?${query}`,
+    headers: {
+      ...(key !== '' && { authorization: `Bearer ${key}` }),
+      ...headers,
+      ...(typeof body === 'string' && { 'content-type': jsonType }),
+    },
+    body,
+  };
+}
+
+function bodyOf(operation: Operation, { json, form }: Draft): Prepared['body'] {
+  if (bodySchema(operation, formType) !== undefined) {
+    const data = new FormData();
+    for (const [name, value] of Object.entries(form)) {
+      for (const one of [value].flat()) if (one !== '') data.append(name, one);
+    }
+    return data;
+  }
+  if (bodySchema(operation, jsonType) === undefined || json.trim() === '') return undefined;
+  return json;
+}
+
+/** The command that sends the same request. The key comes from the environment. */
+export function curlOf({ method, path, headers, body }: Prepared, origin: string, isBinary: boolean): string {
+  const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(origin + path)}`];
+  for (const [name, value] of Object.entries(headers)) {
+    const isKey = name === 'authorization';
+    lines.push(isKey ? '-H "Authorization: Bearer $KEY"' : `-H ${quoted(`${name}: ${value}`)}`);
+  }
+  if (typeof body === 'string') lines.push(`-d ${quoted(body)}`);
+  if (body instanceof FormData) {
+    for (const [name, value] of body)
+      lines.push(`-F ${quoted(`${name}=${typeof value === 'string' ? value : `@${value.name}`}`)}`);
+  }
+  if (isBinary) lines.push('-o answer');
+  return lines.join(' \\\n  ');
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

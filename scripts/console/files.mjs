@@ -1,0 +1,78 @@
+/** The files that a server hands to browsers: pages with their bundles, the API's documents, and the schemas. */
+import { globSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+import { root } from '../setup/run.mjs';
+import { tar } from './archive.mjs';
+
+/** A smaller file does not fit more often into one packet. */
+const compressedFromBytes = 1_400;
+const compressible = /\.(html|js|css|json|proto|svg)$/;
+
+/**
+ * By their paths on the server; of each that is worth it, a compressed copy with the suffix `.gz`.
+ *
+ * @returns {Promise<Record<string, Buffer>>}
+ */
+export async function consoleFiles() {
+  const schemas = schemaFiles();
+  const protos = Object.entries(schemas).map(([path, content]) => [`docs/proto/${path}`, content]);
+  const files = {
+    'api/v1/openapi.json': compactJson('reference/openapi.json'),
+    'docs/rpcs.json': compactJson('reference/rpcs.json'),
+    'docs/parley-proto.tar.gz': gzipSync(tar(schemas), { level: 9 }),
+    ...Object.fromEntries(protos),
+    ...(await bundled()),
+  };
+  const compressed = Object.entries(files)
+    .filter(([path, { length }]) => compressible.test(path) && length >= compressedFromBytes)
+    .map(([path, content]) => [`${path}.gz`, gzipSync(content, { level: 9 })]);
+  return { ...files, ...Object.fromEntries(compressed) };
+}
+
+/** @param {string} file */
+function compactJson(file) {
+  return Buffer.from(JSON.stringify(JSON.parse(readFileSync(join(root, file), 'utf8'))));
+}
+
+/** Parley's schemas, and those that they import and protoc does not bring. @returns {Record<string, Buffer>} */
+function schemaFiles() {
+  const google = 'node_modules/google-proto-files';
+  const own = globSync('parley/**/*.proto', { cwd: join(root, 'proto') }).sort();
+  const imported = ['google/api/annotations.proto', 'google/api/http.proto'];
+  const files = [
+    ...own.map((path) => [path, join(root, 'proto', path)]),
+    ...imported.map((path) => [path, join(root, google, path)]),
+  ];
+  return Object.fromEntries(files.map(([path = '', file = '']) => [path, readFileSync(file)]));
+}
+
+/** The page and its bundle. The names of the bundle's files contain a hash of their content. */
+async function bundled() {
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: ['console/docs/main.tsx', 'console/docs/docs.css', 'console/docs/icon.svg'],
+    outdir: 'docs/assets',
+    entryNames: '[name]-[hash]',
+    loader: { '.svg': 'copy' },
+    bundle: true,
+    write: false,
+    format: 'esm',
+    target: 'es2022',
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  const files = Object.fromEntries(
+    outputFiles.map(({ path, contents }) => [`docs/assets/${basename(path)}`, Buffer.from(contents)]),
+  );
+  const names = Object.keys(files);
+  const page = readFileSync(join(root, 'console', 'docs', 'index.html'), 'utf8');
+  const html = page.replace(/%(\w+)\.(\w+)%/g, (_, name, kind) => {
+    const file = names.find((path) => path.startsWith(`docs/assets/${name}-`) && path.endsWith(`.${kind}`));
+    if (file === undefined) throw new Error(`the bundle has no ${name}.${kind}`);
+    return `/${file}`;
+  });
+  return { ...files, 'docs/index.html': Buffer.from(html) };
+}

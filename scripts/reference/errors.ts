@@ -1,0 +1,166 @@
+/** The error answers of an operation: the table of error codes, and which operations give each. */
+import type { JsonObject } from '@bufbuild/protobuf';
+import { type ErrorCode, errorTable, ParleyError } from '../../src/core/errors.ts';
+import type { Operation } from '../../src/core/ports/usage.ts';
+import { errorBody, errorHeaders, restMessage } from '../../src/transports/rest/errors.ts';
+
+/** What decides which errors an operation can give. */
+export interface OperationFacts {
+  readonly operation: Operation;
+  readonly hasBody: boolean;
+  /** Whether it reads parameters or a body, or refuses those that it does not know. */
+  readonly hasParameters: boolean;
+  /** Whether the request names an object of the server, such as an account. */
+  readonly namesObject: boolean;
+  /** Whether the request has a key under which it happens once. */
+  readonly hasIdempotencyKey: boolean;
+  /** The comments of the RPC and of its request, which may name codes. */
+  readonly comments: string;
+}
+
+type Rule = readonly Operation[] | ((facts: OperationFacts) => boolean);
+
+const always: Rule = () => true;
+const withBody: Rule = ({ hasBody }) => hasBody;
+const withEngine: Rule = ['speech', 'transcription', 'chat'];
+
+/** The operations that give each code, besides those whose comments name it. */
+const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
+  invalid_request_error: withBody,
+  missing_model: ['speech', 'chat'],
+  missing_input: ['speech'],
+  invalid_input: ['speech', 'transcription'],
+  unknown_model: ['speech', 'chat'],
+  input_too_long: ['speech'],
+  unsupported_response_format: ['speech', 'transcription'],
+  unknown_voice: ['speech'],
+  missing_file: ['transcription'],
+  invalid_file: ['transcription'],
+  unsupported_file_format: ['transcription'],
+  missing_messages: ['chat'],
+  invalid_messages: ['chat'],
+  invalid_parameter: ({ hasParameters }) => hasParameters,
+  invalid_api_key: always,
+  subscription_required: ['speech', 'transcription'],
+  fair_use_limit_reached: ['speech', 'transcription'],
+  insufficient_credits: ['chat'],
+  insufficient_scope: always,
+  not_found: ({ namesObject }) => namesObject,
+  idempotency_conflict: ({ hasIdempotencyKey }) => hasIdempotencyKey,
+  payload_too_large: withBody,
+  rate_limit_exceeded: always,
+  internal_error: always,
+  upstream_error: withEngine,
+  overloaded: always,
+  engine_unavailable: withEngine,
+};
+
+function gives(rule: Rule, facts: OperationFacts): boolean {
+  return typeof rule === 'function' ? rule(facts) : rule.includes(facts.operation);
+}
+
+/** The responses of an operation that are errors, by status. */
+export function errorResponses(facts: OperationFacts): JsonObject {
+  const codes = Object.entries(rules).flatMap(([code, rule]) =>
+    gives(rule, facts) || facts.comments.includes(`\`${code}\``) ? [code as ErrorCode] : [],
+  );
+  const byStatus = Object.groupBy(codes, (code) => String(errorTable[code].http));
+  const hasEngine = gives(withEngine, facts);
+  const responses = Object.entries(byStatus).map(([status, those = []]) => [
+    status,
+    errorResponse(those, hasEngine && !those.includes('upstream_error')),
+  ]);
+  return { ...Object.fromEntries(responses), ...(hasEngine && { default: passedOnResponse() }) };
+}
+
+/** @param mayBePassedOn whether the status may be that of an upstream, too */
+function errorResponse(own: readonly ErrorCode[], mayBePassedOn: boolean): JsonObject {
+  const lines = own.map((code) => `- \`${code}\`: ${restMessage(new ParleyError(code))}`);
+  if (mayBePassedOn)
+    lines.push('- `upstream_error`: The engine behind this model answered with this status.');
+  const codes = mayBePassedOn ? [...own, 'upstream_error' as const] : own;
+  const headers = Object.assign({}, ...codes.map((code) => headersOf(code)));
+  return { description: lines.join('\n'), ...errorContent(codes, headers) };
+}
+
+/** An upstream's own status, which is passed on. */
+function passedOnResponse(): JsonObject {
+  const description =
+    'The engine answered with an error of its own: its status, with the code `upstream_error`, and its `Retry-After`.';
+  return { description, ...errorContent(['upstream_error'], { 'retry-after': headerRef('retry-after') }) };
+}
+
+function errorContent(codes: readonly ErrorCode[], headers: JsonObject): JsonObject {
+  const examples = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]);
+  return {
+    headers: { 'x-request-id': headerRef('x-request-id'), ...headers },
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error' },
+        examples: Object.fromEntries(examples),
+      },
+    },
+  };
+}
+
+export function headerRef(name: string): JsonObject {
+  return { $ref: `#/components/headers/${name}` };
+}
+
+/** Codes that may say when to try again. */
+const retryLater: ReadonlySet<ErrorCode> = new Set([
+  'rate_limit_exceeded',
+  'overloaded',
+  'upstream_error',
+  'idempotency_conflict',
+]);
+
+function headersOf(code: ErrorCode): JsonObject {
+  const names = Object.keys(errorHeaders(new ParleyError(code)));
+  if (retryLater.has(code)) names.push('retry-after');
+  return Object.fromEntries(names.map((name) => [name, headerRef(name)]));
+}
+
+export const errorHeaderComponents: JsonObject = {
+  'retry-after': {
+    description: 'Seconds after which to try again. Absent if nobody knows.',
+    schema: { type: 'integer', minimum: 0 },
+    example: 7,
+  },
+  'x-should-retry': {
+    description: 'The same request will not succeed: SDKs obey.',
+    schema: { const: 'false' },
+    example: 'false',
+  },
+  'www-authenticate': { description: 'How to send a key.', schema: { const: 'Bearer' }, example: 'Bearer' },
+};
+
+/** An example of each error, by its code. */
+export const errorExamples: JsonObject = Object.fromEntries(
+  Object.keys(rules).map((code) => {
+    const error = new ParleyError(code as ErrorCode);
+    return [code, { summary: code, value: { error: { ...errorBody(error).error } } }];
+  }),
+);
+
+export const errorSchema: JsonObject = {
+  type: 'object',
+  description: 'The body of every error. All four members are always there.',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['message', 'type', 'param', 'code'],
+      properties: {
+        message: { type: 'string', description: 'The problem and the next step, for people.' },
+        type: { type: 'string', description: 'A coarse kind, as hosted APIs name it.' },
+        param: { type: ['string', 'null'], description: 'The field that the error is about.' },
+        code: {
+          type: 'string',
+          enum: Object.keys(rules),
+          description: 'Branch on the HTTP status and on this.',
+        },
+      },
+    },
+  },
+};

@@ -1,0 +1,167 @@
+/** Example values, from which the examples of requests and answers are made. */
+import {
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from '@bufbuild/protobuf';
+import { formOf, isAlwaysPresent, objectShape } from '../../src/codec/shape.ts';
+
+/** By the name of a member, or by message and member where that is not enough. */
+const values: Readonly<Record<string, JsonValue>> = {
+  id: 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
+  account_id: 'acme',
+  key_id: 'key_0198f2c1a5b27c3d8e4f5a6b7c8d9e10',
+  name: 'acme',
+  created_at: '2026-11-22T09:30:00Z',
+  started_at: '2026-11-22T09:30:00Z',
+  ends_at: '2026-12-31T00:00:00Z',
+  resets_at: '2026-12-01T00:00:00Z',
+  balance_nano_credits: 9_998_750_000,
+  balance: '9.99875',
+  held_nano_credits: 0,
+  limit_units: 300_000,
+  used_units: 1_250,
+  amount: '25',
+  amount_nano_credits: 25_000_000_000,
+  reason: 'Invoice 7',
+  reference: 'invoice-7',
+  idempotency_key: 'invoice-7',
+  next_page_token: 'bmV4dA',
+  secret: 'pk_…',
+  prefix: 'pk_',
+  last_four: '7Qx2',
+  scopes: ['speech', 'chat'],
+  before: '2026-01-01T00:00:00Z',
+  requests: 812,
+  characters: 14,
+  audio_seconds_in: 0,
+  audio_seconds_out: 0.84,
+  fair_use_units: 14,
+  cost_nano_credits: 1_250_000,
+  cost: '0.00125',
+  prompt_tokens: 7,
+  completion_tokens: 3,
+  total_tokens: 10,
+  records_removed: 50_000,
+  answers_removed: 3,
+  complete: false,
+  object: 'list',
+  'Subscription.state': 'trial',
+  'UsageRecord.id': 'req_0198f2c1a5b27c3d8e4f5a6b7c8d9e11',
+  'UsageRecord.account_id': 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
+  'UsageRecord.operation': 'speech',
+  'UsageRecord.model': 'flite',
+  'UsageRecord.wire': 'rest',
+  'UsageRecord.state': 'ok',
+  'UsageRecord.http_status': 200,
+  'UsageRecord.first_output_ms': 41,
+  'UsageRecord.duration_ms': 96,
+  'LedgerEntry.id': 'led_0198f2c1a5b27c3d8e4f5a6b7c8d9e12',
+  'LedgerEntry.kind': 'load',
+  'Key.id': 'key_0198f2c1a5b27c3d8e4f5a6b7c8d9e10',
+  'Key.account_id': 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
+  'Key.name': 'app',
+  'CreateKeyRequest.name': 'app',
+  'CreateKeyRequest.scopes': ['speech', 'chat'],
+  'CreateAdminKeyRequest.name': 'operations',
+  'UsageTotal.account_id': 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
+  'UsageTotal.month': '2026-11',
+  'AuditEntry.id': 'aud_0198f2c1a5b27c3d8e4f5a6b7c8d9e13',
+  'AuditEntry.actor': 'cli',
+  'AuditEntry.action': 'credits.load',
+  'AuditEntry.target': 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
+  'AuditEntry.details': '{"amount":"25","reason":"Invoice 7"}',
+  'Model.id': 'flite',
+  'GetModelRequest.id': 'flite',
+  'Model.object': 'model',
+  'Model.created': 1_795_300_000,
+  'Model.owned_by': 'parley',
+  'Model.type': 'speech',
+  'Model.voices': ['slt', 'rms'],
+  'Model.voiceDetails': [
+    { id: 'slt', language: 'en-US' },
+    { id: 'rms', language: 'en-US' },
+  ],
+  'Model.default_voice': 'slt',
+  'SynthesizeSpeechRequest.model': 'flite',
+  'SynthesizeSpeechRequest.input': 'Good morning.',
+  'SynthesizeSpeechRequest.voice': 'slt',
+  'SynthesizeSpeechRequest.response_format': 'mp3',
+  'ChatCompletionParams.model': 'eliza',
+  'ChatCompletionParams.messages': [{ role: 'user', content: 'I miss the sea.' }],
+  'ChatCompletion.id': 'chatcmpl-0198f2c1a5b27c3d8e4f5a6b7c8d9e14',
+  'ChatCompletion.object': 'chat.completion',
+  'ChatCompletion.created': 1_795_300_000,
+  'ChatCompletion.model': 'eliza',
+  'ChatCompletion.choices': [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'What would it mean to you to see it again?', refusal: null },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ],
+};
+
+/** Members that are in no example, though they have a value here. */
+const leftOut: ReadonlySet<string> = new Set([
+  'UsageRecord.cost_nano_credits',
+  'UsageRecord.audio_seconds_in',
+]);
+
+/** @returns undefined for a field without an example, which may then be left out */
+export function fieldExample(field: DescField): JsonValue | undefined {
+  const own = `${field.parent.name}.${field.jsonName}`;
+  return values[own] ?? values[field.jsonName];
+}
+
+/** An answer, with every member that has an example, and every message in it. */
+export function responseExample(message: DescMessage): JsonValue {
+  switch (formOf(message)) {
+    case 'object':
+      return Object.fromEntries(objectShape(message).fields.flatMap(memberOf));
+    case 'list':
+      return [];
+    case 'union':
+      return message.fields[0] === undefined ? null : (fieldExample(message.fields[0]) ?? '');
+  }
+}
+
+function memberOf(field: DescField): [string, JsonValue][] {
+  if (leftOut.has(`${field.parent.name}.${field.jsonName}`)) return [];
+  const value = fieldExample(field) ?? composed(field);
+  return value === undefined ? [] : [[field.jsonName, value]];
+}
+
+function composed(field: DescField): JsonValue | undefined {
+  if (field.fieldKind === 'list' && isAlwaysPresent(field))
+    return field.message === undefined ? [] : [responseExample(field.message)];
+  if (field.fieldKind === 'message' && field.message.typeName.startsWith('parley.')) {
+    const example = responseExample(field.message);
+    return isEmpty(example) ? undefined : example;
+  }
+  if (field.fieldKind === 'scalar' && field.oneof === undefined && field.proto.proto3Optional === false) {
+    return field.scalar === ScalarType.STRING ? '…' : 0;
+  }
+  return undefined;
+}
+
+function isEmpty(example: JsonValue): boolean {
+  return typeof example === 'object' && example !== null && Object.keys(example).length === 0;
+}
+
+/** A request, with its required members and those whose example is for this message alone. */
+export function requestExample(
+  { name }: DescMessage,
+  fields: readonly DescField[],
+  required: readonly string[],
+): JsonObject {
+  const members = fields.flatMap((field): [string, JsonValue][] => {
+    const isMeant = `${name}.${field.jsonName}` in values || required.includes(field.jsonName);
+    const value = fieldExample(field);
+    return isMeant && value !== undefined ? [[field.jsonName, value]] : [];
+  });
+  return Object.fromEntries(members);
+}

@@ -1,0 +1,206 @@
+/** The operations of the OpenAPI document, one for each RPC with a REST path. */
+import type { DescField, DescMessage, DescMethod, JsonObject, JsonValue } from '@bufbuild/protobuf';
+import { httpRule } from '../../src/codec/http-rule.ts';
+import { formOf, objectShape } from '../../src/codec/shape.ts';
+import { basePath } from '../../src/core/base-path.ts';
+import type { Operation } from '../../src/core/ports/usage.ts';
+import type { Components } from './components.ts';
+import { errorResponses, headerRef, type OperationFacts } from './errors.ts';
+import { fieldExample, requestExample, responseExample } from './examples.ts';
+import { type RestForm, restForms } from './rest-forms.ts';
+import { capitalised, commentOf, packageWord } from './schemas.ts';
+
+/** The operation that the RPCs of a package count as. Any other package is about chat. */
+const operationOfPackage: Readonly<Record<string, Operation>> = {
+  speech: 'speech',
+  audio: 'transcription',
+  catalog: 'catalog',
+  account: 'account',
+  admin: 'admin',
+};
+
+/** Operations whose plain answer is repeated under the same Idempotency-Key. */
+const idempotent: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription', 'chat']);
+/** Operations that refuse members and parameters that they do not know. */
+const strict: ReadonlySet<Operation> = new Set<Operation>(['account', 'admin']);
+
+export interface RestOperation {
+  /** Such as `/admin/accounts/{account_id}`, under the base path. */
+  readonly path: string;
+  readonly verb: 'get' | 'post';
+  readonly operation: JsonObject;
+}
+
+/** @param allForms the full names of RPCs with their REST forms */
+export function restOperation(method: DescMethod, components: Components): RestOperation {
+  const rule = httpRule(method);
+  const form = formOf(method.input) === 'object' ? (restForms[fullName(method)] ?? {}) : {};
+  const kind = operationOfPackage[packageWord(method.parent.typeName)] ?? 'chat';
+  const { fields } = objectShape(method.input);
+  const inPath = new Set(rule.pathFields.values());
+  const others = fields.filter(({ name }) => !inPath.has(name));
+  const facts = factsOf(method, kind);
+  const parameters = [
+    ...fields.filter(({ name }) => inPath.has(name)).map((field) => parameter(components, field, 'path')),
+    ...(facts.hasBody ? [] : others.map((field) => parameter(components, field, 'query'))),
+    ...(idempotent.has(kind) ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
+  ];
+  const body = facts.hasBody
+    ? { requestBody: form.requestBody ?? requestBody(components, method, others, kind) }
+    : {};
+  const success = { '200': successResponse(components, method, form, idempotent.has(kind)) };
+  return {
+    path: restPath(method),
+    verb: rule.verb === 'GET' ? 'get' : 'post',
+    operation: {
+      operationId: operationId(method),
+      tags: [tagOf(method.parent)],
+      ...(form.title ?? titleOf(method)),
+      security: [{ [kind === 'admin' ? 'adminKey' : 'apiKey']: [] }],
+      ...(parameters.length > 0 && { parameters }),
+      ...body,
+      responses: { ...success, ...errorResponses(facts) },
+    },
+  };
+}
+
+function factsOf(method: DescMethod, operation: Operation): OperationFacts {
+  const { body, pathFields } = httpRule(method);
+  const { fields } = method.input;
+  const queryCount = fields.length - pathFields.size;
+  return {
+    operation,
+    hasBody: body !== '',
+    hasParameters: strict.has(operation) || queryCount > 0,
+    namesObject: pathFields.size > 0 || fields.some(({ name }) => name.endsWith('_id')),
+    hasIdempotencyKey: idempotent.has(operation) || fields.some(({ name }) => name === 'idempotency_key'),
+    comments: [method, ...fields].map(commentOf).join('\n'),
+  };
+}
+
+/** Adds the messages of an operation that its schemas refer to. */
+export function addMessages(
+  method: DescMethod,
+  components: Components,
+  find: (name: string) => DescMessage,
+): void {
+  const { body } = httpRule(method);
+  const { requestBody: givenBody, content, messages = [] } = restForms[fullName(method)] ?? {};
+  const { input } = method;
+  if (body !== '' && givenBody === undefined) {
+    const fields = body === '*' ? objectShape(input).fields : [fieldNamed(input, body)];
+    for (const { message } of fields) if (message !== undefined) components.add(message, 'request');
+    if (isWhole(method)) components.add(input, 'request');
+  }
+  if (content === undefined) components.add(responseMessage(method), 'response');
+  for (const name of messages) components.add(find(name), 'response');
+}
+
+export function fullName(method: DescMethod): string {
+  return `${method.parent.typeName}.${method.name}`;
+}
+
+/** The id of an operation, which SDK generators name functions by. It never changes. */
+function operationId({ localName, name, parent }: DescMethod): string {
+  return packageWord(parent.typeName) === 'admin' ? `admin${capitalised(name)}` : localName;
+}
+
+/** Such as `Chat`, of `parley.chat.v1.ChatService`. */
+export function tagOf({ name }: { readonly name: string }): string {
+  return name.replace(/Service$/, '');
+}
+
+function restPath(method: DescMethod): string {
+  const { path, pathFields } = httpRule(method);
+  const named = path.replace(
+    /:(\w+)|\*/g,
+    (found, name: string | undefined) => `{${pathFields.get(name ?? found)}}`,
+  );
+  if (!named.startsWith(`${basePath}/`)) throw new Error(`${method} is not under ${basePath}`);
+  return named.slice(basePath.length);
+}
+
+/** The first sentence of the comment is the title. */
+function titleOf(method: DescMethod): JsonObject {
+  const comment = commentOf(method);
+  const [, first = '', rest = ''] = /^(.+?[^.]\.)(?:\s+|$)(.*)$/s.exec(comment) ?? [];
+  if (first === '') throw new Error(`${method} has no comment: its REST path needs one.`);
+  return { summary: first.slice(0, -1), ...(rest !== '' && { description: rest }) };
+}
+
+function parameter(components: Components, field: DescField, place: 'path' | 'query'): JsonObject {
+  const { description = '', ...schema } = components.field(field);
+  const example = fieldExample(field);
+  return {
+    name: field.jsonName,
+    in: place,
+    ...(place === 'path' && { required: true }),
+    ...(description !== '' && { description }),
+    schema,
+    ...(place === 'path' && example !== undefined && { example }),
+  };
+}
+
+/** Whether the request message itself is the body: no field of it is in the path. */
+function isWhole(method: DescMethod): boolean {
+  const { body, pathFields } = httpRule(method);
+  return body === '*' && pathFields.size === 0;
+}
+
+function requestBody(
+  components: Components,
+  method: DescMethod,
+  others: readonly DescField[],
+  kind: Operation,
+): JsonObject {
+  const { body } = httpRule(method);
+  const { input } = method;
+  const message = body === '*' ? input : messageOf(fieldNamed(input, body));
+  const fields = body === '*' ? others : objectShape(message).fields;
+  const inline = components.object(message, fields, new Set(['request']));
+  const required = Array.isArray(inline['required']) ? inline['required'].map(String) : [];
+  const isReference = body !== '*' || (isWhole(method) && !strict.has(kind));
+  const schema = isReference
+    ? components.ref(message)
+    : { ...inline, ...(strict.has(kind) && { additionalProperties: false }) };
+  const example = requestExample(message, fields, required);
+  return {
+    ...((required.length > 0 || !strict.has(kind)) && { required: true }),
+    content: { 'application/json': { schema, example } },
+  };
+}
+
+function successResponse(
+  components: Components,
+  method: DescMethod,
+  { content, moreContent }: RestForm,
+  isIdempotent: boolean,
+): JsonObject {
+  const headers = ['x-request-id', ...(isIdempotent ? ['idempotent-replayed'] : [])];
+  return {
+    description: 'The answer.',
+    headers: Object.fromEntries(headers.map((name) => [name, headerRef(name)])),
+    content: { ...(content ?? jsonContent(components, responseMessage(method))), ...moreContent },
+  };
+}
+
+function jsonContent(components: Components, message: DescMessage): JsonObject {
+  const example: JsonValue = responseExample(message);
+  return { 'application/json': { schema: components.ref(message), example } };
+}
+
+function responseMessage(method: DescMethod): DescMessage {
+  const { responseBody } = httpRule(method);
+  return responseBody === '' ? method.output : messageOf(fieldNamed(method.output, responseBody));
+}
+
+function fieldNamed(message: DescMessage, name: string): DescField {
+  const field = message.fields.find((candidate) => candidate.name === name);
+  if (field === undefined) throw new Error(`${message.typeName} has no field ${name}`);
+  return field;
+}
+
+function messageOf(field: DescField): DescMessage {
+  if (field.message === undefined) throw new Error(`${field} is not a message`);
+  return field.message;
+}

@@ -1,0 +1,106 @@
+/** Paths that are no RPCs: for monitoring, at the root of the port, and the document itself. */
+import type { JsonObject } from '@bufbuild/protobuf';
+import { errorResponses, headerRef } from './errors.ts';
+
+const atRoot: JsonObject = { servers: [{ url: '/', description: 'The root of the port.' }] };
+const engines: JsonObject = {
+  type: 'object',
+  description: 'Numbers of engines that can and cannot be reached.',
+  required: ['up', 'down'],
+  properties: { up: { type: 'integer' }, down: { type: 'integer' } },
+};
+
+function answer(
+  description: string,
+  required: readonly string[],
+  properties: JsonObject,
+  example: JsonObject,
+) {
+  const schema: JsonObject = { type: 'object', required: [...required], properties };
+  return {
+    description,
+    headers: { 'x-request-id': headerRef('x-request-id') },
+    content: { 'application/json': { schema, example } },
+  };
+}
+
+export const otherTags: JsonObject[] = [
+  { name: 'Monitoring', description: 'For load balancers, Prometheus and tools.' },
+];
+
+export const otherPaths: JsonObject = {
+  '/openapi.json': {
+    get: {
+      operationId: 'getOpenApi',
+      tags: ['Monitoring'],
+      summary: 'Returns this document',
+      security: [],
+      responses: {
+        '200': answer(
+          'An OpenAPI 3.1 document.',
+          ['openapi'],
+          { openapi: { type: 'string' } },
+          { openapi: '3.1.1' },
+        ),
+      },
+    },
+  },
+  '/healthz': {
+    ...atRoot,
+    get: {
+      operationId: 'getHealth',
+      tags: ['Monitoring'],
+      summary: 'Tells that the process is alive',
+      security: [],
+      responses: {
+        '200': answer('It is.', ['status'], { status: { const: 'ok' } }, { status: 'ok' }),
+      },
+    },
+  },
+  '/readyz': {
+    ...atRoot,
+    get: {
+      operationId: 'getReadiness',
+      tags: ['Monitoring'],
+      summary: 'Tells whether to send requests',
+      security: [],
+      responses: {
+        '200': answer(
+          'Send them.',
+          ['status', 'engines'],
+          { status: { const: 'ready' }, engines },
+          { status: 'ready', engines: { up: 1, down: 0 } },
+        ),
+        '503': answer(
+          'Send them elsewhere.',
+          ['status', 'reason', 'engines'],
+          { status: { const: 'not_ready' }, reason: { type: 'string' }, engines },
+          { status: 'not_ready', reason: 'stopping', engines: { up: 1, down: 0 } },
+        ),
+      },
+    },
+  },
+  '/metrics': {
+    ...atRoot,
+    get: {
+      operationId: 'getMetrics',
+      tags: ['Monitoring'],
+      summary: 'Returns metrics for Prometheus',
+      description: 'The setting `metrics.access` decides who may read them.',
+      security: [{ adminKey: [] }],
+      responses: {
+        '200': {
+          description: 'The metrics.',
+          headers: { 'x-request-id': headerRef('x-request-id') },
+          content: { 'text/plain': { schema: { type: 'string' } } },
+        },
+        ...metricsErrors(),
+      },
+    },
+  },
+};
+
+function metricsErrors(): JsonObject {
+  const facts = { hasBody: false, hasParameters: false, namesObject: false, hasIdempotencyKey: false };
+  return errorResponses({ operation: 'admin', comments: '', ...facts });
+}

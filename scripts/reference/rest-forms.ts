@@ -1,0 +1,221 @@
+/**
+ * What the schemas cannot say about the REST paths: forms, raw audio, server-sent events, values that are allowed, nulls. An RPC
+ * that is not named here is described by its schema alone.
+ */
+import type { JsonObject } from '@bufbuild/protobuf';
+import { transcriptFormats } from '../../src/codec/transcript-formats.ts';
+import { audioFormats } from '../../src/core/ports/engines.ts';
+import { scopes } from '../../src/core/ports/keys.ts';
+import { totalDimensions } from '../../src/core/ports/usage.ts';
+import { contentType } from '../../src/core/speech/content-type.ts';
+
+/** How an RPC looks over REST, where it differs from its schema. */
+export interface RestForm {
+  /** In place of the comment of the RPC. */
+  readonly title?: { readonly summary: string; readonly description: string };
+  /** In place of the JSON of the request message. */
+  readonly requestBody?: JsonObject;
+  /** In place of the JSON of the response message: an OpenAPI `content`. */
+  readonly content?: JsonObject;
+  /** Beside that JSON, by media type. */
+  readonly moreContent?: JsonObject;
+  /** The messages of the contents above, so that they are described. */
+  readonly messages?: readonly string[];
+}
+
+export const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });
+
+const binary: JsonObject = { type: 'string', format: 'binary' };
+const text = (description: string): JsonObject => ({ type: 'string', description });
+
+/** The fields of the form, beside those that the schema describes. */
+const transcriptionForm: JsonObject = {
+  type: 'object',
+  required: ['file'],
+  properties: {
+    file: {
+      ...binary,
+      description:
+        'The recording: flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav or webm, decided by its content. The whole body has at most 4 MB.',
+    },
+    model: text('Any value. The one active transcription model always serves.'),
+    response_format: {
+      type: 'string',
+      enum: [...transcriptFormats],
+      default: 'json',
+      description: 'The format of the answer.',
+    },
+    language: text('A hint at the spoken language.'),
+    'timestamp_granularities[]': {
+      type: 'array',
+      items: { type: 'string', enum: ['word', 'segment'] },
+      description:
+        'The times in `verbose_json`. Default: `segment`. `word` adds words; alone, it leaves out segments.',
+    },
+    prompt: text('A hint at words and style.'),
+    temperature: { type: 'number', description: 'A hint at the randomness, usually 0 to 1.' },
+    stream: {
+      type: 'boolean',
+      default: false,
+      description: 'Answers with server-sent events. `response_format` then has no effect.',
+    },
+  },
+};
+
+const seconds: JsonObject = { type: 'number', description: 'Seconds.' };
+
+/** Schemas that no message has. */
+export const restSchemas: JsonObject = {
+  TranscriptText: {
+    type: 'object',
+    required: ['text'],
+    properties: { text: text('The whole text; empty for silence.') },
+  },
+  VerboseTranscript: {
+    type: 'object',
+    required: ['task', 'language', 'duration', 'text'],
+    properties: {
+      task: { const: 'transcribe' },
+      language: text('An English name, such as `english`.'),
+      duration: { type: 'number', description: 'Seconds of audio.' },
+      text: text('The whole text; empty for silence.'),
+      segments: { type: 'array', items: ref('VerboseSegment') },
+      words: { type: 'array', items: ref('TranscriptWord') },
+    },
+  },
+  VerboseSegment: {
+    type: 'object',
+    description: 'All members are there. Unknown probabilities are 0.',
+    required: [
+      ...['id', 'seek', 'start', 'end', 'text', 'tokens', 'temperature'],
+      ...['avg_logprob', 'compression_ratio', 'no_speech_prob'],
+    ],
+    properties: {
+      id: { type: 'integer', description: 'Counts from 0.' },
+      seek: { type: 'integer', description: 'Position of the decoded window, in units of 10 ms.' },
+      start: seconds,
+      end: seconds,
+      text: { type: 'string' },
+      tokens: { type: 'array', items: { type: 'integer' } },
+      temperature: { type: 'number' },
+      avg_logprob: { type: 'number' },
+      compression_ratio: { type: 'number' },
+      no_speech_prob: { type: 'number' },
+    },
+  },
+  TranscriptEvent: {
+    description: 'The data of a server-sent event.',
+    anyOf: [
+      {
+        type: 'object',
+        required: ['type', 'delta'],
+        properties: { type: { const: 'transcript.text.delta' }, delta: text('The next piece of text.') },
+      },
+      {
+        type: 'object',
+        required: ['type', 'text'],
+        properties: { type: { const: 'transcript.text.done' }, text: text('The whole text.') },
+      },
+      ref('Error'),
+    ],
+  },
+};
+
+const audio = Object.fromEntries(audioFormats.map((format) => [contentType(format), { schema: binary }]));
+
+/** By the full name of the RPC. */
+export const restForms: Readonly<Record<string, RestForm>> = {
+  'parley.speech.v1.SpeechService.SynthesizeSpeech': {
+    title: {
+      summary: 'Synthesises speech',
+      description:
+        'The answer is the audio itself, and begins while the rest of the text is still being synthesised.',
+    },
+    content: audio,
+  },
+  'parley.audio.v1.TranscriptionService.CreateTranscription': {
+    title: {
+      summary: 'Transcribes a recording',
+      description:
+        'Answers in the format of `response_format`, or with `stream` as server-sent events: a `transcript.text.delta` for each segment as it is recognised, then `transcript.text.done`.',
+    },
+    requestBody: {
+      required: true,
+      content: {
+        'multipart/form-data': {
+          schema: transcriptionForm,
+          encoding: { 'timestamp_granularities[]': { style: 'form', explode: true } },
+        },
+      },
+    },
+    content: {
+      'application/json': {
+        schema: { anyOf: [ref('TranscriptText'), ref('VerboseTranscript')] },
+        example: { text: 'Good morning.' },
+      },
+      'text/plain': { schema: { type: 'string' }, example: 'Good morning.\n' },
+      'text/vtt': {
+        schema: { type: 'string' },
+        example: 'WEBVTT\n\n00:00:00.000 --> 00:00:00.840\nGood morning.\n\n',
+      },
+      'text/event-stream': { schema: ref('TranscriptEvent') },
+    },
+    messages: ['parley.audio.v1.TranscriptWord'],
+  },
+  'parley.chat.v1.ChatService.CreateChatCompletion': {
+    title: {
+      summary: 'Answers in a conversation',
+      description:
+        'Returns the whole answer at once, or with `"stream": true` server-sent events: each has a chunk as its `data`, and `data: [DONE]` ends a complete answer.',
+    },
+    moreContent: {
+      'text/event-stream': { schema: { anyOf: [ref('ChatCompletionChunk'), ref('Error')] } },
+    },
+    messages: ['parley.chat.v1.ChatCompletionChunk'],
+  },
+};
+
+/** Members that only REST has, by the full name of the message. */
+export const moreMembers: Readonly<Record<string, JsonObject>> = {
+  'parley.chat.v1.ChatCompletionParams': {
+    stream: {
+      type: 'boolean',
+      default: false,
+      description: 'Answers with server-sent events.',
+    },
+  },
+};
+
+/** Keywords beside those that a field's type gives, by the full name of the field. */
+export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
+  'parley.speech.v1.SynthesizeSpeechRequest.response_format': { enum: [...audioFormats], default: 'mp3' },
+  'parley.speech.v1.SynthesizeSpeechRequest.input': { maxLength: 4000 },
+  'parley.catalog.v1.ListModelsRequest.type': { enum: ['speech', 'transcription', 'chat'] },
+  'parley.admin.v1.CreateKeyRequest.scopes': { items: { type: 'string', enum: [...scopes] }, minItems: 1 },
+  'parley.admin.v1.GetUsageTotalsRequest.group_by': {
+    items: { type: 'string', enum: [...totalDimensions] },
+  },
+  // Seconds since 1970, which a number holds.
+  'parley.catalog.v1.Model.created': { type: 'integer' },
+  'parley.chat.v1.ChatCompletion.created': { type: 'integer' },
+  'parley.chat.v1.ChatCompletionChunk.created': { type: 'integer' },
+};
+
+/** Members of answers that are always there, though their fields may be unset. */
+export const promised: ReadonlySet<string> = new Set([
+  'parley.chat.v1.ChatCompletion.usage',
+  'parley.chat.v1.ChatChoice.message',
+  'parley.chat.v1.ChatChoice.logprobs',
+  'parley.chat.v1.ChatChoice.finish_reason',
+  'parley.chat.v1.ChatChunkChoice.delta',
+  'parley.chat.v1.ChatChunkChoice.finish_reason',
+]);
+
+/** Members that may be null in an answer. In a request null always means absent. */
+export const nullable: ReadonlySet<string> = new Set([
+  'parley.chat.v1.ChatChoice.logprobs',
+  'parley.chat.v1.ChatChoice.finish_reason',
+  'parley.chat.v1.ChatChunkChoice.finish_reason',
+  'parley.chat.v1.ChatMessage.content',
+  'parley.chat.v1.ChatMessage.refusal',
+]);

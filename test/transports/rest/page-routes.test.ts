@@ -1,0 +1,152 @@
+/** The reference's files as a client without a browser sees them. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:http2';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../../scripts/console/files.mjs';
+import { readDocument } from '../../support/api-document.ts';
+import { errorOf, type Parley, startParley } from '../../support/parley.ts';
+
+let pages: ReadonlyMap<string, Buffer>;
+let parley: Parley;
+let origin: string;
+
+beforeAll(async () => {
+  pages = new Map(Object.entries(await consoleFiles()));
+  parley = await startParley({ pages });
+  origin = new URL(parley.baseUrl).origin;
+});
+afterAll(() => parley.close());
+
+describe('GET /api/v1/openapi.json', () => {
+  it('is the document, without a key', async () => {
+    const response = await fetch(`${parley.baseUrl}/openapi.json`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(await response.json()).toEqual(readDocument());
+  });
+
+  it('is compressed for clients that take it', async () => {
+    const plain = await fetch(`${parley.baseUrl}/openapi.json`, {
+      headers: { 'accept-encoding': 'identity' },
+    });
+    const packed = await fetch(`${parley.baseUrl}/openapi.json`, { headers: { 'accept-encoding': 'gzip' } });
+    const refused = await fetch(`${parley.baseUrl}/openapi.json`, {
+      headers: { 'accept-encoding': 'gzip;q=0' },
+    });
+    expect(plain.headers.get('content-encoding')).toBeNull();
+    expect(refused.headers.get('content-encoding')).toBeNull();
+    expect(packed.headers.get('content-encoding')).toBe('gzip');
+    expect(Number(packed.headers.get('content-length'))).toBeLessThan(
+      Number(plain.headers.get('content-length')) / 5,
+    );
+    expect(await packed.json()).toEqual(await plain.json());
+    for (const response of [plain, packed]) expect(response.headers.get('vary')).toBe('accept-encoding');
+  });
+});
+
+describe('/docs', () => {
+  it.each(['/docs', '/docs/', '/docs/rpcs'])(
+    '%s is a page that may load nothing but its own files',
+    async (path) => {
+      const response = await fetch(origin + path);
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+      const policy = response.headers.get('content-security-policy') ?? '';
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).not.toContain('unsafe');
+      expect(await response.text()).toMatch(/src="\/docs\/assets\/main-[0-9A-Z]{8}\.js"/);
+    },
+  );
+
+  it('names its bundle by its content, so that browsers keep it', async () => {
+    const html = await (await fetch(`${origin}/docs`)).text();
+    const files = [...html.matchAll(/"(\/docs\/assets\/[^"]+)"/g)].map(([, file = '']) => file);
+    expect(files).toHaveLength(3);
+    for (const file of files) {
+      const response = await fetch(origin + file);
+      expect(response.status).toBe(200);
+      expect(response.headers.get('cache-control')).toContain('immutable');
+      expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    }
+  });
+
+  it('is small: everything that the page loads first has at most 60 KB', async () => {
+    const loaded = [...pages].filter(([name]) => /assets.*\.gz$|openapi\.json\.gz$|index\.html$/.test(name));
+    expect(loaded.length).toBeGreaterThan(3);
+    expect(loaded.reduce((sum, [, { length }]) => sum + length, 0)).toBeLessThan(60 * 1024);
+  });
+
+  it('hands out the schemas, alone and as an archive that protoc compiles', async () => {
+    const alone = await fetch(`${origin}/docs/proto/parley/chat/v1/chat.proto`);
+    expect(alone.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(await alone.text()).toContain('message ChatCompletionParams');
+    const folder = mkdtempSync(join(tmpdir(), 'parley-protos-'));
+    const archive = Buffer.from(await (await fetch(`${origin}/docs/parley-proto.tar.gz`)).arrayBuffer());
+    writeFileSync(join(folder, 'protos.tar.gz'), archive);
+    const run = (...command: [string, ...string[]]) =>
+      spawnSync(command[0], command.slice(1), { cwd: folder, encoding: 'utf8' });
+    expect(run('tar', 'xzf', 'protos.tar.gz').stderr).toBe('');
+    const protoc = run(
+      'protoc',
+      '-I',
+      '.',
+      '-o',
+      'all.pb',
+      'parley/chat/v1/chat_service.proto',
+      'parley/admin/v1/admin_service.proto',
+    );
+    rmSync(folder, { recursive: true });
+    expect(protoc.stderr).toBe('');
+    expect(protoc.status).toBe(0);
+  });
+
+  it('answers HEAD without a body, and nothing but GET and HEAD', async () => {
+    const head = await fetch(`${origin}/docs`, { method: 'HEAD' });
+    expect(head.status).toBe(200);
+    expect(Number(head.headers.get('content-length'))).toBeGreaterThan(0);
+    expect(await head.text()).toBe('');
+    expect(await errorOf(await fetch(`${origin}/docs`, { method: 'POST' }))).toMatchObject({ status: 404 });
+  });
+
+  it.each([
+    '/docs/../parley.yaml',
+    '/docs/assets',
+    '/docs/assets/',
+    '/docs/index.html',
+    '/docs/%2e%2e/src/main.ts',
+  ])('has nothing at %s', async (path) => {
+    expect(await errorOf(await fetch(origin + path))).toMatchObject({ status: 404, code: 'not_found' });
+  });
+
+  it('leaves no usage record, also with a key', async () => {
+    await parley.call('/openapi.json');
+    const { items } = await parley.app.store.listRecords({}, { size: 1000, after: undefined });
+    expect(items).toEqual([]);
+  });
+
+  it('sends a connection no more than 24 files at once', async () => {
+    const session = connect(origin);
+    const status = (path: string) =>
+      new Promise<number>((resolve, reject) => {
+        const stream = session.request({ ':path': path, 'accept-encoding': 'identity' });
+        // Nobody reads: with the window full, the answers stay open.
+        stream.once('response', (headers) => resolve(Number(headers[':status'])));
+        stream.once('error', reject);
+      });
+    const statuses = await Promise.all(Array.from({ length: 30 }, () => status('/api/v1/openapi.json')));
+    session.destroy();
+    expect(statuses.filter((one) => one === 200)).toHaveLength(24);
+    expect(statuses.filter((one) => one === 429)).toHaveLength(6);
+  });
+
+  it('is not there where a setting says so', async () => {
+    const closed = await startParley({ pages, settings: { docs: { access: 'off' } } });
+    const there = new URL(closed.baseUrl).origin;
+    for (const path of ['/docs', '/docs/rpcs', '/docs/parley-proto.tar.gz', '/api/v1/openapi.json'])
+      expect(await errorOf(await fetch(there + path))).toMatchObject({ status: 404 });
+    await closed.close();
+  });
+});
