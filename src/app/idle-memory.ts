@@ -5,11 +5,14 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { RequestObserver } from '../core/ports/observer.ts';
+import { returnFreedMemory } from '../store/sqlite/freed-memory.ts';
 
 /** A collection blocks the process for some 100 ms, so it waits until there was no request for this time. */
 const quietMsDefault = 3_000;
 /** The heap must have grown by this since the last collection. */
 const grownBytesMin = 32 * 1024 * 1024;
+/** Freed memory goes back under load, too: that takes a few milliseconds. */
+const returnEveryMsDefault = 15_000;
 
 export class IdleMemory {
   /** Counts running requests, so that none has to wait for a collection. */
@@ -19,9 +22,11 @@ export class IdleMemory {
   #lastEndedAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #collectedBytes = heapBytes();
+  readonly #returning: NodeJS.Timeout;
 
-  constructor(quietMs = quietMsDefault) {
+  constructor(quietMs = quietMsDefault, returnEveryMs = returnEveryMsDefault) {
     this.#quietMs = quietMs;
+    this.#returning = setInterval(returnFreedMemory, returnEveryMs).unref();
     this.observer = {
       began: () => {
         this.#running++;
@@ -36,6 +41,7 @@ export class IdleMemory {
 
   close(): void {
     clearTimeout(this.#timer);
+    clearInterval(this.#returning);
   }
 
   #checkIn(ms: number): NodeJS.Timeout {

@@ -1,6 +1,7 @@
 /** The heap is returned to the system after a busy time, and never while a request runs. */
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
-import { getHeapStatistics } from 'node:v8';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it, vi } from 'vitest';
 import { IdleMemory } from '../../src/app/idle-memory.ts';
 import { startParley } from '../support/parley.ts';
@@ -71,6 +72,44 @@ it('does not collect if the heap has hardly grown', async () => {
   memory.close();
   observer.disconnect();
 });
+
+const noGlibc = hasGlibc() ? '' : ' (skipped: this system has no glibc)';
+it.skipIf(noGlibc)(`returns freed memory below what lives, while a request runs, too${noGlibc}`, async () => {
+  const living = fragment();
+  collectGarbage();
+  const grownMiB = residentMiB();
+  const memory = new IdleMemory(quietMs, quietMs);
+  const { began } = memory.observer as { began: () => void; ended: () => void };
+  began();
+  await expect.poll(() => grownMiB - residentMiB()).toBeGreaterThan(fragmentedMiB / 2);
+  expect(living.every((each) => each[0] === 1)).toBe(true);
+  memory.close();
+});
+
+const fragmentedMiB = 128;
+const residentMiB = () => process.memoryUsage.rss() / mib;
+
+function hasGlibc(): boolean {
+  const report = process.report.getReport() as { readonly header: { readonly glibcVersionRuntime?: string } };
+  return report.header.glibcVersionRuntime !== undefined;
+}
+
+/** Fills the C heap with blocks, and keeps some small ones between them. */
+function fragment(): Buffer[] {
+  const blockBytes = 4096;
+  const blocks: Buffer[] = [];
+  for (let index = 0; index < (fragmentedMiB * mib) / blockBytes; index++) {
+    blocks.push(Buffer.allocUnsafeSlow(index % 100 === 0 ? 128 : blockBytes).fill(1));
+  }
+  return blocks.filter((_, index) => index % 100 === 0);
+}
+
+/** Twice: buffers are freed by the second. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  for (let round = 0; round < 2; round++) runInNewContext('gc')();
+  setFlagsFromString('--no-expose-gc');
+}
 
 function isFull(entry: PerformanceEntry): boolean {
   const { kind } = (entry as PerformanceEntry & { readonly detail: { readonly kind: number } }).detail;

@@ -18,9 +18,12 @@ export interface Survived {
 }
 
 const memoryRatioMax = 1.15;
-const warmMs = 10_000;
-/** Recognisers end half a minute after their last recording; the rest of the memory comes back sooner. */
-const settleMs = 40_000;
+/** Honest clients fill what any use fills: pools, V8's code, the cache of the database. */
+const warmMs = 20_000;
+/** Recognisers end half a minute after their last recording. */
+const endThreadsMs = 35_000;
+/** Freed memory goes back every 15 s. */
+const returnMs = 20_000;
 const endedMsMax = 60_000;
 
 interface Play {
@@ -63,8 +66,9 @@ export async function survive(
 }
 
 async function settledMiB(server: AbusedServer): Promise<number> {
-  await sleep(settleMs);
+  await sleep(endThreadsMs);
   await server.ask({ ask: 'collect' });
+  await sleep(returnMs);
   return memoryOf(server.pid).rssMiB;
 }
 
