@@ -6,6 +6,7 @@
 /** The canonical gRPC status names, spelled as in google.rpc.Code. */
 export type GrpcCode =
   | 'INVALID_ARGUMENT'
+  | 'DEADLINE_EXCEEDED'
   | 'UNAUTHENTICATED'
   | 'PERMISSION_DENIED'
   | 'FAILED_PRECONDITION'
@@ -13,6 +14,7 @@ export type GrpcCode =
   | 'NOT_FOUND'
   | 'ABORTED'
   | 'CANCELLED'
+  | 'UNIMPLEMENTED'
   | 'INTERNAL'
   | 'UNAVAILABLE';
 
@@ -126,6 +128,8 @@ export interface ErrorDetails {
   readonly retryAfterSeconds?: number;
   /** In place of the table's: an upstream's, which is passed through, or that of a wrong method or content type. */
   readonly httpStatus?: number;
+  /** In place of the table's: for what only RPCs have, a deadline and a compression of messages. */
+  readonly grpcCode?: GrpcCode;
   /** The engine cannot have begun, so the request may be sent again or to another engine. Default: false. */
   readonly hasNotRun?: boolean;
   /** For the operator's log; never reaches the caller. */
@@ -140,6 +144,7 @@ export class ParleyError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly httpStatus: number;
   readonly hasNotRun: boolean;
+  readonly #grpcCode: GrpcCode | undefined;
 
   constructor(code: ErrorCode, details: ErrorDetails = {}) {
     super(details.message ?? errorTable[code].message, { cause: details.cause });
@@ -149,11 +154,13 @@ export class ParleyError extends Error {
     this.param = details.param;
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.hasNotRun = details.hasNotRun ?? false;
+    this.#grpcCode = details.grpcCode;
     this.httpStatus = details.httpStatus ?? errorTable[code].http;
   }
 
   /** An upstream's status decides, so that a retry policy for UNAVAILABLE does not repeat a hopeless call. */
   get grpcCode(): GrpcCode {
+    if (this.#grpcCode !== undefined) return this.#grpcCode;
     return this.code === 'upstream_error' ? upstreamGrpcCode(this.httpStatus) : errorTable[this.code].grpc;
   }
 

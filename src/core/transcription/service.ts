@@ -34,6 +34,8 @@ import { checkTimes, needsOf, refusedAs, refuseWithoutTimes } from './times.ts';
 
 /** 4 MB: the contract's limit of a transcription request. */
 export const transcriptionBytesMax = 4_194_304;
+/** Enough for a recording sent in parts of 64 bytes. Empty messages would not end otherwise. */
+const uploadMessagesMax = 65_536;
 
 const granularities: readonly string[] = ['word', 'segment'];
 
@@ -179,13 +181,22 @@ export function tooLarge(): ParleyError {
   });
 }
 
-/** Joins the chunks of an upload, at most 4 MB. */
+function tooManyMessages(): ParleyError {
+  return new ParleyError('invalid_request_error', {
+    message: `An upload has at most ${uploadMessagesMax} messages. Send larger chunks.`,
+  });
+}
+
+/** Joins the chunks of an upload. */
 async function collectUpload(
   requests: AsyncIterable<UploadTranscriptionRequest>,
 ): Promise<CreateTranscriptionRequest> {
   const request = create(CreateTranscriptionRequestSchema);
   let file: CollectedBytes | undefined;
+  let messages = 0;
   for await (const { part } of requests) {
+    messages++;
+    if (messages > uploadMessagesMax) throw tooManyMessages();
     if (part.case === 'transcription') Object.assign(request, part.value);
     if (part.case !== 'chunk') continue;
     file ??= new CollectedBytes();

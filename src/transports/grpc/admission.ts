@@ -1,11 +1,23 @@
 /** Waits until the body of a gRPC call may be in memory. */
 import type { ServerHttp2Stream } from 'node:http2';
+import { ParleyError } from '../../core/errors.ts';
 import { bytesUnpacked } from '../byte-budget.ts';
 import { type AnyRpc, bodyBytesMax } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 
 /** A flag for compression, and the length of the message in four bytes. */
 const messageHeadBytes = 5;
+/** The compressions of messages that grpc-js unpacks. */
+export const acceptedEncodings: readonly string[] = ['identity', 'gzip', 'deflate'];
+
+/** @throws UNIMPLEMENTED for a compression that the server cannot unpack */
+export function checkEncoding(encoding = 'identity'): void {
+  if (acceptedEncodings.includes(encoding)) return;
+  throw new ParleyError('invalid_request_error', {
+    message: 'The server cannot unpack messages of this `grpc-encoding`. Use gzip, deflate or identity.',
+    grpcCode: 'UNIMPLEMENTED',
+  });
+}
 
 /**
  * Until it resolves, nothing of the body is read but the head of its first message, which stays in the stream.

@@ -4,6 +4,7 @@ import { Metadata, type ServiceError, type StatusObject, status } from '@grpc/gr
 import { ParleyError } from '../../core/errors.ts';
 import { malformedMessage, rpcMessage, statusCode, statusDetails, tooLargeMessage } from '../rpc/errors.ts';
 import type { ServedCall } from '../run-call.ts';
+import { acceptedEncodings } from './admission.ts';
 
 export function serviceError(thrown: unknown, served: ServedCall): ServiceError {
   const error = served.errorOf(thrown);
@@ -37,7 +38,12 @@ export function refuse(stream: ServerHttp2Stream, thrown: unknown, served: Serve
   const error = served.errorOf(thrown);
   if (stream.destroyed || stream.closed || stream.headersSent) return;
   stream.respond(
-    { ':status': 200, 'content-type': 'application/grpc+proto', 'x-request-id': served.id },
+    {
+      ':status': 200,
+      'content-type': 'application/grpc+proto',
+      'grpc-accept-encoding': acceptedEncodings.join(','),
+      'x-request-id': served.id,
+    },
     { waitForTrailers: true },
   );
   stream.once('wantTrailers', () => {

@@ -28,7 +28,7 @@ import {
 } from '../rpc/rpcs.ts';
 import { readTimeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
-import { admitBody } from './admission.ts';
+import { admitBody, checkEncoding } from './admission.ts';
 import { explainOwnErrors, refuse, serviceError } from './errors.ts';
 import { decodeRequest, headOf, requestBytes, requestsOf } from './request.ts';
 import { answerHead, type WritableCall, writeAll } from './response.ts';
@@ -93,6 +93,7 @@ export function createGrpcHandler(
     const open = async () => {
       if (rpc.kind === 'open') served.openKeyless();
       else await served.open(rpc);
+      checkEncoding(head.header('grpc-encoding'));
       const timeout = readTimeout(head);
       joinPieces(stream);
       await admitBody(stream, rpc, served, limits.messageBytesMax);

@@ -32,7 +32,7 @@ export type Timeout = readonly [name: string, value: string];
 /**
  * The header of the deadline, cut to what the timers of grpc-js and connect-node can hold. Undefined for a call
  * without a deadline.
- * @throws `invalid_request_error` for a value that the protocol does not have
+ * @throws `invalid_request_error` for a value that the protocol does not have, `request_cancelled` for a deadline that has passed
  */
 export function readTimeout({ wire, header }: RequestHead): Timeout | undefined {
   const name = wire === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
@@ -43,6 +43,12 @@ export function readTimeout({ wire, header }: RequestHead): Timeout | undefined 
   if (digits === undefined) {
     throw new ParleyError('invalid_request_error', {
       message: `The header \`${name}\` must be ${expected}.`,
+    });
+  }
+  if (Number(digits) === 0) {
+    throw new ParleyError('request_cancelled', {
+      message: 'The deadline of the call has passed.',
+      grpcCode: 'DEADLINE_EXCEEDED',
     });
   }
   return [name, Number(digits) * (unitMs[unit] ?? 1) > timeoutMsMax ? longest : value];

@@ -90,7 +90,12 @@ function grpcOutcome(trailers: IncomingHttpHeaders): Outcome {
   return { code: Number(trailers['grpc-status']), info };
 }
 
-const connectCodes: Readonly<Record<string, number>> = { invalid_argument: 3, resource_exhausted: 8 };
+const connectCodes: Readonly<Record<string, number>> = {
+  invalid_argument: 3,
+  deadline_exceeded: 4,
+  resource_exhausted: 8,
+  unimplemented: 12,
+};
 
 function connectOutcome(error: { code: string; details?: { value: string }[] }): Outcome {
   const [detail] = error.details ?? [];
@@ -157,6 +162,17 @@ describe.each(['gRPC', 'gRPC-Web', 'Connect stream'] as const)('over %s', (wire)
     await expectRefused(await call(wire, path, packed, { [encoding]: 'gzip' }, (bytes) => bytes));
   });
 
+  it('a compression that the server does not have', async () => {
+    const { code } = await call(wire, path, Buffer.alloc(0), { [encoding]: 'cow' });
+    expect(code).toBe(12);
+  });
+
+  it('an upload of more messages than it may have', async () => {
+    const messages = Buffer.alloc(5 * 65_537);
+    const { code, info } = await call(wire, upload, messages, {}, (bytes) => bytes);
+    expect({ code, reason: info?.reason }).toEqual({ code: 3, reason: 'invalid_request_error' });
+  });
+
   it('a message over the limit', async () => {
     const begun = enveloped(Buffer.alloc(16));
     begun.writeUInt32BE(21 * 1_048_576, 1);
@@ -183,6 +199,14 @@ describe('a deadline', () => {
     const headers = { 'connect-timeout-ms': timeout };
     await expectRefused(await call('Connect', models, empty, headers));
     await expectRefused(await call('Connect stream', chatStream, empty, headers));
+  });
+
+  it.each([
+    ['gRPC', 'grpc-timeout', '0n'],
+    ['gRPC-Web', 'grpc-timeout', '0S'],
+    ['Connect', 'connect-timeout-ms', '0'],
+  ] as const)('of no time has passed over %s', async (wire, header, timeout) => {
+    expect(await call(wire, chat, empty, { [header]: timeout })).toMatchObject({ code: 4 });
   });
 
   it.each([

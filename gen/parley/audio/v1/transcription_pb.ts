@@ -160,7 +160,7 @@ export const StreamTranscriptionResponseSchema: GenMessage<StreamTranscriptionRe
   messageDesc(file_parley_audio_v1_transcription, 3);
 
 /**
- * The first message carries `transcription` without `file`, each later one a chunk of the file.
+ * The first message carries `transcription` without `file`, each later one a chunk of the file. An upload has at most 65,536 messages.
  *
  * @generated from message parley.audio.v1.UploadTranscriptionRequest
  */
