@@ -55,14 +55,20 @@ export function refuseRequest(
   drainBody(request);
 }
 
+/** Answers plain HTTP on a port of TLS, as a client sends it that follows an `http://` address. Node closes the socket then. */
+export function refusePlainHttp(socket: Socket): void {
+  socket.on('error', () => socket.destroy());
+  refuse(socket, 400, 'This port takes HTTPS alone. Send the request to the same address with https://.');
+}
+
 function statusOf({ code }: NodeJS.ErrnoException): Status {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
   return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
 }
 
-function refuse(socket: Socket, status: Status): void {
+function refuse(socket: Socket, status: Status, message?: string): void {
   if (!socket.writable) return;
-  const body = bodyOf(status);
+  const body = bodyOf(status, message);
   const head = [
     `HTTP/1.1 ${status} ${reasons[status][0]}`,
     'content-type: application/json',
@@ -72,7 +78,7 @@ function refuse(socket: Socket, status: Status): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-function bodyOf(status: Status): string {
+function bodyOf(status: Status, message = reasons[status][1]): string {
   const code = 'invalid_request_error';
-  return JSON.stringify({ error: { message: reasons[status][1], type: code, param: null, code } });
+  return JSON.stringify({ error: { message, type: code, param: null, code } });
 }

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { Socket } from 'node:net';
-import { refuseBadRequests, refuseRequest } from './bad-request.ts';
+import { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { refuseBadRequests, refusePlainHttp, refuseRequest } from './bad-request.ts';
 import { faultOf } from './http1-request.ts';
 import type { ServerLimits } from './limits.ts';
 import { afterAnswers } from './pipeline.ts';
@@ -69,9 +70,19 @@ function tlsServer(options: object, limits: ServerLimits, tls: TlsPair): Server 
   });
   // By default Node emits `clientError`, whose listener would answer on a socket that cannot carry an answer.
   server.removeAllListeners('tlsClientError');
-  server.on('tlsClientError', (_, socket) => socket.destroy());
+  server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {
+    const plain = error.code === 'ERR_SSL_HTTP_REQUEST' ? plainSocketOf(socket) : undefined;
+    if (plain) refusePlainHttp(plain);
+    else socket.destroy();
+  });
   tls.serve(server);
   return server;
+}
+
+/** The socket below TLS, which Node keeps in a private field. */
+function plainSocketOf(socket: TLSSocket): Socket | undefined {
+  const plain: unknown = Reflect.get(socket, '_parent');
+  return plain instanceof Socket && !plain.destroyed ? plain : undefined;
 }
 
 /** Cuts a client that does not read its answer. If nothing waits to be sent, the engine is the slow one, and the answer goes on. */

@@ -73,6 +73,20 @@ describe('TLS', () => {
     return subject.CN;
   };
 
+  it('is asked for in plain HTTP by a client that sends plain HTTP', async () => {
+    for (const method of ['GET', 'POST']) {
+      const socket = connectTcp({ host: 'localhost', port: Number(new URL(origin).port) });
+      socket.on('error', () => undefined);
+      socket.write(`${method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}`);
+      const [head, body = ''] = (await text(socket)).split('\r\n\r\n');
+      expect(head).toMatch(/^HTTP\/1\.1 400 Bad Request\r\ncontent-type: application\/json\r\n/);
+      expect(JSON.parse(body).error).toMatchObject({
+        code: 'invalid_request_error',
+        message: expect.stringContaining('https://'),
+      });
+    }
+  });
+
   it('is in the scheme of the base URL', () => {
     expect(parley.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/api\/v1$/);
   });
