@@ -10,10 +10,14 @@ import { type Figures, judge, type Verdict } from './harness/aims.ts';
 import { measureLoad, percent, reasonToRefuse } from './harness/machine.ts';
 import type { GroupResult } from './harness/result.ts';
 import { aimTable, comparisonTable, factTable, threadTable } from './harness/table.ts';
-import { type Run, writeAims, writeGroup } from './harness/write-results.ts';
+import { type Run, writeAims, writeGroup, writeTables } from './harness/write-results.ts';
 
 const [failed, wrongOptions, notIdle] = [1, 2, 3];
-const print = (line: string) => process.stdout.write(`${line}\n`);
+const printed: string[] = [];
+function print(line: string): void {
+  printed.push(line);
+  process.stdout.write(`${line}\n`);
+}
 const say = (line: string) => process.stderr.write(`  ${line}\n`);
 
 function readOptions() {
@@ -56,7 +60,10 @@ async function main(options: Options): Promise<number> {
   const isShown = ({ measured }: Verdict) => isWhole || measured !== undefined;
   print(`\n## Aims\n\n${aimTable(verdicts.filter(isShown))}`);
   printMissed(verdicts);
-  if (options.out !== undefined && isWhole) writeAims(options.out, verdicts, run);
+  if (options.out !== undefined && isWhole) {
+    writeAims(options.out, verdicts, run);
+    writeTables(options.out, printed);
+  }
   say(`done in ${Math.round((Date.now() - run.startedAt.getTime()) / 1000)} s`);
   return 0;
 }

@@ -16,11 +16,10 @@ const warmUpCalls: Required<Each<number>> = {
   [relayName]: 30_000,
   Parley: 30_000,
   [portkeyName]: 15_000,
-  [litellmName]: 500,
+  [litellmName]: 200,
 };
-const shape = { pieces: 10 };
 /** Long enough that the events, not the request, dominate the cost. */
-const longShape = { pieces: 100 };
+const shape = { pieces: 100 };
 
 export const chat: Group = {
   name: 'chat',
@@ -28,7 +27,7 @@ export const chat: Group = {
   method:
     'Parley with keys, money and durable records; a bare undici relay that parses and serialises and does nothing else; ' +
     'Portkey’s gateway and LiteLLM’s proxy with their defaults. All relay to the same model and run on the same core in turn. ' +
-    `CPU an event is that of streams of ${eventsOf(longShape)} events, request and record included; the relay parses and edits ` +
+    `CPU an event is that of streams of ${eventsOf(shape)} events, request and record included; the relay parses and edits ` +
     'each event.',
   charts: [
     { name: 'chat-throughput', question: 'How many plain chats a second, on one core, 64 connections?' },
@@ -38,13 +37,10 @@ export const chat: Group = {
     const { starts, notes } = await preparePeers(setting);
     const all = { [relayName]: startBareRelay, Parley: startParley, ...starts };
     return withChatServers(all, async (servers: Each<ChatServer>) => {
-      const parts = [
-        await measurePlain(servers, setting),
-        await measureEvents(servers, setting),
-        ...(setting.quick ? [] : [await measureStreams(servers, setting)]),
-      ];
-      const comparisons = parts.flatMap((part) => part.comparisons);
-      return { comparisons, facts: [], threads: parts.flatMap((part) => part.threads), notes };
+      const plain = await measurePlain(servers, setting);
+      const events = await measureEvents(servers, setting);
+      const comparisons = [...plain.comparisons, ...events.comparisons];
+      return { comparisons, facts: [], threads: [...plain.threads, ...events.threads], notes };
     });
   },
 };
@@ -78,7 +74,7 @@ async function measurePlain(servers: Each<ChatServer>, setting: Setting): Promis
   const comparisons = [
     ...plainAgainstRelay(name, many),
     await plainAlone(own, setting),
-    ...againstPeers(name, many, 'plainByPortkey'),
+    ...againstPeers(name, many),
   ];
   for (const connections of setting.short || setting.quick ? [] : [16, 256]) {
     const { Parley: ours, [relayName]: theirs } = await driveAt(connections, own, setting);
@@ -112,18 +108,18 @@ async function plainAlone(own: Own<Contender>, setting: Setting): Promise<Compar
   return { ...p50, aim: 'plainAlone', chart };
 }
 
-function againstPeers(name: string, slices: Each<Slice[]>, byPortkey?: 'plainByPortkey'): Comparison[] {
+function againstPeers(name: string, slices: Each<Slice[]>): Comparison[] {
   const { [relayName]: _, Parley: ours, ...peers } = slices;
   return Object.entries(peers).flatMap(([yardstick, theirs]) => {
     const { cpu, throughput, p50 } = compareAll({ name, yardstick }, { ours, theirs });
-    const isAim = yardstick === portkeyName && byPortkey !== undefined;
-    return [cpu, isAim ? { ...throughput, aim: byPortkey } : throughput, p50];
+    const aim = yardstick === portkeyName ? ({ aim: 'plainByPortkey' } as const) : {};
+    return [cpu, { ...throughput, ...aim }, p50];
   });
 }
 
 async function measureEvents(servers: Each<ChatServer>, setting: Setting): Promise<Part> {
-  const contenders = await prepare(withoutPeers(servers), setting, { calls: 10, stream: longShape });
-  const name = `streams of ${eventsOf(longShape)} events`;
+  const contenders = await prepare(withoutPeers(servers), setting, { calls: 10, stream: shape });
+  const name = `streams of ${eventsOf(shape)} events`;
   setting.say(name);
   const connections = setting.short ? 4 : 16;
   const slices = await driveInTurn(contenders, { connections, atOnce: connections, ...loadOf(setting, 20) });
@@ -136,18 +132,9 @@ async function measureEvents(servers: Each<ChatServer>, setting: Setting): Promi
       chart: { name: 'chat-cost', label: 'streamed: CPU an event' },
     },
     { ours: slices.Parley, theirs: slices[relayName] },
-    ({ cpuUsPerCall }) => cpuUsPerCall / eventsOf(longShape),
+    ({ cpuUsPerCall }) => cpuUsPerCall / eventsOf(shape),
   );
   return { comparisons: [comparison], threads: threadsOf(name, slices) };
-}
-
-async function measureStreams(servers: Each<ChatServer>, setting: Setting): Promise<Part> {
-  const contenders = await prepare(servers, setting, { calls: 10, stream: shape });
-  const name = `streams of ${eventsOf(shape)} events, 64 connections`;
-  const slices = await driveAt(64, contenders, setting);
-  const pair = { ours: slices.Parley, theirs: slices[relayName] };
-  const byRelay = Object.values(compareAll({ name, yardstick: relayName }, pair));
-  return { comparisons: [...byRelay, ...againstPeers(name, slices)], threads: [] };
 }
 
 const withoutPeers = <T>({ [relayName]: relay, Parley }: Each<T>): Own<T> => ({ [relayName]: relay, Parley });

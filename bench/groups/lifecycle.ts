@@ -6,12 +6,13 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { send, takeTurns } from '../harness/drive.ts';
 import { rssMiB } from '../harness/processes.ts';
-import type { Comparison, Group, Setting } from '../harness/result.ts';
+import type { Comparison, Fact, Group, Setting } from '../harness/result.ts';
 import { openChatClient } from './chat-call.ts';
 import { startParley, withChatServers } from './chat-servers.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const built = join(root, 'dist/src/main.js');
+const executable = join(root, 'release/parley');
 /** V8 has collected the garbage of the start by then. */
 const idleMs = 6_000;
 /** An hour at five requests a second. */
@@ -29,21 +30,28 @@ export const lifecycle: Group = {
     const { short, say } = setting;
     // A short run tests the sources.
     const main = !short && existsSync(built) ? built : join(root, 'src/main.ts');
+    const fromFiles = [process.execPath, main];
     say('start to ready');
     const times = await takeTurns(
-      { theirs: startNode, ours: () => withServe(main, (readyMs) => readyMs) },
+      { theirs: startNode, ours: () => withServe(fromFiles, (readyMs) => readyMs) },
       short ? { rounds: 1 } : { rounds: 7, warmUps: 1 },
     );
     say('idle memory');
-    const idleMiB = await withServe(main, async (_, pid) => {
-      await sleep(short ? 0 : idleMs);
-      return rssMiB(pid);
-    });
+    const facts: Fact[] = [
+      { name: 'idle, from files', unit: 'MB resident', values: await idleMemory(fromFiles, setting) },
+    ];
+    const notes = main === built ? [] : ['Parley ran from its sources, which start slower than dist/.'];
+    if (existsSync(executable)) {
+      const values = await idleMemory([executable], setting);
+      facts.push({ name: 'idle, the executable', unit: 'MB resident', values, aim: 'idleMemory' });
+    } else {
+      notes.push('The executable is not measured: `npm run build:binary` makes it.');
+    }
     const start = { name: 'start to ready', yardstick: 'node -e 0', unit: 'ms', ...times };
     return {
       comparisons: [start, await memoryOfAnHour(setting)],
-      facts: [{ name: 'idle', unit: 'MiB resident', values: [idleMiB] }],
-      notes: main === built ? [] : ['Parley ran from its sources, which start slower than dist/.'],
+      facts,
+      notes,
     };
   },
 };
@@ -54,15 +62,27 @@ async function startNode(): Promise<number> {
   return performance.now() - startedAt;
 }
 
+async function idleMemory(command: readonly string[], { short }: Setting): Promise<number[]> {
+  const values: number[] = [];
+  for (let start = 0; start < (short ? 1 : 3); start++) {
+    const idle = await withServe(command, async (_, pid) => {
+      await sleep(short ? 0 : idleMs);
+      return rssMiB(pid);
+    });
+    values.push((idle * 2 ** 20) / 1e6);
+  }
+  return values;
+}
+
 /** Runs `work` beside `parley serve`. The server writes `server.json` when it is ready. */
 async function withServe<T>(
-  main: string,
+  [program = '', ...before]: readonly string[],
   work: (readyMs: number, pid: number) => T | Promise<T>,
 ): Promise<T> {
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-bench-'));
   const startedAt = performance.now();
-  const args = [main, 'serve', '--port', '0', '--data-dir', dataDir];
-  const child = spawn(process.execPath, args, { stdio: 'ignore', cwd: dataDir });
+  const args = [...before, 'serve', '--port', '0', '--data-dir', dataDir];
+  const child = spawn(program, args, { stdio: 'ignore', cwd: dataDir });
   while (!existsSync(join(dataDir, 'server.json'))) {
     if (child.exitCode !== null) throw new Error(`the server exited with ${child.exitCode}`);
     await sleep(2);

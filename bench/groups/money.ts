@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { databaseFaults } from '../../src/store/maintenance/verify.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
-import { drive, type Slice, takeTurns } from '../harness/drive.ts';
+import { drive, type Slice, send, takeTurns } from '../harness/drive.ts';
 import { compareAll } from '../harness/levels.ts';
 import type { Comparison, Group, Setting } from '../harness/result.ts';
 import { addRecords, openAccounts } from '../money/accounts.ts';
@@ -34,8 +34,10 @@ export const money: Group = {
         : [];
     try {
       const candidates = await openCandidates(folder, setting);
+      await warmUp(candidates, setting);
       const samples = await inTurn(candidates, setting);
-      for (const { path } of Object.values(candidates)) await path.close();
+      // Two candidates share a store.
+      for (const path of new Set(Object.values(candidates).map((each) => each.path))) await path.close();
       for (const { dataDir } of Object.values(candidates)) await checkBooks(dataDir);
       const threads = Object.entries(samples).map(([name, slices]) => ({ name, slices }));
       return { comparisons: compareStores(samples), facts: [], threads, notes };
@@ -78,6 +80,16 @@ async function openCandidates(folder: string, { short, say }: Setting) {
 type Candidates = Awaited<ReturnType<typeof openCandidates>>;
 type Samples = Record<keyof Candidates, Slice[]>;
 
+/** The stores run in this process, so V8 compiles for all of them at once. */
+async function warmUp({ kysely, empty, full }: Candidates, { short, say }: Setting): Promise<void> {
+  say('warm-up');
+  const warm = ({ path, keys }: Candidate, calls: number) =>
+    send((n) => path.request(keys[n % keys.length] ?? ''), { atOnce, calls: short ? atOnce : calls });
+  await warm(empty, 30_000);
+  await warm(full, 30_000);
+  await warm(kysely, 4_000);
+}
+
 function inTurn(candidates: Candidates, { short, say }: Setting): Promise<Samples> {
   say('requests');
   const load = { atOnce, forMs: short ? 50 : 1_000 };
@@ -88,7 +100,7 @@ function inTurn(candidates: Candidates, { short, say }: Setting): Promise<Sample
   const contenders = { kysely: run(kysely), empty: run(empty), few: run(few), full: run(full) };
   return takeTurns<Record<keyof Candidates, Slice>>(
     contenders,
-    short ? { rounds: 1 } : { rounds: 7, warmUps: 1 },
+    short ? { rounds: 1 } : { rounds: 8, warmUps: 1 },
   );
 }
 

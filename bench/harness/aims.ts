@@ -20,7 +20,7 @@ const atMost = (limit: number, what: string, unit?: 'ms' | 'MB'): Aim => ({
 
 export const aims = {
   plainThroughput: atLeast(0.75, 'chat plain, 64 connections: throughput against the bare relay'),
-  plainCpu: atMost(1.35, 'the same: CPU a request'),
+  plainCpu: atMost(1.35, 'chat plain, 64 connections: CPU against the bare relay'),
   plainAlone: atMost(2.5, 'chat plain, one connection: p50 against the bare relay'),
   plainByPortkey: atLeast(6, 'chat plain, 64 connections: throughput against Portkey’s gateway'),
   streamedCpu: atMost(1.2, 'chat streamed: CPU an event against parse and edit'),

@@ -1,5 +1,4 @@
 /** Draws bars to the right of a line, each with the spread of its rounds and its aim. Right is better. */
-import { threeDigits } from './statistics.ts';
 
 export interface Bar {
   readonly label: string;
@@ -22,15 +21,18 @@ export interface Drawing {
   readonly scoreMax?: number;
 }
 
-const [labelWidth, plotWidth, noteWidth] = [300, 380, 300];
-const [rowHeight, headHeight, footHeight] = [30, 64, 30];
-const width = labelWidth + plotWidth + noteWidth;
-const [ink, faint, ours, peers, aimed] = ['#1c2733', '#66727f', '#2563a8', '#a3adb8', '#d9f0dd'];
+const [plotWidth, rowHeight, headHeight, footHeight] = [380, 30, 64, 30];
+/** Of a letter of the average text. */
+const letterWidth = 6.9;
+const [ink, faint, green, aimed] = ['#1c2733', '#66727f', '#2f9e44', '#d9f0dd'];
+const fills = { met: '#2563a8', missed: '#d9822b', peer: '#a3adb8' };
 
 /** @returns an SVG document. There must be bars. */
 export function draw({ title, subtitle, bars, scoreMax }: Drawing): string {
+  const left = widest(bars.map(({ label }) => label)) + 24;
+  const width = left + plotWidth + widest(bars.map(({ note }) => note)) + 24;
   const max = scoreMax ?? Math.max(1, ...bars.flatMap(({ score, aim = 0 }) => [score, aim])) * 1.2;
-  const x = (score: number) => labelWidth + (Math.min(score, max) / max) * plotWidth;
+  const scale: Scale = { max, x: (score) => left + (Math.min(score, max) / max) * plotWidth };
   const bottom = headHeight + bars.length * rowHeight;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${bottom + footHeight}" font-family="sans-serif" font-size="13" role="img" aria-label="${escaped(title)}">`,
@@ -38,29 +40,35 @@ export function draw({ title, subtitle, bars, scoreMax }: Drawing): string {
     '<rect width="100%" height="100%" fill="white"/>',
     text(16, 24, title, `font-size="16" font-weight="bold" fill="${ink}"`),
     text(16, 44, subtitle, `fill="${faint}"`),
-    ...bars.map((bar, row) => zone(bar, headHeight + row * rowHeight, x, max)),
-    ...ticksTo(max).map((tick) => tickLine(tick, x(tick), bottom)),
-    ...bars.map((bar, row) => drawBar(bar, headHeight + row * rowHeight, x, max)),
+    ...bars.map((bar, row) => zone(bar, headHeight + row * rowHeight, scale)),
+    ...ticksTo(max).map((tick) => tickLine(tick, scale.x(tick), bottom)),
+    ...bars.map((bar, row) => drawBar(bar, headHeight + row * rowHeight, scale)),
     '</svg>\n',
   ].join('\n');
 }
 
-type Scale = (score: number) => number;
+const widest = (texts: readonly string[]) => Math.max(...texts.map(({ length }) => length)) * letterWidth;
 
-function zone({ aim }: Bar, top: number, x: Scale, max: number): string {
+interface Scale {
+  readonly max: number;
+  x(score: number): number;
+}
+
+function zone({ aim }: Bar, top: number, { x, max }: Scale): string {
   return aim === undefined ? '' : rect(x(aim), top, x(max) - x(aim), rowHeight, aimed);
 }
 
-function drawBar(bar: Bar, top: number, x: Scale, max: number): string {
-  const { label, score, least, most, aim, note, isPeer } = bar;
-  const middle = top + rowHeight / 2;
+function drawBar(bar: Bar, top: number, { x, max }: Scale): string {
+  const { label, score, least, most, aim = 0, note, isPeer } = bar;
+  const [left, right, middle] = [x(0), x(max), top + rowHeight / 2];
+  const fill = isPeer ? fills.peer : score < aim ? fills.missed : fills.met;
   return [
-    text(labelWidth - 10, middle + 4.5, label, `text-anchor="end" fill="${ink}"`),
-    rect(labelWidth, top + 7, Math.max(1, x(score) - labelWidth), rowHeight - 14, isPeer ? peers : ours),
+    text(left - 10, middle + 4.5, label, `text-anchor="end" fill="${ink}"`),
+    rect(left, top + 7, Math.max(1, x(score) - left), rowHeight - 14, fill),
     line(x(least), x(most), middle, middle, ink),
-    aim === undefined ? '' : line(x(aim), x(aim), top, top + rowHeight, '#2f9e44', 2),
-    score > max ? text(x(max) - 14, middle + 4.5, '»', 'fill="white" font-weight="bold"') : '',
-    text(labelWidth + plotWidth + 12, middle + 4.5, note, `fill="${faint}" font-size="12"`),
+    aim === 0 ? '' : line(x(aim), x(aim), top, top + rowHeight, green, 2),
+    score > max ? text(right - 14, middle + 4.5, '»', 'fill="white" font-weight="bold"') : '',
+    text(right + 12, middle + 4.5, note, `fill="${faint}" font-size="12"`),
   ].join('');
 }
 
@@ -75,7 +83,7 @@ function tickLine(tick: number, x: number, bottom: number): string {
   const label = text(
     x,
     bottom + 18,
-    tick === 0 ? '0' : threeDigits(tick).replace(/\.?0+$/, ''),
+    `${Number(tick.toFixed(2))}`,
     `text-anchor="middle" fill="${faint}" font-size="12"`,
   );
   return line(x, x, headHeight, bottom, color) + label;

@@ -4,6 +4,8 @@ import { type Bar, draw } from './chart.ts';
 import { type Chart, type Comparison, isMoreBetter } from './result.ts';
 import { median, type Ratio, ratioOf, threeDigits } from './statistics.ts';
 
+const legend = 'Right is better. The aim is green; a bar that misses it is orange.';
+
 /** @returns an SVG document, or undefined if no comparison names the chart */
 export function chartOf({ name, question }: Chart, comparisons: readonly Comparison[]): string | undefined {
   const shown = comparisons.filter(({ chart }) => chart?.name === name);
@@ -12,7 +14,7 @@ export function chartOf({ name, question }: Chart, comparisons: readonly Compari
   const one = yardsticks.length === 1 ? `${yardsticks[0]} = 1` : 'the yardstick = 1';
   return draw({
     title: question,
-    subtitle: `${one}. Right is better, green is the aim.`,
+    subtitle: `${one}. ${legend}`,
     bars: shown.map(barOf),
   });
 }
@@ -35,7 +37,7 @@ function barOf(comparison: Comparison): Bar {
 export function chartOfAims(verdicts: readonly Verdict[]): string | undefined {
   const bars = verdicts.flatMap((verdict) => (verdict.measured ? [barOfAim(verdict, verdict.measured)] : []));
   if (bars.length === 0) return undefined;
-  const subtitle = 'The aim = 1. Right is better, green is reached.';
+  const subtitle = `The aim = 1. ${legend}`;
   return draw({ title: 'Where is Parley beside its aims?', subtitle, bars, scoreMax: 2 });
 }
 
@@ -47,7 +49,7 @@ function barOfAim({ what, bound, limit, unit }: Aim, { median: middle, least, mo
     label: what,
     ...scored({ median: part(middle), least: part(least), most: part(most) }, bound === 'at least'),
     aim: 1,
-    note: `${as(middle)}, aim ${sign} ${limit}`,
+    note: `${as(middle)}, aim ${sign} ${limit} ${unit ?? ''}`.trim(),
   };
 }
 

@@ -25,6 +25,11 @@ export function writeAims(folder: string, verdicts: readonly Verdict[], run: Run
   writeChart(folder, 'aims', chartOfAims(verdicts));
 }
 
+/** @param printed the lines of the whole run */
+export function writeTables(folder: string, printed: readonly string[]): void {
+  writeFileSync(join(folder, 'tables.md'), `# Tables\n\n${printed.join('\n')}\n`);
+}
+
 function writeChart(folder: string, name: string, chart: string | undefined): void {
   if (chart !== undefined) writeFileSync(join(folder, `${name}.svg`), chart);
 }

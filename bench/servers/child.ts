@@ -43,6 +43,7 @@ export async function startChild(
     },
     rssMiB: () => rssMiB(pid),
     async stop() {
+      if (!child.connected) return;
       const ended = once(child, 'exit');
       child.disconnect();
       await ended;

@@ -50,6 +50,8 @@ async function stream(response: ServerResponse, { pieces = 10, everyMs = 0 }: As
 }
 
 const server = createServer(async (request, response) => {
+  // A peer may look for more than chat.
+  if (request.method !== 'POST') return response.writeHead(404).end();
   const asked = (await json(request)) as Asked;
   if (asked.stream) return stream(response, asked.bench);
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': completion.length });
