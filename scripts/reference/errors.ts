@@ -10,6 +10,8 @@ export interface OperationFacts {
   readonly hasBody: boolean;
   /** Whether it reads parameters or a body, or refuses those that it does not know. */
   readonly hasParameters: boolean;
+  /** Names of the members of the body. */
+  readonly members: ReadonlySet<string>;
   /** Whether the request names an object of the server, such as an account. */
   readonly namesObject: boolean;
   /** Whether the request has a key under which it happens once. */
@@ -22,14 +24,16 @@ type Rule = readonly Operation[] | ((facts: OperationFacts) => boolean);
 
 const always: Rule = () => true;
 const withBody: Rule = ({ hasBody }) => hasBody;
+const withInput: Rule = ({ members }) => members.has('input');
+const withMessages: Rule = ({ members }) => members.has('messages');
 const withEngine: Rule = ['speech', 'transcription', 'chat'];
 
 /** The operations that give each code, besides those whose comments name it. */
 const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   invalid_request_error: withBody,
   missing_model: ['speech', 'chat'],
-  missing_input: ['speech'],
-  invalid_input: ['speech', 'transcription'],
+  missing_input: withInput,
+  invalid_input: (facts) => facts.operation === 'transcription' || facts.members.has('input'),
   unknown_model: ['speech', 'chat'],
   input_too_long: ['speech'],
   unsupported_response_format: ['speech', 'transcription'],
@@ -37,8 +41,8 @@ const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   missing_file: ['transcription'],
   invalid_file: ['transcription'],
   unsupported_file_format: ['transcription'],
-  missing_messages: ['chat'],
-  invalid_messages: ['chat'],
+  missing_messages: withMessages,
+  invalid_messages: withMessages,
   invalid_parameter: ({ hasParameters }) => hasParameters,
   invalid_api_key: always,
   subscription_required: ['speech', 'transcription'],

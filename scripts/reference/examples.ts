@@ -8,6 +8,23 @@ import {
 } from '@bufbuild/protobuf';
 import { formOf, isAlwaysPresent, objectShape } from '../../src/codec/shape.ts';
 
+const said = [
+  {
+    ...{
+      type: 'message',
+      id: 'msg_0198f2c1a5b27c3d8e4f5a6b7c8d9e15_0',
+      status: 'completed',
+      role: 'assistant',
+    },
+    content: [
+      {
+        ...{ type: 'output_text', text: 'What would it mean to you to see it again?' },
+        ...{ annotations: [], logprobs: [] },
+      },
+    ],
+  },
+];
+
 /** By the name of a member, or by message and member where that is not enough. */
 const values: Readonly<Record<string, JsonValue>> = {
   id: 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
@@ -103,6 +120,32 @@ const values: Readonly<Record<string, JsonValue>> = {
       finish_reason: 'stop',
     },
   ],
+  'ResponseParams.model': 'eliza',
+  'ResponseParams.input': 'I miss the sea.',
+  'Response.id': 'resp_0198f2c1a5b27c3d8e4f5a6b7c8d9e15',
+  'Response.object': 'response',
+  'Response.created_at': 1_795_300_000,
+  'Response.status': 'completed',
+  'Response.error': null,
+  'Response.incomplete_details': null,
+  'Response.model': 'eliza',
+  'Response.output': said,
+  'Response.instructions': null,
+  'Response.metadata': {},
+  'Response.tools': [],
+  'Response.tool_choice': 'auto',
+  'Response.parallel_tool_calls': true,
+  'Response.text': { format: { type: 'text' } },
+  'Response.reasoning': { effort: null, summary: null },
+  'Response.max_output_tokens': null,
+  'Response.temperature': null,
+  'Response.top_p': null,
+  'Response.top_logprobs': null,
+  'Response.background': false,
+  'Response.store': false,
+  'Response.truncation': 'disabled',
+  'ResponseUsage.input_tokens': 7,
+  'ResponseUsage.output_tokens': 3,
 };
 
 /** Members that are in no example, though they have a value here. */
@@ -114,7 +157,7 @@ const leftOut: ReadonlySet<string> = new Set([
 /** @returns undefined for a field without an example, which may then be left out */
 export function fieldExample(field: DescField): JsonValue | undefined {
   const own = `${field.parent.name}.${field.jsonName}`;
-  return values[own] ?? values[field.jsonName];
+  return own in values ? values[own] : values[field.jsonName];
 }
 
 /** An answer, with every member that has an example, and every message in it. */
@@ -131,7 +174,8 @@ export function responseExample(message: DescMessage): JsonValue {
 
 function memberOf(field: DescField): [string, JsonValue][] {
   if (leftOut.has(`${field.parent.name}.${field.jsonName}`)) return [];
-  const value = fieldExample(field) ?? composed(field);
+  const example = fieldExample(field);
+  const value = example === undefined ? composed(field) : example;
   return value === undefined ? [] : [[field.jsonName, value]];
 }
 

@@ -119,6 +119,19 @@ export const restSchemas: JsonObject = {
       ref('Error'),
     ],
   },
+  ResponseErrorEvent: {
+    type: 'object',
+    description: 'The last event of a response that failed. The members of `error` are repeated beside it.',
+    required: ['type', 'sequence_number', 'code', 'message', 'param', 'error'],
+    properties: {
+      type: { const: 'error' },
+      sequence_number: { type: 'integer' },
+      code: text('The code of the error.'),
+      message: { type: 'string' },
+      param: { type: ['string', 'null'] },
+      error: { $ref: '#/components/schemas/Error/properties/error' },
+    },
+  },
 };
 
 const audio = Object.fromEntries(audioFormats.map((format) => [contentType(format), { schema: binary }]));
@@ -173,16 +186,32 @@ export const restForms: Readonly<Record<string, RestForm>> = {
     },
     messages: ['parley.chat.v1.ChatCompletionChunk'],
   },
+  'parley.responses.v1.ResponsesService.CreateResponse': {
+    title: {
+      summary: 'Answers in the form of the Responses API',
+      description:
+        'Runs a chat. Returns the whole answer at once, or with `"stream": true` server-sent events, each named by its `type`. Nothing is stored: a request carries its whole conversation.',
+    },
+    moreContent: {
+      'text/event-stream': { schema: { anyOf: [ref('ResponseEvent'), ref('ResponseErrorEvent')] } },
+    },
+    messages: ['parley.responses.v1.ResponseEvent'],
+  },
+};
+
+const streamMember: JsonObject = {
+  type: 'boolean',
+  default: false,
+  description: 'Answers with server-sent events.',
 };
 
 /** Members that only REST has, by the full name of the message. */
 export const moreMembers: Readonly<Record<string, JsonObject>> = {
-  'parley.chat.v1.ChatCompletionParams': {
-    stream: {
-      type: 'boolean',
-      default: false,
-      description: 'Answers with server-sent events.',
-    },
+  'parley.chat.v1.ChatCompletionParams': { stream: streamMember },
+  'parley.responses.v1.ResponseParams': { stream: streamMember },
+  'parley.responses.v1.Response': {
+    previous_response_id: { type: 'null', description: 'Nothing is stored.' },
+    access_programs: { type: 'null' },
   },
 };
 
@@ -199,6 +228,7 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.catalog.v1.Model.created': { type: 'integer' },
   'parley.chat.v1.ChatCompletion.created': { type: 'integer' },
   'parley.chat.v1.ChatCompletionChunk.created': { type: 'integer' },
+  'parley.responses.v1.Response.created_at': { type: 'integer' },
 };
 
 /** Members of answers that are always there, though their fields may be unset. */
@@ -209,6 +239,10 @@ export const promised: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChoice.finish_reason',
   'parley.chat.v1.ChatChunkChoice.delta',
   'parley.chat.v1.ChatChunkChoice.finish_reason',
+  ...responseMembers(
+    ...['error', 'incomplete_details', 'usage', 'instructions', 'metadata', 'tool_choice', 'text'],
+    ...['reasoning', 'temperature', 'top_p', 'top_logprobs', 'max_output_tokens'],
+  ),
 ]);
 
 /** Members that may be null in an answer. In a request null always means absent. */
@@ -218,4 +252,14 @@ export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChunkChoice.finish_reason',
   'parley.chat.v1.ChatMessage.content',
   'parley.chat.v1.ChatMessage.refusal',
+  ...responseMembers('error', 'incomplete_details', 'usage', 'instructions', 'temperature', 'top_p'),
+  ...responseMembers('top_logprobs', 'max_output_tokens'),
+  'parley.responses.v1.ReasoningOptions.effort',
+  'parley.responses.v1.ReasoningOptions.summary',
+  'parley.responses.v1.ResponseTool.parameters',
+  'parley.responses.v1.ResponseTool.strict',
 ]);
+
+function responseMembers(...names: readonly string[]): readonly string[] {
+  return names.map((name) => `parley.responses.v1.Response.${name}`);
+}

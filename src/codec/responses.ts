@@ -16,12 +16,12 @@ const promisedInResponse: JsonObject = {
 };
 const promisedInTool: JsonObject = { parameters: null, strict: null };
 /** By the type of an item, a part or an event. */
-const promisedByType: Readonly<Record<string, JsonObject>> = {
-  reasoning: { summary: [] },
-  output_text: { annotations: [], logprobs: [] },
-  'response.output_text.delta': { logprobs: [] },
-  'response.output_text.done': { logprobs: [] },
-};
+const promisedByType: ReadonlyMap<unknown, JsonObject> = new Map([
+  ['reasoning', { summary: [] }],
+  ['output_text', { annotations: [], logprobs: [] }],
+  ['response.output_text.delta', { logprobs: [] }],
+  ['response.output_text.done', { logprobs: [] }],
+]);
 
 const responseCodec = jsonCodec(ResponseSchema);
 const eventCodec = jsonCodec(ResponseEventSchema);
@@ -52,7 +52,7 @@ function withParts(json: JsonValue): void {
 
 function typed(json: JsonValue): JsonObject {
   const type = isObject(json) ? json['type'] : undefined;
-  return given(json, (typeof type === 'string' && promisedByType[type]) || {});
+  return given(json, promisedByType.get(type) ?? {});
 }
 
 /** Adds what is promised and absent. The JSON is the encoder's own. */

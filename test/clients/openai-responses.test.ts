@@ -50,6 +50,15 @@ async function streamOf(sent: unknown[]) {
   return { seen, response, types: seen.map(({ type }) => type.replace(/^response\./, '')) };
 }
 
+/** An answer has the id of its request, with a prefix of its own. */
+async function recordOf(responseId: string) {
+  const { items } = await parley.app.store.listRecords(
+    { operation: 'chat' },
+    { size: 100, after: undefined },
+  );
+  return items.find(({ id }) => id === responseId.replace('resp_', 'req_'));
+}
+
 describe('responses.create', () => {
   it('reads text, usage and what it asked for', async () => {
     const prompt_tokens_details = { cached_tokens: 5, cache_write_tokens: 2 };
@@ -215,18 +224,20 @@ describe('responses.stream', () => {
     upstream.answer(path, events([chunk({ content: 'hel' })], { done: false }));
     const stream = client.responses.stream({ model: 'served', input: 'go' });
     const seen: string[] = [];
+    let record: unknown;
     const read = async () => {
-      for await (const { type } of stream) seen.push(type);
+      for await (const event of stream) {
+        seen.push(event.type);
+        // Nothing is open any more once the client hears of it.
+        if (event.type === 'response.failed') record = await recordOf(event.response.id);
+      }
     };
     await expect(read()).rejects.toMatchObject({
       code: 'upstream_error',
       message: /engine behind this model/,
     });
     expect(seen.at(-1)).toBe('response.failed');
-    const { items } = await parley.app.store.listRecords({ state: 'failed' }, { size: 1, after: undefined });
-    expect(items).toMatchObject([
-      { operation: 'chat', model: 'served', code: 'upstream_error', cost: undefined },
-    ]);
+    expect(record).toMatchObject({ state: 'failed', code: 'upstream_error', cost: undefined });
   });
 
   it('pays for what was produced when it leaves', async () => {

@@ -17,10 +17,10 @@ import type { ParleyError } from '../errors.ts';
 import { Output } from './output.ts';
 
 /** Why an answer is incomplete, by the finish reason of the chat. All other reasons complete it. */
-const incompleteReasons: Readonly<Record<string, string>> = {
-  length: 'max_output_tokens',
-  content_filter: 'content_filter',
-};
+const incompleteReasons: ReadonlyMap<string, string> = new Map([
+  ['length', 'max_output_tokens'],
+  ['content_filter', 'content_filter'],
+]);
 
 /** Builds the answer from the chunks of a chat. */
 export class ResponseAnswer {
@@ -32,7 +32,7 @@ export class ResponseAnswer {
   #usage: Usage | undefined;
   #serviceTier: string | undefined;
 
-  constructor(params: ResponseParams, call: Call) {
+  constructor(params: ResponseParams, call: Pick<Call, 'id' | 'startedAtMs'>) {
     const id = call.id.replace(/^req_/, '');
     this.#head = headOf(params, id, call.startedAtMs);
     this.#output = new Output(id, (event) => this.#add(event));
@@ -56,7 +56,7 @@ export class ResponseAnswer {
 
   /** The last events. The last of them has the whole answer. */
   finish(): readonly ResponseEvent[] {
-    const reason = incompleteReasons[this.#finishReason];
+    const reason = incompleteReasons.get(this.#finishReason);
     const status = reason === undefined ? 'completed' : 'incomplete';
     this.#output.close(status);
     const incompleteDetails = reason === undefined ? undefined : create(IncompleteDetailsSchema, { reason });

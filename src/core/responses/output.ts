@@ -7,6 +7,8 @@ import {
   type ResponseEventSchema,
   type ResponseItem,
   ResponseItemSchema,
+  type ResponseLogprob,
+  ResponseLogprobSchema,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { reasoningText } from '../chat/text.ts';
 
@@ -27,7 +29,7 @@ interface OpenText {
 interface OpenPart {
   readonly type: PartType;
   text: string;
-  readonly logprobs: TokenLogprob[];
+  readonly logprobs: ResponseLogprob[];
 }
 
 interface OpenCall {
@@ -58,7 +60,7 @@ export class Output {
 
   take({ content, refusal, toolCalls, other }: ChatDelta, logprobs: readonly TokenLogprob[]): void {
     this.#write('reasoning_text', reasoningText(other), []);
-    this.#write('output_text', content ?? '', logprobs);
+    this.#write('output_text', content ?? '', logprobs.map(toLogprob));
     this.#write('refusal', refusal ?? '', []);
     for (const call of toolCalls) this.#call(call);
   }
@@ -69,7 +71,7 @@ export class Output {
     for (const call of this.#calls) this.#closeCall(call, status);
   }
 
-  #write(type: PartType, delta: string, logprobs: readonly TokenLogprob[]): void {
+  #write(type: PartType, delta: string, logprobs: readonly ResponseLogprob[]): void {
     if (delta === '') return;
     const text = this.#openText(type === 'reasoning_text' ? 'reasoning' : 'message');
     const part = this.#openPart(text, type);
@@ -188,4 +190,8 @@ function textItem({ type, id, parts }: OpenText, status: ItemStatus): ResponseIt
 
 function callItem({ id, callId, name, arguments: text }: OpenCall, status: ItemStatus): ResponseItem {
   return create(ResponseItemSchema, { type: 'function_call', id, status, callId, name, arguments: text });
+}
+
+function toLogprob({ token, logprob, bytes, topLogprobs }: TokenLogprob): ResponseLogprob {
+  return create(ResponseLogprobSchema, { token, logprob, bytes, topLogprobs: topLogprobs.map(toLogprob) });
 }

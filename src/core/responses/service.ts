@@ -73,7 +73,11 @@ export class ResponseOperations {
       yield answer.finish();
     } catch (thrown) {
       const error = inOwnWords(thrown);
-      if (answer.hasBegun && !call.signal.aborted) yield answer.fail(toParleyError(error));
+      if (answer.hasBegun && !call.signal.aborted) {
+        // Clients stop at this event, so the record ends before it.
+        await call.metering.void(error);
+        yield answer.fail(toParleyError(error));
+      }
       throw error;
     }
   }

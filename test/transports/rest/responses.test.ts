@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { completion } from '../../support/chat-answers.ts';
-import { errorOf } from '../../support/parley.ts';
+import { errorOf, startParley } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { json } from '../../support/upstream-answers.ts';
 
@@ -193,5 +193,14 @@ describe('POST /responses', () => {
       message:
         '`input[0]` refers to a stored item, but this server stores none. Send the item itself; some clients do with `store: false`.',
     });
+  });
+
+  it('names the input where it is longer than the model takes', async () => {
+    await using closing = new AsyncDisposableStack();
+    const builtin = await startParley();
+    closing.defer(() => builtin.close());
+    const response = await builtin.postJson('/responses', { model: 'eliza', input: 'word '.repeat(5000) });
+    expect(response.status).toBe(400);
+    expect(await errorOf(response)).toMatchObject({ code: 'invalid_input', param: 'input' });
   });
 });
