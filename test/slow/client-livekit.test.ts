@@ -24,8 +24,6 @@ describe.skipIf(missing !== undefined)(
     let parley: Parley;
     let playing: Parley;
     beforeAll(async () => {
-      const installed = await installedFolder(source, 'package-lock.json', async () => undefined);
-      program = join(installed, 'client.mjs');
       parley = await startParley();
       playing = await startParley({ engines: playingEngines() });
     });
