@@ -15,6 +15,7 @@ import { withCors } from '../transports/http/cors.ts';
 import { type PortHandler, type ServerOptions, startServer } from '../transports/http/server.ts';
 import type { TlsPair } from '../transports/http/tls-pair.ts';
 import { restHandler } from '../transports/rest/handler.ts';
+import { openVoices } from '../transports/rest/open-voices.ts';
 import { pageRoutes } from '../transports/rest/page-routes.ts';
 import { type Probes, probeRoutes } from '../transports/rest/probe-routes.ts';
 import { restRoutes } from '../transports/rest/routes.ts';
@@ -110,8 +111,9 @@ function openTransports({ config, services, probes, pages, ...shared }: Wiring, 
   const table = rpcTable(services);
   // A port without administration does not show its metrics either.
   const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
+  const keyless = config.voices.access === 'open' ? openVoices(table, services) : new Map();
   const overRest = restHandler(
-    [...restRoutes(table, limits, isServed), ...probeRoutes(shown), ...pageRoutes(pages)],
+    [...restRoutes(table, limits, isServed, keyless), ...probeRoutes(shown), ...pageRoutes(pages)],
     deps,
   );
   const served = allRpcs(table).filter(isServed);

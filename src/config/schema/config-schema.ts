@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { engines } from './engines.ts';
 import { models } from './models.ts';
 import { log, metrics, tracing } from './observability.ts';
-import { admin, cors, docs, server, tls } from './server.ts';
+import { admin, cors, docs, server, tls, voices } from './server.ts';
 import { group, path, wholeNumber } from './setting-types.ts';
 
 const mebibyte = 1_048_576;
@@ -84,6 +84,7 @@ export const configSchema = group({
   retention,
   cors,
   docs,
+  voices,
   limits,
   dataDir: path('the path of a folder (in quotes if it is all digits)')
     .default('./data')

@@ -151,6 +151,16 @@ export const docs = group({
     'The reference of the API: the pages /docs and /docs/rpcs with the schemas, and the OpenAPI document at GET /api/v1/openapi.json.',
   );
 
+export const voices = group({
+  access: oneOf(['key', 'open'])
+    .default('key')
+    .describe(
+      'Who may read them: holders of an API key (key), or everybody (open), for programs that send no key there.',
+    ),
+})
+  .prefault({})
+  .describe('The lists of voices and of speech models at GET /audio/voices and GET /audio/models.');
+
 export const cors = group({
   origins: z
     .array(text(/^(\*|https?:\/\/[^\s/?#]+)$/, 'an origin such as https://app.example.com, or "*"'), {

@@ -83,6 +83,12 @@ export class Catalog {
     });
   }
 
+  /** Those that can be called now by whoever may, in the configured order. */
+  availableSpeechModels(): SpeechModel[] {
+    const models = [...this.#models.values()].filter((model) => model.type === 'speech');
+    return models.filter(({ engine }) => engine.availability().available);
+  }
+
   /** In the configured order. */
   callableBy(caller: Caller): CatalogModel[] {
     return [...this.#models.values()].filter((model) => isCallable(model, caller));

@@ -49,13 +49,20 @@ export class CatalogOperations {
     return create(GetModelResponseSchema, { model: describeModel(model) });
   }
 
-  async listSpeechModels(_: ListSpeechModelsRequest, call: Call): Promise<ListSpeechModelsResponse> {
+  /** @param call undefined for a caller without a key, who learns of all models that speak now */
+  async listSpeechModels(
+    _: ListSpeechModelsRequest,
+    call: Call | undefined,
+  ): Promise<ListSpeechModelsResponse> {
     const { data: models } = this.#lists.of(this.#speechModels(call));
     return create(ListSpeechModelsResponseSchema, { models });
   }
 
-  /** @throws `unknown_model` if the caller's key can call no such speech model */
-  async listVoices({ model: id }: ListVoicesRequest, call: Call): Promise<ListVoicesResponse> {
+  /**
+   * @param call undefined for a caller without a key, who learns of all models that speak now
+   * @throws `unknown_model` if the caller can call no such speech model
+   */
+  async listVoices({ model: id }: ListVoicesRequest, call: Call | undefined): Promise<ListVoicesResponse> {
     const models = this.#speechModels(call);
     const wanted = id === undefined ? models : models.filter((model) => model.id === id);
     if (id !== undefined && wanted.length === 0) {
@@ -68,7 +75,8 @@ export class CatalogOperations {
     return listVoices(wanted);
   }
 
-  #speechModels({ caller }: Call): SpeechModel[] {
-    return this.#catalog.callableBy(caller).filter((model) => model.type === 'speech');
+  #speechModels(call: Call | undefined): SpeechModel[] {
+    if (call === undefined) return this.#catalog.availableSpeechModels();
+    return this.#catalog.callableBy(call.caller).filter((model) => model.type === 'speech');
   }
 }

@@ -38,7 +38,10 @@ async function answer(exchange: Exchange, router: Router, served: ServedPaths): 
     await exchange.served.recordUnserved(error);
     throw error;
   }
-  const { rule, rpc, handle } = found.store as Route;
+  const { rule, rpc, handle, handleKeyless } = found.store as Route;
+  if (handleKeyless && exchange.request.headers.authorization === undefined) {
+    return handleKeyless(exchange, found.params);
+  }
   if (rpc) await exchange.served.open(rpc, `${rule.verb} ${rule.path}`);
   await handle(exchange, found.params);
 }

@@ -16,10 +16,20 @@ export interface Route {
   /** The RPC that the gate checks; undefined for probes, which have no gate. */
   readonly rpc: Rpc | undefined;
   readonly handle: RestHandler;
+  /** Answers requests without an `Authorization` header, in place of the gate's refusal. */
+  readonly handleKeyless?: RestHandler | undefined;
 }
 
-/** @param isServed whether an RPC is served at this port */
-export function restRoutes(table: RpcTable, limits: RestLimits, isServed: (rpc: Rpc) => boolean): Route[] {
+/**
+ * @param isServed whether an RPC is served at this port
+ * @param keyless the handlers of RPCs that need no key
+ */
+export function restRoutes(
+  table: RpcTable,
+  limits: RestLimits,
+  isServed: (rpc: Rpc) => boolean,
+  keyless: ReadonlyMap<Rpc, RestHandler>,
+): Route[] {
   /** RPCs with an HTTP form of their own: raw audio, forms, server-sent events. */
   const special = new Map<Rpc, RestHandler>([
     [table.synthesizeSpeech, speechHandler(table, limits)],
@@ -33,6 +43,7 @@ export function restRoutes(table: RpcTable, limits: RestLimits, isServed: (rpc: 
       rule: httpRule(rpc.method),
       rpc,
       handle: special.get(rpc) ?? handlerFromSchema(rpc),
+      handleKeyless: keyless.get(rpc),
     }));
 }
 

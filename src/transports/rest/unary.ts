@@ -2,6 +2,7 @@
 import {
   type DescField,
   type DescMessage,
+  type DescMethodUnary,
   type JsonObject,
   type JsonValue,
   type Message,
@@ -38,12 +39,25 @@ export function adminHandler(rpc: AdminRpc): RestHandler {
   };
 }
 
+/** Answers without asking for a key. */
+export function keylessHandler<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  run: (request: MessageShape<I>) => Promise<MessageShape<O>>,
+): RestHandler {
+  const read = requestReader(method, false);
+  const { encode } = responseBodyCodec(method);
+  return async (exchange, parameters) => {
+    exchange.served.openKeyless();
+    exchange.sendJson(200, encode(await run(await read(exchange, parameters))));
+  };
+}
+
 /** @param isStrict whether unknown members and query parameters are refused rather than ignored */
-function requestReader(method: UnaryRpc['method'], isStrict: boolean) {
+function requestReader<I extends DescMessage>(method: DescMethodUnary<I, DescMessage>, isStrict: boolean) {
   const rule = httpRule(method);
   const { input } = method;
   const codec = jsonCodec(input);
-  return async (exchange: Exchange, parameters: PathParameters): Promise<MessageShape<DescMessage>> => {
+  return async (exchange: Exchange, parameters: PathParameters): Promise<MessageShape<I>> => {
     const hasBody = rule.body === '*';
     if (isStrict) checkQuery(exchange.query, input, hasBody ? [] : queryNames(input, rule));
     const members = hasBody ? await readOptionalJson(exchange) : readQuery(exchange.query, input);

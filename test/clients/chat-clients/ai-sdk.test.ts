@@ -41,5 +41,8 @@ const compatible: Provide = ({ baseUrl, apiKey }) =>
   createOpenAICompatible({ name: 'parley', baseURL: baseUrl, apiKey, includeUsage: true });
 const chat: Provide = ({ baseUrl, apiKey }) => createOpenAI({ baseURL: baseUrl, apiKey }).chat;
 
+const responses: Provide = ({ baseUrl, apiKey }) => createOpenAI({ baseURL: baseUrl, apiKey });
+
 describeChatClient({ name: '@ai-sdk/openai-compatible', open: openWith(compatible) });
 describeChatClient({ name: '@ai-sdk/openai, chat()', open: openWith(chat) });
+describeChatClient({ name: '@ai-sdk/openai, responses', open: openWith(responses) });

@@ -1,4 +1,4 @@
-/** OpenAI's agents, with the switch to chat completions. */
+/** OpenAI's agents, by responses as they come and with the switch to chat completions. */
 import { Agent, OpenAIProvider, Runner } from '@openai/agents';
 import { errorOfOpenAi } from './openai-errors.ts';
 import { type Ask, describeChatClient, type OpenChatClient, type Server } from './play.ts';
@@ -32,3 +32,4 @@ function openWith(useResponses: boolean): (server: Server) => OpenChatClient {
 }
 
 describeChatClient({ name: '@openai/agents, chat completions', open: openWith(false) });
+describeChatClient({ name: '@openai/agents, responses', open: openWith(true) });

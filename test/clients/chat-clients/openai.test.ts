@@ -26,4 +26,27 @@ function openChat({ baseUrl, apiKey }: Server): OpenChatClient {
   };
 }
 
+function openResponses({ baseUrl, apiKey }: Server): OpenChatClient {
+  const client = new OpenAI({ baseURL: baseUrl, apiKey });
+  return {
+    async ask({ model, prompt: input, signal }) {
+      const response = await client.responses.create({ model, input }, { signal });
+      const { usage } = response;
+      return {
+        text: response.output_text,
+        usage: { input: usage?.input_tokens, output: usage?.output_tokens },
+      };
+    },
+    async *stream({ model, prompt: input, signal }) {
+      const events = await client.responses.create({ model, input, stream: true }, { signal });
+      for await (const event of events) {
+        if (event.type === 'response.output_text.delta') yield event.delta;
+        if (event.type === 'response.failed') throw new Error(event.response.error?.message);
+      }
+    },
+    errorOf: errorOfOpenAi,
+  };
+}
+
 describeChatClient({ name: 'openai, chat completions', open: openChat });
+describeChatClient({ name: 'openai, responses', open: openResponses });

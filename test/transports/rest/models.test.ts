@@ -169,6 +169,24 @@ describe('the paths that clients with a choice of voices ask for', () => {
     expect(await errorOf(refused)).toMatchObject({ status: 401, code: 'invalid_api_key' });
   });
 
+  it('are open to everybody where the operator says so, but to no wrong key', async () => {
+    const open = await startParley({ file, settings: { voices: { access: 'open' } } });
+    try {
+      const bare = (path: string, init?: RequestInit) => fetch(open.baseUrl + path, init);
+      const { voices } = (await (await bare('/audio/voices?model=tts-1')).json()) as { voices: unknown[] };
+      expect(voices).toHaveLength(2);
+      const { models } = (await (await bare('/audio/models')).json()) as { models: ModelEntry[] };
+      expect(ids(models)).toEqual(['tts-1', 'tts-2']);
+      for (const path of ['/models', '/models/tts-1']) expect((await bare(path)).status).toBe(401);
+      expect((await bare('/audio/voices', bearer('pk_wrong'))).status).toBe(401);
+      const limited = await bare('/audio/voices', bearer(await open.newKey()));
+      expect(await limited.json()).toEqual({ voices: [] });
+      expect(await errorOf(await bare('/audio/voices?model=x'))).toMatchObject({ code: 'unknown_model' });
+    } finally {
+      await open.close();
+    }
+  });
+
   it('leave a record', async () => {
     for (const path of ['/audio/voices', '/audio/models']) {
       const response = await parley.call(path);

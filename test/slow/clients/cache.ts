@@ -1,0 +1,52 @@
+/** Clients that are too large for the project's own dependencies, installed once for each of their lockfiles. */
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+
+const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'parley', 'clients');
+
+/** A client in its folder, or the reason why it is not there. */
+export type Installed = { readonly folder: string } | { readonly missing: string };
+
+/**
+ * Copies `source` and runs `install` in the copy, which is kept by the content of the lockfile. It may be deleted at any time. Says
+ * on standard error what is not tested where the installation fails.
+ */
+export async function installClient(
+  source: string,
+  lockfile: string,
+  install: (folder: string) => Promise<void>,
+): Promise<Installed> {
+  const name = basename(source);
+  const hash = createHash('sha256')
+    .update(readFileSync(join(source, lockfile)))
+    .digest('hex');
+  const folder = join(cache, `${name}-${hash.slice(0, 16)}`);
+  try {
+    if (!existsSync(folder)) await installInto(folder, source, install);
+  } catch (error) {
+    const missing = `it cannot be installed: ${String(error).trim().split('\n').at(-1)}`;
+    process.stderr.write(`NOT TESTED: ${name} (${missing})\n`);
+    return { missing };
+  }
+  // The programs beside the lockfile may have changed since.
+  cpSync(source, folder, { recursive: true });
+  return { folder };
+}
+
+async function installInto(
+  folder: string,
+  source: string,
+  install: (folder: string) => Promise<void>,
+): Promise<void> {
+  mkdirSync(dirname(folder), { recursive: true });
+  const begun = mkdtempSync(`${folder}-`);
+  try {
+    cpSync(source, begun, { recursive: true });
+    await install(begun);
+    renameSync(begun, folder);
+  } finally {
+    rmSync(begun, { recursive: true, force: true });
+  }
+}
