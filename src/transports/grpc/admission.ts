@@ -30,23 +30,21 @@ export async function admitBody(
   await served.admitBytes(messageHeadBytes + (head[0] === 0 ? length : bytesUnpacked(length, bytesMax)));
 }
 
-/** The first bytes of a stream, which stay in it. Undefined for a stream that ends before. */
+/** Undefined for a stream that ends before. */
 function firstHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
-    const push = stream.push;
-    let head: Uint8Array = Buffer.alloc(0);
-    const settle = () => {
-      stream.push = push;
-      resolve(head.length < messageHeadBytes ? undefined : Buffer.from(head));
+    const settle = (head: Buffer | undefined) => {
+      stream.off('readable', look).off('end', leave).off('close', leave);
+      resolve(head);
     };
-    stream.push = (piece: unknown, encoding?: BufferEncoding) => {
-      if (piece instanceof Uint8Array) head = head.length === 0 ? piece : Buffer.concat([head, piece]);
-      if (piece === null || head.length >= messageHeadBytes) settle();
-      return push.call(stream, piece, encoding);
+    const leave = () => settle(undefined);
+    const look = () => {
+      const head: Buffer | null = stream.read(messageHeadBytes);
+      if (head === null) return;
+      stream.unshift(head);
+      settle(head.length < messageHeadBytes ? undefined : head);
     };
-    stream.on('end', settle).on('close', settle);
-    if (stream.destroyed) settle();
-    // Begins to read the stream.
-    stream.read(0);
+    stream.on('readable', look).on('end', leave).on('close', leave);
+    if (stream.readableEnded || stream.destroyed) leave();
   });
 }
