@@ -5,6 +5,7 @@ import { type Config, checkReload } from '../config/config.ts';
 import { givenAdminHolder } from '../core/access/auth.ts';
 import { FailedKeys } from '../core/access/failed-keys.ts';
 import { Gate } from '../core/access/gate.ts';
+import { KnownHeaders } from '../core/access/known-headers.ts';
 import { steadyClock } from '../core/access/steady-clock.ts';
 import { AccountOperations } from '../core/account/service.ts';
 import { AdminOperations } from '../core/admin/service.ts';
@@ -120,6 +121,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
       observer: observedBy(metrics.observer, memory.observer, tracer),
     },
     givenAdmin: config.adminKey && givenAdminHolder(config.adminKey.reveal()),
+    knownHeaders: new KnownHeaders(),
     failedKeys: new FailedKeys(config.limits.failedKeysPerMinuteMax),
   });
   const probes = {

@@ -31,23 +31,19 @@ export function createMetrics({ version, isModel, engines, bufferedBytes }: Metr
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const { gauge } = metricsIn(registry);
-  gauge('parley_info', 'The version of this server.', ['version']).set({ version }, 1);
-  const up = gauge('parley_engine_up', '1 if an engine can be reached, else 0.', ['engine']);
-  const waiting = gauge('parley_engine_calls_waiting', 'Calls that wait for an engine.', ['engine']);
-  const buffered = gauge('parley_buffered_bytes', 'Bytes of request bodies that may be in memory.', []);
-  const readEngines = () => {
-    for (const { engine, isUp, waiting: queued } of engines()) {
-      up.set({ engine }, isUp ? 1 : 0);
-      waiting.set({ engine }, queued);
-    }
-  };
+  gauge('parley_info', 'The version of this server.', ['version'], (info) => info.set({ version }, 1));
+  gauge('parley_engine_up', '1 if an engine can be reached, else 0.', ['engine'], (up) => {
+    for (const { engine, isUp } of engines()) up.set({ engine }, isUp ? 1 : 0);
+  });
+  gauge('parley_engine_calls_waiting', 'Calls that wait for an engine.', ['engine'], (calls) => {
+    for (const { engine, waiting } of engines()) calls.set({ engine }, waiting);
+  });
+  gauge('parley_buffered_bytes', 'Bytes of request bodies that may be in memory.', [], (buffered) =>
+    buffered.set(bufferedBytes()),
+  );
   return {
     observer: observeRequests(registry, isModel),
     contentType: registry.contentType,
-    text: () => {
-      readEngines();
-      buffered.set(bufferedBytes());
-      return registry.metrics();
-    },
+    text: () => registry.metrics(),
   };
 }

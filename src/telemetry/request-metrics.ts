@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { nanoCreditsPerCredit } from '../core/billing/money.ts';
+import { type NanoCredits, nanoCreditsPerCredit } from '../core/billing/money.ts';
 import type { RequestObserver } from '../core/ports/observer.ts';
-import type { RecordEnd, RecordStart } from '../core/ports/usage.ts';
+import type { Operation, RecordEnd, RecordStart } from '../core/ports/usage.ts';
 
 const durationBuckets = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10, 30, 120, 600];
 const firstOutputBuckets = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
@@ -14,12 +14,51 @@ export function metricsIn(registry: Registry) {
   const registers = [registry];
   return {
     counter: <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
-      new Counter({ name, help, labelNames, registers }),
-    gauge: <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
-      new Gauge({ name, help, labelNames, registers }),
+      new Tally((collect) => new Counter({ name, help, labelNames, registers, collect })),
+    /** @param read sets the values when the metric is read */
+    gauge: <Label extends string>(
+      name: string,
+      help: string,
+      labelNames: Label[],
+      read: (gauge: Gauge<Label>) => void,
+    ) => {
+      const gauge: Gauge<Label> = new Gauge({
+        name,
+        help,
+        labelNames,
+        registers,
+        collect: () => read(gauge),
+      });
+    },
     histogram: <Label extends string>(name: string, help: string, labelNames: Label[], buckets: number[]) =>
       new Histogram({ name, help, labelNames, buckets, registers }),
   };
+}
+
+type Metrics = ReturnType<typeof metricsIn>;
+
+/** The value of a metric for one set of labels. */
+interface Cell {
+  value: number;
+}
+
+/** Values that requests change in place. The metric gets them only when it is read: finding a value by its labels costs as much as all else. */
+class Tally<Label extends string> {
+  readonly #cells = new Map<string, { readonly labels: Record<Label, string>; readonly cell: Cell }>();
+
+  constructor(create: (collect: () => void) => Counter<Label>) {
+    const metric = create(() => {
+      metric.reset();
+      for (const { labels, cell } of this.#cells.values()) metric.inc(labels, cell.value);
+    });
+  }
+
+  cell(labels: Record<Label, string>): Cell {
+    const key = Object.values(labels).join('\n');
+    const { cell } = this.#cells.get(key) ?? { cell: { value: 0 } };
+    this.#cells.set(key, { labels, cell });
+    return cell;
+  }
 }
 
 /**
@@ -30,11 +69,8 @@ export function metricsIn(registry: Registry) {
  */
 export function observeRequests(registry: Registry, isModel: (id: string) => boolean): RequestObserver {
   const metrics = metricsIn(registry);
-  const requests = metrics.counter(
-    'parley_requests_total',
-    'Ended requests with a valid key, as in their usage records.',
-    ['operation', 'wire', 'model', 'state', 'code'],
-  );
+  const { began, held, released } = observeRunning(metrics);
+  const count = countEnded(metrics);
   const durations = metrics.histogram(
     'parley_request_duration_seconds',
     'Time from the arrival of a request to its end.',
@@ -47,41 +83,75 @@ export function observeRequests(registry: Registry, isModel: (id: string) => boo
     ['operation', 'wire'],
     firstOutputBuckets,
   );
-  const running = metrics.gauge('parley_requests_running', 'Requests with a valid key that have not ended.', [
-    'operation',
-  ]);
-  const holds = metrics.gauge('parley_holds', 'Chat requests that hold credits.');
-  const heldCredits = metrics.gauge('parley_held_credits', 'Credits that running chat requests hold.');
   const refusedKeys = metrics.counter('parley_refused_keys_total', 'Requests without a valid key.', ['wire']);
-  const amounts = observeAmounts(metrics);
   const modelOf = ({ model = '' }: RecordStart) => (model === '' || isModel(model) ? model : otherModel);
   return {
-    began: ({ operation }) => running.inc({ operation }),
-    held: (amount) => {
-      holds.inc();
-      heldCredits.inc(Number(amount) / nanoPerCredit);
-    },
-    ended: (start, end, held) => {
+    began,
+    held,
+    ended: (start, end, hold) => {
       const { operation, wire } = start;
-      const model = modelOf(start);
-      running.dec({ operation });
-      if (held !== undefined) {
-        holds.dec();
-        heldCredits.dec(Number(held) / nanoPerCredit);
-      }
-      requests.inc({ operation, wire, model, state: end.state, code: end.code ?? '' });
+      released(start, hold);
+      count(modelOf(start), start, end);
       durations.observe({ operation, wire }, end.durationMs / 1000);
       if (end.firstOutputMs !== undefined) {
         firstOutputs.observe({ operation, wire }, end.firstOutputMs / 1000);
       }
-      amounts(model, start, end);
     },
-    refusedKey: (wire) => refusedKeys.inc({ wire }),
+    refusedKey: (wire) => {
+      refusedKeys.cell({ wire }).value++;
+    },
   };
 }
 
-/** Counts the tokens, audio, characters, credits and units that requests use. */
-function observeAmounts(metrics: ReturnType<typeof metricsIn>) {
+/** Follows what runs and what it holds. */
+function observeRunning(metrics: Metrics) {
+  const running = new Map<Operation, number>();
+  let holds = 0;
+  let heldNano = 0;
+  metrics.gauge(
+    'parley_requests_running',
+    'Requests with a valid key that have not ended.',
+    ['operation'],
+    (gauge) => {
+      for (const [operation, value] of running) gauge.set({ operation }, value);
+    },
+  );
+  metrics.gauge('parley_holds', 'Chat requests that hold credits.', [], (gauge) => gauge.set(holds));
+  metrics.gauge('parley_held_credits', 'Credits that running chat requests hold.', [], (gauge) =>
+    gauge.set(heldNano / nanoPerCredit),
+  );
+  const change = (operation: Operation, by: number) =>
+    running.set(operation, (running.get(operation) ?? 0) + by);
+  return {
+    began: ({ operation }: RecordStart): void => void change(operation, 1),
+    held: (amount: NanoCredits): void => {
+      holds++;
+      heldNano += Number(amount);
+    },
+    released: ({ operation }: RecordStart, hold: NanoCredits | undefined): void => {
+      change(operation, -1);
+      if (hold === undefined) return;
+      holds--;
+      heldNano -= Number(hold);
+    },
+  };
+}
+
+/** What requests that end alike change. */
+interface Ended {
+  readonly requests: Cell;
+  readonly prompt: Cell | undefined;
+  readonly completion: Cell | undefined;
+  credits?: Cell;
+}
+
+/** Counts ended requests, and the tokens, audio, characters, credits and units that they use. */
+function countEnded(metrics: Metrics) {
+  const requests = metrics.counter(
+    'parley_requests_total',
+    'Ended requests with a valid key, as in their usage records.',
+    ['operation', 'wire', 'model', 'state', 'code'],
+  );
   const tokens = metrics.counter('parley_tokens_total', 'Tokens of charged chat requests.', [
     'model',
     'kind',
@@ -90,6 +160,38 @@ function observeAmounts(metrics: ReturnType<typeof metricsIn>) {
   const credits = metrics.counter('parley_credits_spent_total', 'Credits debited for chat requests.', [
     'model',
   ]);
+  const countAudio = countAudioUse(metrics);
+  const known = new Map<string, Ended>();
+  const cellsOf = (
+    model: string,
+    { operation, wire }: RecordStart,
+    { state, code = '', tokens: used }: RecordEnd,
+  ) => {
+    const source = used?.source;
+    // The other parts are fixed words, so a model with spaces in its id is still one part.
+    const key = `${operation} ${wire} ${model} ${state} ${code} ${source}`;
+    const cells = known.get(key) ?? {
+      requests: requests.cell({ operation, wire, model, state, code }),
+      prompt: source && tokens.cell({ model, kind: 'prompt', source }),
+      completion: source && tokens.cell({ model, kind: 'completion', source }),
+    };
+    known.set(key, cells);
+    return cells;
+  };
+  return (model: string, start: RecordStart, end: RecordEnd): void => {
+    const ended: Ended = cellsOf(model, start, end);
+    ended.requests.value++;
+    if (ended.prompt) ended.prompt.value += end.tokens?.promptTokens ?? 0;
+    if (ended.completion) ended.completion.value += end.tokens?.completionTokens ?? 0;
+    if (end.cost) {
+      ended.credits ??= credits.cell({ model });
+      ended.credits.value += Number(end.cost) / nanoPerCredit;
+    }
+    countAudio(model, start, end);
+  };
+}
+
+function countAudioUse(metrics: Metrics) {
   const audio = metrics.counter(
     'parley_audio_seconds_total',
     'Seconds of audio: in for transcription, out as speech.',
@@ -100,15 +202,9 @@ function observeAmounts(metrics: ReturnType<typeof metricsIn>) {
     'operation',
   ]);
   return (model: string, { operation, characters: count }: RecordStart, end: RecordEnd): void => {
-    if (end.tokens) {
-      const { promptTokens, completionTokens, source } = end.tokens;
-      tokens.inc({ model, kind: 'prompt', source }, promptTokens);
-      tokens.inc({ model, kind: 'completion', source }, completionTokens);
-    }
-    if (end.cost) credits.inc({ model }, Number(end.cost) / nanoPerCredit);
-    if (end.audioMsIn) audio.inc({ model, direction: 'in' }, end.audioMsIn / 1000);
-    if (end.audioMsOut) audio.inc({ model, direction: 'out' }, end.audioMsOut / 1000);
-    if (count) characters.inc({ model }, count);
-    if (end.fairUseUnits) units.inc({ operation }, end.fairUseUnits);
+    if (end.audioMsIn) audio.cell({ model, direction: 'in' }).value += end.audioMsIn / 1000;
+    if (end.audioMsOut) audio.cell({ model, direction: 'out' }).value += end.audioMsOut / 1000;
+    if (count) characters.cell({ model }).value += count;
+    if (end.fairUseUnits) units.cell({ operation }).value += end.fairUseUnits;
   };
 }

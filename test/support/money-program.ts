@@ -9,6 +9,7 @@ import { type App, createApp } from '../../src/app/create-app.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { FailedKeys } from '../../src/core/access/failed-keys.ts';
 import { Gate } from '../../src/core/access/gate.ts';
+import { KnownHeaders } from '../../src/core/access/known-headers.ts';
 import { creditDecimals, formatCredits, nanoCredits } from '../../src/core/billing/money.ts';
 import { Unsettled } from '../../src/core/billing/unsettled.ts';
 import { cliCall } from '../../src/core/call.ts';
@@ -205,6 +206,7 @@ async function begin({ clock, settings: file }: MoneyFolder, dataDir: string): P
     clock,
     accessClock: clock,
     givenAdmin: undefined,
+    knownHeaders: new KnownHeaders(),
     log: silent,
     unsettled: new Unsettled(store, silent),
     observer: noObserver,

@@ -5,6 +5,7 @@ import type { KeyHolder } from '../ports/keys.ts';
 import type { Store } from '../ports/store.ts';
 import { keyFlaw } from './key-flaws.ts';
 import { hashKey, isWellFormedKey } from './keys.ts';
+import type { KnownHeaders } from './known-headers.ts';
 
 export interface AuthDeps {
   readonly store: Store;
@@ -12,6 +13,7 @@ export interface AuthDeps {
   readonly accessClock: Clock;
   /** Holds the admin key that was given to the server at its start, if there is one. */
   readonly givenAdmin: KeyHolder | undefined;
+  readonly knownHeaders: KnownHeaders;
 }
 
 /**
@@ -21,19 +23,28 @@ export interface AuthDeps {
  * @param authorization the value of the `Authorization` header: `Bearer <key>`
  */
 export async function authenticate(
-  { store, accessClock, givenAdmin }: AuthDeps,
-  authorization: string | undefined,
+  { store, accessClock, givenAdmin, knownHeaders }: AuthDeps,
+  authorization = '',
 ): Promise<KeyHolder> {
-  const secret = /^Bearer\s+(.*)$/is.exec(authorization ?? '')?.[1]?.trim();
-  if (givenAdmin && secret && hashKey(secret) === givenAdmin.key.hash) return givenAdmin;
-  if (secret === undefined || !isWellFormedKey(secret)) throw refused(authorization, secret);
-  const holder = await store.findKey(hashKey(secret));
+  const known = knownHeaders.hashOf(authorization);
+  const hash = known ?? hashOfKey(authorization, givenAdmin);
+  const holder = hash === givenAdmin?.key.hash ? givenAdmin : await store.findKey(hash);
   if (holder === undefined || !isLive(holder, accessClock.now())) throw new ParleyError('invalid_api_key');
+  if (known === undefined) knownHeaders.add(authorization, hash);
   return holder;
 }
 
+/** The given admin key need not have the format of others. */
+function hashOfKey(authorization: string, givenAdmin: KeyHolder | undefined): string {
+  const secret = /^Bearer\s+(.*)$/is.exec(authorization)?.[1]?.trim();
+  const hash = secret && givenAdmin && hashKey(secret);
+  if (hash && hash === givenAdmin.key.hash) return hash;
+  if (secret === undefined || !isWellFormedKey(secret)) throw refused(authorization, secret);
+  return hash || hashKey(secret);
+}
+
 /** Says what is wrong with the header as far as that is plain from it, so it tells nothing about the keys that exist. */
-function refused(authorization: string | undefined, secret: string | undefined): ParleyError {
+function refused(authorization: string, secret: string | undefined): ParleyError {
   const advice = { kind: 'send_key' } as const;
   if (secret === undefined && authorization) {
     return new ParleyError('invalid_api_key', {

@@ -24,14 +24,15 @@ export async function* stream(rpc: AnyRpc, sent: Sent, context: HandlerContext):
   // Unblocks writes to a slow client when the call is aborted.
   const giveUp = () => cut(response);
   try {
-    for await (const parts of streamRpc(rpc, sent, served, () => messageBytes)) {
+    const { batches, toMessage } = streamRpc(rpc, sent, served, () => messageBytes);
+    for await (const parts of batches) {
       markReplay(context, served.isReplay);
       served.signal.addEventListener('abort', giveUp);
       for (const part of parts) {
         // The source throws the reason when the next part is requested.
         if (served.signal.aborted) break;
         try {
-          yield part;
+          yield toMessage(part);
         } catch {
           // The part could not be written: the client has left.
           return;

@@ -1,13 +1,14 @@
 /** Reads the head and the messages of gRPC requests. */
 import type { IncomingHttpHeaders } from 'node:http2';
 import type { Readable } from 'node:stream';
-import { type DescMessage, fromBinary, type Message, type MessageShape } from '@bufbuild/protobuf';
+import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
 import type { ElementLimits } from '../../codec/json-scan.ts';
 import { scanMessage } from '../../codec/message-scan.ts';
 import type { Client } from '../../core/access/gate.ts';
 import { ParleyError } from '../../core/errors.ts';
 import { refuseExcess } from '../refuse-excess.ts';
 import { malformedMessage } from '../rpc/errors.ts';
+import type { Sent } from '../rpc/rpcs.ts';
 import type { RequestHead } from '../run-call.ts';
 
 export function headOf(headers: IncomingHttpHeaders, client: Client): RequestHead {
@@ -21,37 +22,40 @@ export function headOf(headers: IncomingHttpHeaders, client: Client): RequestHea
   };
 }
 
-const sizes = new WeakMap<Message, number>();
+/** A message of a request with its size, or a stream of messages, whose size is not known. */
+export interface Received<Form extends Sent = Message> {
+  readonly sent: Form;
+  readonly bytes: number;
+}
 
 /**
- * Decodes a message and remembers how many bytes it had. Returns the error for a malformed one, or one over the limits: on an exception grpc-js would answer
+ * Decodes a message. Returns the error for a malformed one, or one over the limits: on an exception grpc-js would answer
  * INTERNAL without details, or cancel a stream as if its client had left.
  */
-export function decodeRequest<Desc extends DescMessage>(
-  schema: Desc,
+export function decodeRequest(
+  schema: DescMessage,
   bytes: Uint8Array,
   limits: ElementLimits,
-): MessageShape<Desc> | ParleyError {
+): Received | ParleyError {
   try {
     refuseExcess(scanMessage(schema, bytes, limits), limits);
-    const request = fromBinary(schema, bytes);
-    sizes.set(request, bytes.length);
-    return request;
+    return { sent: fromBinary(schema, bytes), bytes: bytes.length };
   } catch (cause) {
     if (cause instanceof ParleyError) return cause;
     return new ParleyError('invalid_request_error', { message: malformedMessage, cause });
   }
 }
 
-export function requestBytes(request: Message): number {
-  return sizes.get(request) ?? 0;
+export function requestsOf(call: Readable): Received<AsyncIterable<Message>> {
+  return { sent: messagesOf(call), bytes: 0 };
 }
 
 /** The messages of a client's stream, as `decodeRequest` has returned them. Throws the error of the first malformed one. */
-export async function* requestsOf(call: Readable): AsyncGenerator<Message> {
+async function* messagesOf(call: Readable): AsyncGenerator<Message> {
   // Leaving the loop must not destroy the call, which still has to be answered.
-  for await (const request of call.iterator({ destroyOnReturn: false })) {
+  const received: AsyncIterable<Received | ParleyError> = call.iterator({ destroyOnReturn: false });
+  for await (const request of received) {
     if (request instanceof ParleyError) throw request;
-    yield request;
+    yield request.sent;
   }
 }

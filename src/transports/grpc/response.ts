@@ -2,13 +2,14 @@
 
 import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerDuplexStream, type ServerWritableStream } from '@grpc/grpc-js';
-import type { Batches } from '../../core/batches.ts';
 import type { ParleyError } from '../../core/errors.ts';
 import type { Signal } from '../../core/signal.ts';
+import type { Responses } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
+import type { Received } from './request.ts';
 
 export type WritableCall =
-  | ServerWritableStream<Message | ParleyError, Message>
+  | ServerWritableStream<Received | ParleyError, Message>
   | ServerDuplexStream<Message, Message>;
 
 export function answerHead({ id, isReplay }: ServedCall): Metadata {
@@ -21,13 +22,13 @@ export function answerHead({ id, isReplay }: ServedCall): Metadata {
 /** Writes all parts. A slow client slows the engine. */
 export async function writeAll(
   call: WritableCall,
-  batches: Batches<Message>,
+  { batches, toMessage }: Responses,
   begin: () => void,
   signal: Signal,
 ): Promise<void> {
   for await (const parts of batches) {
     begin();
-    for (const part of parts) if (!call.write(part)) await drained(call, signal);
+    for (const part of parts) if (!call.write(toMessage(part))) await drained(call, signal);
   }
 }
 

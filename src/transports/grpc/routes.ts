@@ -30,7 +30,7 @@ import { readTimeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import { admitBody, checkEncoding } from './admission.ts';
 import { explainOwnErrors, refuse, serviceError } from './errors.ts';
-import { decodeRequest, headOf, requestBytes, requestsOf } from './request.ts';
+import { decodeRequest, headOf, type Received, requestsOf } from './request.ts';
 import { answerHead, type WritableCall, writeAll } from './response.ts';
 
 export interface GrpcLimits {
@@ -85,7 +85,7 @@ export function createGrpcHandler(
       return serveNone(stream, headers);
     }
     const serve = serves.get(bytesOf(rpc)) ?? serveNone;
-    stream.once('close', () => {
+    stream.on('close', () => {
       // A handler removes its call from the map, and calls `finish` when the answer is complete.
       const hasRun = !calls.delete(served.id);
       served.close(hasRun || stream.aborted);
@@ -105,11 +105,9 @@ export function createGrpcHandler(
         if (stream.destroyed || stream.closed) return;
         calls.set(served.id, served);
         explainOwnErrors(stream, served);
-        serve(stream, {
-          ...headers,
-          ...(timeout && { [timeout[0]]: timeout[1] }),
-          [servedHeader]: served.id,
-        });
+        if (timeout) headers[timeout[0]] = timeout[1];
+        headers[servedHeader] = served.id;
+        serve(stream, headers);
         // A stream without a body has ended before grpc-js listens for its end.
         if (stream.readableEnded) stream.emit('end');
       })
@@ -168,7 +166,7 @@ function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 function handlerOf(rpc: AnyRpc, calls: Map<string, ServedCall>): UntypedHandleCall {
   switch (rpc.method.methodKind) {
     case 'unary': {
-      const handle: handleUnaryCall<Message | ParleyError, Message> = (call, respond) =>
+      const handle: handleUnaryCall<Received | ParleyError, Message> = (call, respond) =>
         void answerOnce(rpc, call.request, call, servedOf(call, calls), respond);
       return handle;
     }
@@ -178,7 +176,7 @@ function handlerOf(rpc: AnyRpc, calls: Map<string, ServedCall>): UntypedHandleCa
       return handle;
     }
     case 'server_streaming': {
-      const handle: handleServerStreamingCall<Message | ParleyError, Message> = (call) =>
+      const handle: handleServerStreamingCall<Received | ParleyError, Message> = (call) =>
         void answerInParts(rpc, call.request, call, servedOf(call, calls));
       return handle;
     }
@@ -203,13 +201,14 @@ function servedOf(call: AnyCall, calls: Map<string, ServedCall>): ServedCall {
 
 async function answerOnce(
   rpc: AnyRpc,
-  sent: Sent | ParleyError,
+  received: Received<Sent> | ParleyError,
   call: AnyCall,
   served: ServedCall,
   respond: sendUnaryData<Message>,
 ): Promise<void> {
   try {
-    const response = await answerRpc(rpc, readable(sent), served, requestBytes);
+    const { sent, bytes } = readable(received);
+    const response = await answerRpc(rpc, sent, served, () => bytes);
     call.sendMetadata(answerHead(served));
     respond(null, response);
   } catch (error) {
@@ -222,7 +221,7 @@ async function answerOnce(
 
 async function answerInParts(
   rpc: AnyRpc,
-  sent: Sent | ParleyError,
+  received: Received<Sent> | ParleyError,
   call: WritableCall,
   served: ServedCall,
 ): Promise<void> {
@@ -232,7 +231,13 @@ async function answerInParts(
     hasBegun = true;
   };
   try {
-    await writeAll(call, streamRpc(rpc, readable(sent), served, requestBytes), begin, served.signal);
+    const { sent, bytes } = readable(received);
+    await writeAll(
+      call,
+      streamRpc(rpc, sent, served, () => bytes),
+      begin,
+      served.signal,
+    );
     begin();
     call.end();
   } catch (error) {
@@ -244,7 +249,7 @@ async function answerInParts(
 }
 
 /** @throws the error that `decodeRequest` has returned in the place of a message */
-function readable(sent: Sent | ParleyError): Sent {
-  if (sent instanceof ParleyError) throw sent;
-  return sent;
+function readable(received: Received<Sent> | ParleyError): Received<Sent> {
+  if (received instanceof ParleyError) throw received;
+  return received;
 }

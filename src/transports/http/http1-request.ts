@@ -10,11 +10,12 @@ export function faultOf(request: IncomingMessage, headerCountMax: number): 400 |
   const { httpVersion, rawHeaders } = request;
   if (!versions.includes(httpVersion)) return 505;
   if (rawHeaders.length / 2 > headerCountMax) return 431;
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && isHost(name)).length;
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) if (isHost(rawHeaders[index])) hosts++;
   const isHostMissing = hosts === 0 && httpVersion === '1.1';
   return hosts > 1 || isHostMissing || !hostPattern.test(request.headers.host ?? '') ? 400 : undefined;
 }
 
-function isHost(name: string): boolean {
+function isHost(name = ''): boolean {
   return name.length === 4 && name.toLowerCase() === 'host';
 }

@@ -34,7 +34,7 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
   // One above the limit, to notice too many: Node drops the rest silently.
   server.maxHeadersCount = limits.headerCountMax + 1;
   const receive: Http1Handler = (request, response) => {
-    endStalledAnswer(response);
+    response.on('timeout', cutStalled);
     const fault = faultOf(request, limits.headerCountMax);
     if (fault === undefined) handle(request, response);
     else refuseRequest(request, response, fault);
@@ -86,8 +86,6 @@ function plainSocketOf(socket: TLSSocket): Socket | undefined {
 }
 
 /** Cuts a client that does not read its answer. If nothing waits to be sent, the engine is the slow one, and the answer goes on. */
-function endStalledAnswer(response: ServerResponse): void {
-  response.on('timeout', (socket) => {
-    if (socket.writableLength > 0) socket.destroy();
-  });
+function cutStalled(socket: Socket): void {
+  if (socket.writableLength > 0) socket.destroy();
 }

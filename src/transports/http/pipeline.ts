@@ -9,7 +9,7 @@ export function noteAnswers(server: Server): void {
   const note = ({ socket }: IncomingMessage, response: ServerResponse) => {
     const answers = owed.get(socket) ?? new Set();
     owed.set(socket, answers.add(response));
-    response.once('close', () => answers.delete(response));
+    response.on('close', () => answers.delete(response));
   };
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, note);
 }

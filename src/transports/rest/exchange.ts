@@ -37,7 +37,7 @@ export class Exchange {
   readonly request: HttpRequest;
   /** The path without the query. */
   readonly path: string;
-  readonly query: URLSearchParams;
+  readonly #query: string;
   readonly #response: HttpResponse;
   /** Texts written in this turn of the event loop. They leave together, since each write is an HTTP chunk or frame of its own. */
   #gathered = '';
@@ -52,8 +52,12 @@ export class Exchange {
     this.#response = response;
     const [path = '', query] = splitOnce(request.url ?? '/', '?');
     this.path = path;
-    this.query = new URLSearchParams(query);
-    response.once('close', () => this.#close());
+    this.#query = query;
+    response.on('close', () => this.#close());
+  }
+
+  get query(): URLSearchParams {
+    return new URLSearchParams(this.#query);
   }
 
   /** Aborts when the client leaves or the deadline passes. Its reason is a ParleyError. */

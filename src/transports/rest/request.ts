@@ -52,18 +52,44 @@ export async function readBytes(
   await served.admitBytes(Number(length ?? 0));
   exchange.acceptBody();
   const body = new CollectedBytes(announced);
-  // Leaving the loop must not destroy the request: the answer has to go out on its socket.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    exchange.signal.throwIfAborted();
-    const part = chunk as Buffer;
+  await readPieces(exchange, (part) => {
     const received = body.length + part.length;
     if (received > bytesMax) throw tooLarge();
-    if (length === undefined) await served.admitBytes(bytesForPart(received, bytesMax));
     check?.(part);
     body.add(part);
-  }
+    return length === undefined ? served.admitBytes(bytesForPart(received, bytesMax)) : undefined;
+  });
   served.keepBytes(body.length);
   return body.bytes;
+}
+
+/**
+ * Reads a body to its end. After an error the rest is left, and the connection stays, since the answer goes out on it.
+ * @param take may return a promise for which the next piece waits
+ */
+function readPieces({ request, signal }: Exchange, take: (piece: Buffer) => Promise<void> | undefined) {
+  return new Promise<void>((resolve, reject) => {
+    const fail = (error: unknown) => {
+      request.off('data', read).pause();
+      reject(error);
+    };
+    const read = (piece: Buffer) => {
+      try {
+        signal.throwIfAborted();
+        const admitted = take(piece);
+        if (admitted === undefined) return;
+        request.pause();
+        admitted.then(() => request.resume(), fail);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const leave = () => {
+      if (!request.readableEnded) fail(new ParleyError('request_cancelled'));
+    };
+    request.on('data', read).on('end', resolve).on('error', fail).on('close', leave);
+    if (request.destroyed) leave();
+  });
 }
 
 /**

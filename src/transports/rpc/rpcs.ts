@@ -55,18 +55,18 @@ export function bodyBytesMax(rpc: AnyRpc, largest: number): number | undefined {
 
 /**
  * Runs an RPC with one response, behind the gate.
- * @param bytesOf the size of a request's message in bytes
+ * @param requestBytes the size of a request's message; called once it has been read
  */
 export async function answerRpc(
   rpc: AnyRpc,
   sent: Sent,
   served: ServedCall,
-  bytesOf: (message: Message) => number,
+  requestBytes: () => number,
 ): Promise<Message> {
   switch (rpc.kind) {
     case 'unary': {
       const request = oneOf(sent);
-      noteBytes(rpc, request, served, bytesOf);
+      noteBytes(rpc, served, requestBytes());
       return rpc.toMessage(await served.answer(rpc, request));
     }
     case 'admin':
@@ -80,33 +80,36 @@ export async function answerRpc(
   }
 }
 
+/** Responses in the form in which core gives them, and how to turn each into a message. */
+export interface Responses<Part = unknown> {
+  readonly batches: Batches<Part>;
+  readonly toMessage: (part: Part) => Message;
+}
+
 /** Runs an RPC with a stream of responses, behind the gate. */
-export async function* streamRpc(
+export function streamRpc(
   rpc: AnyRpc,
   sent: Sent,
   served: ServedCall,
-  bytesOf: (message: Message) => number,
-): Batches<Message> {
+  requestBytes: () => number,
+): Responses {
   if (rpc.kind === 'open') {
-    yield* singly(rpc.run(manyOf(sent), served.signal));
-  } else if (rpc.kind === 'server-stream') {
-    const request = oneOf(sent);
-    noteBytes(rpc, request, served, bytesOf);
-    for await (const parts of served.stream(rpc, request)) yield parts.map((part) => rpc.toMessage(part));
-  } else {
-    throw misplaced(rpc);
+    return { batches: singly(rpc.run(manyOf(sent), served.signal)), toMessage: (part) => part as Message };
   }
+  if (rpc.kind !== 'server-stream') throw misplaced(rpc);
+  const request = oneOf(sent);
+  noteBytes(rpc, served, requestBytes());
+  return { batches: served.stream(rpc, request), toMessage: rpc.toMessage };
 }
 
 /** Notes the size of a request: that of a chat bounds its prompt, and that of a compressed one was not known before. */
 function noteBytes(
   rpc: Extract<Rpc, { readonly operation: unknown }>,
-  request: Message,
   served: ServedCall,
-  bytesOf: (message: Message) => number,
+  bytes: number,
 ): void {
-  if (rpc.operation === 'chat') served.noteRequestBytes(bytesOf(request));
-  if (served.isCompressed) served.keepBytes(bytesOf(request));
+  if (rpc.operation === 'chat') served.noteRequestBytes(bytes);
+  if (served.isCompressed) served.keepBytes(bytes);
 }
 
 function oneOf(sent: Sent): Message {

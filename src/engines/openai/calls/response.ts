@@ -5,6 +5,11 @@ import type { Signal } from '../../../core/signal.ts';
 /** Bytes that wait to be read before the upstream must wait, too. */
 const waitingBytesMax = 65_536;
 
+/** The end of a body, with an error if it broke off. */
+interface End {
+  readonly error?: Error;
+}
+
 /** One HTTP response as it arrives, without the stream that `Pool.request` would make for it. */
 export class UpstreamResponse implements Dispatcher.DispatchHandler {
   /** Set when `begun` resolves, as the headers. */
@@ -17,7 +22,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #pieces: Buffer[] = [];
   #bytes = 0;
   #isSkipped = false;
-  #end: { readonly error?: unknown } | undefined;
+  #end: End | undefined;
   /** Called when a piece has come, unless the rest is skipped, and at the end. */
   #wake: (() => void) | undefined;
 
@@ -43,7 +48,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
         return piece;
       }
       if (this.#end !== undefined) {
-        if ('error' in this.#end) throw this.#end.error;
+        if (this.#end.error !== undefined) throw this.#end.error;
         return undefined;
       }
       await new Promise<void>((resolve) => {
@@ -63,16 +68,18 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   }
 
   /** Leaves the rest of the body unread and closes the connection. */
-  close(reason: unknown = new Error('the answer is not read on')): void {
+  close(reason?: unknown): void {
     if (this.#end !== undefined) return;
     this.#pieces = [];
-    this.#finish({ error: reason });
-    this.#controller?.abort(reason as Error);
+    const error =
+      reason instanceof Error ? reason : new Error('the answer is not read on', { cause: reason });
+    this.#finish({ error });
+    this.#controller?.abort(error);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#end !== undefined) controller.abort(this.#end.error as Error);
+    if (this.#end?.error !== undefined) controller.abort(this.#end.error);
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -98,7 +105,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     this.#finish({ error });
   }
 
-  #finish(end: { readonly error?: unknown }): void {
+  #finish(end: End): void {
     if (this.#end !== undefined) return;
     this.#end = end;
     this.#signal.removeEventListener('abort', this.#leave);
