@@ -14,7 +14,7 @@ export interface OperationFacts {
   readonly namesObject: boolean;
   /** Whether the request has a key under which it happens once. */
   readonly hasIdempotencyKey: boolean;
-  /** The comments of the RPC and of its request, which may name codes. */
+  /** The comments of the service, the RPC and the request, which may name codes. */
   readonly comments: string;
 }
 
@@ -24,21 +24,24 @@ const always: Rule = () => true;
 const withBody: Rule = ({ hasBody }) => hasBody;
 const withEngine: Rule = ['speech', 'transcription', 'chat'];
 
-/** The operations that give each code, besides those whose comments name it. */
+/** The comment of a field or of a service says so. */
+const asCommented: Rule = [];
+
+/** The operations that give each code. Any operation gives the codes that its comments name. */
 const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   invalid_request_error: withBody,
-  missing_model: ['speech', 'chat'],
-  missing_input: ['speech'],
-  invalid_input: ['speech', 'transcription'],
-  unknown_model: ['speech', 'chat'],
-  input_too_long: ['speech'],
-  unsupported_response_format: ['speech', 'transcription'],
-  unknown_voice: ['speech'],
-  missing_file: ['transcription'],
-  invalid_file: ['transcription'],
-  unsupported_file_format: ['transcription'],
-  missing_messages: ['chat'],
-  invalid_messages: ['chat'],
+  missing_model: asCommented,
+  missing_input: asCommented,
+  invalid_input: asCommented,
+  unknown_model: asCommented,
+  input_too_long: asCommented,
+  unsupported_response_format: asCommented,
+  unknown_voice: asCommented,
+  missing_file: asCommented,
+  invalid_file: asCommented,
+  unsupported_file_format: asCommented,
+  missing_messages: asCommented,
+  invalid_messages: asCommented,
   invalid_parameter: ({ hasParameters }) => hasParameters,
   invalid_api_key: always,
   subscription_required: ['speech', 'transcription'],
