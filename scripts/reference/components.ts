@@ -2,7 +2,8 @@
 import { type DescField, type DescMessage, type JsonObject, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { formOf, isAlwaysPresent, objectShape, onlyField } from '../../src/codec/shape.ts';
-import { fieldKeywords, moreMembers, nullable, promised, ref } from './rest-forms.ts';
+import { fieldKeywords, moreMembers, nullable, promised } from './rest-forms.ts';
+import { ref } from './rest-schemas.ts';
 import { capitalised, commentOf, packageWord } from './schemas.ts';
 
 /** Whether clients or the server write a message. One that both write has no required members. */

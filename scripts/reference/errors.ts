@@ -10,13 +10,11 @@ export interface OperationFacts {
   readonly hasBody: boolean;
   /** Whether it reads parameters or a body, or refuses those that it does not know. */
   readonly hasParameters: boolean;
-  /** Names of the members of the body. */
-  readonly members: ReadonlySet<string>;
   /** Whether the request names an object of the server, such as an account. */
   readonly namesObject: boolean;
   /** Whether the request has a key under which it happens once. */
   readonly hasIdempotencyKey: boolean;
-  /** The comments of the RPC and of its request, which may name codes. */
+  /** The comments of the service, the RPC and the request, which may name codes. */
   readonly comments: string;
 }
 
@@ -24,25 +22,26 @@ type Rule = readonly Operation[] | ((facts: OperationFacts) => boolean);
 
 const always: Rule = () => true;
 const withBody: Rule = ({ hasBody }) => hasBody;
-const withInput: Rule = ({ members }) => members.has('input');
-const withMessages: Rule = ({ members }) => members.has('messages');
 const withEngine: Rule = ['speech', 'transcription', 'chat'];
 
-/** The operations that give each code, besides those whose comments name it. */
+/** The comment of a field or of a service says so. */
+const asCommented: Rule = [];
+
+/** The operations that give each code. Any operation gives the codes that its comments name. */
 const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   invalid_request_error: withBody,
-  missing_model: ['speech', 'chat'],
-  missing_input: withInput,
-  invalid_input: (facts) => facts.operation === 'transcription' || facts.members.has('input'),
-  unknown_model: ['speech', 'chat'],
-  input_too_long: ['speech'],
-  unsupported_response_format: ['speech', 'transcription'],
-  unknown_voice: ['speech'],
-  missing_file: ['transcription'],
-  invalid_file: ['transcription'],
-  unsupported_file_format: ['transcription'],
-  missing_messages: withMessages,
-  invalid_messages: withMessages,
+  missing_model: asCommented,
+  missing_input: asCommented,
+  invalid_input: asCommented,
+  unknown_model: asCommented,
+  input_too_long: asCommented,
+  unsupported_response_format: asCommented,
+  unknown_voice: asCommented,
+  missing_file: asCommented,
+  invalid_file: asCommented,
+  unsupported_file_format: asCommented,
+  missing_messages: asCommented,
+  invalid_messages: asCommented,
   invalid_parameter: ({ hasParameters }) => hasParameters,
   invalid_api_key: always,
   subscription_required: ['speech', 'transcription'],

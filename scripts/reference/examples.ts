@@ -7,33 +7,19 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { formOf, isAlwaysPresent, objectShape } from '../../src/codec/shape.ts';
-
-const said = [
-  {
-    ...{
-      type: 'message',
-      id: 'msg_0198f2c1a5b27c3d8e4f5a6b7c8d9e15_0',
-      status: 'completed',
-      role: 'assistant',
-    },
-    content: [
-      {
-        ...{ type: 'output_text', text: 'What would it mean to you to see it again?' },
-        ...{ annotations: [], logprobs: [] },
-      },
-    ],
-  },
-];
+import { nullable } from './rest-forms.ts';
 
 /** By the name of a member, or by message and member where that is not enough. */
 const values: Readonly<Record<string, JsonValue>> = {
-  id: 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
   account_id: 'acme',
   key_id: 'key_0198f2c1a5b27c3d8e4f5a6b7c8d9e10',
   name: 'acme',
+  model: 'eliza',
+  input: 'I miss the sea.',
+  prompt: 'I miss the sea.',
   created_at: '2026-11-22T09:30:00Z',
   started_at: '2026-11-22T09:30:00Z',
-  ends_at: '2026-12-31T00:00:00Z',
+  ends_at: '2099-12-31T00:00:00Z',
   resets_at: '2026-12-01T00:00:00Z',
   balance_nano_credits: 9_998_750_000,
   balance: '9.99875',
@@ -65,6 +51,8 @@ const values: Readonly<Record<string, JsonValue>> = {
   answers_removed: 3,
   complete: false,
   object: 'list',
+  language: 'en-US',
+  'Account.id': 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
   'Subscription.state': 'trial',
   'UsageRecord.id': 'req_0198f2c1a5b27c3d8e4f5a6b7c8d9e11',
   'UsageRecord.account_id': 'acc_0198f2c1a5b27c3d8e4f5a6b7c8d9e0f',
@@ -101,7 +89,10 @@ const values: Readonly<Record<string, JsonValue>> = {
     { id: 'slt', language: 'en-US' },
     { id: 'rms', language: 'en-US' },
   ],
-  'Model.default_voice': 'slt',
+  'Model.defaultVoice': 'slt',
+  'OfferedVoice.id': 'slt',
+  'OfferedVoice.name': 'slt',
+  'OfferedVoice.models': ['flite'],
   'SynthesizeSpeechRequest.model': 'flite',
   'SynthesizeSpeechRequest.input': 'Good morning.',
   'SynthesizeSpeechRequest.voice': 'slt',
@@ -120,44 +111,55 @@ const values: Readonly<Record<string, JsonValue>> = {
       finish_reason: 'stop',
     },
   ],
-  'ResponseParams.model': 'eliza',
-  'ResponseParams.input': 'I miss the sea.',
   'Response.id': 'resp_0198f2c1a5b27c3d8e4f5a6b7c8d9e15',
   'Response.object': 'response',
   'Response.created_at': 1_795_300_000,
   'Response.status': 'completed',
   'Response.error': null,
   'Response.incomplete_details': null,
-  'Response.model': 'eliza',
-  'Response.output': said,
-  'Response.instructions': null,
+  'Response.output': [
+    {
+      type: 'message',
+      id: 'msg_0198f2c1a5b27c3d8e4f5a6b7c8d9e16',
+      status: 'completed',
+      role: 'assistant',
+      content: [
+        {
+          type: 'output_text',
+          text: 'What would it mean to you to see it again?',
+          annotations: [],
+          logprobs: [],
+        },
+      ],
+    },
+  ],
+  'Response.usage': {
+    input_tokens: 7,
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    output_tokens: 3,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 10,
+  },
   'Response.metadata': {},
   'Response.tools': [],
   'Response.tool_choice': 'auto',
-  'Response.parallel_tool_calls': true,
   'Response.text': { format: { type: 'text' } },
   'Response.reasoning': { effort: null, summary: null },
-  'Response.max_output_tokens': null,
-  'Response.temperature': null,
-  'Response.top_p': null,
-  'Response.top_logprobs': null,
-  'Response.background': false,
-  'Response.store': false,
   'Response.truncation': 'disabled',
-  'ResponseUsage.input_tokens': 7,
-  'ResponseUsage.output_tokens': 3,
 };
 
 /** Members that are in no example, though they have a value here. */
 const leftOut: ReadonlySet<string> = new Set([
-  'UsageRecord.cost_nano_credits',
-  'UsageRecord.audio_seconds_in',
+  ...['cost_nano_credits', 'audio_seconds_in', 'prompt_tokens', 'completion_tokens', 'total_tokens'].map(
+    (name) => `UsageRecord.${name}`,
+  ),
+  'Model.price',
 ]);
 
 /** @returns undefined for a field without an example, which may then be left out */
 export function fieldExample(field: DescField): JsonValue | undefined {
   const own = `${field.parent.name}.${field.jsonName}`;
-  return own in values ? values[own] : values[field.jsonName];
+  return values[own] ?? values[field.jsonName];
 }
 
 /** An answer, with every member that has an example, and every message in it. */
@@ -174,12 +176,12 @@ export function responseExample(message: DescMessage): JsonValue {
 
 function memberOf(field: DescField): [string, JsonValue][] {
   if (leftOut.has(`${field.parent.name}.${field.jsonName}`)) return [];
-  const example = fieldExample(field);
-  const value = example === undefined ? composed(field) : example;
+  const value = fieldExample(field) ?? composed(field);
   return value === undefined ? [] : [[field.jsonName, value]];
 }
 
 function composed(field: DescField): JsonValue | undefined {
+  if (nullable.has(`${field.parent.typeName}.${field.name}`)) return null;
   if (field.fieldKind === 'list' && isAlwaysPresent(field))
     return field.message === undefined ? [] : [responseExample(field.message)];
   if (field.fieldKind === 'message' && field.message.typeName.startsWith('parley.')) {
@@ -187,9 +189,14 @@ function composed(field: DescField): JsonValue | undefined {
     return isEmpty(example) ? undefined : example;
   }
   if (field.fieldKind === 'scalar' && field.oneof === undefined && field.proto.proto3Optional === false) {
-    return field.scalar === ScalarType.STRING ? '…' : 0;
+    return plainValue(field.scalar);
   }
   return undefined;
+}
+
+function plainValue(scalar: ScalarType): JsonValue {
+  if (scalar === ScalarType.BOOL) return false;
+  return scalar === ScalarType.STRING ? '…' : 0;
 }
 
 function isEmpty(example: JsonValue): boolean {

@@ -8,7 +8,7 @@ import { Components } from './components.ts';
 import { errorExamples, errorHeaderComponents, errorSchema } from './errors.ts';
 import { addMessages, type RestOperation, restOperation, tagOf } from './operations.ts';
 import { otherPaths, otherTags } from './other-paths.ts';
-import { restSchemas } from './rest-forms.ts';
+import { restSchemas } from './rest-schemas.ts';
 import { commentOf, ownServices, restMethods } from './schemas.ts';
 
 export function openApiDocument(registry: FileRegistry): JsonObject {

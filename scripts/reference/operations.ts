@@ -67,17 +67,18 @@ export function restOperation(method: DescMethod, components: Components): RestO
 function factsOf(method: DescMethod, operation: Operation): OperationFacts {
   const { body, pathFields } = httpRule(method);
   const { fields } = method.input;
-  const bodyFields =
-    body === '' || body === '*' ? fields : (fieldNamed(method.input, body).message?.fields ?? []);
+  const inBody = fields.find(({ name }) => name === body)?.message?.fields ?? [];
   const queryCount = fields.length - pathFields.size;
   return {
     operation,
     hasBody: body !== '',
     hasParameters: strict.has(operation) || queryCount > 0,
-    members: new Set(bodyFields.map(({ name }) => name)),
     namesObject: pathFields.size > 0 || fields.some(({ name }) => name.endsWith('_id')),
     hasIdempotencyKey: idempotent.has(operation) || fields.some(({ name }) => name === 'idempotency_key'),
-    comments: [method, ...fields].map(commentOf).join('\n'),
+    comments: [
+      ...[method.parent, method, ...fields, ...inBody].map(commentOf),
+      ...(restForms[fullName(method)]?.codes ?? []).map((code) => `\`${code}\``),
+    ].join('\n'),
   };
 }
 

@@ -4,15 +4,19 @@
  */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { transcriptFormats } from '../../src/codec/transcript-formats.ts';
+import type { ErrorCode } from '../../src/core/errors.ts';
 import { audioFormats } from '../../src/core/ports/engines.ts';
 import { scopes } from '../../src/core/ports/keys.ts';
 import { totalDimensions } from '../../src/core/ports/usage.ts';
 import { contentType } from '../../src/core/speech/content-type.ts';
+import { ref, text } from './rest-schemas.ts';
 
 /** How an RPC looks over REST, where it differs from its schema. */
 export interface RestForm {
   /** In place of the comment of the RPC. */
   readonly title?: { readonly summary: string; readonly description: string };
+  /** Codes that no comment of the schema names. */
+  readonly codes?: readonly ErrorCode[];
   /** In place of the JSON of the request message. */
   readonly requestBody?: JsonObject;
   /** In place of the JSON of the response message: an OpenAPI `content`. */
@@ -23,10 +27,13 @@ export interface RestForm {
   readonly messages?: readonly string[];
 }
 
-export const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });
-
 const binary: JsonObject = { type: 'string', format: 'binary' };
-const text = (description: string): JsonObject => ({ type: 'string', description });
+
+const hints = (description: string): JsonObject => ({
+  type: 'array',
+  items: { type: 'string' },
+  description,
+});
 
 /** The fields of the form, beside those that the schema describes. */
 const transcriptionForm: JsonObject = {
@@ -53,83 +60,13 @@ const transcriptionForm: JsonObject = {
         'The times in `verbose_json`. Default: `segment`. `word` adds words; alone, it leaves out segments.',
     },
     prompt: text('A hint at words and style.'),
+    'languages[]': hints('Hints at the languages that may be spoken, as tags such as `en`.'),
+    'keywords[]': hints('Hints at words and phrases that may be spoken, such as names.'),
     temperature: { type: 'number', description: 'A hint at the randomness, usually 0 to 1.' },
     stream: {
       type: 'boolean',
       default: false,
       description: 'Answers with server-sent events. `response_format` then has no effect.',
-    },
-  },
-};
-
-const seconds: JsonObject = { type: 'number', description: 'Seconds.' };
-
-/** Schemas that no message has. */
-export const restSchemas: JsonObject = {
-  TranscriptText: {
-    type: 'object',
-    required: ['text'],
-    properties: { text: text('The whole text; empty for silence.') },
-  },
-  VerboseTranscript: {
-    type: 'object',
-    required: ['task', 'language', 'duration', 'text'],
-    properties: {
-      task: { const: 'transcribe' },
-      language: text('An English name, such as `english`.'),
-      duration: { type: 'number', description: 'Seconds of audio.' },
-      text: text('The whole text; empty for silence.'),
-      segments: { type: 'array', items: ref('VerboseSegment') },
-      words: { type: 'array', items: ref('TranscriptWord') },
-    },
-  },
-  VerboseSegment: {
-    type: 'object',
-    description: 'All members are there. Unknown probabilities are 0.',
-    required: [
-      ...['id', 'seek', 'start', 'end', 'text', 'tokens', 'temperature'],
-      ...['avg_logprob', 'compression_ratio', 'no_speech_prob'],
-    ],
-    properties: {
-      id: { type: 'integer', description: 'Counts from 0.' },
-      seek: { type: 'integer', description: 'Position of the decoded window, in units of 10 ms.' },
-      start: seconds,
-      end: seconds,
-      text: { type: 'string' },
-      tokens: { type: 'array', items: { type: 'integer' } },
-      temperature: { type: 'number' },
-      avg_logprob: { type: 'number' },
-      compression_ratio: { type: 'number' },
-      no_speech_prob: { type: 'number' },
-    },
-  },
-  TranscriptEvent: {
-    description: 'The data of a server-sent event.',
-    anyOf: [
-      {
-        type: 'object',
-        required: ['type', 'delta'],
-        properties: { type: { const: 'transcript.text.delta' }, delta: text('The next piece of text.') },
-      },
-      {
-        type: 'object',
-        required: ['type', 'text'],
-        properties: { type: { const: 'transcript.text.done' }, text: text('The whole text.') },
-      },
-      ref('Error'),
-    ],
-  },
-  ResponseErrorEvent: {
-    type: 'object',
-    description: 'The last event of a response that failed. The members of `error` are repeated beside it.',
-    required: ['type', 'sequence_number', 'code', 'message', 'param', 'error'],
-    properties: {
-      type: { const: 'error' },
-      sequence_number: { type: 'integer' },
-      code: text('The code of the error.'),
-      message: { type: 'string' },
-      param: { type: ['string', 'null'] },
-      error: { $ref: '#/components/schemas/Error/properties/error' },
     },
   },
 };
@@ -164,7 +101,7 @@ export const restForms: Readonly<Record<string, RestForm>> = {
     content: {
       'application/json': {
         schema: { anyOf: [ref('TranscriptText'), ref('VerboseTranscript')] },
-        example: { text: 'Good morning.' },
+        example: { text: 'Good morning.', usage: { type: 'duration', seconds: 1 } },
       },
       'text/plain': { schema: { type: 'string' }, example: 'Good morning.\n' },
       'text/vtt': {
@@ -173,6 +110,7 @@ export const restForms: Readonly<Record<string, RestForm>> = {
       },
       'text/event-stream': { schema: ref('TranscriptEvent') },
     },
+    codes: ['unsupported_response_format'],
     messages: ['parley.audio.v1.TranscriptWord'],
   },
   'parley.chat.v1.ChatService.CreateChatCompletion': {
@@ -188,9 +126,9 @@ export const restForms: Readonly<Record<string, RestForm>> = {
   },
   'parley.responses.v1.ResponsesService.CreateResponse': {
     title: {
-      summary: 'Answers in the form of the Responses API',
+      summary: 'Answers in a conversation, in the form of the Responses API',
       description:
-        'Runs a chat. Returns the whole answer at once, or with `"stream": true` server-sent events, each named by its `type`. Nothing is stored: a request carries its whole conversation.',
+        'Returns the whole answer at once, or with `"stream": true` server-sent events with a type and a sequence number each. Nothing is stored, so a request carries its whole conversation.',
     },
     moreContent: {
       'text/event-stream': { schema: { anyOf: [ref('ResponseEvent'), ref('ResponseErrorEvent')] } },
@@ -199,19 +137,21 @@ export const restForms: Readonly<Record<string, RestForm>> = {
   },
 };
 
-const streamMember: JsonObject = {
-  type: 'boolean',
-  default: false,
-  description: 'Answers with server-sent events.',
-};
-
 /** Members that only REST has, by the full name of the message. */
 export const moreMembers: Readonly<Record<string, JsonObject>> = {
-  'parley.chat.v1.ChatCompletionParams': { stream: streamMember },
-  'parley.responses.v1.ResponseParams': { stream: streamMember },
+  'parley.responses.v1.ResponseParams': {
+    stream: { type: 'boolean', default: false, description: 'Answers with server-sent events.' },
+  },
   'parley.responses.v1.Response': {
-    previous_response_id: { type: 'null', description: 'Nothing is stored.' },
+    previous_response_id: { type: 'null' },
     access_programs: { type: 'null' },
+  },
+  'parley.chat.v1.ChatCompletionParams': {
+    stream: {
+      type: 'boolean',
+      default: false,
+      description: 'Answers with server-sent events.',
+    },
   },
 };
 
@@ -231,6 +171,12 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.responses.v1.Response.created_at': { type: 'integer' },
 };
 
+/** Members of a response that are there, and null where there is no value. */
+const responseMembers = [
+  ...['error', 'incomplete_details', 'usage', 'instructions', 'temperature', 'top_p'],
+  ...['top_logprobs', 'max_output_tokens'],
+].map((name) => `parley.responses.v1.Response.${name}`);
+
 /** Members of answers that are always there, though their fields may be unset. */
 export const promised: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatCompletion.usage',
@@ -238,11 +184,10 @@ export const promised: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChoice.logprobs',
   'parley.chat.v1.ChatChoice.finish_reason',
   'parley.chat.v1.ChatChunkChoice.delta',
+  ...responseMembers,
+  'parley.responses.v1.Response.metadata',
+  'parley.responses.v1.Response.reasoning',
   'parley.chat.v1.ChatChunkChoice.finish_reason',
-  ...responseMembers(
-    ...['error', 'incomplete_details', 'usage', 'instructions', 'metadata', 'tool_choice', 'text'],
-    ...['reasoning', 'temperature', 'top_p', 'top_logprobs', 'max_output_tokens'],
-  ),
 ]);
 
 /** Members that may be null in an answer. In a request null always means absent. */
@@ -252,14 +197,9 @@ export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChunkChoice.finish_reason',
   'parley.chat.v1.ChatMessage.content',
   'parley.chat.v1.ChatMessage.refusal',
-  ...responseMembers('error', 'incomplete_details', 'usage', 'instructions', 'temperature', 'top_p'),
-  ...responseMembers('top_logprobs', 'max_output_tokens'),
-  'parley.responses.v1.ReasoningOptions.effort',
-  'parley.responses.v1.ReasoningOptions.summary',
+  ...responseMembers,
   'parley.responses.v1.ResponseTool.parameters',
   'parley.responses.v1.ResponseTool.strict',
+  'parley.responses.v1.ReasoningOptions.effort',
+  'parley.responses.v1.ReasoningOptions.summary',
 ]);
-
-function responseMembers(...names: readonly string[]): readonly string[] {
-  return names.map((name) => `parley.responses.v1.Response.${name}`);
-}

@@ -25,7 +25,7 @@ export function readSchemas(): FileRegistry {
 }
 
 /** Packages in the order in which readers look for them; others come between. */
-const firstPackages = ['chat', 'speech', 'audio'];
+const firstPackages = ['chat', 'responses', 'speech', 'audio'];
 const lastPackages = ['catalog', 'account', 'admin'];
 
 function rankOf(service: DescService): number {

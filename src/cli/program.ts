@@ -4,6 +4,7 @@ import { accountCommand } from './commands/account.ts';
 import { auditCommand } from './commands/audit.ts';
 import { backupCommand, restoreCommand } from './commands/backup.ts';
 import { chatCommand } from './commands/chat.ts';
+import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
 import { creditsCommand } from './commands/credits.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -46,6 +47,7 @@ export function createProgram(version: string): Command {
     .addCommand(configCommand())
     .addCommand(healthCommand())
     .addCommand(doctorCommand())
+    .addCommand(completionCommand())
     .addCommand(noticesCommand());
 }
 

@@ -1,116 +1,112 @@
 /**
  * The program as a process, killed at random moments under load, and started again on what is left: what was acknowledged
- * is kept, nothing is charged twice, and nothing stays held.
+ * is kept, nothing is charged twice, and nothing stays held. The same while writes or syncs of the disk fail.
  *
  *   PARLEY_KILL_ROUNDS=50 PARLEY_KILL_SEED=7 npm test -- test/slow/kill.test.ts
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type BookedRecord, type Books, fileFaults, readBooks } from '../support/books.ts';
-import { type Folder, type Serving, scratchFolder, serve } from '../support/command-line.ts';
-import { type Answered, PayingClients, type Server } from '../support/paying-clients.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Folder, scratchFolder } from '../support/command-line.ts';
+import { PayingServer } from '../support/kept-promises.ts';
+import { PayingClients } from '../support/paying-clients.ts';
 import { Random } from '../support/random.ts';
 
 const rounds = Number(process.env['PARLEY_KILL_ROUNDS'] ?? 10);
 const seed = Number(process.env['PARLEY_KILL_SEED'] ?? Date.now() % 2 ** 32);
 const lifeMs = { least: 100, most: 4_000 };
 const roundMsMax = 60_000;
-/** The default price of eliza, in nano-credits a token. */
-const price = { prompt: 100n, completion: 400n };
 
 let folder: Folder;
-let dataDir: string;
-let serving: Serving | undefined;
+let server: PayingServer;
 beforeEach(() => {
   folder = scratchFolder();
-  dataDir = folder.file('data');
+  server = new PayingServer(folder);
 });
-afterEach(async () => {
-  await serving?.close();
-  serving = undefined;
-  folder.remove();
-});
-
-const start = async (...args: string[]) => {
-  serving = await serve(['--data-dir', dataDir, ...args], { cwd: folder.path });
-  return serving;
-};
-
-async function firstStart(): Promise<Omit<Server, 'baseUrl'>> {
-  const all = { fairUse: { trialUnitsPerMonth: 1_000_000_000 } };
-  writeFileSync(folder.file('parley.yaml'), JSON.stringify(all));
-  const { baseUrl } = await start('--demo');
-  const { apiKey, adminKey } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'));
-  const admin = async (path: string, body: object) => {
-    const headers = { authorization: `Bearer ${adminKey}` };
-    const response = await fetch(`${baseUrl}/admin${path}`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-    });
-    expect(response.status).toBe(200);
-    return (await response.json()) as Record<string, string>;
-  };
-  await admin('/accounts', { name: 'careful' });
-  await admin('/accounts/careful/credits', { amount: '10', reason: 'test', idempotency_key: 'first' });
-  const { secret: carefulKey = '' } = await admin('/accounts/careful/keys', { name: 'careful' });
-  return { apiKey, adminKey, carefulKey };
-}
-
-/** Differences between the books and the answers that clients got. */
-function brokenPromises(answered: readonly Answered[], { records }: Books): unknown[] {
-  const byId = new Map(records.map((record) => [record.id, record]));
-  return answered
-    .map((promise) => ({ promise, record: byId.get(promise.id) }))
-    .filter(({ promise, record }) => record === undefined || !keeps(record, promise));
-}
-
-function keeps(record: BookedRecord, { operation, usage }: Answered): boolean {
-  if (record.state !== 'ok' || record.operation !== operation) return false;
-  if (usage === undefined) return record.cost === undefined;
-  const [prompt, completion] = usage;
-  const cost = price.prompt * BigInt(prompt) + price.completion * BigInt(completion);
-  return record.promptTokens === prompt && record.completionTokens === completion && record.cost === cost;
-}
-
-function check(books: Books, clients: PayingClients): void {
-  expect(fileFaults(dataDir)).toEqual([]);
-  expect(books.faults).toEqual([]);
-  expect(books.accounts.filter(({ held }) => held !== 0n)).toEqual([]);
-  expect(books.units.filter(({ reserved }) => reserved !== 0)).toEqual([]);
-  expect(books.records.filter(({ state }) => state === 'started')).toEqual([]);
-  expect(clients.surprises).toEqual([]);
-  expect(brokenPromises(clients.answered, books)).toEqual([]);
-  const loads = new Set(books.entries.map(({ reference }) => reference));
-  expect([...clients.done.load].filter((key) => !loads.has(key))).toEqual([]);
-  const careful = books.records.filter(({ account, state }) => account === 'careful' && state === 'ok');
-  expect(careful.length).toBeGreaterThanOrEqual(clients.done.careful.size);
-  expect(careful.length).toBeLessThanOrEqual(clients.done.careful.size + clients.open('careful'));
-}
+afterEach(() => server.close());
 
 const timeout = (rounds + 2) * roundMsMax;
 it(`keeps its word through ${rounds} kills`, { timeout }, async () => {
   process.stdout.write(`PARLEY_KILL_SEED=${seed}\n`);
   const random = new Random(seed);
   const clients = new PayingClients(random);
-  const keys = await firstStart();
+  const keys = await server.firstStart();
   for (let round = 0; round < rounds; round++) {
-    const { baseUrl, kill, ended } = serving ?? (await start());
+    const { baseUrl, kill, ended } = server.serving ?? (await server.start());
     const gone = clients.useUntilGone({ ...keys, baseUrl });
     await sleep(random.between(lifeMs.least, lifeMs.most));
     kill('SIGKILL');
     await Promise.all([gone, ended]);
-    await start();
-    check(readBooks(dataDir), clients);
+    await server.start();
+    server.check(clients);
   }
-  await clients.finishErrands({ ...keys, baseUrl: serving?.baseUrl ?? '' });
-  const books = readBooks(dataDir);
-  check(books, clients);
+  await clients.finishErrands({ ...keys, baseUrl: server.serving?.baseUrl ?? '' });
+  const books = server.check(clients);
   expect([clients.open('load'), clients.open('careful')]).toEqual([0, 0]);
   const of = (state: string) => books.records.filter((record) => record.state === state).length;
   const summary = `${clients.answered.length} answers, ${of('interrupted')} interrupted, ${of('replayed')} replayed`;
   process.stdout.write(`${summary}\n`);
   expect(of('interrupted')).toBeGreaterThan(0);
+});
+
+const compiler = spawnSync('cc', ['--version']).status === 0 ? '' : ' (skipped: there is no C compiler)';
+
+describe.skipIf(compiler !== '')(`while the disk fails${compiler}`, () => {
+  const faultRounds = Math.ceil(rounds / 3);
+  const compiled = () => {
+    const library = folder.file('disk-faults.so');
+    const source = new URL('../support/disk-faults.c', import.meta.url).pathname;
+    const { status, stderr } = spawnSync('cc', ['-shared', '-fPIC', '-O2', '-o', library, source]);
+    expect([status, String(stderr)]).toEqual([0, '']);
+    return { LD_PRELOAD: library, DISK_FAULTS_WHILE: folder.file('faults') };
+  };
+
+  /** Resolves when a count has grown by a few. */
+  const grows = async (count: () => number) => {
+    const before = count();
+    await expect.poll(count, { timeout: roundMsMax }).toBeGreaterThan(before + 5);
+  };
+
+  it(`keeps its word through ${faultRounds} times of failed writes`, { timeout }, async () => {
+    const env = { ...compiled(), DISK_FAULTS: 'write' };
+    const random = new Random(seed);
+    const clients = new PayingClients(random, (status) => status === 503);
+    const keys = await server.firstStart();
+    await server.serving?.close();
+    for (let round = 0; round < faultRounds; round++) {
+      const { baseUrl, kill, ended } = await server.start([], env);
+      const gone = clients.useUntilGone({ ...keys, baseUrl });
+      await grows(() => clients.answered.length);
+      writeFileSync(folder.file('faults'), '');
+      await grows(() => clients.refusals);
+      rmSync(folder.file('faults'));
+      // Until the writes of these requests have been made up for, books are not in order.
+      await expect
+        .poll(async () => (await fetch(new URL('/readyz', baseUrl))).status, { timeout: 60_000 })
+        .toBe(200);
+      kill('SIGKILL');
+      await Promise.all([gone, ended]);
+      await (await server.start()).close();
+      server.check(clients);
+    }
+  });
+
+  it('ends by itself when a sync fails, and keeps its word', { timeout }, async () => {
+    const env = { ...compiled(), DISK_FAULTS: 'sync' };
+    const random = new Random(seed);
+    const clients = new PayingClients(random, (status) => status === 503);
+    const keys = await server.firstStart();
+    await server.serving?.close();
+    const { baseUrl, ended, stderr } = await server.start([], env);
+    const gone = clients.useUntilGone({ ...keys, baseUrl });
+    await grows(() => clients.answered.length);
+    writeFileSync(folder.file('faults'), '');
+    expect(await ended).toMatchObject({ code: 1 });
+    await gone;
+    expect(stderr()).toContain('The disk could not be synced.');
+    rmSync(folder.file('faults'));
+    await server.start();
+    server.check(clients);
+  });
 });

@@ -125,8 +125,8 @@ function escaped(key: string): string {
 function valuesIn(type: string, body: string): JsonValue[] {
   if (type === 'application/json') return [JSON.parse(body)];
   if (type !== 'text/event-stream') return [];
-  const data = body.split('\n\n').map((block) => block.replace(/^(event: .*\n)?data: /, ''));
-  return data.filter((text) => text !== '' && text !== '[DONE]').map((text): JsonValue => JSON.parse(text));
+  const data = [...body.matchAll(/^data: (.*)$/gm)].map(([, text = '']) => text);
+  return data.filter((text) => text !== '[DONE]').map((text): JsonValue => JSON.parse(text));
 }
 
 function codeFaults(name: string, { examples }: JsonObject, body: JsonValue | undefined): string[] {

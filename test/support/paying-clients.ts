@@ -44,10 +44,15 @@ export class PayingClients {
   readonly #open = new Set<Errand>();
   /** Answers that no client should get. */
   readonly surprises: string[] = [];
+  /** Answers that `mayRefuse` allows. */
+  refusals = 0;
+  readonly #mayRefuse: (status: number) => boolean;
   #errands = 0;
 
-  constructor(random: Random) {
+  /** @param mayRefuse whether a status other than 200 is no surprise. Default: never */
+  constructor(random: Random, mayRefuse: (status: number) => boolean = () => false) {
     this.#random = random;
+    this.#mayRefuse = mayRefuse;
   }
 
   /** How many errands of a kind wait for their answer. */
@@ -75,6 +80,7 @@ export class PayingClients {
       await use();
       return true;
     } catch (error) {
+      if (error instanceof Refused) return true;
       if (error instanceof Error && lostConnection.has(error.message)) return false;
       throw error;
     }
@@ -170,10 +176,18 @@ export class PayingClients {
       headers: { ...jsonType, ...headers, authorization: `Bearer ${key}` },
       body: JSON.stringify(body),
     });
+    if (this.#mayRefuse(response.status)) {
+      await response.arrayBuffer();
+      this.refusals++;
+      throw new Refused();
+    }
     if (!response.ok) this.surprises.push(`${path} ${response.status} ${await response.text()}`);
     return response;
   }
 }
+
+/** The server has answered that it cannot serve now. */
+class Refused extends Error {}
 
 function talk(content: string) {
   return { model: 'eliza', messages: [{ role: 'user', content }] };

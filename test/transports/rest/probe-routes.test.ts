@@ -3,6 +3,7 @@ import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Health, HealthCheckResponse_ServingStatus } from '../../../gen/health/v1/health_pb.ts';
+import { ApiDocument } from '../../support/api-document.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 
 const soon = { timeout: 120_000 };
@@ -15,6 +16,17 @@ const hello = { model: 'eliza', messages: [{ role: 'user', content: 'Hello.' }] 
 async function samplesOf(name: string): Promise<string[]> {
   const text = await (await at('/metrics', bearer(parley.adminKey))).text();
   return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
+}
+
+/** What the OpenAPI document does not say about an answer. */
+async function documentFaults(path: string): Promise<string[]> {
+  const document = new ApiDocument();
+  const operation = document.find('GET', path);
+  if (operation === undefined) return [`it does not have ${path}`];
+  const response = await at(path);
+  const body = Buffer.from(await response.arrayBuffer());
+  const { status, headers } = response;
+  return document.faultsOf(operation, { status, headers: Object.fromEntries(headers), body });
 }
 
 describe('the probes', () => {
@@ -35,6 +47,7 @@ describe('the probes', () => {
     parley = await startParley({ settings: { server: { unreadyMs: 4_000 } } });
     const closed = parley.close();
     await expect.poll(async () => (await at('/readyz')).status, soon).toBe(503);
+    expect(await documentFaults('/readyz')).toEqual([]);
     const transport = createGrpcTransport({ baseUrl: new URL(parley.baseUrl).origin });
     const { status } = await createClient(Health, transport).check({});
     expect(status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);

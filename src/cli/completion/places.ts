@@ -1,0 +1,54 @@
+/** The words that may follow on a command line, from the table of commands. */
+import type { Argument, Command, Option } from 'commander';
+
+export interface Word {
+  readonly text: string;
+  readonly description: string;
+}
+
+/** A flag that takes a value. */
+export interface ValueFlag {
+  readonly names: readonly string[];
+  /** The allowed values; empty if any is, which may be a file. */
+  readonly values: readonly string[];
+}
+
+/** A command, and the words that may follow it. */
+export interface Place {
+  /** Such as `parley account create`. */
+  readonly path: string;
+  readonly words: readonly Word[];
+  readonly valueFlags: readonly ValueFlag[];
+}
+
+/** All commands, each before its subcommands. */
+export function placesOf(command: Command, path = command.name()): Place[] {
+  const help = command.createHelp();
+  const options = help.visibleOptions(command);
+  const inner = help.visibleCommands(command);
+  const words = [
+    ...inner.map((one) => ({ text: one.name(), description: help.subcommandDescription(one) })),
+    ...command.registeredArguments.flatMap(choicesOf),
+    ...options.flatMap((option) =>
+      namesOf(option).map((text) => ({ text, description: option.description })),
+    ),
+  ];
+  const valueFlags = options
+    .filter(({ required, optional }) => required || optional)
+    .map((option) => ({ names: namesOf(option), values: option.argChoices ?? [] }));
+  const own = { path, words, valueFlags };
+  return [own, ...inner.filter(isReal(command)).flatMap((one) => placesOf(one, `${path} ${one.name()}`))];
+}
+
+/** Commander shows a help command that is not among the commands. */
+function isReal({ commands }: Command): (one: Command) => boolean {
+  return (one) => commands.includes(one);
+}
+
+function choicesOf({ argChoices = [], description }: Argument): Word[] {
+  return argChoices.map((text) => ({ text, description }));
+}
+
+function namesOf({ short, long }: Option): string[] {
+  return [long, short].filter((name) => name !== undefined && name !== null);
+}

@@ -1,0 +1,101 @@
+/** The scripts of `parley completion`, in the shells that are installed. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { printed } from '../support/command-line.ts';
+
+type Shell = 'bash' | 'zsh' | 'fish';
+
+/** How each shell is asked what may follow: the words on the command line are its arguments. */
+const questions: Readonly<Record<Shell, string>> = {
+  bash: `
+    source "$SCRIPT"
+    [[ $(complete -p parley) == *'-F _parley parley' ]] || exit 3
+    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+    _parley
+    printf '%s\\n' "\${COMPREPLY[@]}"`,
+  // The widgets of completion only work at a terminal: these print what they are given.
+  zsh: `
+    autoload -Uz compinit; compinit -D
+    source "$SCRIPT"
+    [[ $_comps[parley] == _parley ]] || exit 3
+    words=("$@"); CURRENT=$#
+    _describe() { print -l -- \${\${(P)2}%%:*}; }
+    compadd() { shift; print -l -- "$@"; }
+    _files() { print files; }
+    _parley | grep -E -- "^$words[CURRENT]"`,
+  fish: 'source "$SCRIPT"; complete -C "$argv" | string replace -r "\\t.*" ""',
+};
+
+const shells = (Object.keys(questions) as Shell[]).map((shell) => ({
+  shell,
+  missing: spawnSync(shell, ['-c', 'true']).status === 0 ? undefined : `${shell} is not installed`,
+}));
+
+const folder = mkdtempSync(join(tmpdir(), 'parley-completion-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The words that a shell offers after others; the last one may be begun. */
+function offered(shell: Shell, ...words: string[]): string[] {
+  const args = {
+    bash: ['-c', questions.bash, 'bash'],
+    zsh: ['-f', '-c', questions.zsh, 'zsh'],
+    fish: ['-N', '-c', questions.fish],
+  };
+  const line = ['parley', ...words];
+  const { stdout, stderr } = spawnSync(
+    shell,
+    [...args[shell], ...(shell === 'fish' ? [line.join(' ')] : line)],
+    {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...process.env, SCRIPT: join(folder, shell) },
+    },
+  );
+  expect(stderr).toBe('');
+  return stdout
+    .split('\n')
+    .filter((word) => word !== '')
+    .sort();
+}
+
+describe.each(shells)('parley completion $shell', ({ shell, missing }) => {
+  const inShell = it.skipIf(missing !== undefined);
+  const note = missing === undefined ? '' : ` (${missing})`;
+
+  beforeAll(async () => writeFileSync(join(folder, shell), await printed(['completion', shell])));
+
+  inShell(`offers commands${note}`, () => {
+    expect(offered(shell, 'se')).toEqual(['serve']);
+    expect(offered(shell, '')).toEqual(
+      expect.arrayContaining(['account', 'completion', 'doctor', 'transcribe']),
+    );
+  });
+
+  inShell(`offers the commands of a command${note}`, () => {
+    expect(offered(shell, 'key', 'r')).toEqual(['revoke', 'rotate']);
+  });
+
+  inShell(`offers flags, also after other words${note}`, () => {
+    expect(offered(shell, 'key', 'create', '--account', 'acme', '--sc')).toEqual(['--scopes']);
+    expect(offered(shell, 'usage', '--json', '--op')).toEqual(['--operation']);
+  });
+
+  inShell(`offers the values of arguments and flags${note}`, () => {
+    expect(offered(shell, 'completion', 'f')).toEqual(['fish']);
+    expect(offered(shell, 'speak', '--format', 'f')).toEqual(['flac']);
+  });
+
+  inShell(`leaves the names of files to the shell${note}`, () => {
+    const found = offered(shell, 'transcribe', 'nothing-is-named-so');
+    expect(found.filter((word) => word !== 'files')).toEqual([]);
+  });
+});
+
+describe('parley completion', () => {
+  it('refuses other shells', async () => {
+    await expect(printed(['completion', 'tcsh'])).rejects.toThrow(/bash, zsh, fish/);
+  });
+});

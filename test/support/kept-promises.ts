@@ -1,0 +1,87 @@
+/** A server with paying clients, and what its books owe them after a kill. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { type BookedRecord, type Books, fileFaults, readBooks } from './books.ts';
+import { type Folder, type RunOptions, type Serving, serve } from './command-line.ts';
+import type { Answered, PayingClients, Server } from './paying-clients.ts';
+
+/** The default price of eliza, in nano-credits a token. */
+const price = { prompt: 100n, completion: 400n };
+
+/** A folder with an account for everyday clients, and one whose requests are repeated until they are answered. */
+export class PayingServer {
+  readonly dataDir: string;
+  readonly #folder: Folder;
+  serving: Serving | undefined;
+
+  constructor(folder: Folder) {
+    this.#folder = folder;
+    this.dataDir = folder.file('data');
+  }
+
+  async start(args: readonly string[] = [], env: RunOptions['env'] = {}): Promise<Serving> {
+    this.serving = await serve(['--data-dir', this.dataDir, ...args], { cwd: this.#folder.path, env });
+    return this.serving;
+  }
+
+  async close(): Promise<void> {
+    await this.serving?.close();
+    this.#folder.remove();
+  }
+
+  /** Opens the accounts. @param env of the server that then runs */
+  async firstStart(env: RunOptions['env'] = {}): Promise<Omit<Server, 'baseUrl'>> {
+    const all = { fairUse: { trialUnitsPerMonth: 1_000_000_000 } };
+    writeFileSync(this.#folder.file('parley.yaml'), JSON.stringify(all));
+    const { baseUrl } = await this.start(['--demo'], env);
+    const { apiKey, adminKey } = JSON.parse(readFileSync(join(this.dataDir, 'first-run.json'), 'utf8'));
+    const admin = async (path: string, body: object) => {
+      const headers = { authorization: `Bearer ${adminKey}` };
+      const response = await fetch(`${baseUrl}/admin${path}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      expect(response.status).toBe(200);
+      return (await response.json()) as Record<string, string>;
+    };
+    await admin('/accounts', { name: 'careful' });
+    await admin('/accounts/careful/credits', { amount: '10', reason: 'test', idempotency_key: 'first' });
+    const { secret: carefulKey = '' } = await admin('/accounts/careful/keys', { name: 'careful' });
+    return { apiKey, adminKey, carefulKey };
+  }
+
+  /** Holds the books, after a start on what a kill left, against what clients were told. */
+  check(clients: PayingClients): Books {
+    const books = readBooks(this.dataDir);
+    expect(fileFaults(this.dataDir)).toEqual([]);
+    expect(books.faults).toEqual([]);
+    expect(books.accounts.filter(({ held }) => held !== 0n)).toEqual([]);
+    expect(books.units.filter(({ reserved }) => reserved !== 0)).toEqual([]);
+    expect(books.records.filter(({ state }) => state === 'started')).toEqual([]);
+    expect(clients.surprises).toEqual([]);
+    expect(brokenPromises(clients.answered, books)).toEqual([]);
+    const loads = new Set(books.entries.map(({ reference }) => reference));
+    expect([...clients.done.load].filter((key) => !loads.has(key))).toEqual([]);
+    const careful = books.records.filter(({ account, state }) => account === 'careful' && state === 'ok');
+    expect(careful.length).toBeGreaterThanOrEqual(clients.done.careful.size);
+    expect(careful.length).toBeLessThanOrEqual(clients.done.careful.size + clients.open('careful'));
+    return books;
+  }
+}
+/** Differences between the books and the answers that clients got. */
+function brokenPromises(answered: readonly Answered[], { records }: Books): unknown[] {
+  const byId = new Map(records.map((record) => [record.id, record]));
+  return answered
+    .map((promise) => ({ promise, record: byId.get(promise.id) }))
+    .filter(({ promise, record }) => record === undefined || !keeps(record, promise));
+}
+
+function keeps(record: BookedRecord, { operation, usage }: Answered): boolean {
+  if (record.state !== 'ok' || record.operation !== operation) return false;
+  if (usage === undefined) return record.cost === undefined;
+  const [prompt, completion] = usage;
+  const cost = price.prompt * BigInt(prompt) + price.completion * BigInt(completion);
+  return record.promptTokens === prompt && record.completionTokens === completion && record.cost === cost;
+}
