@@ -6,11 +6,12 @@
  *
  * --predictable makes the cache the same at each build. V8 refuses a cache made with other flags, but not with this one.
  */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Script } from 'node:vm';
+import { requireIn } from './assets-in-folder.mjs';
 import { packed } from './packed.mjs';
 
 const listensMsMax = 120_000;
@@ -19,28 +20,12 @@ const lookMs = 20;
 const [, , folder = ''] = process.argv;
 const script = new Script(readFileSync(join(folder, 'main.js'), 'latin1'), { filename: 'parley:main.js' });
 
-/** Stands for `node:sea` in the executable. */
-const sea = {
-  getAssetKeys: () =>
-    readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.\w+$/.test(name)),
-  /** @param {string} asset */
-  getRawAsset(asset) {
-    const { buffer, byteOffset, byteLength } = readFileSync(join(folder, asset));
-    return buffer.slice(byteOffset, byteOffset + byteLength);
-  },
-};
-
-/** @param {string} id */
-function requireBuiltin(id) {
-  return id === 'node:sea' ? sea : process.getBuiltinModule(id);
-}
-
 const dataDir = mkdtempSync(join(tmpdir(), 'parley-build-'));
 // Away from a parley.yaml in the current folder.
 process.chdir(dataDir);
 process.argv = [process.execPath, process.execPath, 'serve', '--port', '0', '--data-dir', dataDir];
 process.on('exit', () => rmSync(dataDir, { recursive: true }));
-script.runInThisContext()(requireBuiltin, { exports: {} });
+script.runInThisContext()(requireIn(folder), { exports: {} });
 const deadlineMs = Date.now() + listensMsMax;
 while (!existsSync(join(dataDir, 'server.json'))) {
   // The program failed, and printed why.

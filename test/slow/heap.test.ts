@@ -1,0 +1,60 @@
+/** Memory after many requests: nothing is kept of those that have ended. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { nanoCredits } from '../../src/core/billing/money.ts';
+import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../src/core/ids.ts';
+import type { RecordEnd } from '../../src/core/ports/usage.ts';
+import { openStore } from '../../src/store/sqlite/open-store.ts';
+import { liveBytes } from '../support/live-memory.ts';
+import { auditEntry, storedKey } from '../support/stored-key.ts';
+
+const requests = 100_000;
+const warmUp = 10_000;
+const atOnce = 64;
+/** Less than 11 bytes a request. */
+const grownBytesMax = 1024 ** 2;
+
+it(`is as it was before ${requests} requests`, { timeout: 600_000 }, async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'parley-heap-'));
+  const store = await openStore(dataDir);
+  const [accountId, keyId] = [newAccountId(1), newKeyId(1)];
+  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  const load = { kind: 'load', amount: nanoCredits(10n ** 15n), reason: 'r', reference: 'k' } as const;
+  await store.enter({ ...load, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
+  const hold = { amount: nanoCredits(50n), price };
+  const end: RecordEnd = {
+    ...{
+      state: 'ok',
+      httpStatus: 200,
+      code: undefined,
+      firstOutputMs: 1,
+      durationMs: 1,
+      audioMsIn: undefined,
+    },
+    ...{ audioMsOut: undefined, tokens: undefined, fairUseUnits: undefined, overrun: undefined },
+    cost: nanoCredits(10n),
+  };
+  /** One in sixteen runs on until its started record is written. */
+  const request = async (n: number) => {
+    const id = newRequestId(Date.now());
+    const facts = { id, accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' } as const;
+    await store.reserve({ ...facts, startedAtMs: Date.now(), characters: undefined }, { hold });
+    if (n % 16 === 0) await store.recordStarted(id);
+    await store.settle(id, end);
+  };
+  const run = async (count: number) => {
+    for (let n = 0; n < count; n += atOnce) {
+      await Promise.all(Array.from({ length: atOnce }, (_, index) => request(n + index)));
+    }
+  };
+  await run(warmUp);
+  const before = liveBytes();
+  await run(requests);
+  expect(liveBytes() - before).toBeLessThan(grownBytesMax);
+  await store.close();
+  rmSync(dataDir, { recursive: true });
+});
