@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { cpuMsOf } from '../../../bench/harness/processes.ts';
+import { completion } from '../../support/chat-answers.ts';
+import { json } from '../../support/upstream-answers.ts';
 import type { Attack, AttackClass } from '../attack.ts';
 import { expectStatus } from '../harness/expected.ts';
 import { chatPath, enveloped, field, restChatPath } from '../harness/messages.ts';
@@ -84,6 +86,16 @@ export const chatBodies: AttackClass = {
       invalidArgument,
       'grpc',
     ),
+    {
+      name: 'REST: 20 MB of words for an upstream',
+      by: 'customer',
+      bytes: largest,
+      async play(target) {
+        target.server.upstream.answer('/chat/completions', json(completion()));
+        const body = content('word '.repeat(largest / 5 - 100)).replace('eliza', 'served');
+        expectStatus(await target.send({ path: restChatPath, body, key: target.server.apiKey }), 200);
+      },
+    },
     {
       name: 'REST: counting tokens ends with its client',
       by: 'customer',
