@@ -67,6 +67,7 @@ export interface GroupResult {
   readonly threads?: readonly ThreadCosts[];
   /** Contenders that were left out, and why. */
   readonly notes: readonly string[];
+  readonly hasFailed?: boolean;
 }
 
 /** Makes a comparison of one figure of each sample. */
