@@ -4,9 +4,9 @@
  * Exit codes: 0 done, 1 failed, 2 wrong options, 3 the machine is not idle.
  */
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 import { groups } from './groups/index.ts';
-import { type Figures, judge, type Verdict } from './harness/aims.ts';
+import { judge, type Verdict } from './harness/aims.ts';
 import { measureLoad, percent, reasonToRefuse } from './harness/machine.ts';
 import type { GroupResult } from './harness/result.ts';
 import { aimTable, comparisonTable, factTable, threadTable } from './harness/table.ts';
@@ -65,7 +65,7 @@ async function main(options: Options): Promise<number> {
     writeTables(options.out, printed);
   }
   say(`done in ${Math.round((Date.now() - run.startedAt.getTime()) / 1000)} s`);
-  return 0;
+  return figures.hasFailed ? failed : 0;
 }
 
 function printMissed(verdicts: readonly Verdict[]): void {
@@ -74,20 +74,29 @@ function printMissed(verdicts: readonly Verdict[]): void {
   for (const { what, verdict } of missed) print(`- ${what} (${verdict})`);
 }
 
-async function runGroups({ chosen, short, quick, out }: Options, run: Run): Promise<Figures> {
+async function runGroups({ chosen, short, quick, out }: Options, run: Run) {
   const results: GroupResult[] = [];
   const cacheDir = join(import.meta.dirname, '.cache');
   for (const group of chosen) {
     say(`${group.title}:`);
-    const result = await group.run({ short, quick, cacheDir, say: (line) => say(`  ${line}`) });
+    const setting = { short, quick, cacheDir, say: (line: string) => say(`  ${line}`) };
+    const result = await group.run(setting).catch(failureOf);
     printGroup(group.title, result);
-    if (out !== undefined) writeGroup(out, group, result, run);
+    if (out !== undefined && !result.hasFailed) writeGroup(out, group, result, run);
     results.push(result);
   }
   return {
+    hasFailed: results.some(({ hasFailed }) => hasFailed),
     comparisons: results.flatMap(({ comparisons }) => comparisons),
     facts: results.flatMap(({ facts }) => facts),
   };
+}
+
+/** The other groups are measured all the same. */
+function failureOf(error: unknown): GroupResult {
+  process.stderr.write(`${inspect(error)}\n`);
+  const reason = error instanceof Error ? error.message : String(error);
+  return { comparisons: [], facts: [], notes: [`This group failed: ${reason}`], hasFailed: true };
 }
 
 function printGroup(title: string, { comparisons, facts, threads = [], notes }: GroupResult): void {

@@ -5,7 +5,7 @@ import type { Slice } from './drive.ts';
 export interface Setting {
   /** A short run shows that the bench works. Its figures mean nothing. */
   readonly short: boolean;
-  /** A quick run measures Parley's aims only: no peers, no other numbers of connections. */
+  /** A quick run has no peers, and fewer rounds and numbers of connections. */
   readonly quick: boolean;
   /** Folder for installed peers. */
   readonly cacheDir: string;
@@ -67,6 +67,7 @@ export interface GroupResult {
   readonly threads?: readonly ThreadCosts[];
   /** Contenders that were left out, and why. */
   readonly notes: readonly string[];
+  readonly hasFailed?: boolean;
 }
 
 /** Makes a comparison of one figure of each sample. */

@@ -41,8 +41,9 @@ export function threadTable(threads: readonly ThreadCosts[]): string {
       threeDigits(median(slices.map(({ threadUsPerCall }) => threadUsPerCall[kind]))),
     ),
     threeDigits(median(slices.map(({ cpuUsPerCall }) => cpuUsPerCall))),
+    threeDigits(median(slices.map(({ cpuUsPerCall, perSecond }) => (cpuUsPerCall * perSecond) / 1e6))),
   ]);
-  return table(['µs CPU a request', 'main', 'V8', 'libuv', 'workers', 'all'], rows);
+  return table(['µs CPU a request', 'main', 'V8', 'libuv', 'workers', 'all', 'cores in use'], rows);
 }
 
 export function aimTable(verdicts: readonly Verdict[]): string {

@@ -1,11 +1,15 @@
 /** The bench is not to rot: each group runs to its end, and what it measures answers as it should. How fast, is not asked. */
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { groups } from '../../bench/groups/index.ts';
+import { type Bar, draw } from '../../bench/harness/chart.ts';
+import { threadTimesOf } from '../../bench/harness/threads.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
 import { missingPrograms } from '../support/audio-files.ts';
 
@@ -48,6 +52,47 @@ describe('the bench', () => {
   it('refuses a group that there is not, and tells which there are', async () => {
     const run = promisify(execFile)(process.execPath, ['bench/run.ts', '--group', 'nothing']);
     await expect(run).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining('chat') });
+  });
+});
+
+describe('CPU of threads', () => {
+  it('is that of workers apart from that of the main thread', async () => {
+    const before = threadTimesOf(process.pid);
+    const burn = `
+      const { parentPort } = require('node:worker_threads');
+      while (process.threadCpuUsage().user < 200_000);
+      parentPort.once('message', () => {});
+      parentPort.postMessage('burnt');`;
+    const worker = new Worker(burn, { eval: true });
+    await once(worker, 'message');
+    const after = threadTimesOf(process.pid);
+    await worker.terminate();
+    expect(after.other - before.other).toBeGreaterThan(190);
+    expect(after.main - before.main).toBeLessThan(100);
+  });
+});
+
+describe('a chart', () => {
+  const bar = { label: '', score: 0.5, least: 0.4, most: 0.6, note: '' };
+  const drawn = (bars: readonly Bar[]) => draw({ title: 'title', subtitle: '', bars });
+
+  it('shows a bar that misses its aim in another colour', () => {
+    const missed = drawn([{ ...bar, aim: 0.75 }]);
+    expect(missed).toContain('fill="#d9822b"');
+    expect(drawn([{ ...bar, aim: 0.45 }])).not.toContain('fill="#d9822b"');
+  });
+
+  it('shades the aim from its score to the right end', () => {
+    const shades = /<rect x="([\d.]+)" y="64" width="([\d.]+)" height="30" fill="#d9f0dd"/;
+    const [, from = '', wide = ''] = shades.exec(drawn([{ ...bar, aim: 0.6 }])) ?? [];
+    // The scale ends at 1.2.
+    expect(Number(wide)).toBeCloseTo(190);
+    expect(Number(from)).toBeCloseTo(24 + 190);
+  });
+
+  it('numbers its scale', () => {
+    const ticks = [...drawn([{ ...bar, score: 300, most: 300 }]).matchAll(/>(\d+)<\/text>/g)];
+    expect(ticks.map(([, tick]) => tick)).toEqual(['0', '50', '100', '150', '200', '250', '300', '350']);
   });
 });
 
