@@ -111,6 +111,18 @@ const values: Readonly<Record<string, JsonValue>> = {
       finish_reason: 'stop',
     },
   ],
+  'CompletionParams.model': 'eliza',
+  'CompletionParams.prompt': 'I miss the sea.',
+  'Completion.id': 'cmpl-0198f2c1a5b27c3d8e4f5a6b7c8d9e16',
+  'Completion.object': 'text_completion',
+  'Completion.created': 1_795_300_000,
+  'Completion.model': 'eliza',
+  'Completion.choices': [
+    {
+      ...{ text: 'What would it mean to you to see it again?', index: 0 },
+      ...{ logprobs: null, finish_reason: 'stop' },
+    },
+  ],
   'Response.id': 'resp_0198f2c1a5b27c3d8e4f5a6b7c8d9e15',
   'Response.object': 'response',
   'Response.created_at': 1_795_300_000,

@@ -103,7 +103,6 @@ export const otherPaths: JsonObject = {
 function metricsErrors(): JsonObject {
   const facts = {
     hasBody: false,
-    members: new Set<string>(),
     hasParameters: false,
     namesObject: false,
     hasIdempotencyKey: false,

@@ -124,6 +124,14 @@ export const restForms: Readonly<Record<string, RestForm>> = {
     },
     messages: ['parley.chat.v1.ChatCompletionChunk'],
   },
+  'parley.completions.v1.CompletionsService.CreateCompletion': {
+    title: {
+      summary: 'Goes on from a prompt',
+      description:
+        'Runs a chat whose only message is the prompt. Returns the whole answer at once, or with `"stream": true` server-sent events: each has a piece as its `data`, and `data: [DONE]` ends a complete answer.',
+    },
+    moreContent: { 'text/event-stream': { schema: { anyOf: [ref('Completion'), ref('Error')] } } },
+  },
   'parley.responses.v1.ResponsesService.CreateResponse': {
     title: {
       summary: 'Answers in a conversation, in the form of the Responses API',
@@ -142,6 +150,10 @@ export const moreMembers: Readonly<Record<string, JsonObject>> = {
   'parley.responses.v1.ResponseParams': {
     stream: { type: 'boolean', default: false, description: 'Answers with server-sent events.' },
   },
+  'parley.completions.v1.CompletionParams': {
+    stream: { type: 'boolean', default: false, description: 'Answers with server-sent events.' },
+  },
+  'parley.completions.v1.CompletionChoice': { logprobs: { type: 'null' } },
   'parley.responses.v1.Response': {
     previous_response_id: { type: 'null' },
     access_programs: { type: 'null' },
@@ -169,6 +181,7 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.chat.v1.ChatCompletion.created': { type: 'integer' },
   'parley.chat.v1.ChatCompletionChunk.created': { type: 'integer' },
   'parley.responses.v1.Response.created_at': { type: 'integer' },
+  'parley.completions.v1.Completion.created': { type: 'integer' },
 };
 
 /** Members of a response that are there, and null where there is no value. */
@@ -188,6 +201,7 @@ export const promised: ReadonlySet<string> = new Set([
   'parley.responses.v1.Response.metadata',
   'parley.responses.v1.Response.reasoning',
   'parley.chat.v1.ChatChunkChoice.finish_reason',
+  'parley.completions.v1.CompletionChoice.finish_reason',
 ]);
 
 /** Members that may be null in an answer. In a request null always means absent. */
@@ -197,6 +211,7 @@ export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChunkChoice.finish_reason',
   'parley.chat.v1.ChatMessage.content',
   'parley.chat.v1.ChatMessage.refusal',
+  'parley.completions.v1.CompletionChoice.finish_reason',
   ...responseMembers,
   'parley.responses.v1.ResponseTool.parameters',
   'parley.responses.v1.ResponseTool.strict',

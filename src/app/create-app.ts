@@ -15,6 +15,7 @@ import { Unsettled } from '../core/billing/unsettled.ts';
 import { Catalog } from '../core/catalog/catalog.ts';
 import { CatalogOperations } from '../core/catalog/service.ts';
 import { ChatOperations } from '../core/chat/service.ts';
+import { CompletionOperations } from '../core/completions/service.ts';
 import { type Clock, systemClock } from '../core/ports/clock.ts';
 import type { TokenCounter } from '../core/ports/engines.ts';
 import type { Log } from '../core/ports/log.ts';
@@ -230,6 +231,7 @@ function createServices({ store, clock, accessClock, tokens, catalog, fairUse }:
     transcription: new TranscriptionOperations({ catalog, fairUse, idempotency }),
     chat,
     responses: new ResponseOperations({ chat, idempotency }),
+    completions: new CompletionOperations({ chat, idempotency }),
     catalog: new CatalogOperations(catalog),
     account: new AccountOperations({ store, clock, accessClock, fairUse }),
     admin: new AdminOperations({ store, clock, accessClock, fairUse }),

@@ -18,6 +18,8 @@ import {
   StreamChatCompletionResponseSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { StreamCompletionResponseSchema } from '../../gen/parley/completions/v1/completions_pb.ts';
+import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
 import { StreamResponseResponseSchema } from '../../gen/parley/responses/v1/responses_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
@@ -82,13 +84,13 @@ export const requestLevelsMax = 100;
 export type Rpc = UnaryRpc | ServerStreamRpc | ClientStreamRpc | AdminRpc;
 export type RpcTable = ReturnType<typeof rpcTable>;
 
-export function rpcTable({ speech, transcription, chat, responses, catalog, account, admin }: Services) {
+export function rpcTable(services: Services) {
   return {
-    ...catalogRpcs(catalog),
-    ...accountRpcs(account),
-    ...chatRpcs(chat, responses),
-    ...audioRpcs(speech, transcription),
-    admin: adminRpcs(admin),
+    ...catalogRpcs(services.catalog),
+    ...accountRpcs(services.account),
+    ...chatRpcs(services),
+    ...audioRpcs(services.speech, services.transcription),
+    admin: adminRpcs(services.admin),
   };
 }
 
@@ -120,7 +122,7 @@ function accountRpcs(account: Services['account']) {
   };
 }
 
-function chatRpcs(chat: Services['chat'], responses: Services['responses']) {
+function chatRpcs({ chat, responses, completions }: Services) {
   const chats = ChatService.method;
   return {
     createChatCompletion: unary(
@@ -146,6 +148,16 @@ function chatRpcs(chat: Services['chat'], responses: Services['responses']) {
       (event) => create(StreamResponseResponseSchema, { event }),
       // The events that begin an answer tell nothing of it yet.
       ({ response }) => response === undefined,
+    ),
+    createCompletion: unary('chat', CompletionsService.method.createCompletion, (request, call) =>
+      completions.createCompletion(request, call),
+    ),
+    streamCompletion: serverStream(
+      'chat',
+      CompletionsService.method.streamCompletion,
+      (request, call) => completions.streamCompletion(request, call),
+      (completion) => create(StreamCompletionResponseSchema, { completion }),
+      ({ choices }) => choices.some(({ text }) => text !== ''),
     ),
   };
 }

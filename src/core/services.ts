@@ -4,6 +4,7 @@ import type { AccountOperations } from './account/service.ts';
 import type { AdminCall } from './call.ts';
 import type { CatalogOperations } from './catalog/service.ts';
 import type { ChatOperations } from './chat/service.ts';
+import type { CompletionOperations } from './completions/service.ts';
 import type { ResponseOperations } from './responses/service.ts';
 import type { SpeechOperations } from './speech/service.ts';
 import type { TranscriptionOperations } from './transcription/service.ts';
@@ -14,6 +15,7 @@ export interface Services {
   readonly transcription: TranscriptionOperations;
   readonly chat: ChatOperations;
   readonly responses: ResponseOperations;
+  readonly completions: CompletionOperations;
   readonly catalog: CatalogOperations;
   readonly account: AccountOperations;
   readonly admin: AdminFunctions;

@@ -56,6 +56,7 @@ const chance: ReadonlySet<string> = new Set([
 const chanceTexts: readonly (readonly [RegExp, string])[] = [
   [/\b(acc|key|req|led|aud)_[0-9a-f]{32}\b/g, '<$1>'],
   [/\bchatcmpl-[0-9a-f]{32}\b/g, '<chat>'],
+  [/\bcmpl-[0-9a-f]{32}\b/g, '<completion>'],
   [/\b(resp|msg|rs|fc|call)_[0-9a-f]{32}(_\d+)?\b/g, '<$1>'],
   [/\bconformance-[\d-]+/g, '<account>'],
   [/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>'],

@@ -8,6 +8,7 @@ import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { type ErrorCode, errorTable } from '../../src/core/errors.ts';
@@ -29,6 +30,7 @@ const services = [
   AdminService,
   CatalogService,
   ChatService,
+  CompletionsService,
   ResponsesService,
   SpeechService,
   TranscriptionService,

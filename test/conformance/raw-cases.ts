@@ -16,6 +16,7 @@ const json = 'application/json';
 const form = 'multipart/form-data; boundary=b';
 const speech = '/api/v1/audio/speech';
 const chat = '/api/v1/chat/completions';
+const completions = '/api/v1/completions';
 const responses = '/api/v1/responses';
 const transcription = '/api/v1/audio/transcriptions';
 const connectChat = '/parley.chat.v1.ChatService/CreateChatCompletion';
@@ -42,7 +43,7 @@ function connect(what: string, body: RawCase['body'], code: string, status = 400
 }
 
 const restCases: readonly RawCase[] = [
-  ...[speech, chat, responses].flatMap((path) => [
+  ...[speech, chat, responses, completions].flatMap((path) => [
     rest(`half an object to ${path}`, path, '{"model":', 'invalid_request_error'),
     rest(`nothing to ${path}`, path, '', 'invalid_request_error'),
     rest(`null to ${path}`, path, 'null', 'invalid_request_error'),
@@ -57,6 +58,7 @@ const restCases: readonly RawCase[] = [
   rest('a text that is a number', speech, '{"model":"flite","input":5}', 'invalid_input'),
   rest('messages that are a text', chat, '{"model":"eliza","messages":"hi"}', 'invalid_messages'),
   rest('no messages in a list', chat, '{"model":"eliza","messages":[]}', 'invalid_messages'),
+  rest('a prompt of tokens', completions, '{"model":"eliza","prompt":[5]}', 'invalid_input'),
   rest('input that is a number', responses, '{"model":"eliza","input":5}', 'invalid_input'),
   rest('input that is null', responses, '{"model":"eliza","input":null}', 'missing_input'),
   rest('stream in words', chat, JSON.stringify({ ...hello, stream: 'yes' }), 'invalid_parameter'),

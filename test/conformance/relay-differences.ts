@@ -2,6 +2,7 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { ParleyError } from '../../src/core/errors.ts';
@@ -27,7 +28,9 @@ const both: readonly RelayKind[] = ['remote', 'openai'];
 const isSpeech = ({ request }: Case) => request.method === SpeechService.method.synthesizeSpeech;
 const isStreamedResponse = ({ request }: Case) => request.method === ResponsesService.method.streamResponse;
 const isStreamedChat = (row: Case) =>
-  row.request.method === ChatService.method.streamChatCompletion || isStreamedResponse(row);
+  row.request.method === ChatService.method.streamChatCompletion ||
+  row.request.method === CompletionsService.method.streamCompletion ||
+  isStreamedResponse(row);
 const isStreamedTranscription = ({ request }: Case) =>
   request.method === TranscriptionService.method.streamTranscription;
 const isIn =

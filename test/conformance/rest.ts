@@ -2,6 +2,7 @@
 import type { DescMessage, DescMethodUnary, JsonObject, Message } from '@bufbuild/protobuf';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { jsonCodec } from '../../src/codec/codec.ts';
@@ -9,6 +10,7 @@ import { httpRule } from '../../src/codec/http-rule.ts';
 import { responseBodyCodec } from '../../src/codec/response-body.ts';
 import { ApiDocument } from '../support/api-document.ts';
 import { type HttpAnswer, type HttpCall, type HttpClient, openHttp1, openHttp2 } from './http-client.ts';
+import { completionRequest, readCompletion, readCompletionStream } from './rest-completions.ts';
 import {
   chatRequest,
   type ErrorMembers,
@@ -66,6 +68,14 @@ const transcodings: ReadonlyMap<unknown, Transcoding> = new Map<unknown, Transco
   [
     ChatService.method.streamChatCompletion,
     { toHttp: (request) => chatRequest(request, true), read: readChatStream },
+  ],
+  [
+    CompletionsService.method.createCompletion,
+    { toHttp: (request) => completionRequest(request, false), read: readCompletion },
+  ],
+  [
+    CompletionsService.method.streamCompletion,
+    { toHttp: (request) => completionRequest(request, true), read: readCompletionStream },
   ],
   [
     ResponsesService.method.createResponse,

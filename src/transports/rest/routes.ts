@@ -4,6 +4,7 @@ import { http } from '../../../gen/google/api/annotations_pb.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { allRpcs, type Rpc, type RpcTable } from '../../core/rpcs.ts';
 import { chatHandler } from './chat.ts';
+import { completionsHandler } from './completions.ts';
 import type { RestHandler } from './exchange.ts';
 import type { RestLimits } from './request.ts';
 import { responsesHandler } from './responses.ts';
@@ -35,6 +36,7 @@ export function restRoutes(
     [table.synthesizeSpeech, speechHandler(table, limits)],
     [table.createTranscription, transcriptionHandler(table)],
     [table.createChatCompletion, chatHandler(table, limits)],
+    [table.createCompletion, completionsHandler(table, limits)],
     [table.createResponse, responsesHandler(table, limits)],
   ]);
   return allRpcs(table)

@@ -33,6 +33,7 @@ const services = [
   'parley.audio.v1.TranscriptionService',
   'parley.catalog.v1.CatalogService',
   'parley.chat.v1.ChatService',
+  'parley.completions.v1.CompletionsService',
   'parley.responses.v1.ResponsesService',
   'parley.speech.v1.SpeechService',
 ];
