@@ -8,7 +8,7 @@ import { missingHearing } from '../../src/media/hearing-files.ts';
 import { mustRun, shell } from '../clients/shell.ts';
 import { play, playingEngines } from '../conformance/play.ts';
 import { type Parley, startParley } from '../support/parley.ts';
-import { type Installed, installClient } from './clients/cache.ts';
+import { type Installed, installClient, installMsMax } from './clients/cache.ts';
 
 const fixedNames = new URL('../../examples/fixed-names.yaml', import.meta.url).pathname;
 
@@ -38,9 +38,8 @@ async function installPython(name: string, minorMin: number): Promise<Installed>
   }
   return installClient(source, 'requirements.txt', async (folder) => {
     await mustRun(`${python} -m venv --copies venv`, { cwd: folder });
-    await mustRun('venv/bin/python -m pip install -q --prefer-binary -r requirements.txt', {
-      cwd: folder,
-    });
+    const pip = 'venv/bin/python -m pip install -q --prefer-binary --retries 1 --timeout 30';
+    await mustRun(`${pip} -r requirements.txt`, { cwd: folder, timeoutMs: installMsMax });
   });
 }
 
