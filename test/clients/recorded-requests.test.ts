@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingHearing } from '../../src/media/hearing-files.ts';
 import { readEvents } from '../support/chat-answers.ts';
 import { type Parley, startParley } from '../support/parley.ts';
-import { chats, speeches, transcriptions } from './recorded-requests.ts';
+import { chats, responses, speeches, transcriptions } from './recorded-requests.ts';
 
 const file = new URL('../../examples/fixed-names.yaml', import.meta.url).pathname;
 const missing = missingHearing();
@@ -35,6 +35,17 @@ describe('a request for chat', () => {
       const message = { role: 'assistant', content: expect.stringMatching(/./) };
       expect(await response.json()).toMatchObject({ choices: [{ message }], usage });
     }
+    expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', model: 'gpt-4o-mini' });
+  });
+});
+
+describe('a request for a response', () => {
+  it.each(responses)('of $from', async ({ body, headers }) => {
+    const response = await post('/responses', JSON.stringify(body), { ...json, ...headers });
+    expect(response.status).toBe(200);
+    const told = await response.text();
+    if (body['stream'] === true) expect(told).toMatch(/event: response\.completed\ndata: .*"usage":\{/);
+    else expect(JSON.parse(told)).toMatchObject({ status: 'completed', output: [{ role: 'assistant' }] });
     expect(await parley.recordOf(response)).toMatchObject({ state: 'ok', model: 'gpt-4o-mini' });
   });
 });

@@ -108,6 +108,46 @@ export const chats: readonly RecordedJson[] = [
   },
 ];
 
+const asked = { type: 'message', role: 'user', content: user.content };
+
+/** By POST /responses. */
+export const responses: readonly RecordedJson[] = [
+  {
+    from: 'Home Assistant, OpenAI Conversation',
+    headers: { 'x-stainless-lang': 'python' },
+    body: {
+      model,
+      input: [{ type: 'message', role: 'developer', content: 'You are a voice assistant.' }, asked],
+      max_output_tokens: 3000,
+      top_p: 1,
+      temperature: 1,
+      user: '01JD6Z4Q4N6N5W1Y9B1RZK9V3C',
+      store: false,
+      stream: true,
+      tools: [
+        {
+          type: 'function',
+          name: 'HassTurnOn',
+          description: 'Turns on a device.',
+          parameters: { type: 'object', properties: { name: { type: 'string' } }, required: [] },
+          strict: false,
+        },
+      ],
+    },
+  },
+  {
+    from: 'n8n, the chat model by its default',
+    headers: { 'x-stainless-lang': 'js' },
+    body: {
+      model,
+      input: [{ ...asked, content: [{ type: 'input_text', text: user.content }] }],
+      temperature: 0.7,
+      stream: false,
+      store: false,
+    },
+  },
+];
+
 const input = 'Good morning.';
 
 export const speeches: readonly RecordedJson[] = [

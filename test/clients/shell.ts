@@ -3,12 +3,14 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
 const project = new URL('../..', import.meta.url).pathname;
-const timeoutMs = 300_000;
+const timeoutMsDefault = 300_000;
 
 interface ShellOptions {
   /** Default: the project. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Default: 5 minutes. */
+  readonly timeoutMs?: number;
   /** The arguments after the command, as `"$@"`. */
   readonly args?: readonly string[];
 }
@@ -21,7 +23,7 @@ export interface Ended {
 
 export async function shell(
   command: string,
-  { cwd = project, env, args = [] }: ShellOptions,
+  { cwd = project, env, args = [], timeoutMs = timeoutMsDefault }: ShellOptions,
 ): Promise<Ended> {
   const child = spawn('/bin/sh', ['-ec', `${command} "$@"`, 'sh', ...args], {
     cwd,

@@ -7,11 +7,11 @@ import { missingHearing } from '../../src/media/hearing-files.ts';
 import { mustRun, shell } from '../clients/shell.ts';
 import { play, playingEngines } from '../conformance/play.ts';
 import { type Parley, startParley } from '../support/parley.ts';
-import { installClient } from './clients/cache.ts';
+import { installClient, installMsMax } from './clients/cache.ts';
 
 const source = new URL('clients/livekit', import.meta.url).pathname;
 const installed = await installClient(source, 'package-lock.json', (cwd) =>
-  mustRun('npm ci --ignore-scripts --no-audit --no-fund', { cwd }),
+  mustRun('npm ci --ignore-scripts --no-audit --no-fund --fetch-retries 1', { cwd, timeoutMs: installMsMax }),
 );
 const missing = 'missing' in installed ? installed.missing : undefined;
 const program = 'folder' in installed ? join(installed.folder, 'client.mjs') : '';

@@ -99,7 +99,7 @@ export function describeChatClient(client: ChatClient): void {
     it('does not take an answer that breaks off for whole', async () => {
       upstream.answer(path, events([chunk({ content: 'hello ' })], { ending: 'reset', done: false }));
       expect(await caught(all(open.stream(question)))).toBeInstanceOf(Error);
-      await expect.poll(states).toEqual(['failed']);
+      expect(await states()).toEqual(['failed']);
     });
 
     it('stops the model when it leaves', async () => {

@@ -6,6 +6,9 @@ import { basename, dirname, join } from 'node:path';
 
 const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'parley', 'clients');
 
+/** For hundreds of megabytes on a busy machine. */
+export const installMsMax = 1_200_000;
+
 /** A client in its folder, or the reason why it is not there. */
 export type Installed = { readonly folder: string } | { readonly missing: string };
 

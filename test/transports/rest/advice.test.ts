@@ -55,7 +55,7 @@ describe('a wrong path', () => {
     ['/api/v1/chat/completion', 'POST /api/v1/chat/completions'],
     ['/api/v1/model', 'GET /api/v1/models'],
     ['/health', 'GET /healthz'],
-    ['/api/v1/%zz', 'GET /api/v1/usage'],
+    ['/api/v1/%zzaudio/voices', 'GET /api/v1/audio/voices'],
     ['/api/v1/admin/account', 'POST /api/v1/admin/accounts'],
   ])('%s is answered with the paths that there are, first %s', async (path, nearest) => {
     const refused = await send('GET', path);

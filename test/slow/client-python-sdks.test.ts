@@ -1,0 +1,193 @@
+/** Python's clients of the OpenAI API, from PyPI: openai, litellm as a client, pipecat's services, and wyoming_openai. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { missingHearing } from '../../src/media/hearing-files.ts';
+import { mustRun, shell } from '../clients/shell.ts';
+import { play, playingEngines } from '../conformance/play.ts';
+import { type Parley, startParley } from '../support/parley.ts';
+import { type Installed, installClient, installMsMax } from './clients/cache.ts';
+
+const fixedNames = new URL('../../examples/fixed-names.yaml', import.meta.url).pathname;
+
+/** Pythons by their names on the PATH, and those of pyenv, newest last. */
+function findPython(minorMin: number): string | undefined {
+  const found = spawnSync(
+    'sh',
+    ['-c', 'command -v python3; ls "$HOME"/.pyenv/versions/3.*/bin/python3 2>&-'],
+    {
+      encoding: 'utf8',
+    },
+  );
+  const isEnough = `import sys, ensurepip, venv; sys.exit(sys.version_info < (3, ${minorMin}))`;
+  return found.stdout
+    .split('\n')
+    .filter(Boolean)
+    .find((python) => spawnSync(python, ['-c', isEnough]).status === 0);
+}
+
+async function installPython(name: string, minorMin: number): Promise<Installed> {
+  const source = new URL(`clients/${name}`, import.meta.url).pathname;
+  const python = findPython(minorMin);
+  if (python === undefined) {
+    const missing = `no Python of at least 3.${minorMin} with venv`;
+    process.stderr.write(`NOT TESTED: ${name} (${missing})\n`);
+    return { missing };
+  }
+  return installClient(source, 'requirements.txt', async (folder) => {
+    await mustRun(`${python} -m venv --copies venv`, { cwd: folder });
+    const pip = 'venv/bin/python -m pip install -q --prefer-binary --retries 1 --timeout 30';
+    await mustRun(`${pip} -r requirements.txt`, { cwd: folder, timeoutMs: installMsMax });
+  });
+}
+
+const sdks = await installPython('python', 10);
+const wyoming = await installPython('wyoming', 12);
+const missingOf = (installed: Installed) => ('missing' in installed ? installed.missing : undefined);
+
+async function run(installed: Installed, server: Parley, ...args: readonly string[]) {
+  if ('missing' in installed) throw new Error(installed.missing);
+  const env = { PARLEY_BASE_URL: server.baseUrl, PARLEY_API_KEY: server.apiKey };
+  const command = `exec venv/bin/python client.py`;
+  const { stdout, stderr, code } = await shell(command, { env, args, cwd: installed.folder });
+  if (code !== 0) throw new Error(`ended with ${code}: ${stderr}`);
+  return stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((fact): unknown => JSON.parse(fact));
+}
+
+const chats = [
+  ['chat', play('say one ', 'say two')],
+  ['stream', play('say one ', 'say two')],
+  ['leave', play('say one', 'wait')],
+  ['chat', play('fail overloaded - 0')],
+  ['stream', play('say one', 'fail upstream_error 500')],
+  ['respond', play('say one')],
+  ['unknown', 'Hello.'],
+];
+const answers = [
+  { part: 'chat' },
+  { said: 'one two', tokens: 10 },
+  { part: 'stream' },
+  { said: 'one ' },
+  { said: 'two' },
+  { part: 'leave' },
+  { said: 'one' },
+];
+
+describe('clients in Python', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-python-'));
+  const samples = join(folder, 'samples');
+  const spoken = [
+    ['speak', 'It is good to hear from you.', samples],
+    ['transcribe', '', samples],
+  ];
+  let playing: Parley;
+  let named: Parley;
+  beforeAll(async () => {
+    playing = await startParley({ engines: playingEngines() });
+    named = await startParley({ file: fixedNames, settings: { voices: { access: 'open' } } });
+  });
+  afterAll(async () => {
+    await playing.close();
+    await named.close();
+    rmSync(folder, { recursive: true });
+  });
+  const states = async () => {
+    const { items } = await playing.app.store.listRecords({}, { size: 1000, after: undefined });
+    return items.map(({ state }) => state);
+  };
+  const heard = { heard: 'it is good to hear from you' };
+
+  describe.skipIf(missingOf(sdks) !== undefined)(`from PyPI ${missingOf(sdks) ?? ''}`, () => {
+    it('openai answers, streams, leaves, tries again and fails as its classes say', async () => {
+      const before = (await states()).length;
+      expect(await run(sdks, playing, 'openai', JSON.stringify(chats))).toEqual([
+        ...answers,
+        { part: 'chat' },
+        { failed: 'InternalServerError', status: 503 },
+        { part: 'stream' },
+        { said: 'one' },
+        { failed: 'APIError', status: null },
+        { part: 'respond' },
+        { said: 'one', tokens: 10 },
+        { said: 'one' },
+        { part: 'unknown' },
+        { failed: 'BadRequestError', status: 400 },
+      ]);
+      // The busy engine was asked twice, responses were two.
+      expect((await states()).length - before).toBe(chats.length + 2);
+      await expect.poll(states).toContain('cancelled');
+    });
+
+    it.skipIf(missingHearing() !== undefined)('openai speaks, and transcribes in every form', async () => {
+      expect(await run(sdks, named, 'openai', JSON.stringify(spoken))).toEqual([
+        { part: 'speak' },
+        { part: 'transcribe' },
+        { ...heard, usage: { type: 'duration', seconds: 2 } },
+        { words: 7 },
+        { events: ['transcript.text.delta', 'transcript.text.done', 'transcript.text.segment'] },
+        { srt: expect.stringMatching(/^1\n00:00:00,\d{3} --> 00:00:01,\d{3}\nit is good/) },
+      ]);
+      expect(statSync(samples).size).toBeGreaterThan(48_000);
+    });
+
+    it('litellm answers, streams, leaves and fails', async () => {
+      expect(await run(sdks, playing, 'litellm', JSON.stringify(chats))).toEqual([
+        ...answers,
+        { part: 'chat' },
+        { failed: 'ServiceUnavailableError', status: 503 },
+        { part: 'stream' },
+        { said: 'one' },
+        { failed: 'MidStreamFallbackError', status: 500 },
+        { part: 'respond' },
+        { said: 'one', tokens: 10 },
+        { part: 'unknown' },
+        { failed: 'BadRequestError', status: 400 },
+      ]);
+    });
+
+    it.skipIf(missingHearing() !== undefined).each(['litellm', 'pipecat'])(
+      '%s speaks and transcribes',
+      async (client) => {
+        rmSync(samples, { force: true });
+        expect(await run(sdks, named, client, JSON.stringify(spoken))).toEqual([
+          { part: 'speak' },
+          { part: 'transcribe' },
+          heard,
+        ]);
+        expect(statSync(samples).size).toBeGreaterThan(48_000);
+      },
+    );
+
+    it('pipecat streams an answer, and reports a failure as a frame', async () => {
+      const parts = [
+        ['chat', play('say one ', 'say two')],
+        ['chat', play('fail upstream_error 400')],
+      ];
+      expect(await run(sdks, playing, 'pipecat', JSON.stringify(parts))).toEqual([
+        { part: 'chat' },
+        { said: 'one ' },
+        { said: 'two' },
+        { part: 'chat' },
+        { failed: 'ErrorFrame' },
+      ]);
+    });
+  });
+
+  it.skipIf(missingOf(wyoming) !== undefined || missingHearing() !== undefined)(
+    `wyoming_openai lists the voices, speaks and transcribes ${missingOf(wyoming) ?? ''}`,
+    async () => {
+      const [voices, ...others] = await run(wyoming, named);
+      expect(voices).toEqual({ voices: expect.arrayContaining(['alloy', 'ash', 'cedar']) });
+      expect(others).toEqual([
+        { models: ['whisper-1'] },
+        { rate: 16_000, channels: 1 },
+        { heard: expect.stringMatching(/good to hear/) },
+      ]);
+    },
+  );
+});
