@@ -42,8 +42,14 @@ export async function admitBody(
   await served.admitBytes(messageHeadBytes + (head[0] === 0 ? length : bytesUnpacked(length, bytesMax)));
 }
 
-/** Undefined for a stream that ends before. */
-function firstHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
+/** The head of the first message. Undefined for a stream that ends before. */
+async function firstHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
+  // Mostly it has come while the gate was asked.
+  const head = peek(stream) ?? (await nextHead(stream));
+  return head && head.length < messageHeadBytes ? undefined : head;
+}
+
+function nextHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const settle = (head: Buffer | undefined) => {
       stream.off('readable', look).off('end', leave).off('close', leave);
@@ -51,12 +57,18 @@ function firstHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
     };
     const leave = () => settle(undefined);
     const look = () => {
-      const head: Buffer | null = stream.read(messageHeadBytes);
-      if (head === null) return;
-      stream.unshift(head);
-      settle(head.length < messageHeadBytes ? undefined : head);
+      const head = peek(stream);
+      if (head !== undefined) settle(head);
     };
     stream.on('readable', look).on('end', leave).on('close', leave);
     if (stream.readableEnded || stream.destroyed) leave();
   });
+}
+
+/** As many bytes as a head has, or all of a stream that has ended; undefined until they have come. They stay in the stream. */
+function peek(stream: ServerHttp2Stream): Buffer | undefined {
+  const head: Buffer | null = stream.read(messageHeadBytes);
+  if (head === null) return undefined;
+  stream.unshift(head);
+  return head;
 }

@@ -28,6 +28,8 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
     // Node would refuse it with an empty body.
     requireHostHeader: false,
     noDelay: true,
+    // A request without a body has ended when it arrives: its stream has no events.
+    optimizeEmptyRequests: true,
   };
   const server = tls ? tlsServer(options, limits, tls) : createServer(options);
   server.timeout = limits.stallMsMax;

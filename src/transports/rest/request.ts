@@ -88,7 +88,8 @@ function readPieces({ request, signal }: Exchange, take: (piece: Buffer) => Prom
       if (!request.readableEnded) fail(new ParleyError('request_cancelled'));
     };
     request.on('data', read).on('end', resolve).on('error', fail).on('close', leave);
-    if (request.destroyed) leave();
+    if (request.readableEnded) resolve();
+    else if (request.destroyed) leave();
   });
 }
 
