@@ -6,7 +6,7 @@
  *
  * --predictable makes the cache the same at each build. V8 refuses a cache made with other flags, but not with this one.
  */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,15 +19,37 @@ const lookMs = 20;
 const [, , folder = ''] = process.argv;
 const script = new Script(readFileSync(join(folder, 'main.js'), 'latin1'), { filename: 'parley:main.js' });
 
-/** Stands for `node:sea` in the executable. */
+/**
+ * Stands for `node:sea` in the executable. Threads get its text.
+ *
+ * @param {string} folder
+ */
+function standIn(folder) {
+  const { readdirSync, readFileSync } = process.getBuiltinModule('node:fs');
+  const { join } = process.getBuiltinModule('node:path');
+  return {
+    getAssetKeys: () =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.\w+$/.test(name)),
+    /** @param {string} asset */
+    getRawAsset(asset) {
+      const { buffer, byteOffset, byteLength } = readFileSync(join(folder, asset));
+      return buffer.slice(byteOffset, byteOffset + byteLength);
+    },
+    /** @param {string} asset */
+    getAsset: (asset) => readFileSync(join(folder, asset), 'utf8'),
+  };
+}
+
 const sea = {
-  getAssetKeys: () =>
-    readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.\w+$/.test(name)),
-  /** @param {string} asset */
-  getRawAsset(asset) {
-    const { buffer, byteOffset, byteLength } = readFileSync(join(folder, asset));
-    return buffer.slice(byteOffset, byteOffset + byteLength);
-  },
+  ...standIn(folder),
+  /** The first code of a thread, which finds the stand-in there. @param {string} asset */
+  getAsset: (asset) => `{
+    const sea = (${standIn})(${JSON.stringify(folder)});
+    const { getBuiltinModule } = process;
+    process.getBuiltinModule = (id) => (id === 'node:sea' ? sea : getBuiltinModule(id));
+    globalThis.require = process.getBuiltinModule;
+  }
+  ${readFileSync(join(folder, asset), 'utf8')}`,
 };
 
 /** @param {string} id */
