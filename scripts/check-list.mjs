@@ -11,6 +11,7 @@ import { notes } from './setup/steps.mjs';
 export const checks = [
   { name: 'style (biome)', check: () => run(['biome', 'ci', '--colors=off', '.']) },
   { name: 'types (tsc)', check: () => run(['tsc', '-p', 'tsconfig.test.json']) },
+  { name: "types of the browser's part (tsc)", check: () => run(['tsc', '-p', 'console/tsconfig.json']) },
   { name: 'build (./parley --version)', check: () => run(['sh', 'parley', '--version']) },
   { name: 'schema style (buf lint)', check: () => run(['buf', 'lint']) },
   {

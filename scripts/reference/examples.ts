@@ -157,6 +157,7 @@ const values: Readonly<Record<string, JsonValue>> = {
   'Response.tool_choice': 'auto',
   'Response.text': { format: { type: 'text' } },
   'Response.reasoning': { effort: null, summary: null },
+  'Response.parallel_tool_calls': true,
   'Response.truncation': 'disabled',
 };
 
@@ -171,7 +172,7 @@ const leftOut: ReadonlySet<string> = new Set([
 /** @returns undefined for a field without an example, which may then be left out */
 export function fieldExample(field: DescField): JsonValue | undefined {
   const own = `${field.parent.name}.${field.jsonName}`;
-  return values[own] ?? values[field.jsonName];
+  return own in values ? values[own] : values[field.jsonName];
 }
 
 /** An answer, with every member that has an example, and every message in it. */
@@ -188,7 +189,8 @@ export function responseExample(message: DescMessage): JsonValue {
 
 function memberOf(field: DescField): [string, JsonValue][] {
   if (leftOut.has(`${field.parent.name}.${field.jsonName}`)) return [];
-  const value = fieldExample(field) ?? composed(field);
+  const example = fieldExample(field);
+  const value = example === undefined ? composed(field) : example;
   return value === undefined ? [] : [[field.jsonName, value]];
 }
 

@@ -200,6 +200,8 @@ export const promised: ReadonlySet<string> = new Set([
   ...responseMembers,
   'parley.responses.v1.Response.metadata',
   'parley.responses.v1.Response.reasoning',
+  'parley.responses.v1.Response.text',
+  'parley.responses.v1.Response.tool_choice',
   'parley.chat.v1.ChatChunkChoice.finish_reason',
   'parley.completions.v1.CompletionChoice.finish_reason',
 ]);

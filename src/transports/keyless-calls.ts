@@ -1,7 +1,7 @@
 import type { Client } from '../core/access/gate.ts';
 import { ParleyError } from '../core/errors.ts';
 
-/** Calls of health and reflection at once on a connection. Clients need one or two. */
+/** Calls of health and reflection, and files of the reference, at once on a connection. Clients need a few. */
 const keylessCallsMax = 24;
 const retryAfterSeconds = 1;
 

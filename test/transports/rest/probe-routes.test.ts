@@ -18,9 +18,10 @@ async function samplesOf(name: string): Promise<string[]> {
   return text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
 
+const document = new ApiDocument();
+
 /** What the OpenAPI document does not say about an answer. */
 async function documentFaults(path: string): Promise<string[]> {
-  const document = new ApiDocument();
   const operation = document.find('GET', path);
   if (operation === undefined) return [`it does not have ${path}`];
   const response = await at(path);
