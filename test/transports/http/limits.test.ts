@@ -1,5 +1,5 @@
 /** Limits of the port in time, bytes and numbers. A client within the limits is never cut off. */
-import { once } from 'node:events';
+import { once, once } from 'node:events';
 import { constants, type OutgoingHttpHeaders } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
@@ -143,8 +143,9 @@ describe('the port ends a request', () => {
     ];
     const ask = async ([path, body]: [string, object]) => {
       const client = await port.openHttp1();
-      client.socket.pause();
+      const begun = once(client.socket, 'data').then(() => client.socket.pause());
       await client.write(port.http1Post(path, body));
+      await begun;
       await sleep(3 * limits.stallMsMax);
       client.socket.resume();
       await expect.poll(() => client.isClosed, { ...inTime, message: path }).toBe(true);
