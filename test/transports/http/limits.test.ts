@@ -1,5 +1,5 @@
 /** Limits of the port in time, bytes and numbers. A client within the limits is never cut off. */
-import { once, once } from 'node:events';
+import { once } from 'node:events';
 import { constants, type OutgoingHttpHeaders } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
