@@ -96,13 +96,14 @@ function FormFields({ schema, draft, onChange }: FormProps) {
             <FileField key={name} name={name} required={required} onChange={(file) => set(name, file)} />
           );
         const value = draft.form[name];
-        if (property.type === 'array')
+        const list = Array.isArray(value) ? value : [];
+        if (property.items?.enum !== undefined)
           return (
             <Choices
               key={name}
               name={name}
-              values={property.items?.enum ?? []}
-              chosen={Array.isArray(value) ? value : []}
+              values={property.items.enum}
+              chosen={list}
               onChange={(chosen) => set(name, chosen)}
             />
           );
@@ -112,8 +113,8 @@ function FormFields({ schema, draft, onChange }: FormProps) {
             name={name}
             schema={property}
             required={required}
-            value={typeof value === 'string' ? value : ''}
-            onChange={(text) => set(name, text)}
+            value={typeof value === 'string' ? value : list.join(',')}
+            onChange={(text) => set(name, property.type === 'array' ? text.split(',') : text)}
           />
         );
       })}

@@ -101,6 +101,11 @@ export const otherPaths: JsonObject = {
 };
 
 function metricsErrors(): JsonObject {
-  const facts = { hasBody: false, hasParameters: false, namesObject: false, hasIdempotencyKey: false };
+  const facts = {
+    hasBody: false,
+    hasParameters: false,
+    namesObject: false,
+    hasIdempotencyKey: false,
+  };
   return errorResponses({ operation: 'admin', comments: '', ...facts });
 }

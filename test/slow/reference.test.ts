@@ -185,10 +185,13 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     const buffer = recording('say hello', 'say there');
     await form.getByLabel('file').setInputFiles({ name: 'hello.wav', mimeType: 'audio/wav', buffer });
     await form.getByLabel('response_format').selectOption('verbose_json');
-    await form.getByLabel('word').check();
+    await form.getByLabel('word', { exact: true }).check();
+    await form.getByLabel('keywords[]').fill('hello, there');
     await send(form);
     await form.getByText('200 OK').waitFor();
     expect(await form.locator('.output').textContent()).toContain('"word": "hello"');
+    await form.getByText('As a command').click();
+    expect(await form.locator('details pre').textContent()).toContain("-F 'keywords[]=hello'");
   });
 
   it('shows the request as a command that works', async () => {
