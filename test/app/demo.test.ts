@@ -93,7 +93,8 @@ describe('parley serve --demo on an empty data folder', () => {
       it.skipIf(noRecogniser !== undefined)(
         `to transcribe that file, word for word${noRecogniser ? ` (skipped: ${noRecogniser})` : ''}`,
         () => {
-          expect(JSON.parse(shell(commandsOf(banner)[1] ?? '', folder))).toEqual({ text: sentence });
+          const usage = { type: 'duration', seconds: expect.any(Number) };
+          expect(JSON.parse(shell(commandsOf(banner)[1] ?? '', folder))).toEqual({ text: sentence, usage });
         },
       );
 
