@@ -79,6 +79,7 @@ const groups = {
     'config',
     'health',
     'doctor',
+    'completion',
     'notices',
   ],
   account: ['create', 'list', 'show'],
