@@ -22,7 +22,7 @@ export interface Drawing {
 }
 
 const [plotWidth, rowHeight, headHeight, footHeight] = [380, 30, 64, 30];
-/** Of a letter of the average text. */
+/** The width of a letter in the average text. */
 const letterWidth = 6.9;
 const [ink, faint, green, aimed] = ['#1c2733', '#66727f', '#2f9e44', '#d9f0dd'];
 const fills = { met: '#2563a8', missed: '#d9822b', peer: '#a3adb8' };

@@ -4,7 +4,7 @@ import { type ErrorCode, errorTable, ParleyError } from '../../src/core/errors.t
 import type { Operation } from '../../src/core/ports/usage.ts';
 import { errorBody, errorHeaders, restMessage } from '../../src/transports/rest/errors.ts';
 
-/** What decides which errors an operation can give. */
+/** These facts decide which errors an operation can give. */
 export interface OperationFacts {
   readonly operation: Operation;
   readonly hasBody: boolean;

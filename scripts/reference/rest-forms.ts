@@ -1,5 +1,5 @@
 /**
- * What the schemas cannot say about the REST paths: forms, raw audio, server-sent events, values that are allowed, nulls. An RPC
+ * The schemas cannot say all about the REST paths: forms, raw audio, server-sent events, values that are allowed, nulls. An RPC
  * that is not named here is described by its schema alone.
  */
 import type { JsonObject } from '@bufbuild/protobuf';

@@ -137,7 +137,7 @@ function observeRunning(metrics: Metrics) {
   };
 }
 
-/** What requests that end alike change. */
+/** The metrics that requests with the same end share. */
 interface Ended {
   readonly requests: Cell;
   readonly prompt: Cell | undefined;

@@ -14,7 +14,7 @@ import { events, json, silence } from '../support/upstream-answers.ts';
 
 const rounds = 12;
 const timeout = 60_000 + rounds * 30_000;
-/** Of the model `served`, in nano-credits: a credit a million tokens. */
+/** Nano-credits of a token of the model `served`: a credit a million tokens. */
 const tokenPrice = 1_000n;
 
 let upstream: ScriptedUpstream;

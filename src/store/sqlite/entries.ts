@@ -33,7 +33,7 @@ export class Entries {
     const { accountId, amount } = entry;
     const earlier = ledger.earlier(entry);
     if (earlier) return isSame(earlier, entry) ? 'entered' : 'conflict';
-    // What is taken is held until it is durable; what is given is available from then on.
+    // An amount that is taken is held until its entry is durable; one that is given is available from then on.
     const hold = amount < 0n ? -amount : 0n;
     if (!credits.hold(accountId, hold)) return 'insufficient_credits';
     let debit = 0n;

@@ -1,6 +1,6 @@
 import type OpenAI from 'openai';
 
-/** What an error of OpenAI's SDK tells. */
+/** The members of an error of OpenAI's SDK. */
 export function errorOfOpenAi(thrown: unknown) {
   const { status, code } = thrown as InstanceType<typeof OpenAI.APIError>;
   return { status, code };
