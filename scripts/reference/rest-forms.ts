@@ -1,5 +1,5 @@
 /**
- * The schemas cannot say all about the REST paths: forms, raw audio, server-sent events, values that are allowed, nulls. An RPC
+ * Facts about the REST paths that a schema cannot hold: forms, raw audio, server-sent events, values that are allowed, nulls. An RPC
  * that is not named here is described by its schema alone.
  */
 import type { JsonObject } from '@bufbuild/protobuf';

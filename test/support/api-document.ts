@@ -49,7 +49,7 @@ export class ApiDocument {
     return this.operations.find((one) => one.verb === verb && patternOf(one.path).test(own));
   }
 
-  /** The members of an answer that the document does not describe. */
+  /** The differences between an answer and the document. */
   faultsOf(operation: ApiOperation, answer: ApiAnswer): string[] {
     const { status, headers, body } = answer;
     const responses = objectAt(operation.json, 'responses');
