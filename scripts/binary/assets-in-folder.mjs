@@ -1,11 +1,28 @@
-/** Stands for `node:sea` while the executable is built: the assets are files of a folder. */
+/**
+ * Stands for the executable while it is built: assets are files of a folder, and worker threads run on the main thread. So everything
+ * happens in the same order at each build.
+ */
+import { EventEmitter } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Script } from 'node:vm';
+import workerThreads from 'node:worker_threads';
 import { zstdDecompressSync } from 'node:zlib';
 
-/** @param {string} folder */
+/**
+ * The `require` of a bundle.
+ *
+ * @param {string} folder
+ * @param {Readonly<Record<string, unknown>>} [own] modules in place of Node's own
+ * @returns {(id: string) => unknown}
+ */
+export function requireIn(folder, own = {}) {
+  /** @type {Readonly<Record<string, unknown>>} */
+  const modules = { 'node:sea': seaIn(folder), 'node:worker_threads': threadsIn(folder), ...own };
+  return (id) => modules[id] ?? process.getBuiltinModule(id);
+}
+
+/** Stands for `node:sea`. @param {string} folder */
 function seaIn(folder) {
   return {
     getAssetKeys: () =>
@@ -15,34 +32,43 @@ function seaIn(folder) {
       const { buffer, byteOffset, byteLength } = readFileSync(join(folder, asset));
       return buffer.slice(byteOffset, byteOffset + byteLength);
     },
-    /** The code with which a worker thread begins: it defines `boot`. */
-    getAsset() {
-      const [here, where] = [fileURLToPath(import.meta.url), folder].map((text) => JSON.stringify(text));
-      return `const boot = { boot: (name) => require(${here}).runWorker(${where}, name) };`;
-    },
+    getAsset: () => '',
   };
 }
 
-/**
- * The `require` of a bundle.
- *
- * @param {string} folder
- * @returns {(id: string) => unknown}
- */
-export function requireIn(folder) {
-  const sea = seaIn(folder);
-  return (id) => (id === 'node:sea' ? sea : process.getBuiltinModule(id));
-}
+/** Stands for `node:worker_threads`. @param {string} folder */
+function threadsIn(folder) {
+  class Worker extends EventEmitter {
+    #port = new EventEmitter();
 
-/**
- * Runs the bundle of a worker thread.
- *
- * @param {string} folder
- * @param {string} name
- */
-export function runWorker(folder, name) {
-  const source = zstdDecompressSync(readFileSync(join(folder, `${name}.js.zst`))).toString('latin1');
-  new Script(source, { filename: `parley:${name}.js` }).runInThisContext()(requireIn(folder), {
-    exports: {},
-  });
+    /**
+     * @param {string} code ends with the name of the bundle: `boot.boot("name");`
+     * @param {{ workerData?: unknown }} options
+     */
+    constructor(code, { workerData }) {
+      super();
+      const [, name = ''] = /boot\.boot\("(.*)"\);$/.exec(code) ?? [];
+      const parentPort = Object.assign(this.#port, {
+        /** @param {unknown} message */
+        postMessage: (message) => setImmediate(() => this.emit('message', structuredClone(message))),
+        close: () => setImmediate(() => this.emit('exit', 0)),
+      });
+      const source = zstdDecompressSync(readFileSync(join(folder, `${name}.js.zst`))).toString('latin1');
+      const bundle = new Script(source, { filename: `parley:${name}.js` }).runInThisContext();
+      const threads = { ...workerThreads, parentPort, workerData, isMainThread: false };
+      bundle(requireIn(folder, { 'node:worker_threads': threads }), { exports: {} });
+    }
+
+    /** @param {unknown} message */
+    postMessage(message) {
+      setImmediate(() => this.#port.emit('message', structuredClone(message)));
+    }
+
+    ref() {}
+
+    unref() {}
+
+    async terminate() {}
+  }
+  return { ...workerThreads, Worker };
 }
