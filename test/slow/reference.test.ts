@@ -271,11 +271,11 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     const { page } = await open(parley, '/docs', { colorScheme: 'dark' });
     const dark = await background(page);
     await page.getByLabel('Theme').selectOption('light');
+    await expect.poll(() => background(page)).not.toBe(dark);
     const light = await background(page);
-    expect(light).not.toBe(dark);
     await page.reload();
     await page.locator('h1').waitFor();
-    expect(await background(page)).toBe(light);
+    await expect.poll(() => background(page)).toBe(light);
   });
 
   it('says what is wrong where the server does not answer', async () => {
