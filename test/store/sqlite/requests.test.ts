@@ -178,6 +178,19 @@ describe('a request', () => {
     expect(states()).toEqual(['ok']);
   });
 
+  it('keeps its earlier units if more cannot be written', async () => {
+    const id = await reserved({ fairUse: { month, units: 6, limitUnits: 9 } });
+    await store.recordStarted(id);
+    gate.isFull = true;
+    const extended = store.extend(id, { month, units: 9, limitUnits: 9 });
+    await expect(extended).rejects.toMatchObject({ code: 'overloaded' });
+    gate.isFull = false;
+    expect(await store.fairUseUnits(accountId, month)).toBe(6);
+    await store.settle(id, end(undefined, 0));
+    expect(booked()).toMatchObject({ faults: [], units: [{ used: 0, reserved: 0 }] });
+    expect(troubles).toEqual(['unwritable', 'works']);
+  });
+
   it('keeps its hold if its end cannot be written, and can be ended again', async () => {
     const id = await reserved();
     gate.isFull = true;

@@ -76,9 +76,15 @@ export class Requests implements ReservationStore {
     request.units = fairUse.units;
     // A record that is being written has the earlier units.
     if (request.started === undefined) return true;
-    await request.started;
-    await this.#writer.run(extension(id, counter, { before: units, after: fairUse.units }));
-    return true;
+    try {
+      await request.started;
+      await this.#writer.run(extension(id, counter, { before: units, after: fairUse.units }));
+      return true;
+    } catch (error) {
+      this.#units.extend(counter, fairUse.units, { ...fairUse, units, limitUnits: Number.POSITIVE_INFINITY });
+      request.units = units;
+      throw error;
+    }
   }
 
   async settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd> {
