@@ -76,7 +76,7 @@ export class ApiDocument {
     return faults;
   }
 
-  /** What a value has that the schema at a pointer into the document does not allow. */
+  /** The members of a value that the schema at a pointer into the document refuses. */
   mismatches(pointer: string, value: JsonValue): string[] {
     const validate = this.#ajv.getSchema(`parley${pointer}`);
     if (validate === undefined) throw new Error(`the document has nothing at ${pointer}`);

@@ -56,7 +56,7 @@ interface Change {
   readonly query?: string;
   readonly pathValue?: string;
   readonly idempotencyKey?: string;
-  /** What the engine does, for operations with one. Default: `say one`. */
+  /** The act of the engine, if the operation has one. Default: `say one`. */
   readonly step?: Step;
   /** Members in place of those of the example. */
   readonly members?: Readonly<Record<string, unknown>>;

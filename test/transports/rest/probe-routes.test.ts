@@ -20,7 +20,7 @@ async function samplesOf(name: string): Promise<string[]> {
 
 const document = new ApiDocument();
 
-/** What the OpenAPI document does not say about an answer. */
+/** The differences between an answer and the OpenAPI document. */
 async function documentFaults(path: string): Promise<string[]> {
   const operation = document.find('GET', path);
   if (operation === undefined) return [`it does not have ${path}`];
