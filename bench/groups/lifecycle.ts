@@ -15,6 +15,8 @@ const built = join(root, 'dist/src/main.js');
 const executable = join(root, 'release/parley');
 /** V8 has collected the garbage of the start by then. */
 const idleMs = 6_000;
+/** The server has collected its heap by then. */
+const quietMs = 65_000;
 /** An hour at five requests a second. */
 const requestsOfAnHour = 18_000;
 const requestsBefore = 2_000;
@@ -103,7 +105,7 @@ function memoryOfAnHour({ short, say }: Setting): Promise<Comparison> {
     const memoryAfter = async (requests: number) => {
       say(`${requests} requests`);
       await send(client.call, { atOnce, calls: short ? atOnce : requests });
-      await sleep(short ? 0 : idleMs);
+      await sleep(short ? 0 : quietMs);
       return parley.rssMiB();
     };
     const before = await memoryAfter(requestsBefore);

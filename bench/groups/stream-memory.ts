@@ -6,7 +6,8 @@ import { startBareRelay, startParley, withChatServers } from './chat-servers.ts'
 
 /** Each stream lasts longer than it takes to begin them all, so all are open at once. */
 const beginEveryMs = 2;
-const settleMs = 6_000;
+/** The server has collected its heap by then. */
+const settleMs = 65_000;
 
 export const streamMemory: Group = {
   name: 'stream-memory',

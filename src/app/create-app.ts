@@ -49,6 +49,8 @@ export interface AppOverrides {
   readonly openStore?: OpenStore;
   /** Default: none; the configured addresses are bound. */
   readonly sockets?: ListeningSockets;
+  /** Time without a request after which the heap is collected. Default: a minute. */
+  readonly quietMs?: number | undefined;
   /** Default: those of the last build. */
   readonly pages?: ReadonlyMap<string, Buffer>;
 }
@@ -110,7 +112,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
-  const memory = new IdleMemory();
+  const memory = new IdleMemory(overrides.quietMs);
   opened.defer(() => memory.close());
   const gate = new Gate({
     ...{

@@ -51,7 +51,7 @@ it('does not collect while a request runs, and returns the memory once all have 
 });
 
 it('counts the requests of a server', async () => {
-  const parley = await startParley();
+  const parley = await startParley({ quietMs });
   fill();
   const before = asked.length;
   await parley.call('/models');
