@@ -1,13 +1,20 @@
-/** Queries with named parameters. Kysely compiles each once; readers and the writer prepare the same text. */
+/** Queries with named parameters. Kysely compiles each once for each database; readers and writers prepare the same text. */
 import {
-  type Compilable,
+  type CompiledQuery,
+  createQueryId,
   DummyDriver,
   Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type RootOperationNode,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
 import type { Database } from './tables/schema.ts';
+
+export type Dialect = 'sqlite' | 'postgres';
 
 /** Builds queries. It has no connection: it only compiles. */
 export const query = new Kysely<Database>({
@@ -19,8 +26,18 @@ export const query = new Kysely<Database>({
   },
 });
 
+/** Compiles the same queries for PostgreSQL. */
+const postgres = new Kysely<Database>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+});
+
 /** A parameter while a query is compiled. */
-class Placeholder {
+export class Placeholder {
   readonly name: PropertyKey;
 
   constructor(name: PropertyKey) {
@@ -28,47 +45,75 @@ class Placeholder {
   }
 }
 
-interface Compiled {
+export interface Compiled {
   readonly sql: string;
   /** A placeholder for each parameter, or a constant. */
   readonly slots: readonly unknown[];
+  /** The name of the table that is read first; undefined for a write. */
+  readonly table: string | undefined;
 }
 
-export class Statement<Parameters extends object = object, Row = unknown> {
-  readonly #build: (parameters: Parameters) => Compilable<Row>;
-  #compiled: Compiled | undefined;
+/** A query, or raw SQL, of one of Kysely's builders. */
+export interface Buildable<Row> {
+  compile(...parameters: never): CompiledQuery<Row>;
+  toOperationNode(): RootOperationNode;
+}
 
-  constructor(build: (parameters: Parameters) => Compilable<Row>) {
+type Build<Parameters> = (parameters: Parameters, dialect: Dialect) => Buildable<unknown>;
+
+export class Statement<Parameters extends object = object, Value = unknown> {
+  readonly #build: Build<Parameters>;
+  readonly #compiled = new Map<Dialect, Compiled>();
+  /** Makes the value of a row. */
+  readonly toValue: (row: never) => Value;
+
+  constructor(build: Build<Parameters>, toValue: (row: never) => Value) {
     this.#build = build;
+    this.toValue = toValue;
   }
 
   get sql(): string {
-    return this.#compile().sql;
+    return this.compiledFor('sqlite').sql;
   }
 
-  /** The values of the parameters, in the order of the text. A missing one is null. */
+  /** The values of the parameters for SQLite, in the order of the text. A missing one is null. */
   bind(parameters: Parameters): unknown[] {
-    return this.#compile().slots.map((slot) =>
+    return this.compiledFor('sqlite').slots.map((slot) =>
       slot instanceof Placeholder ? (Reflect.get(parameters, slot.name) ?? null) : slot,
     );
   }
 
-  /** The builder gets a placeholder for each parameter. */
-  #compile(): Compiled {
-    if (this.#compiled === undefined) {
-      const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(name) }) as Parameters;
-      const { sql, parameters: slots } = this.#build(placeholders).compile();
-      this.#compiled = { sql, slots };
-    }
-    return this.#compiled;
+  /** The same query, whose rows become values. */
+  map<Mapped>(toMapped: (value: Value) => Mapped): Statement<Parameters, Mapped> {
+    return new Statement(this.#build, (row: never) => toMapped(this.toValue(row)));
   }
+
+  /** The builder gets a placeholder for each parameter. */
+  compiledFor(dialect: Dialect): Compiled {
+    let compiled = this.#compiled.get(dialect);
+    if (compiled === undefined) {
+      const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(name) }) as Parameters;
+      const node = this.#build(placeholders, dialect).toOperationNode();
+      const executor = (dialect === 'sqlite' ? query : postgres).getExecutor();
+      const { sql, parameters: slots } = executor.compileQuery(node, createQueryId());
+      compiled = { sql, slots, table: tableOf(node) };
+      this.#compiled.set(dialect, compiled);
+    }
+    return compiled;
+  }
+}
+
+function tableOf(node: RootOperationNode): string | undefined {
+  if (node.kind !== 'SelectQueryNode') return undefined;
+  const from = node.from?.froms[0];
+  return from?.kind === 'TableNode' ? Reflect.get(from, 'table').identifier.name : undefined;
 }
 
 /** Declares a query. It is compiled at its first use. */
 export function statement<Parameters extends object, Row>(
-  build: (parameters: Parameters) => Compilable<Row>,
+  build: (parameters: Parameters, dialect: Dialect) => Buildable<Row>,
 ): Statement<Parameters, Row> {
-  return new Statement(build);
+  return new Statement(build, (row: Row) => row);
 }
 
 /** The parameters that are named like these columns, to insert or set them. */

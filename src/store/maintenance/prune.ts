@@ -3,14 +3,13 @@ import { sql } from 'kysely';
 import { firstRequestId } from '../../core/ids.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
 import type { Prunable, PruneCut, Pruned } from '../../core/ports/usage.ts';
-import type { Reader } from '../sqlite/reader.ts';
-import { type Step, step } from '../sqlite/writer/job.ts';
-import type { Writer } from '../sqlite/writer/writer.ts';
-import { query, statement } from '../statement.ts';
+import type { Executor } from '../executor.ts';
+import { type Step, step } from '../job.ts';
+import { type Dialect, query, statement } from '../statement.ts';
 import { insertAudit } from '../tables/audit.ts';
 import { answersAtOnce, removeOldAnswers } from '../tables/idempotency-records.ts';
 import { recordsAsRollups, rollupKey, sumColumns, sums } from '../usage/rollup-rows.ts';
-import { readSnapshot, steps } from '../usage/snapshot.ts';
+import { steps } from '../usage/steps.ts';
 
 /** Records that one transaction removes; concurrent requests wait for it. */
 const recordsAtOnce = 250;
@@ -37,23 +36,24 @@ function isPrunable({ after, last, beforeMs }: Stretch) {
     and coalesce(prompt_tokens, 0) < ${tokensMax} and coalesce(completion_tokens, 0) < ${tokensMax}`;
 }
 
-/** Counts what a cut would remove. @param path of the database */
-export async function countPrunable(path: string, cut: PruneCut): Promise<Prunable> {
-  return readSnapshot(path, async (snapshot) => {
+/** Counts what a cut would remove. */
+export async function countPrunable(executor: Executor, cut: PruneCut): Promise<Prunable> {
+  return executor.readSnapshot(async (snapshot) => {
     const beforeMs = BigInt(cut.recordsBeforeMs);
     const count = sql<bigint>`count(*)`.as('count');
     const recordCount = statement((p: Stretch) =>
       query.selectFrom('usage_records').select(count).where(isPrunable(p)),
     );
     let records = 0;
-    for (const stretch of steps(snapshot, { after: '', until: firstRequestId(cut.recordsBeforeMs) })) {
-      records += Number(snapshot.get(recordCount, { ...stretch, beforeMs })?.count ?? 0n);
+    for await (const stretch of steps(snapshot, { after: '', until: firstRequestId(cut.recordsBeforeMs) })) {
+      const found = await snapshot.get(recordCount, { ...stretch, beforeMs });
+      records += Number(found?.count ?? 0n);
       await nextTurn();
     }
     const answerCount = statement((p: { beforeMs: bigint }) =>
       query.selectFrom('kept_answers').select(count).where('created_at_ms', '<', p.beforeMs),
     );
-    const answers = snapshot.get(answerCount, { beforeMs: BigInt(cut.answersBeforeMs) });
+    const answers = await snapshot.get(answerCount, { beforeMs: BigInt(cut.answersBeforeMs) });
     return { records, answers: Number(answers?.count ?? 0n) };
   });
 }
@@ -72,12 +72,10 @@ const removeRecords = statement((p: Stretch) => query.deleteFrom('usage_records'
 
 /** Removes usage records and keeps their sums, while requests go on. */
 export class Pruning {
-  readonly #reader: Reader;
-  readonly #writer: Writer;
+  readonly #executor: Executor;
 
-  constructor(reader: Reader, writer: Writer) {
-    this.#reader = reader;
-    this.#writer = writer;
+  constructor(executor: Executor) {
+    this.#executor = executor;
   }
 
   async prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {
@@ -101,13 +99,13 @@ export class Pruning {
 
   async #pruneRecords({ recordsBeforeMs }: PruneCut, after: string, audit?: AuditEntry): Promise<Removed> {
     const all = { after, last: firstRequestId(recordsBeforeMs), beforeMs: BigInt(recordsBeforeMs) };
-    const last = this.#reader.get(stretchEnd, all)?.id;
-    const stretch = { ...all, last: last ?? all.last };
+    const found = await this.#executor.get(stretchEnd, all);
+    const stretch = { ...all, last: found?.id ?? all.last };
     const records = await this.#remove(
       [step(rollUpRecords, stretch), step(removeRecords, stretch, 'stop')],
       audit,
     );
-    return { records, answers: 0, next: last === undefined ? 'answers' : { after: last } };
+    return { records, answers: 0, next: found === undefined ? 'answers' : { after: found.id } };
   }
 
   async #pruneAnswers({ answersBeforeMs }: PruneCut, audit?: AuditEntry): Promise<Removed> {
@@ -118,14 +116,14 @@ export class Pruning {
 
   /** @param steps the last one removes @returns the number of removed rows */
   async #remove(steps: readonly Step[], audit: AuditEntry | undefined): Promise<number> {
-    const results = await this.#writer.run({ steps: audit ? [...steps, insertAudit(audit)] : steps });
+    const results = await this.#executor.run({ steps: audit ? [...steps, insertAudit(audit)] : steps });
     const removed = results[steps.length - 1];
     return removed && 'changes' in removed ? removed.changes : 0;
   }
 }
 
-function rollUp(stretch: Stretch) {
-  const records = recordsAsRollups().where(isPrunable(stretch)).as('records');
+function rollUp(stretch: Stretch, dialect: Dialect) {
+  const records = recordsAsRollups(dialect).where(isPrunable(stretch)).as('records');
   const added = sumColumns.map((column) => [
     column,
     sql`usage_rollups.${sql.ref(column)} + excluded.${sql.ref(column)}`,

@@ -2,12 +2,13 @@ import { nanoCreditsMax } from '../../core/billing/money.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
 import type { EntryOutcome, LedgerEntry } from '../../core/ports/ledger.ts';
 import { insertAudit } from '../tables/audit.ts';
-import { addCredits, insertEntry, type Ledger } from '../tables/ledger.ts';
+import { addCredits, entryByReference, insertEntry } from '../tables/ledger.ts';
+import type { Reader } from './reader.ts';
 import type { Credits } from './requests/credits.ts';
 import type { Writer } from './writer/writer.ts';
 
 interface EntriesDeps {
-  readonly ledger: Ledger;
+  readonly reader: Reader;
   readonly credits: Credits;
   readonly writer: Writer;
 }
@@ -29,9 +30,9 @@ export class Entries {
   }
 
   async #enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
-    const { ledger, credits, writer } = this.#deps;
+    const { reader, credits, writer } = this.#deps;
     const { accountId, amount } = entry;
-    const earlier = ledger.earlier(entry);
+    const earlier = reader.get(entryByReference, entry);
     if (earlier) return isSame(earlier, entry) ? 'entered' : 'conflict';
     // An amount that is taken is held until its entry is durable; one that is given is available from then on.
     const hold = amount < 0n ? -amount : 0n;

@@ -1,7 +1,7 @@
 import type { KeyHolder } from '../../core/ports/keys.ts';
 import { query, statement } from '../statement.ts';
-import type { Accounts } from '../tables/accounts.ts';
-import type { Keys } from '../tables/keys.ts';
+import { factsById } from '../tables/accounts.ts';
+import { keyByHash } from '../tables/keys.ts';
 import type { Reader } from './reader.ts';
 
 /** This many keys take about 10 MB. */
@@ -16,25 +16,21 @@ const policyVersion = statement((_: object) => query.selectFrom('policy').select
  */
 export class KeyCache {
   readonly #reader: Reader;
-  readonly #keys: Keys;
-  readonly #accounts: Accounts;
   readonly #holders = new Map<string, KeyHolder>();
   #knownVersion: bigint | undefined;
   #hasChecked = false;
 
-  constructor(reader: Reader, keys: Keys, accounts: Accounts) {
+  constructor(reader: Reader) {
     this.#reader = reader;
-    this.#keys = keys;
-    this.#accounts = accounts;
   }
 
   find(hash: string): KeyHolder | undefined {
     this.#checkVersion();
     const known = this.#holders.get(hash);
     if (known) return known;
-    const key = this.#keys.byHash(hash);
+    const key = this.#reader.get(keyByHash, { hash });
     if (key === undefined) return undefined;
-    const holder = { key, account: key.accountId && this.#accounts.factsById(key.accountId) };
+    const holder = { key, account: key.accountId && this.#reader.get(factsById, { id: key.accountId }) };
     if (this.#holders.size >= holdersMax) this.#holders.clear();
     this.#holders.set(hash, holder);
     return holder;

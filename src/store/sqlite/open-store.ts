@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Store, StoreObserver } from '../../core/ports/store.ts';
-import { query, statement } from '../statement.ts';
+import { step } from '../job.ts';
+import { statement } from '../statement.ts';
 import { type Connection, databaseName, prepareToRead } from './connection.ts';
 import { OpenFiles, privateFile } from './data-folder.ts';
 import { type DatabaseUse, openDatabase } from './database.ts';
@@ -8,7 +9,6 @@ import { SqliteStore } from './sqlite-store.ts';
 import { DatabaseMovedError } from './storage-failures.ts';
 import { WriteHealth } from './write-health.ts';
 import { DirectExecutor, WriterThread } from './writer/executors.ts';
-import { step } from './writer/job.ts';
 import { type BatchExecutor, Writer } from './writer/writer.ts';
 
 export interface StoreOptions extends DatabaseUse {
@@ -28,8 +28,7 @@ const own = statement((_: object) => mark(1));
 const disown = statement((_: object) => mark(0));
 
 function mark(value: 0 | 1) {
-  const text = sql<object>`pragma user_version = ${sql.lit(value)}`;
-  return { compile: () => text.compile(query) };
+  return sql<object>`pragma user_version = ${sql.lit(value)}`;
 }
 
 /** Opens the store of a data folder, and creates it if it is missing. @throws as `openDatabase` */

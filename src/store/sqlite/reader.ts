@@ -16,17 +16,20 @@ export class Reader {
     this.#connection = connection;
   }
 
-  get<Parameters extends object, Row>(query: Statement<Parameters, Row>, parameters: Parameters) {
-    return reading(() => this.#prepare(query).get(...query.bind(parameters)) as Row | undefined);
+  get<Parameters extends object, Value>(
+    query: Statement<Parameters, Value>,
+    parameters: Parameters,
+  ): Value | undefined {
+    const row = reading(() => this.#prepare(query).get(...query.bind(parameters)));
+    return row === undefined ? undefined : query.toValue(row as never);
   }
 
-  all<Parameters extends object, Row>(query: Statement<Parameters, Row>, parameters: Parameters) {
-    return reading(() => this.#prepare(query).all(...query.bind(parameters)) as Row[]);
-  }
-
-  /** For a query that is built anew each time: its statement is not kept. */
-  allOnce<Row>(query: Statement<object, Row>): Row[] {
-    return reading(() => this.#connection.prepare<unknown[], Row>(query.sql).all(...query.bind({})));
+  all<Parameters extends object, Value>(
+    query: Statement<Parameters, Value>,
+    parameters: Parameters,
+  ): Value[] {
+    const rows = reading(() => this.#prepare(query).all(...query.bind(parameters)));
+    return rows.map((row) => query.toValue(row as never));
   }
 
   #prepare(query: Statement<never, unknown>): Prepared {

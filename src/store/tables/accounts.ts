@@ -2,9 +2,7 @@ import type { Period } from '../../core/access/entitlement.ts';
 import { nanoCredits } from '../../core/billing/money.ts';
 import type { AccountId } from '../../core/ids.ts';
 import type { Account, AccountFacts } from '../../core/ports/accounts.ts';
-import type { PageRequest } from '../../core/ports/page.ts';
-import type { Reader } from '../sqlite/reader.ts';
-import { type Step, step } from '../sqlite/writer/job.ts';
+import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 import type { AccountRow, SubscriptionKind } from './schema.ts';
 
@@ -18,14 +16,21 @@ type AccountWithPeriods = AccountRow & {
 type NewPeriod = Period & { readonly accountId: AccountId };
 
 const byId = statement((p: { id: string }) => withPeriods().where('accounts.id', '=', p.id));
-const byName = statement((p: { name: string }) => withPeriods().where('name', '=', p.name));
-const after = statement((p: { after: string; size: number }) =>
+
+export const accountById = byId.map(toAccount);
+/** The account without its money. */
+export const factsById = byId.map(toFacts);
+export const accountByName = statement((p: { name: string }) => withPeriods().where('name', '=', p.name)).map(
+  toAccount,
+);
+/** A page in the order of the ids. `after` is empty for the first one. */
+export const accountsAfter = statement((p: { after: string; size: number }) =>
   withPeriods().where('accounts.id', '>', p.after).orderBy('accounts.id').limit(p.size),
-);
-const balanceOf = statement((p: { id: AccountId }) =>
-  query.selectFrom('accounts').select('balance_nano_credits as balance').where('id', '=', p.id),
-);
-const any = statement((_: object) => query.selectFrom('accounts').select('id').limit(1));
+).map(toAccount);
+export const balanceOf = statement((p: { id: AccountId }) =>
+  query.selectFrom('accounts').select('balance_nano_credits').where('id', '=', p.id),
+).map((row) => row.balance_nano_credits);
+export const anyAccount = statement((_: object) => query.selectFrom('accounts').select('id').limit(1));
 
 const insert = statement((p: NewAccount) =>
   query
@@ -82,42 +87,6 @@ export function endSubscription(accountId: AccountId, atMs: number): Step {
   return step(endPeriods, { accountId, atMs: BigInt(atMs) });
 }
 
-/** Reads accounts and their subscriptions. */
-export class Accounts {
-  readonly #reader: Reader;
-
-  constructor(reader: Reader) {
-    this.#reader = reader;
-  }
-
-  byId(id: string): Account | undefined {
-    return toAccount(this.#reader.get(byId, { id }));
-  }
-
-  /** The account without its money. */
-  factsById(id: string): AccountFacts | undefined {
-    const row = this.#reader.get(byId, { id });
-    return row && toFacts(row);
-  }
-
-  /** Undefined if there is no such account. */
-  balance(id: AccountId): bigint | undefined {
-    return this.#reader.get(balanceOf, { id })?.balance;
-  }
-
-  byName(name: string): Account | undefined {
-    return toAccount(this.#reader.get(byName, { name }));
-  }
-
-  list({ size, after: last = '' }: PageRequest): Account[] {
-    return this.#reader.all(after, { after: last, size }).flatMap((row) => toAccount(row) ?? []);
-  }
-
-  hasAny(): boolean {
-    return this.#reader.get(any, {}) !== undefined;
-  }
-}
-
 /** Uses subqueries: SQLite prepares a left join again for each run, as its plan may depend on the parameters. */
 function withPeriods() {
   return query
@@ -139,14 +108,12 @@ function withPeriods() {
     });
 }
 
-function toAccount(row: AccountWithPeriods | undefined): Account | undefined {
-  return (
-    row && {
-      ...toFacts(row),
-      balance: nanoCredits(row.balance_nano_credits),
-      held: nanoCredits(row.held_nano_credits),
-    }
-  );
+function toAccount(row: AccountWithPeriods): Account {
+  return {
+    ...toFacts(row),
+    balance: nanoCredits(row.balance_nano_credits),
+    held: nanoCredits(row.held_nano_credits),
+  };
 }
 
 function toFacts(row: AccountWithPeriods): AccountFacts {

@@ -1,10 +1,8 @@
 import type { AuditId } from '../../core/ids.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
-import type { PageRequest } from '../../core/ports/page.ts';
-import type { Reader } from '../sqlite/reader.ts';
-import { type Step, step } from '../sqlite/writer/job.ts';
+import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
-import { type AuditRow, afterAll } from './schema.ts';
+import type { AuditRow } from './schema.ts';
 
 const insert = statement((p: Omit<AuditEntry, 'details'> & { details: string }) =>
   query.insertInto('audit_entries').values({
@@ -16,18 +14,14 @@ const insert = statement((p: Omit<AuditEntry, 'details'> & { details: string }) 
     details: p.details,
   }),
 );
-const page = statement((p: { after: string; size: number }) =>
+/** A page of changes by administrators, newest first. `after` is `afterAll` for the first one. */
+export const auditBefore = statement((p: { after: string; size: number }) =>
   query.selectFrom('audit_entries').selectAll().where('id', '<', p.after).orderBy('id', 'desc').limit(p.size),
-);
+).map(toEntry);
 
 /** Follows the change in the same job. */
 export function insertAudit(entry: AuditEntry): Step {
   return step(insert, { ...entry, details: JSON.stringify(entry.details) });
-}
-
-/** A page of changes by administrators, newest first. */
-export function listAudit(reader: Reader, { size, after = afterAll }: PageRequest): AuditEntry[] {
-  return reader.all(page, { after, size }).map(toEntry);
 }
 
 function toEntry(row: AuditRow): AuditEntry {

@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Month } from '../../core/billing/fair-use.ts';
 import type { AccountId } from '../../core/ids.ts';
-import type { Reader } from '../sqlite/reader.ts';
-import { type Addition, type Step, step } from '../sqlite/writer/job.ts';
+import { type Addition, type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 
 /** A monthly counter of an account. */
@@ -11,13 +10,14 @@ export interface Counter {
   readonly month: Month;
 }
 
-const usedOf = statement((p: Counter) =>
+/** The units that ended requests have used. */
+export const usedUnits = statement((p: Counter) =>
   query
     .selectFrom('fair_use')
     .select('used_units as used')
     .where('account_id', '=', p.accountId)
     .where('month', '=', p.month),
-);
+).map(({ used }) => Number(used));
 const open = statement((p: Counter) =>
   query
     .insertInto('fair_use')
@@ -34,11 +34,6 @@ const add = statement((p: Counter & { used: bigint; reserved: bigint }) =>
     .where('account_id', '=', p.accountId)
     .where('month', '=', p.month),
 );
-
-/** The units that ended requests have used. */
-export function usedUnits(reader: Reader, counter: Counter): number {
-  return Number(reader.get(usedOf, counter)?.used ?? 0n);
-}
 
 /** Creates the counter if it is missing. */
 export function openCounter(counter: Counter): Step {

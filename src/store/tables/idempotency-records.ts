@@ -1,6 +1,6 @@
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/idempotency.ts';
-import { hasChanged, type JobResult, type Step, step } from '../sqlite/writer/job.ts';
+import { hasChanged, type JobResult, type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 import type { Database } from './schema.ts';
 
@@ -8,12 +8,16 @@ import type { Database } from './schema.ts';
 export const answersAtOnce = 20;
 
 /** Removes up to `answersAtOnce` of the records that were created before `beforeMs`. */
-export const removeOldAnswers = statement((p: { readonly beforeMs: bigint }) =>
-  query.deleteFrom('kept_answers').where(
-    sql<boolean>`rowid in (select rowid from kept_answers
-      where created_at_ms < ${p.beforeMs} limit ${sql.lit(answersAtOnce)})`,
-  ),
-);
+export const removeOldAnswers = statement((p: { readonly beforeMs: bigint }, dialect) => {
+  const isSqlite = dialect === 'sqlite';
+  const row = sql.ref(isSqlite ? 'rowid' : 'ctid');
+  // Two that remove at once would wait for each other.
+  const lock = isSqlite ? sql`` : sql`for update skip locked`;
+  return query.deleteFrom('kept_answers').where(
+    sql<boolean>`${row} in (select ${row} from kept_answers
+      where created_at_ms < ${p.beforeMs} limit ${sql.lit(answersAtOnce)} ${lock})`,
+  );
+});
 const claim = statement((p: IdempotencyClaim & { beforeMs: bigint }) => {
   const first = {
     fingerprint: p.fingerprint,

@@ -1,7 +1,6 @@
 import type { AccountId, KeyId } from '../../core/ids.ts';
 import { type Key, type KeyEnd, type Scope, scopes } from '../../core/ports/keys.ts';
-import type { Reader } from '../sqlite/reader.ts';
-import { type Step, step } from '../sqlite/writer/job.ts';
+import { type Step, step } from '../job.ts';
 import { columnsOf, query, statement } from '../statement.ts';
 import { type KeyRow, type NewKeyRow, optionalNumber } from './schema.ts';
 
@@ -19,13 +18,13 @@ const keyColumns = [
 ] as const;
 
 const keys = query.selectFrom('api_keys').selectAll();
-const byHash = statement((p: { hash: string }) => keys.where('hash', '=', p.hash));
-const byId = statement((p: { id: string }) => keys.where('id', '=', p.id));
-const ofAccount = statement((p: { accountId: string }) =>
+export const keyByHash = statement((p: { hash: string }) => keys.where('hash', '=', p.hash)).map(toKey);
+export const keyById = statement((p: { id: string }) => keys.where('id', '=', p.id)).map(toKey);
+export const keysOfAccount = statement((p: { accountId: string }) =>
   keys.where('account_id', '=', p.accountId).orderBy('id'),
-);
-const ofAdmins = statement((_: object) => keys.where('kind', '=', 'admin').orderBy('id'));
-const any = statement((_: object) => query.selectFrom('api_keys').select('id').limit(1));
+).map(toKey);
+export const adminKeys = statement((_: object) => keys.where('kind', '=', 'admin').orderBy('id')).map(toKey);
+export const anyKey = statement((_: object) => query.selectFrom('api_keys').select('id').limit(1));
 
 const insert = statement((p: NewKeyRow) => query.insertInto('api_keys').values(columnsOf(p, keyColumns)));
 const expire = statement((p: { id: string; atMs: number }) =>
@@ -64,49 +63,19 @@ export function endKey(id: KeyId, end: KeyEnd): Step {
   return step(expire, { id, atMs: end.expiresAtMs });
 }
 
-/** Reads keys. */
-export class Keys {
-  readonly #reader: Reader;
-
-  constructor(reader: Reader) {
-    this.#reader = reader;
-  }
-
-  byHash(hash: string): Key | undefined {
-    return toKey(this.#reader.get(byHash, { hash }));
-  }
-
-  byId(id: string): Key | undefined {
-    return toKey(this.#reader.get(byId, { id }));
-  }
-
-  /** The keys of an account, or the admin keys. */
-  list(accountId: AccountId | undefined): Key[] {
-    const rows =
-      accountId === undefined ? this.#reader.all(ofAdmins, {}) : this.#reader.all(ofAccount, { accountId });
-    return rows.flatMap((row) => toKey(row) ?? []);
-  }
-
-  hasAny(): boolean {
-    return this.#reader.get(any, {}) !== undefined;
-  }
-}
-
-function toKey(row: KeyRow | undefined): Key | undefined {
-  return (
-    row && {
-      id: row.id as KeyId,
-      accountId: (row.account_id ?? undefined) as AccountId | undefined,
-      kind: row.kind,
-      name: row.name,
-      hash: row.hash,
-      lastFour: row.last_four,
-      scopes: row.scopes.split(' ').filter(isScope),
-      createdAtMs: Number(row.created_at_ms),
-      expiresAtMs: optionalNumber(row.expires_at_ms),
-      revokedAtMs: optionalNumber(row.revoked_at_ms),
-    }
-  );
+function toKey(row: KeyRow): Key {
+  return {
+    id: row.id as KeyId,
+    accountId: (row.account_id ?? undefined) as AccountId | undefined,
+    kind: row.kind,
+    name: row.name,
+    hash: row.hash,
+    lastFour: row.last_four,
+    scopes: row.scopes.split(' ').filter(isScope),
+    createdAtMs: Number(row.created_at_ms),
+    expiresAtMs: optionalNumber(row.expires_at_ms),
+    revokedAtMs: optionalNumber(row.revoked_at_ms),
+  };
 }
 
 function isScope(name: string): name is Scope {

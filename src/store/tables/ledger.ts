@@ -2,11 +2,9 @@ import { sql } from 'kysely';
 import { type NanoCredits, nanoCredits } from '../../core/billing/money.ts';
 import { type AccountId, debitEntryId, type LedgerEntryId, type RequestId } from '../../core/ids.ts';
 import type { LedgerEntry } from '../../core/ports/ledger.ts';
-import type { PageRequest } from '../../core/ports/page.ts';
-import type { Reader } from '../sqlite/reader.ts';
-import { type Addition, type Step, step } from '../sqlite/writer/job.ts';
+import { type Addition, type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
-import { afterAll, type LedgerRow } from './schema.ts';
+import type { LedgerRow } from './schema.ts';
 
 const insert = statement((p: LedgerEntry) =>
   query.insertInto('ledger_entries').values({
@@ -28,7 +26,8 @@ const add = statement((p: { balance: bigint; held: bigint; id: AccountId }) =>
     })
     .where('id', '=', p.id),
 );
-const byReference = statement((p: { accountId: AccountId; reference: string }) =>
+/** The load or adjustment with a reference. */
+export const entryByReference = statement((p: { accountId: AccountId; reference: string }) =>
   query
     .selectFrom('ledger_entries')
     .selectAll()
@@ -36,8 +35,9 @@ const byReference = statement((p: { accountId: AccountId; reference: string }) =
     .where('reference', '=', p.reference)
     // Written out, so that SQLite uses the index of these entries.
     .where(sql<boolean>`kind <> 'debit'`),
-);
-const page = statement((p: { accountId: AccountId; after: string; size: number }) =>
+).map(toEntry);
+/** A page of the entries of an account, newest first. `after` is `afterAll` for the first one. */
+export const entriesBefore = statement((p: { accountId: AccountId; after: string; size: number }) =>
   query
     .selectFrom('ledger_entries')
     .selectAll()
@@ -45,7 +45,7 @@ const page = statement((p: { accountId: AccountId; after: string; size: number }
     .where('id', '<', p.after)
     .orderBy('id', 'desc')
     .limit(p.size),
-);
+).map(toEntry);
 
 export interface Debit {
   readonly requestId: RequestId;
@@ -77,25 +77,6 @@ export function insertDebit({ requestId, accountId, amount, reason, atMs }: Debi
 /** Changes a balance and its holds. The table refuses holds below 0 or above the balance. */
 export function addCredits(accountId: AccountId, balance: bigint, held: bigint): Addition {
   return { statement: add, amounts: [balance, held], row: [accountId] };
-}
-
-/** Reads ledger entries. */
-export class Ledger {
-  readonly #reader: Reader;
-
-  constructor(reader: Reader) {
-    this.#reader = reader;
-  }
-
-  /** The load or adjustment with the reference of `entry`, if there is one. */
-  earlier(entry: LedgerEntry): LedgerEntry | undefined {
-    const row = this.#reader.get(byReference, entry);
-    return row && toEntry(row);
-  }
-
-  list(accountId: AccountId, { size, after = afterAll }: PageRequest): LedgerEntry[] {
-    return this.#reader.all(page, { accountId, after, size }).map(toEntry);
-  }
 }
 
 function toEntry(row: LedgerRow): LedgerEntry {

@@ -1,12 +1,10 @@
 import { sql } from 'kysely';
 import type { Price } from '../../core/billing/money.ts';
 import type { RequestId } from '../../core/ids.ts';
-import type { PageRequest } from '../../core/ports/page.ts';
 import type { Reservation } from '../../core/ports/reservations.ts';
 import type { RecordEnd, RecordFilter, RecordStart, UsageRecord } from '../../core/ports/usage.ts';
-import type { Reader } from '../sqlite/reader.ts';
-import { type Step, step } from '../sqlite/writer/job.ts';
-import { columnsOf, query, statement } from '../statement.ts';
+import { type Step, step } from '../job.ts';
+import { columnsOf, query, type Statement, statement } from '../statement.ts';
 import {
   type EndRow,
   endColumns,
@@ -14,19 +12,19 @@ import {
   endRow,
   type NewRow,
   recordColumns,
-  type StartedRecord,
   startedColumns,
   startedRow,
   toRecord,
   toStarted,
 } from './record-row.ts';
 
-const started = query
-  .selectFrom('usage_records')
-  .select(startedColumns)
-  // Written out, so that SQLite uses the index of started records.
-  .where('state', '=', sql.lit('started'));
-const allStarted = statement((_: object) => started);
+export const startedRecords = statement((_: object) =>
+  query
+    .selectFrom('usage_records')
+    .select(startedColumns)
+    // Written out, so that SQLite uses the index of started records.
+    .where('state', '=', sql.lit('started')),
+).map(toStarted);
 
 const insert = statement((p: NewRow) =>
   query.insertInto('usage_records').values(columnsOf(p, recordColumns)),
@@ -61,23 +59,35 @@ export function endStarted(id: RequestId, recorded: RecordEnd): Step {
   return step(end, { id, ...endRow(recorded) }, 'fail');
 }
 
-export function startedRecords(reader: Reader): StartedRecord[] {
-  return reader.all(allStarted, {}).map(toStarted);
+interface RecordsWanted extends RecordFilter {
+  readonly after: string | undefined;
+  readonly size: number;
 }
 
-/** Newest first. Each combination of filters is its own query, so that each can use an index. */
-export function listRecords(
-  reader: Reader,
-  filter: RecordFilter,
-  { size, after }: PageRequest,
-): UsageRecord[] {
-  let rows = query.selectFrom('usage_records').selectAll().orderBy('id', 'desc').limit(size);
-  if (after !== undefined) rows = rows.where('id', '<', after);
-  if (filter.accountId !== undefined) rows = rows.where('account_id', '=', filter.accountId);
-  if (filter.fromMs !== undefined) rows = rows.where('started_at_ms', '>=', BigInt(filter.fromMs));
-  if (filter.untilMs !== undefined) rows = rows.where('started_at_ms', '<', BigInt(filter.untilMs));
-  if (filter.operation !== undefined) rows = rows.where('operation', '=', filter.operation);
-  if (filter.model !== undefined) rows = rows.where('model', '=', filter.model);
-  if (filter.state !== undefined) rows = rows.where('state', '=', filter.state);
-  return reader.allOnce(statement((_: object) => rows)).map(toRecord);
+const lists = new Map<string, Statement<RecordsWanted, UsageRecord>>();
+
+/** Records, newest first. Each combination of filters is its own query, so that each can use an index. */
+export function recordsBefore(wanted: RecordsWanted): Statement<RecordsWanted, UsageRecord> {
+  const given = Object.entries(wanted).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  const key = given.sort().join(' ');
+  let list = lists.get(key);
+  if (list === undefined) {
+    list = listBy(new Set(given));
+    lists.set(key, list);
+  }
+  return list;
+}
+
+function listBy(given: ReadonlySet<string>): Statement<RecordsWanted, UsageRecord> {
+  return statement((p: Required<{ [K in keyof RecordsWanted]: NonNullable<RecordsWanted[K]> }>) => {
+    let rows = query.selectFrom('usage_records').selectAll().orderBy('id', 'desc').limit(p.size);
+    if (given.has('after')) rows = rows.where('id', '<', p.after);
+    if (given.has('accountId')) rows = rows.where('account_id', '=', p.accountId);
+    if (given.has('fromMs')) rows = rows.where('started_at_ms', '>=', sql<bigint>`${p.fromMs}`);
+    if (given.has('untilMs')) rows = rows.where('started_at_ms', '<', sql<bigint>`${p.untilMs}`);
+    if (given.has('operation')) rows = rows.where('operation', '=', p.operation);
+    if (given.has('model')) rows = rows.where('model', '=', p.model);
+    if (given.has('state')) rows = rows.where('state', '=', p.state);
+    return rows;
+  }).map(toRecord) as Statement<RecordsWanted, UsageRecord>;
 }

@@ -1,6 +1,6 @@
 /** Totals and pruning sum the same rows, so that they cannot differ. */
-import { sql } from 'kysely';
-import { query } from '../statement.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { type Dialect, query } from '../statement.ts';
 
 export const rollupKey = ['day', 'account_id', 'operation', 'model', 'state'] as const;
 
@@ -16,10 +16,15 @@ const summedColumns = [
 
 export const sumColumns = ['requests', ...summedColumns] as const;
 
+const days: Readonly<Record<Dialect, RawBuilder<string>>> = {
+  sqlite: sql`strftime('%Y-%m-%d', started_at_ms / 1000, 'unixepoch')`,
+  postgres: sql`to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM-DD')`,
+};
+
 /** Each usage record as a row of `usage_rollups`. */
-export function recordsAsRollups() {
+export function recordsAsRollups(dialect: Dialect) {
   return query.selectFrom('usage_records').select([
-    sql<string>`strftime('%Y-%m-%d', started_at_ms / 1000, 'unixepoch')`.as('day'),
+    days[dialect].as('day'),
     'account_id',
     'operation',
     // Clients may name any model in a refused request: each would make a total of its own.

@@ -3,26 +3,31 @@ import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { nanoCredits } from '../../core/billing/money.ts';
 import { firstRequestId } from '../../core/ids.ts';
 import type { TotalDimension, TotalsQuery, UsageTotal } from '../../core/ports/usage.ts';
-import type { Reader } from '../sqlite/reader.ts';
+import type { Executor, Queries } from '../executor.ts';
 import { query, statement } from '../statement.ts';
 import { afterAll, type Database } from '../tables/schema.ts';
 import { recordsAsRollups, sumColumns, sums } from './rollup-rows.ts';
-import { readSnapshot, steps } from './snapshot.ts';
+import { steps } from './steps.ts';
 
 /** A record id is created at most this long before its request starts, with a generous margin. */
 const idLeadMs = 3_600_000;
 
+interface RecordStep {
+  readonly after: string;
+  readonly last: string;
+  readonly accountId: string;
+}
+
 type Row = Record<(typeof sumColumns)[number], bigint> & Record<string, string | bigint>;
 
-/** @param path of the database */
 export async function readTotals(
-  path: string,
+  executor: Executor,
   wanted: TotalsQuery,
 ): Promise<readonly UsageTotal[] | 'too_many'> {
-  return readSnapshot(path, async (snapshot) => {
+  return executor.readSnapshot(async (snapshot) => {
     const totals = new Map<string, Row>();
     for (const parts of [rollupTotals(snapshot, wanted), recordTotals(snapshot, wanted)]) {
-      for (const rows of parts) {
+      for await (const rows of parts) {
         for (const row of rows) add(totals, wanted, row);
         if (totals.size > wanted.totalsMax) return 'too_many';
         await nextTurn();
@@ -34,41 +39,45 @@ export async function readTotals(
 }
 
 /** The totals of each step of records. */
-function* recordTotals(snapshot: Reader, { accountId, fromMs, untilMs, groupBy }: TotalsQuery) {
-  let records = recordsAsRollups();
-  if (accountId !== undefined) records = records.where('account_id', '=', accountId);
-  if (fromMs !== undefined) records = records.where('started_at_ms', '>=', BigInt(fromMs));
-  if (untilMs !== undefined) records = records.where('started_at_ms', '<', BigInt(untilMs));
-  const totals = statement((p: { after: string; last: string }) =>
-    totalsOf(records.where('id', '>', p.after).where('id', '<=', p.last), groupBy),
-  );
+async function* recordTotals(snapshot: Queries, { accountId, fromMs, untilMs, groupBy }: TotalsQuery) {
+  const totals = statement((p: RecordStep, dialect) => {
+    let records = recordsAsRollups(dialect).where('id', '>', p.after).where('id', '<=', p.last);
+    if (accountId !== undefined) records = records.where('account_id', '=', p.accountId);
+    if (fromMs !== undefined) records = records.where('started_at_ms', '>=', BigInt(fromMs));
+    if (untilMs !== undefined) records = records.where('started_at_ms', '<', BigInt(untilMs));
+    return totalsOf(records, groupBy);
+  });
   const after = fromMs === undefined ? '' : firstRequestId(Math.max(0, fromMs - idLeadMs));
   const until = untilMs === undefined ? afterAll : firstRequestId(untilMs + idLeadMs);
-  for (const step of steps(snapshot, { after, until, accountId })) yield snapshot.all(totals, step) as Row[];
+  for await (const step of steps(snapshot, { after, until, accountId })) {
+    yield (await snapshot.all(totals, { ...step, accountId: accountId ?? '' })) as Row[];
+  }
 }
 
 /** The totals of each day of rollups. */
-function* rollupTotals(snapshot: Reader, { accountId, fromMs, untilMs, groupBy }: TotalsQuery) {
-  let rollups = query.selectFrom('usage_rollups').selectAll();
-  if (accountId !== undefined) rollups = rollups.where('account_id', '=', accountId);
-  const nextDay = statement((p: { after: string; until: string }) =>
+async function* rollupTotals(snapshot: Queries, { accountId, fromMs, untilMs, groupBy }: TotalsQuery) {
+  const nextDay = statement((p: { from: string; before: string }) =>
     query
       .selectFrom('usage_rollups')
       .select('day')
-      .where('day', '>=', p.after)
-      .where('day', '<', p.until)
+      .where('day', '>=', p.from)
+      .where('day', '<', p.before)
       .orderBy('day')
       .limit(1),
   );
-  const totals = statement((p: { day: string }) => totalsOf(rollups.where('day', '=', p.day), groupBy));
-  const until = untilMs === undefined ? afterAll : dayOf(untilMs);
-  let after = fromMs === undefined ? '' : dayOf(fromMs);
+  const totals = statement((p: { day: string; accountId: string }) => {
+    const rollups = query.selectFrom('usage_rollups').selectAll().where('day', '=', p.day);
+    const wanted = accountId === undefined ? rollups : rollups.where('account_id', '=', p.accountId);
+    return totalsOf(wanted, groupBy);
+  });
+  const before = untilMs === undefined ? afterAll : dayOf(untilMs);
+  let from = fromMs === undefined ? '' : dayOf(fromMs);
   for (;;) {
-    const day: string | undefined = snapshot.get(nextDay, { after, until })?.day;
-    if (day === undefined) return;
-    yield snapshot.all(totals, { day }) as Row[];
+    const next = await snapshot.get(nextDay, { from, before });
+    if (next === undefined) return;
+    yield (await snapshot.all(totals, { day: next.day, accountId: accountId ?? '' })) as Row[];
     // Sorts after the day and before the next one.
-    after = `${day}~`;
+    from = `${next.day}~`;
   }
 }
 

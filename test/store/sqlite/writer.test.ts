@@ -5,24 +5,24 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Job, step } from '../../../src/store/job.ts';
 import type { Connection } from '../../../src/store/sqlite/connection.ts';
 import { OpenFiles } from '../../../src/store/sqlite/data-folder.ts';
 import { openDatabase } from '../../../src/store/sqlite/database.ts';
 import { WriteHealth } from '../../../src/store/sqlite/write-health.ts';
 import { WriterThread } from '../../../src/store/sqlite/writer/executors.ts';
-import { type Job, step } from '../../../src/store/sqlite/writer/job.ts';
 import type { Batch, BatchOutcome } from '../../../src/store/sqlite/writer/messages.ts';
 import { type BatchExecutor, Writer } from '../../../src/store/sqlite/writer/writer.ts';
-import { query, statement } from '../../../src/store/statement.ts';
+import { statement } from '../../../src/store/statement.ts';
 
-const raw = <Parameters extends object>(build: (p: Parameters) => ReturnType<typeof sql>) =>
-  statement((p: Parameters) => ({ compile: () => build(p).compile(query) }));
-const insert = raw((p: { id: number; value: number }) => sql`insert into t values (${p.id}, ${p.value})`);
-const remove = raw((p: { id: number }) => sql`delete from t where id = ${p.id}`);
-const add = raw(
+const insert = statement(
+  (p: { id: number; value: number }) => sql`insert into t values (${p.id}, ${p.value})`,
+);
+const remove = statement((p: { id: number }) => sql`delete from t where id = ${p.id}`);
+const add = statement(
   (p: { more: bigint; id: string }) => sql`update t set value = value + ${p.more} where id = ${p.id}`,
 );
-const find = raw((p: { id: number }) => sql`select value from t where id = ${p.id}`);
+const find = statement((p: { id: number }) => sql`select value from t where id = ${p.id}`);
 
 const inserting = (id: number, value = 0): Job => ({ steps: [step(insert, { id, value })] });
 const adding = (id: number, ...amounts: bigint[]): Job => ({

@@ -3,12 +3,12 @@ import { nanoCredits } from '../../../core/billing/money.ts';
 import type { AccountId, RequestId } from '../../../core/ids.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
+import type { Addition, Job, Step } from '../../job.ts';
 import { addUnits, type Counter, openCounter } from '../../tables/fair-use.ts';
 import { endClaim } from '../../tables/idempotency-records.ts';
 import { addCredits, insertDebit } from '../../tables/ledger.ts';
 import { interruptedEnd, type StartedRecord } from '../../usage/record-row.ts';
 import { endStarted, extendStarted, insertEnded, insertStarted } from '../../usage/records.ts';
-import type { Addition, Job, Step } from '../writer/job.ts';
 import type { OpenRequest } from './open-request.ts';
 
 /** The started record, whose reservation is then held in the database as well. */

@@ -47,7 +47,7 @@ export class Requests implements ReservationStore {
     this.#writer = writer;
     this.#health = health;
     this.#credits = credits;
-    this.#units = new FairUseUnits((counter) => usedUnits(reader, counter));
+    this.#units = new FairUseUnits((counter) => reader.get(usedUnits, counter) ?? 0);
   }
 
   async reserve(start: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
@@ -114,7 +114,7 @@ export class Requests implements ReservationStore {
   }
 
   async recover(nowMs: number): Promise<number> {
-    const left = startedRecords(this.#reader);
+    const left = this.#reader.all(startedRecords, {});
     const jobs = left.map((record) => this.#writer.run(interruption(record, nowMs)));
     await Promise.all([...jobs, this.#writer.run({ steps: [dropUnfinishedClaims()] })]);
     return left.length;
@@ -122,7 +122,7 @@ export class Requests implements ReservationStore {
 
   async fairUseUnits(accountId: AccountId, month: Month): Promise<number> {
     const counter = { accountId, month };
-    return this.#units.taken(counter) ?? usedUnits(this.#reader, counter);
+    return this.#units.taken(counter) ?? this.#reader.get(usedUnits, counter) ?? 0;
   }
 
   close(): void {

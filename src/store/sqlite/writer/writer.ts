@@ -1,6 +1,6 @@
+import type { Job, JobResult } from '../../job.ts';
 import { isViolation, WriteError } from '../storage-failures.ts';
 import type { WriteHealth } from '../write-health.ts';
-import type { Job, JobResult } from './job.ts';
 import type { Batch, BatchOutcome, WireJob, WireResult } from './messages.ts';
 
 /** Writes batches, one at a time, on the connection that writes. */
@@ -75,7 +75,8 @@ export class Writer {
     };
     const jobs = batch.map(({ job: { steps, additions } }): WireJob => {
       const wireSteps = steps.map(
-        ({ statement, values, ifUnchanged }) => [numberOf(statement), values, ifUnchanged] as const,
+        ({ statement, parameters, ifUnchanged }) =>
+          [numberOf(statement), statement.bind(parameters as never), ifUnchanged] as const,
       );
       return [
         wireSteps,

@@ -1,9 +1,9 @@
-import type { Statement } from '../../statement.ts';
+import type { Statement } from './statement.ts';
 
-/** One statement of a job, with the values of its parameters. */
+/** One statement of a job, with its parameters. */
 export interface Step {
   readonly statement: Statement<never, unknown>;
-  readonly values: readonly unknown[];
+  readonly parameters: object;
   /** If it changes no row: go on, skip the rest of the job, or fail the job. Default: go on. */
   readonly ifUnchanged?: 'stop' | 'fail';
 }
@@ -33,7 +33,7 @@ export function step<Parameters extends object>(
   parameters: Parameters,
   ifUnchanged?: Step['ifUnchanged'],
 ): Step {
-  return { statement, values: statement.bind(parameters), ...(ifUnchanged && { ifUnchanged }) };
+  return { statement, parameters, ...(ifUnchanged && { ifUnchanged }) };
 }
 
 /** Whether the first step of a job has changed a row. */

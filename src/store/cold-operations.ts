@@ -1,0 +1,148 @@
+import type { Period } from '../core/access/entitlement.ts';
+import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../core/ids.ts';
+import type { Account, AccountStore } from '../core/ports/accounts.ts';
+import type { AuditEntry, AuditStore } from '../core/ports/audit.ts';
+import type { Key, KeyEnd, KeyStore } from '../core/ports/keys.ts';
+import type { LedgerEntry, LedgerStore } from '../core/ports/ledger.ts';
+import type { Page, PageRequest } from '../core/ports/page.ts';
+import type {
+  Prunable,
+  PruneCut,
+  Pruned,
+  RecordFilter,
+  TotalsQuery,
+  UsageRecord,
+  UsageStore,
+  UsageTotal,
+} from '../core/ports/usage.ts';
+import type { Executor } from './executor.ts';
+import { hasChanged, type Step } from './job.ts';
+import { countPrunable, Pruning } from './maintenance/prune.ts';
+import { pageOf } from './page-of.ts';
+import {
+  accountById,
+  accountByName,
+  accountsAfter,
+  anyAccount,
+  endSubscription,
+  insertAccount,
+  setPlan,
+  startTrial,
+} from './tables/accounts.ts';
+import { auditBefore, insertAudit } from './tables/audit.ts';
+import { adminKeys, anyKey, endKey, insertKey, keyById, keysOfAccount, revokeKey } from './tables/keys.ts';
+import { entriesBefore } from './tables/ledger.ts';
+import { afterAll } from './tables/schema.ts';
+import { recordsBefore } from './usage/records.ts';
+import { readTotals } from './usage/totals.ts';
+
+/** Operations that no request waits for: written once, for every database. */
+export abstract class ColdOperations
+  implements AccountStore, AuditStore, UsageStore, Omit<KeyStore, 'findKey'>, Pick<LedgerStore, 'listEntries'>
+{
+  readonly #executor: Executor;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+  }
+
+  createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean> {
+    return this.#change([insertAccount(account)], audit);
+  }
+
+  async findAccount(idOrName: string): Promise<Account | undefined> {
+    const account =
+      (await this.#executor.get(accountById, { id: idOrName })) ??
+      (await this.#executor.get(accountByName, { name: idOrName }));
+    return account && this.withCredits(account);
+  }
+
+  listAccounts(page: PageRequest): Promise<Page<Account, AccountId>> {
+    return pageOf(page, async ({ size, after = '' }) => {
+      const accounts = await this.#executor.all(accountsAfter, { after, size });
+      return accounts.map((account) => this.withCredits(account));
+    });
+  }
+
+  startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean> {
+    return this.#change([startTrial(accountId, period)], audit);
+  }
+
+  async setPlan(accountId: AccountId, period: Period, audit: AuditEntry): Promise<void> {
+    await this.#change([setPlan(accountId, period)], audit);
+  }
+
+  async endSubscription(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void> {
+    await this.#change([endSubscription(accountId, atMs)], audit);
+  }
+
+  listEntries(accountId: AccountId, page: PageRequest): Promise<Page<LedgerEntry, LedgerEntryId>> {
+    return pageOf(page, ({ size, after = afterAll }) =>
+      this.#executor.all(entriesBefore, { accountId, after, size }),
+    );
+  }
+
+  async createKey(key: Key, audit: AuditEntry): Promise<void> {
+    await this.#change([insertKey(key)], audit);
+  }
+
+  findKeyById(id: string): Promise<Key | undefined> {
+    return this.#executor.get(keyById, { id });
+  }
+
+  listKeys(accountId: AccountId | undefined): Promise<readonly Key[]> {
+    if (accountId === undefined) return this.#executor.all(adminKeys, {});
+    return this.#executor.all(keysOfAccount, { accountId });
+  }
+
+  async rotateKey(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry): Promise<void> {
+    await this.#change([insertKey(replacement), endKey(old, end)], audit);
+  }
+
+  async revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void> {
+    await this.#change([revokeKey(id, revokedAtMs)], audit);
+  }
+
+  listAudit(page: PageRequest): Promise<Page<AuditEntry, AuditId>> {
+    return pageOf(page, ({ size, after = afterAll }) => this.#executor.all(auditBefore, { after, size }));
+  }
+
+  listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>> {
+    return pageOf(page, ({ size, after }) => {
+      const wanted = { ...filter, size, after };
+      return this.#executor.all(recordsBefore(wanted), wanted);
+    });
+  }
+
+  usageTotals(wanted: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'> {
+    return readTotals(this.#executor, wanted);
+  }
+
+  countPrunable(cut: PruneCut): Promise<Prunable> {
+    return countPrunable(this.#executor, cut);
+  }
+
+  prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {
+    return new Pruning(this.#executor).prune(cut, recordsMax, audit);
+  }
+
+  async isEmpty(): Promise<boolean> {
+    const found = (await this.#executor.get(anyAccount, {})) ?? (await this.#executor.get(anyKey, {}));
+    return found === undefined;
+  }
+
+  /** The account with its balance and holds as this process knows them. */
+  protected withCredits(account: Account): Account {
+    return account;
+  }
+
+  /** Keys, names or subscriptions may have changed. */
+  protected abstract policyChanged(): void;
+
+  /** Writes a change and its audit entry, both or neither. False if the first step stopped the job. */
+  async #change(steps: readonly Step[], audit: AuditEntry): Promise<boolean> {
+    const result = await this.#executor.run({ steps: [...steps, insertAudit(audit)] });
+    this.policyChanged();
+    return hasChanged(result);
+  }
+}

@@ -1,0 +1,23 @@
+import type { Job, JobResult } from './job.ts';
+import type { Statement } from './statement.ts';
+
+/** Runs queries that read. @throws `overloaded` while the database cannot be read */
+export interface Queries {
+  /** The value of the first row. */
+  get<Parameters extends object, Value>(
+    statement: Statement<Parameters, Value>,
+    parameters: Parameters,
+  ): Promise<Value | undefined>;
+  all<Parameters extends object, Value>(
+    statement: Statement<Parameters, Value>,
+    parameters: Parameters,
+  ): Promise<Value[]>;
+}
+
+/** What operations that are not hot need of a database. */
+export interface Executor extends Queries {
+  /** Writes a job, durable when it resolves. @throws the error of the job, which has then changed nothing */
+  run(job: Job): Promise<JobResult>;
+  /** Reads as of one moment. Later writes are not seen, and do not wait. */
+  readSnapshot<T>(read: (snapshot: Queries) => Promise<T>): Promise<T>;
+}

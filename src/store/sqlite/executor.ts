@@ -1,0 +1,43 @@
+import type { Executor, Queries } from '../executor.ts';
+import type { Job, JobResult } from '../job.ts';
+import type { Statement } from '../statement.ts';
+import type { Reader } from './reader.ts';
+import { readSnapshot } from './snapshot.ts';
+import type { Writer } from './writer/writer.ts';
+
+interface SqliteExecutorDeps {
+  readonly reader: Reader;
+  readonly writer: Writer;
+  /** Of the database. */
+  readonly path: string;
+}
+
+export class SqliteExecutor implements Executor {
+  readonly #deps: SqliteExecutorDeps;
+
+  constructor(deps: SqliteExecutorDeps) {
+    this.#deps = deps;
+  }
+
+  async get<Parameters extends object, Value>(
+    statement: Statement<Parameters, Value>,
+    parameters: Parameters,
+  ): Promise<Value | undefined> {
+    return this.#deps.reader.get(statement, parameters);
+  }
+
+  async all<Parameters extends object, Value>(
+    statement: Statement<Parameters, Value>,
+    parameters: Parameters,
+  ): Promise<Value[]> {
+    return this.#deps.reader.all(statement, parameters);
+  }
+
+  run(job: Job): Promise<JobResult> {
+    return this.#deps.writer.run(job);
+  }
+
+  readSnapshot<T>(read: (snapshot: Queries) => Promise<T>): Promise<T> {
+    return readSnapshot(this.#deps.path, read);
+  }
+}

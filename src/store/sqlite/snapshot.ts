@@ -1,0 +1,35 @@
+import Sqlite from 'better-sqlite3';
+import type { Queries } from '../executor.ts';
+import { Reader } from './reader.ts';
+import { forCaller, unusable } from './storage-failures.ts';
+
+/**
+ * Later writes are not seen, and do not wait.
+ * @param path of the database, opened on another connection
+ * @throws `overloaded` if the database cannot be read
+ */
+export async function readSnapshot<T>(path: string, read: (snapshot: Queries) => Promise<T>): Promise<T> {
+  const connection = open(path);
+  try {
+    connection.defaultSafeIntegers(true);
+    connection.exec('begin');
+    const reader = new Reader(connection);
+    return await read({
+      get: async (statement, parameters) => reader.get(statement, parameters),
+      all: async (statement, parameters) => reader.all(statement, parameters),
+    });
+  } catch (error) {
+    throw forCaller(error);
+  } finally {
+    connection.close();
+  }
+}
+
+/** The driver has an error of its own for a missing folder. */
+function open(path: string): Sqlite.Database {
+  try {
+    return new Sqlite(path, { readonly: true, fileMustExist: true });
+  } catch (error) {
+    throw unusable(error);
+  }
+}

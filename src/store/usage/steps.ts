@@ -1,0 +1,37 @@
+/** Reads usage in small steps: the process serves requests between them. */
+import type { Queries } from '../executor.ts';
+import { query, statement } from '../statement.ts';
+
+/** Records that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
+const recordsAtOnce = 1_000;
+
+interface IdRange {
+  readonly after: string;
+  readonly until: string;
+  readonly accountId?: string | undefined;
+}
+
+/** Divides a range of record ids into steps. */
+export async function* steps(
+  snapshot: Queries,
+  { after, until, accountId }: IdRange,
+): AsyncGenerator<{ readonly after: string; readonly last: string }> {
+  const lastOfStep = statement((p: { after: string; until: string; accountId: string }) => {
+    const ids = query
+      .selectFrom('usage_records')
+      .select('id')
+      .where('id', '>', p.after)
+      .where('id', '<=', p.until)
+      .orderBy('id')
+      .limit(1)
+      .offset(recordsAtOnce - 1);
+    return accountId === undefined ? ids : ids.where('account_id', '=', p.accountId);
+  });
+  let from = after;
+  for (;;) {
+    const found = await snapshot.get(lastOfStep, { after: from, until, accountId: accountId ?? '' });
+    yield { after: from, last: found?.id ?? until };
+    if (found === undefined) return;
+    from = found.id;
+  }
+}
