@@ -34,7 +34,8 @@ const [, , settings = '{}'] = process.argv;
 const dataDir = mkdtempSync(join(tmpdir(), 'parley-bench-'));
 const file = join(dataDir, 'parley.yaml');
 writeFileSync(file, settings);
-const server = { port: 0, connectionsMax: 4_096, keepAliveMs: 600_000 };
+// All clients of the bench have one address.
+const server = { port: 0, connectionsMax: 4_096, connectionsPerAddressMax: 4_096, keepAliveMs: 600_000 };
 const overrides = { server, dataDir, log: { level: 'silent' } };
 const app = await createApp(loadConfig({ env: {}, file, overrides }), { engines: { scripted } });
 const key = await openAccount(app);
