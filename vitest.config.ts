@@ -1,15 +1,52 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { postgresPrograms } from './test/support/postgres/programs.ts';
+
+/** Tests of one database only. */
+const ofPostgres = 'test/store/postgres/**/*.test.ts';
+/** Tests of everything that a store does: they run on both. */
+const onPostgres = [
+  ofPostgres,
+  'test/conformance/**/*.test.ts',
+  'test/core/access/plans.test.ts',
+  'test/core/admin/**/*.test.ts',
+  'test/core/billing/{idempotency,money-concurrency,money-model,outcomes,paid-tokens}.test.ts',
+  'test/store/*.test.ts',
+];
+
+const hasPostgres = Boolean(process.env['PARLEY_TEST_POSTGRES_URL'] || postgresPrograms());
+if (!hasPostgres) {
+  process.stderr.write(
+    'The tests on PostgreSQL do not run: install the Debian package postgresql, or set PARLEY_TEST_POSTGRES_URL.\n',
+  );
+}
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    // These take minutes and have a configuration of their own.
-    exclude: [...configDefaults.exclude, 'test/slow/**'],
     // They end a test that hangs; a busy machine must not reach them.
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
     // Each file starts servers, worker threads and children of its own; two cores run two of them well.
     maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'sqlite',
+          include: ['test/**/*.test.ts'],
+          // The slow ones take minutes and have a configuration of their own.
+          exclude: [...configDefaults.exclude, 'test/slow/**', ofPostgres],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: hasPostgres ? onPostgres : [],
+          env: { PARLEY_TEST_STORE: 'postgres' },
+          globalSetup: ['test/support/postgres/cluster.ts'],
+        },
+      },
+    ],
   },
 });

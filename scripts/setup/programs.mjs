@@ -47,6 +47,8 @@ export const packages = {
     curl: 'curl',
     procps: 'ps',
     binutils: 'strip',
+    // The programs; no cluster is created, and no service runs.
+    postgresql: '/usr/lib/postgresql',
     'protobuf-compiler': 'protoc',
     'protobuf-compiler-grpc': 'grpc_python_plugin',
     'python3-grpcio': `${pythonModules}/grpc`,
@@ -122,13 +124,28 @@ async function aptGetInstall(sudo, names) {
   const aptGet = [...sudo, 'env', ...environment, 'apt-get', '-q', ...settings.flatMap((one) => ['-o', one])];
   // If the update fails, the package lists of before may do.
   const update = await run([...aptGet, 'update'], { timeout: 120_000 });
-  const flags = ['-y', '--no-install-recommends', '--no-remove'];
-  const { ok, output } = await run([...aptGet, 'install', ...flags, ...names], { timeout: 900_000 });
+  const install = [...aptGet, 'install', '-y', '--no-install-recommends', '--no-remove'];
+  if (names.includes('postgresql')) await forbidCluster(sudo, install);
+  const { ok, output } = await run([...install, ...names], { timeout: 900_000 });
   if (ok) return;
   const message = explainAptFailure(`${update.output}\n${output}`);
   mkdirSync(notes, { recursive: true });
   writeFileSync(failureNote, message);
   throw new SetupFailure(message);
+}
+
+/**
+ * Debian's package creates a database cluster and starts it as a service, unless this file says otherwise. A machine that has the
+ * programs keeps its own.
+ *
+ * @param {readonly string[]} sudo @param {readonly string[]} install
+ */
+async function forbidCluster(sudo, install) {
+  const file = '/etc/postgresql-common/createcluster.conf';
+  const { ok, output } = await run([...install, 'postgresql-common'], { timeout: 900_000 });
+  if (!ok) throw new SetupFailure(explainAptFailure(output));
+  const said = await run([...sudo, 'sed', '-i', '$a create_main_cluster = false', file]);
+  if (!said.ok) throw new SetupFailure(`${file} cannot be changed: ${said.output}`);
 }
 
 /** @param {string} output of apt-get, whose own errors are plain */

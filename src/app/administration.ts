@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts';
 import { steadyClock } from '../core/access/steady-clock.ts';
 import { AdminOperations } from '../core/admin/service.ts';
 import { systemClock } from '../core/ports/clock.ts';
+import type { Store } from '../core/ports/store.ts';
 import type { AdminFunctions } from '../core/services.ts';
 import type { DatabaseUse } from '../store/sqlite/database.ts';
 import { openStore } from '../store/sqlite/open-store.ts';
@@ -17,12 +18,21 @@ export interface AdminApp {
 }
 
 /**
- * Opens the store of a data folder until `close`. Its owner creates it if it is missing; a guest uses it beside the running server.
+ * Opens the configured store until `close`. The owner of a data folder creates its database if it is missing; a guest uses it beside the
+ * running server. Everybody is a guest of PostgreSQL.
  * @throws DataInUseError while another process owns the database
  */
-export async function openAdmin({ dataDir, fairUse }: Config, use: DatabaseUse = {}): Promise<AdminApp> {
-  const store = await openStore(dataDir, { ...use, writes: 'here' });
+export async function openAdmin(config: Config, use: DatabaseUse = {}): Promise<AdminApp> {
+  const { fairUse } = config;
+  const store = await openConfigured(config, use);
   const accessClock = await steadyClock(systemClock, store);
   const admin = new AdminOperations({ store, clock: systemClock, accessClock, fairUse });
   return { admin, close: () => store.close() };
+}
+
+async function openConfigured({ dataDir, store, storeUrl }: Config, use: DatabaseUse): Promise<Store> {
+  if (store.kind === 'sqlite') return openStore(dataDir, { ...use, writes: 'here' });
+  if (storeUrl === undefined) throw new Error('there is no URL of the database');
+  const { openPostgresStore } = await import('../store/postgres/open-store.ts');
+  return openPostgresStore({ url: storeUrl.reveal(), connectionsMax: 1 });
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Store, StoreObserver } from '../core/ports/store.ts';
 import { openStore as openSqliteStore } from '../store/sqlite/open-store.ts';
+import { version } from './version.ts';
 
 interface DataDeps {
   readonly clock: Clock;
@@ -13,7 +14,7 @@ interface DataDeps {
   readonly openStore?: OpenStore | undefined;
 }
 
-/** Opens the store of a data folder. Default: SQLite. */
+/** Opens the store of a data folder, in place of the configured one. */
 export type OpenStore = (
   dataDir: string,
   options: { readonly observer: StoreObserver; readonly waitMs: number },
@@ -29,17 +30,36 @@ const waitMs = 2_000;
  * @throws DataInUseError if another process owns the database
  */
 export async function openData(
-  { dataDir, retention: { usageDays } }: Config,
-  { clock, log, observer, openStore = openSqliteStore }: DataDeps,
+  config: Config,
+  { clock, log, observer, openStore }: DataDeps,
   opened: AsyncDisposableStack,
 ): Promise<Store> {
-  const store = await openStore(dataDir, { observer, waitMs });
+  const options = { observer, waitMs };
+  const store = openStore
+    ? await openStore(config.dataDir, options)
+    : await openConfigured(config, clock, options);
   opened.defer(() => store.close());
   const interrupted = await store.recover(clock.now());
   if (interrupted > 0) log.warn({ interrupted }, 'released requests left open by an earlier run');
+  const { usageDays } = config.retention;
   if (usageDays !== undefined) {
     const retention = new Retention({ store, clock, log }, usageDays);
     opened.defer(() => retention.close());
   }
   return store;
+}
+
+async function openConfigured(
+  { dataDir, store: { kind, connectionsMax }, storeUrl }: Config,
+  clock: Clock,
+  { observer, waitMs }: Parameters<OpenStore>[1],
+): Promise<Store> {
+  if (kind === 'sqlite') return openSqliteStore(dataDir, { observer, waitMs });
+  if (storeUrl === undefined) throw new Error('there is no URL of the database');
+  // Loaded only here: most servers need no driver for PostgreSQL.
+  const { openPostgresStore } = await import('../store/postgres/open-store.ts');
+  return openPostgresStore({
+    ...{ url: storeUrl.reveal(), connectionsMax, observer, version },
+    now: () => clock.now(),
+  });
 }

@@ -6,6 +6,7 @@ const reasons: Readonly<Record<StoreTrouble, string>> = {
   moved: 'The database is not in the data folder any more.',
   locked: 'Another program locks the database.',
   unwritable: 'The database cannot be written.',
+  unreachable: 'The database cannot be reached.',
 };
 
 const advice: Readonly<Record<StoreTrouble, string>> = {
@@ -13,6 +14,7 @@ const advice: Readonly<Record<StoreTrouble, string>> = {
     'Put back what was removed from the data folder, moved or replaced, or restart the server to use what is there now.',
   locked: 'Find the program that has the database open, and end it.',
   unwritable: 'Free some space, or repair the disk. The error says which.',
+  unreachable: 'Start it, or repair the network between. The error says more.',
 };
 
 /** Whether load balancers should send requests: not while the server stops, nor while the store fails. */

@@ -12,6 +12,7 @@ import { checkModels } from './reader/model-checks.ts';
 import { applyOverrides, applyVariables, type ConfigOverrides } from './reader/overrides.ts';
 import { addSchemaFindings } from './reader/schema-findings.ts';
 import { SettingsTree } from './reader/settings-tree.ts';
+import { readStoreUrl } from './reader/store-url.ts';
 import { validPart } from './reader/valid-part.ts';
 import { configSchema } from './schema/config-schema.ts';
 import { defaultEngines } from './schema/engines.ts';
@@ -31,6 +32,8 @@ interface Secrets {
   readonly engineKeys: Readonly<Record<string, Secret>>;
   /** An admin key that the server accepts besides those of its database. */
   readonly adminKey: Secret | undefined;
+  /** The URL of the PostgreSQL database, with its password. */
+  readonly storeUrl: Secret | undefined;
 }
 
 /** Valid, with every default filled in, and deeply frozen. */
@@ -118,12 +121,21 @@ function readTree({ env, file, overrides = {} }: ConfigOptions) {
   applyVariables(tree, env);
   applyOverrides(tree, overrides);
   checkModels(tree);
-  const secrets: Secrets = { engineKeys: readEngineKeys(tree, env), adminKey: readAdminKey(tree, env) };
+  const secrets: Secrets = {
+    engineKeys: readEngineKeys(tree, env),
+    adminKey: readAdminKey(tree, env),
+    storeUrl: readStoreUrl(tree),
+  };
   return { found, tree, secrets };
 }
 
-function frozen(settings: z.infer<typeof configSchema>, { engineKeys, adminKey }: Secrets): Config {
-  return Object.freeze({ ...deepFreeze(settings), engineKeys: Object.freeze(engineKeys), adminKey });
+function frozen(settings: z.infer<typeof configSchema>, { engineKeys, adminKey, storeUrl }: Secrets): Config {
+  return Object.freeze({
+    ...deepFreeze(settings),
+    engineKeys: Object.freeze(engineKeys),
+    adminKey,
+    storeUrl,
+  });
 }
 
 function deepFreeze<T>(value: T): DeepReadonly<T>;

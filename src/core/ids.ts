@@ -32,4 +32,5 @@ export const firstRequestId = (nowMs: number): string => `req_${timeDigits(nowMs
 export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', nowMs) as LedgerEntryId;
 /** The id of a request's debit. A request has at most one. */
 export const debitEntryId = (id: RequestId): LedgerEntryId => id.replace(/^req/, 'led') as LedgerEntryId;
+export const requestOfDebit = (id: string): RequestId => id.replace(/^led/, 'req') as RequestId;
 export const newAuditId = (nowMs: number): AuditId => newId('aud', nowMs) as AuditId;

@@ -1,21 +1,21 @@
-/** The books of a data folder, read by a connection of their own while the program runs or after it was killed. */
+/** The books of a store, read by a connection of their own while the program runs or after it was killed. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 
-/** Each query finds what breaks its rule. */
-const rules: Readonly<Record<string, string>> = {
+/** Each query finds what breaks its rule. @param month SQL for the month (UTC) in which a request started */
+export const rulesBy = (month: string): Readonly<Record<string, string>> => ({
   'the balance is the sum of the entries': `
     select * from (
       select name, balance_nano_credits as balance,
         (select coalesce(sum(amount_nano_credits), 0) from ledger_entries where account_id = a.id) as entries
-      from accounts as a)
+      from accounts as a) as sums
     where balance <> entries`,
   'held is the sum of the holds of what runs': `
     select * from (
       select name, held_nano_credits as held,
         (select coalesce(sum(hold_nano_credits), 0) from usage_records
           where account_id = a.id and state = 'started') as holds
-      from accounts as a)
+      from accounts as a) as sums
     where held <> holds`,
   'held is at least nothing and at most the balance': `
     select name, balance_nano_credits, held_nano_credits from accounts
@@ -25,15 +25,15 @@ const rules: Readonly<Record<string, string>> = {
       select account_id, month, reserved_units,
         (select coalesce(sum(u.reserved_units), 0) from usage_records as u
           where u.account_id = f.account_id and u.reserved_month = f.month and state = 'started') as running
-      from fair_use as f)
+      from fair_use as f) as counters
     where reserved_units <> running`,
   'used units are those of what has ended, in the month of its start': `
     select * from (
       select account_id, month, used_units,
         (select coalesce(sum(u.fair_use_units), 0) from usage_records as u
           where u.account_id = f.account_id and state <> 'started'
-            and strftime('%Y-%m', started_at_ms / 1000, 'unixepoch') = f.month) as ended
-      from fair_use as f)
+            and ${month} = f.month) as ended
+      from fair_use as f) as counters
     where used_units <> ended`,
   'what has ended sets nothing aside': `
     select id, state, hold_nano_credits, reserved_units from usage_records
@@ -47,10 +47,11 @@ const rules: Readonly<Record<string, string>> = {
     select u.id, cost_nano_credits, count(reference) as debits
     from usage_records as u left join ledger_entries on reference = u.id and kind = 'debit'
     where cost_nano_credits > 0
-    group by u.id having count(reference) <> 1`,
+    group by u.id, cost_nano_credits having count(reference) <> 1`,
   'an entry is made once for its reference': `
     select account_id, reference from ledger_entries group by account_id, reference having count(*) > 1`,
-};
+});
+const rules = rulesBy("strftime('%Y-%m', started_at_ms / 1000, 'unixepoch')");
 
 export interface BookedRecord {
   readonly account: string;
@@ -115,18 +116,35 @@ function withBooks<T>(dataDir: string, use: (books: Sqlite.Database) => T): T {
 }
 
 function read(books: Sqlite.Database): Books {
-  const all = <Row>(sql: string): Row[] => books.prepare<unknown[], Row>(sql).safeIntegers().all();
-  return {
-    faults: Object.entries(rules).flatMap(([rule, sql]) =>
-      books
-        .prepare(sql)
-        .all()
-        .map((row) => `${rule}: ${JSON.stringify(row)}`),
-    ),
-    accounts: all('select name, balance_nano_credits as balance, held_nano_credits as held from accounts'),
-    records: all<RecordRow>(selectRecords).map(toRecord),
+  const all = (sql: string): unknown[] => books.prepare<unknown[], unknown>(sql).safeIntegers().all();
+  return toBooks({
+    broken: Object.entries(rules).map(([rule, sql]) => [rule, books.prepare(sql).all()]),
+    accounts: all(selectAccounts),
+    records: all(selectRecords),
     entries: all(selectEntries),
-    units: all<UnitsRow>(selectUnits).map((row) => ({
+    units: all(selectUnits),
+  });
+}
+
+interface Rows {
+  /** The rules with the rows that break them. */
+  readonly broken: readonly (readonly [rule: string, rows: readonly unknown[]])[];
+  readonly accounts: readonly unknown[];
+  readonly records: readonly unknown[];
+  readonly entries: readonly unknown[];
+  readonly units: readonly unknown[];
+}
+
+/** Integers are bigints. */
+export function toBooks({ broken, accounts, records, entries, units }: Rows): Books {
+  const text = (row: unknown) =>
+    JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+  return {
+    faults: broken.flatMap(([rule, rows]) => rows.map((row) => `${rule}: ${text(row)}`)),
+    accounts: accounts as Books['accounts'],
+    records: (records as readonly RecordRow[]).map(toRecord),
+    entries: entries as Books['entries'],
+    units: (units as readonly UnitsRow[]).map((row) => ({
       ...row,
       used: Number(row.used),
       reserved: Number(row.reserved),
@@ -134,12 +152,14 @@ function read(books: Sqlite.Database): Books {
   };
 }
 
-const selectRecords = `
+export const selectAccounts =
+  'select name, balance_nano_credits as balance, held_nano_credits as held from accounts order by id';
+export const selectRecords = `
   select a.name as account, u.* from usage_records as u join accounts as a on a.id = account_id order by u.id`;
-const selectEntries = `
+export const selectEntries = `
   select a.name as account, kind, amount_nano_credits as amount, reference
   from ledger_entries as l join accounts as a on a.id = account_id order by l.id`;
-const selectUnits = `
+export const selectUnits = `
   select a.name as account, month, used_units as used, reserved_units as reserved
   from fair_use join accounts as a on a.id = account_id order by account, month`;
 

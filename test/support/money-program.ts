@@ -1,6 +1,5 @@
 /** The real program on a folder of its own, to be driven step by step beside the model. */
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
@@ -17,6 +16,7 @@ import { toParleyError } from '../../src/core/errors.ts';
 import { newRequestId } from '../../src/core/ids.ts';
 import type { Scope } from '../../src/core/ports/keys.ts';
 import { noObserver } from '../../src/core/ports/observer.ts';
+import type { Books } from './books.ts';
 import { type Entrance, MoneyRequest } from './money-request.ts';
 import { chatTokens, type Outcome, planUnits, prices, trialUnits, unitsPerSecond } from './money-rules.ts';
 import {
@@ -29,40 +29,42 @@ import {
 } from './money-steps.ts';
 import type { TestClock } from './parley.ts';
 import { ScriptedEngines } from './scripted-engines.ts';
+import { newStoreFolder, type StoreFolder } from './store-folder.ts';
 
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** A process of the program, as it were: from its start on a folder to its end. */
 interface Life extends Entrance {
   readonly app: App;
-  readonly dataDir: string;
+  readonly folder: StoreFolder;
 }
 
 /** A closed folder with both accounts, a trial of each and their keys, of which every program begins with a copy. */
 export class MoneyFolder {
-  readonly path = mkdtempSync(join(tmpdir(), 'parley-money-'));
   readonly clock: TestClock;
+  readonly #folder: StoreFolder;
   readonly #keys = new Map<string, string>();
 
-  private constructor(clock: TestClock) {
+  private constructor(clock: TestClock, folder: StoreFolder) {
     this.clock = clock;
+    this.#folder = folder;
     writeFileSync(this.settings, settings());
   }
 
   static async create(clock: TestClock): Promise<MoneyFolder> {
-    const folder = new MoneyFolder(clock);
-    const { app } = await begin(folder, folder.dataDir(0));
+    const folder = new MoneyFolder(clock, await newStoreFolder());
+    const { app } = await begin(folder, folder.#folder);
     for (const name of accountNames) await folder.#open(name, app);
     await app.close();
     return folder;
   }
 
   get settings(): string {
-    return join(this.path, 'parley.yaml');
+    return join(this.#folder.path, 'parley.yaml');
   }
 
-  dataDir(life: number): string {
-    return join(this.path, `life-${life}`);
+  copy(): Promise<StoreFolder> {
+    return this.#folder.killed();
   }
 
   keyFor({ account, flaw, operation }: Request): string {
@@ -71,8 +73,8 @@ export class MoneyFolder {
     return this.#keys.get(`${account} ${flaw === 'no scope' ? narrow : 'whole'}`) ?? 'none';
   }
 
-  remove(): void {
-    rmSync(this.path, { recursive: true });
+  remove(): Promise<void> {
+    return this.#folder.remove();
   }
 
   async #open(name: AccountName, { services: { admin } }: App): Promise<void> {
@@ -90,7 +92,6 @@ export class MoneyProgram {
   readonly #folder: MoneyFolder;
   readonly #running = new Map<string, MoneyRequest>();
   #life: Life;
-  #lives = 1;
 
   private constructor(folder: MoneyFolder, life: Life) {
     this.#folder = folder;
@@ -98,11 +99,11 @@ export class MoneyProgram {
   }
 
   static async start(folder: MoneyFolder): Promise<MoneyProgram> {
-    return new MoneyProgram(folder, await begin(folder, copied(folder.dataDir(0), folder.dataDir(1))));
+    return new MoneyProgram(folder, await begin(folder, await folder.copy()));
   }
 
-  get dataDir(): string {
-    return this.#life.dataDir;
+  books(): Promise<Books> {
+    return this.#life.folder.books();
   }
 
   async start(request: Request): Promise<{ id: string; outcome: Outcome }> {
@@ -157,19 +158,19 @@ export class MoneyProgram {
   async restart(): Promise<void> {
     for (const request of this.#running.values()) await request.leave();
     await this.#end();
-    this.#life = await begin(this.#folder, this.dataDir);
+    this.#life = await begin(this.#folder, this.#life.folder);
   }
 
   /** Starts the program on what a kill at this moment leaves on the disk. What runs is not told and never goes on. */
   async kill(): Promise<void> {
-    const left = copied(this.dataDir, this.#folder.dataDir(++this.#lives));
+    const left = await this.#life.folder.killed();
     await this.close();
     this.#life = await begin(this.#folder, left);
   }
 
   async close(): Promise<void> {
     await this.#end();
-    rmSync(this.dataDir, { recursive: true });
+    await this.#life.folder.remove();
   }
 
   async #end(): Promise<void> {
@@ -184,20 +185,12 @@ export class MoneyProgram {
   }
 }
 
-/** The database and its log, as they are on the disk between two writes. */
-function copied(from: string, to: string): string {
-  mkdirSync(to, { mode: 0o700 });
-  const files = ['parley.db', 'parley.db-wal'].filter((file) => existsSync(join(from, file)));
-  for (const file of files) copyFileSync(join(from, file), join(to, file));
-  return to;
-}
-
-async function begin({ clock, settings: file }: MoneyFolder, dataDir: string): Promise<Life> {
+async function begin({ clock, settings: file }: MoneyFolder, folder: StoreFolder): Promise<Life> {
   const script = new ScriptedEngines();
   const config = loadConfig({
     env: {},
     file,
-    overrides: { server: { port: 0 }, dataDir, log: { level: 'silent' } },
+    overrides: { server: { port: 0 }, ...folder.settings, log: { level: 'silent' } },
   });
   const app = await createApp(config, { clock, log: silent, engines: script.engines });
   const { store, services } = app;
@@ -212,7 +205,7 @@ async function begin({ clock, settings: file }: MoneyFolder, dataDir: string): P
     observer: noObserver,
     failedKeys: new FailedKeys(0),
   });
-  return { app, services, gate, script, dataDir };
+  return { app, services, gate, script, folder };
 }
 
 /** YAML has JSON in it. Prices are written as texts, as numbers of JSON are floats. */

@@ -1,7 +1,5 @@
 /** Starts the real program on a free port, with an account and a key to call it with. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { type App, type AppOverrides, createApp } from '../../src/app/create-app.ts';
@@ -10,7 +8,9 @@ import { cliCall } from '../../src/core/call.ts';
 import type { AccountId } from '../../src/core/ids.ts';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import type { UsageRecord } from '../../src/core/ports/usage.ts';
+import { type Books, readBooks } from './books.ts';
 import { administer, runsAsExecutable, startExecutable } from './parley-executable.ts';
+import { newStoreFolder } from './store-folder.ts';
 
 /** A clock that stands still until it is moved. */
 export class TestClock implements Clock {
@@ -46,6 +46,8 @@ export interface Parley {
   newKey(options?: NewKey): Promise<string>;
   /** The record of an answer, found by its `x-request-id`. */
   recordOf(response: Response): Promise<UsageRecord>;
+  /** What is in the database at this moment. */
+  books(): Promise<Books>;
   close(): Promise<void>;
 }
 
@@ -78,10 +80,11 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
     call,
     postJson: (path, body, init = {}) => call(path, { method: 'POST', body: JSON.stringify(body), ...init }),
     newKey,
+    books: () => started.books(),
     recordOf: (response) => findRecord(app, response.headers.get('x-request-id')),
     close: async () => {
       await app.close();
-      rmSync(dataDir, { recursive: true, force: true });
+      await started.remove();
     },
   };
 }
@@ -90,12 +93,14 @@ interface Started {
   readonly app: App;
   readonly dataDir: string;
   readonly adminKey: string;
+  books(): Promise<Books>;
+  remove(): Promise<void>;
   /** A key of a new account of that name. */
   makeKey(name: string, options: NewKey): Promise<string>;
 }
 
 async function startInside({ settings, file, ...overrides }: ParleyOptions): Promise<Started> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'parley-test-'));
+  const folder = await newStoreFolder();
   const config = loadConfig({
     env: {},
     file,
@@ -104,7 +109,7 @@ async function startInside({ settings, file, ...overrides }: ParleyOptions): Pro
       server: { port: 0, ...(settings?.['server'] as object | undefined) },
       // Tests send as many failed keys as they like, but those of the limit itself.
       limits: { failedKeysPerMinuteMax: 0, ...(settings?.['limits'] as object | undefined) },
-      dataDir,
+      ...folder.settings,
       log: { level: 'silent' },
     },
   });
@@ -124,7 +129,12 @@ async function startInside({ settings, file, ...overrides }: ParleyOptions): Pro
     const request = create(pb.CreateKeyRequestSchema, { accountId: name, name, scopes });
     return (await admin.createKey(request, cliCall)).secret;
   };
-  return { app, dataDir, adminKey, makeKey };
+  return {
+    ...{ app, adminKey, makeKey },
+    dataDir: folder.path,
+    books: () => folder.books(),
+    remove: () => folder.remove(),
+  };
 }
 
 async function startOutside(options: ParleyOptions): Promise<Started> {
@@ -142,7 +152,13 @@ async function startOutside(options: ParleyOptions): Promise<Started> {
     });
     return String(secret);
   };
-  return { ...executable, makeKey };
+  const { dataDir } = executable;
+  return {
+    ...executable,
+    makeKey,
+    books: async () => readBooks(dataDir),
+    remove: async () => rmSync(dataDir, { recursive: true, force: true }),
+  };
 }
 
 /** Records are written before an answer ends, but a client that left is noticed a moment later. */

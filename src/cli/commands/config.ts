@@ -96,5 +96,5 @@ function* leavesOf(value: unknown, path: SettingPath): Generator<Leaf> {
 
 /** Whether the value must not appear on a screen. */
 function isSecret(name: string): boolean {
-  return /(key|secret|password|token)$/i.test(name);
+  return /(key|secret|password|token)$|^store\.?url$/i.test(name);
 }

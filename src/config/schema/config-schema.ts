@@ -4,6 +4,7 @@ import { models } from './models.ts';
 import { log, metrics, tracing } from './observability.ts';
 import { admin, cors, docs, server, tls, voices } from './server.ts';
 import { group, path, wholeNumber } from './setting-types.ts';
+import { store } from './store.ts';
 
 const mebibyte = 1_048_576;
 
@@ -88,7 +89,10 @@ export const configSchema = group({
   limits,
   dataDir: path('the path of a folder (in quotes if it is all digits)')
     .default('./data')
-    .describe('The folder of the database. A relative path starts in the working directory of Parley.'),
+    .describe(
+      'The folder of the SQLite database. A relative path starts in the working directory of Parley.',
+    ),
+  store,
   adminKeyFile: path()
     .optional()
     .describe(

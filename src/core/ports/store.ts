@@ -8,13 +8,16 @@ import type { UsageStore } from './usage.ts';
 
 /** Is told when writes begin to fail, when they succeed again, and when the process has to end. */
 export interface StoreObserver {
-  /** @param trouble the files are not in the data folder any more; another program locks the database; or it cannot be written */
+  /**
+   * @param trouble the files are not in the data folder any more; another program locks the database; it cannot be written; or it
+   *   cannot be reached
+   */
   failing(trouble: StoreTrouble, cause: unknown): void;
   working(): void;
   /** Memory and disk may differ: the process must end, and its next start reads what the disk holds. */
   lost(what: string, cause: unknown): void;
 }
-export type StoreTrouble = 'moved' | 'locked' | 'unwritable';
+export type StoreTrouble = 'moved' | 'locked' | 'unwritable' | 'unreachable';
 
 /**
  * Persistence: whole operations, each atomic, and durable once its promise resolves. An implementation may group operations

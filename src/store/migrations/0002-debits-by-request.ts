@@ -1,10 +1,12 @@
 import { type Kysely, sql } from 'kysely';
+import type { ColumnTypes } from './column-types.ts';
 
 /**
  * The id of a debit is the id of its request, so the primary key prevents a second debit. Debits, which are most of the
- * entries, then need no other index. Earlier debits keep their ids.
+ * entries, then need no other index. Earlier debits keep their ids. On PostgreSQL, the first migration does this.
  */
-export async function up(db: Kysely<unknown>): Promise<void> {
+export async function up(db: Kysely<unknown>, { dialect }: ColumnTypes): Promise<void> {
+  if (dialect === 'postgres') return;
   await sql`alter table ledger_entries rename to ledger_entries_before`.execute(db);
   await sql`drop trigger ledger_entries_stay`.execute(db);
   await sql`drop trigger ledger_entries_remain`.execute(db);

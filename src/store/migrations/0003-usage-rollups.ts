@@ -1,4 +1,5 @@
-import { type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
+import type { ColumnTypes } from './column-types.ts';
 
 const sums = [
   'requests',
@@ -12,16 +13,16 @@ const sums = [
 ];
 
 /** Sums of pruned usage records by day (UTC). The key starts with the day, because totals are read by day. */
-export async function up(db: Kysely<unknown>): Promise<void> {
+export async function up(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   let table = db.schema
     .createTable('usage_rollups')
-    .addColumn('day', 'text', (column) => column.notNull())
-    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
-    .addColumn('operation', 'text', (column) => column.notNull())
+    .addColumn('day', types.text, (column) => column.notNull())
+    .addColumn('account_id', types.id, (column) => column.notNull().references('accounts.id'))
+    .addColumn('operation', types.text, (column) => column.notNull())
     // Empty if the request named none or was refused.
-    .addColumn('model', 'text', (column) => column.notNull())
-    .addColumn('state', 'text', (column) => column.notNull())
+    .addColumn('model', types.text, (column) => column.notNull())
+    .addColumn('state', types.text, (column) => column.notNull())
     .addPrimaryKeyConstraint('usage_rollups_key', ['day', 'account_id', 'operation', 'model', 'state']);
-  for (const sum of sums) table = table.addColumn(sum, 'integer', (column) => column.notNull());
-  await table.modifyEnd(sql`strict, without rowid`).execute();
+  for (const sum of sums) table = table.addColumn(sum, types.integer, (column) => column.notNull());
+  await table.$call(types.keyed).execute();
 }

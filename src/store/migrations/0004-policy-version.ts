@@ -1,7 +1,10 @@
 import { type Kysely, sql } from 'kysely';
+import type { ColumnTypes } from './column-types.ts';
+import { createPolicyVersions } from './postgres-tables.ts';
 
 /** A number that each change of a key, the name of an account or a subscription raises: caches compare it. */
-export async function up(db: Kysely<unknown>): Promise<void> {
+export async function up(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
+  if (types.dialect === 'postgres') return createPolicyVersions(db, types);
   await db.schema
     .createTable('policy')
     .addColumn('version', 'integer', (column) => column.notNull())

@@ -4,14 +4,23 @@ import * as initial from './0001-initial.ts';
 import * as debitsByRequest from './0002-debits-by-request.ts';
 import * as usageRollups from './0003-usage-rollups.ts';
 import * as policyVersion from './0004-policy-version.ts';
+import * as nodes from './0005-nodes.ts';
+import { migrationsOf } from './column-types.ts';
 
 /** Applied in the order of their names, never edited. Imported by name, so that a bundle holds them. */
-export const migrations: Record<string, Migration> = {
+const changes = {
   '0001-initial': initial,
   '0002-debits-by-request': debitsByRequest,
   '0003-usage-rollups': usageRollups,
   '0004-policy-version': policyVersion,
 };
+
+/** Those of SQLite. */
+export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', changes);
+export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
+  ...changes,
+  '0005-nodes': nodes,
+});
 
 /** A newer Parley has changed the schema. */
 export class NewerSchemaError extends Error {

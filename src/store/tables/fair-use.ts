@@ -18,6 +18,14 @@ export const usedUnits = statement((p: Counter) =>
     .where('account_id', '=', p.accountId)
     .where('month', '=', p.month),
 ).map(({ used }) => Number(used));
+/** Units of a month, used and reserved, where the database knows both. */
+export const takenUnits = statement((p: Counter) =>
+  query
+    .selectFrom('fair_use')
+    .select(['used_units', 'reserved_units'])
+    .where('account_id', '=', p.accountId)
+    .where('month', '=', p.month),
+).map(({ used_units, reserved_units }) => Number(used_units + reserved_units));
 const open = statement((p: Counter) =>
   query
     .insertInto('fair_use')

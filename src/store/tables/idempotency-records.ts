@@ -18,8 +18,12 @@ export const removeOldAnswers = statement((p: { readonly beforeMs: bigint }, dia
       where created_at_ms < ${p.beforeMs} limit ${sql.lit(answersAtOnce)} ${lock})`,
   );
 });
-const claim = statement((p: IdempotencyClaim & { beforeMs: bigint }) => {
+/** A claim, and on PostgreSQL the node that makes it. */
+type Claim = IdempotencyClaim & { readonly nodeEpoch?: bigint };
+
+const claim = statement((p: Required<Claim> & { beforeMs: bigint }, dialect) => {
   const first = {
+    ...(dialect === 'postgres' && { node_epoch: p.nodeEpoch }),
     fingerprint: p.fingerprint,
     request_id: p.requestId,
     created_at_ms: p.nowMs,
@@ -57,9 +61,13 @@ function isOfKey({ accountId, operation, key }: Pick<IdempotencyClaim, 'accountI
 }
 
 /** Claims a key, and finds its record. Also removes some that have expired. */
-export function claimKey(wanted: IdempotencyClaim): Step[] {
+export function claimKey(wanted: Claim): Step[] {
   const beforeMs = BigInt(wanted.forgetBeforeMs);
-  return [step(claim, { ...wanted, beforeMs }), step(find, wanted), step(removeOldAnswers, { beforeMs })];
+  return [
+    step(claim, { nodeEpoch: 0n, ...wanted, beforeMs }),
+    step(find, wanted),
+    step(removeOldAnswers, { beforeMs }),
+  ];
 }
 
 /** @param result of `claimKey` */

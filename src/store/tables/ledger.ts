@@ -1,6 +1,12 @@
 import { sql } from 'kysely';
 import { type NanoCredits, nanoCredits } from '../../core/billing/money.ts';
-import { type AccountId, debitEntryId, type LedgerEntryId, type RequestId } from '../../core/ids.ts';
+import {
+  type AccountId,
+  debitEntryId,
+  type LedgerEntryId,
+  type RequestId,
+  requestOfDebit,
+} from '../../core/ids.ts';
 import type { LedgerEntry } from '../../core/ports/ledger.ts';
 import { type Addition, type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
@@ -86,7 +92,8 @@ function toEntry(row: LedgerRow): LedgerEntry {
     kind: row.kind,
     amount: nanoCredits(row.amount_nano_credits),
     reason: row.reason,
-    reference: row.reference,
+    // PostgreSQL keeps no reference of a debit: its id is that of the request.
+    reference: row.reference ?? requestOfDebit(row.id),
     createdAtMs: Number(row.created_at_ms),
   };
 }

@@ -58,8 +58,8 @@ interface LedgerEntriesTable {
   /** Negative for a debit. */
   amount_nano_credits: Integer;
   reason: string;
-  /** Request id for debits, else the idempotency key. */
-  reference: string;
+  /** Request id for debits, null on PostgreSQL; else the idempotency key. */
+  reference: string | null;
   created_at_ms: Integer;
 }
 
@@ -100,6 +100,8 @@ export interface UsageRecordsTable {
   fair_use_units: OptionalInteger;
   cost_nano_credits: OptionalInteger;
   overrun_nano_credits: OptionalInteger;
+  /** PostgreSQL: the node that began the request. SQLite has no such column. */
+  node_epoch: OptionalInteger;
 }
 
 /** Sums of pruned usage records. */
@@ -130,6 +132,8 @@ interface KeptAnswersTable {
   created_at_ms: Integer;
   /** Null while the first request runs. */
   answer: Buffer | null;
+  /** PostgreSQL: the node of the first request. SQLite has no such column. */
+  node_epoch: OptionalInteger;
 }
 
 interface AuditEntriesTable {

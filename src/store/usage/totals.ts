@@ -93,13 +93,12 @@ const dimensions: Readonly<Record<TotalDimension, RawBuilder<string>>> = {
 type RollupRows = SelectQueryBuilder<Database, 'usage_records' | 'usage_rollups', { day: string }>;
 
 function totalsOf(rows: RollupRows, groupBy: TotalsQuery['groupBy']) {
-  return (
-    query
-      .selectFrom(rows.as('usage'))
-      .select([...groupBy.map((name) => dimensions[name].as(name)), ...sums])
-      // Without a group, SQL would sum no rows to one row of nulls.
-      .groupBy([sql`''`, ...groupBy.map((name) => dimensions[name])])
-  );
+  const totals = query
+    .selectFrom(rows.as('usage'))
+    .select([...groupBy.map((name) => dimensions[name].as(name)), ...sums])
+    // Without a group, SQL would sum no rows to one row of nulls.
+    .having(sql`count(*)`, '>', sql`0`);
+  return groupBy.length === 0 ? totals : totals.groupBy(groupBy.map((name) => dimensions[name]));
 }
 
 function dayOf(ms: number): string {

@@ -4,7 +4,6 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { formatCredits, nanoCredits } from '../../../src/core/billing/money.ts';
 import { ParleyError } from '../../../src/core/errors.ts';
-import { readBooks } from '../../support/books.ts';
 import { ConnectedClient, type PlainAnswer } from '../../support/connected-client.ts';
 import { fakeChat, fakeSpeech, withFakes } from '../../support/fake-engines.ts';
 import {
@@ -94,7 +93,7 @@ describe(`${requests} requests at once`, { timeout }, () => {
       barrier.outcomeOf(client.postJson('/chat/completions', body, key)),
     );
     await barrier.decided(requests);
-    const running = readBooks(parley.dataDir);
+    const running = await parley.books();
     expect(running.accounts).toContainEqual({ name: account, balance: credits, held: credits });
     barrier.open();
 
@@ -102,7 +101,7 @@ describe(`${requests} requests at once`, { timeout }, () => {
       '200': covered,
       '402 insufficient_credits': requests - covered,
     });
-    const books = readBooks(parley.dataDir);
+    const books = await parley.books();
     expect(books.faults).toEqual([]);
     const balance = credits - BigInt(covered) * cost;
     expect(books.accounts).toContainEqual({ name: account, balance, held: 0n });
@@ -142,7 +141,7 @@ describe(`${requests} requests at once`, { timeout }, () => {
     const after = speak(requests / 2);
     await barrier.decided(requests);
     const months = ['2026-11', '2026-12'];
-    expect(readBooks(parley.dataDir).units).toEqual(
+    expect((await parley.books()).units).toEqual(
       months.map((month) => ({ account, month, used: 0, reserved: trialUnitsPerMonth })),
     );
     barrier.open();
@@ -152,7 +151,7 @@ describe(`${requests} requests at once`, { timeout }, () => {
       '502 upstream_error': covered,
       '402 fair_use_limit_reached': requests - 2 * covered,
     });
-    const books = readBooks(parley.dataDir);
+    const books = await parley.books();
     expect(books.faults).toEqual([]);
     expect(books.units).toEqual(
       months.map((month) => ({ account, month, used: trialUnitsPerMonth / 2, reserved: 0 })),

@@ -8,14 +8,16 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TokenCounter } from '../../../src/core/ports/engines.ts';
 import { createTokenCounter } from '../../../src/tokens/counter.ts';
-import { type BookedRecord, readBooks } from '../../support/books.ts';
+import type { BookedRecord } from '../../support/books.ts';
 import { MoneyModel } from '../../support/money-model.ts';
 import { MoneyFolder, MoneyProgram } from '../../support/money-program.ts';
 import { type ExpectedRecord, prompt, type TextTokens, word } from '../../support/money-rules.ts';
 import { accountNames, concerns, histories, type Request, type Step } from '../../support/money-steps.ts';
 import { TestClock } from '../../support/parley.ts';
+import { testsPostgres } from '../../support/store-folder.ts';
 
-const runsByDefault = 25;
+/** A copy of a database takes longer than that of a file. */
+const runsByDefault = testsPostgres ? 8 : 25;
 const runs = Number(process.env['PARLEY_MODEL_RUNS'] ?? runsByDefault);
 const seed = process.env['PARLEY_MODEL_SEED'];
 const msPerRunMax = 5_000;
@@ -37,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await counter.close();
-  folder.remove();
+  await folder.remove();
 });
 
 interface Pair {
@@ -100,7 +102,7 @@ async function take(step: Step, pair: Pair): Promise<void> {
       return;
     case 'kill': {
       await program.kill();
-      const { records } = readBooks(program.dataDir);
+      const { records } = await program.books();
       model.kill((id) => records.some((record) => record.id === id));
     }
   }
@@ -115,7 +117,7 @@ async function ask(request: Request, { model, program }: Pair): Promise<void> {
 
 /** Every account in the model, in the books, and in the memory of the program. */
 async function compare({ model, program }: Pair): Promise<void> {
-  const books = readBooks(program.dataDir);
+  const books = await program.books();
   expect(books.faults).toEqual([]);
   const isWritten = (id: string) => books.records.some((record) => record.id === id);
   for (const name of accountNames) {

@@ -1,12 +1,7 @@
 import { type NanoCredits, nanoCredits } from '../../../core/billing/money.ts';
 import type { AccountId } from '../../../core/ids.ts';
+import { type Funds, holdCredits, raiseHold } from '../../decisions.ts';
 import { InUse } from './in-use.ts';
-
-/** The credits of an account: what is in the database, and what running requests hold of it. */
-interface Funds {
-  balance: bigint;
-  held: bigint;
-}
 
 /**
  * The balances and holds of accounts in use. No other process writes them, so these numbers, and not those of the database, say what is
@@ -28,11 +23,7 @@ export class Credits {
 
   /** Holds an amount. False, and no change, if the balance less the holds does not cover it. */
   hold(id: AccountId, amount: bigint): boolean {
-    const funds = this.#funds.use(id);
-    if (funds.balance - funds.held >= amount) {
-      funds.held += amount;
-      return true;
-    }
+    if (holdCredits(this.#funds.use(id), amount)) return true;
     this.#funds.release(id);
     return false;
   }
@@ -40,12 +31,7 @@ export class Credits {
   /** Raises a hold towards `wanted`, as far as the available credits reach. Returns the hold. */
   raise(id: AccountId, hold: bigint, wanted: bigint): bigint {
     const funds = this.#funds.peek(id);
-    if (funds === undefined || wanted <= hold) return hold;
-    const available = funds.balance - funds.held;
-    let more = wanted - hold;
-    if (more > available) more = available;
-    funds.held += more;
-    return hold + more;
+    return funds === undefined ? hold : raiseHold(funds, hold, wanted);
   }
 
   /** Gives back a part of a hold. */

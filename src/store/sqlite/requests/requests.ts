@@ -1,5 +1,4 @@
 import type { Month } from '../../../core/billing/fair-use.ts';
-import { type NanoCredits, nanoCredits } from '../../../core/billing/money.ts';
 import { ParleyError } from '../../../core/errors.ts';
 import type { AccountId, RequestId } from '../../../core/ids.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
@@ -10,6 +9,7 @@ import type {
   ReserveOutcome,
 } from '../../../core/ports/reservations.ts';
 import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
+import { charge } from '../../decisions.ts';
 import { usedUnits } from '../../tables/fair-use.ts';
 import { dropUnfinishedClaims } from '../../tables/idempotency-records.ts';
 import { startedRecords } from '../../usage/records.ts';
@@ -156,10 +156,4 @@ export class Requests implements ReservationStore {
     if (request && !request.isEnding) return request;
     throw new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
   }
-}
-
-/** Splits a cost into its debit and its overrun. @param hold raised as far as the available credits reach */
-function charge(hold: bigint, cost: NanoCredits | undefined) {
-  if (cost === undefined || cost <= hold) return { cost, overrun: undefined };
-  return { cost: nanoCredits(hold), overrun: nanoCredits(cost - hold) };
 }

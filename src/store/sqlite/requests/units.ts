@@ -1,11 +1,7 @@
 import type { FairUseReservation } from '../../../core/ports/reservations.ts';
+import { reserveUnits, type Units } from '../../decisions.ts';
 import type { Counter } from '../../tables/fair-use.ts';
 import { InUse } from './in-use.ts';
-
-interface Units {
-  used: number;
-  reserved: number;
-}
 
 /** The monthly counters in use: what is in the database, and what running requests reserve. */
 export class FairUseUnits {
@@ -23,23 +19,17 @@ export class FairUseUnits {
   }
 
   /** False, and no change, if the month's units would exceed the limit. */
-  reserve(counter: Counter, { units, limitUnits }: FairUseReservation): boolean {
+  reserve(counter: Counter, wanted: FairUseReservation): boolean {
     const name = nameOf(counter);
-    const known = this.#counters.use(name);
-    if (known.used + known.reserved + units <= limitUnits) {
-      known.reserved += units;
-      return true;
-    }
+    if (reserveUnits(this.#counters.use(name), wanted)) return true;
     this.#counters.release(name);
     return false;
   }
 
   /** Raises a reservation from `before` units. False, and no change, if that exceeds the limit. */
-  extend(counter: Counter, before: number, { units, limitUnits }: FairUseReservation): boolean {
+  extend(counter: Counter, before: number, wanted: FairUseReservation): boolean {
     const known = this.#counters.peek(nameOf(counter));
-    if (known === undefined || known.used + known.reserved + units - before > limitUnits) return false;
-    known.reserved += units - before;
-    return true;
+    return known !== undefined && reserveUnits(known, wanted, before);
   }
 
   /** Ends a reservation once the used units are durable, or without any. */

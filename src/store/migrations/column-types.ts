@@ -1,0 +1,58 @@
+import { type ColumnDataType, type CreateTableBuilder, type Expression, type Kysely, sql } from 'kysely';
+import type { Migration } from 'kysely/migration';
+import type { Dialect } from '../statement.ts';
+
+type ColumnType = ColumnDataType | Expression<unknown>;
+type TableBuilder = CreateTableBuilder<string, never>;
+
+/** The types of columns and the kinds of tables, in the words of a database. */
+export interface ColumnTypes {
+  readonly dialect: Dialect;
+  readonly id: ColumnType;
+  /** Sorts by its bytes. */
+  readonly text: ColumnType;
+  /** 64 bits. */
+  readonly integer: ColumnType;
+  readonly bytes: ColumnType;
+  /** For a table that is read by its primary key. */
+  readonly keyed: <Table extends TableBuilder>(table: Table) => Table;
+  /** For a table with large rows, or without a primary key. */
+  readonly plain: <Table extends TableBuilder>(table: Table) => Table;
+}
+
+const sqlite: ColumnTypes = {
+  dialect: 'sqlite',
+  id: 'text',
+  text: 'text',
+  integer: 'integer',
+  bytes: 'blob',
+  keyed: (table) => table.modifyEnd(sql`strict, without rowid`) as typeof table,
+  plain: (table) => table.modifyEnd(sql`strict`) as typeof table,
+};
+
+const postgres: ColumnTypes = {
+  dialect: 'postgres',
+  id: 'uuid',
+  text: sql`text collate "C"`,
+  integer: 'bigint',
+  bytes: 'bytea',
+  keyed: (table) => table,
+  plain: (table) => table,
+};
+
+export interface Change {
+  up(db: Kysely<unknown>, types: ColumnTypes): Promise<void>;
+}
+
+/** The changes as migrations of a database. */
+export function migrationsOf(
+  dialect: Dialect,
+  changes: Readonly<Record<string, Change>>,
+): Record<string, Migration> {
+  const types = dialect === 'sqlite' ? sqlite : postgres;
+  const migrations = Object.entries(changes).map(([name, change]): [string, Migration] => [
+    name,
+    { up: (db: Kysely<unknown>) => change.up(db, types) },
+  ]);
+  return Object.fromEntries(migrations);
+}

@@ -1,0 +1,52 @@
+/** Connections to PostgreSQL, and the types of what they read. */
+import { Client, type ClientConfig, Pool, types } from 'pg';
+
+/** Type ids of `pg_type`. */
+const [int8, numeric] = [20, 1700];
+
+/** Whole numbers are bigints: also sums, which are numeric. */
+const customTypes: ClientConfig['types'] = {
+  getTypeParser: ((oid: number, format?: 'text') => {
+    if (oid === int8 || oid === numeric) return BigInt;
+    return types.getTypeParser(oid, format);
+  }) as typeof types.getTypeParser,
+};
+
+const connectMsMax = 5_000;
+/** How long an idle connection stays open. */
+const idleMsMax = 60_000;
+
+export interface PoolOptions {
+  readonly url: string;
+  readonly connectionsMax: number;
+  /** As the database shows it. */
+  readonly name: string;
+}
+
+function settings({ url, name }: Pick<PoolOptions, 'url' | 'name'>): ClientConfig {
+  return {
+    connectionString: url,
+    types: customTypes,
+    application_name: name,
+    connectionTimeoutMillis: connectMsMax,
+    keepAlive: true,
+  };
+}
+
+/** @param onError called when an idle connection breaks; the pool opens another at its next use */
+export function openPool({ connectionsMax, ...options }: PoolOptions, onError: (error: Error) => void): Pool {
+  const pool = new Pool({
+    ...settings(options),
+    // Queries are sent without waiting for the answers to those before.
+    pipeline: true,
+    max: connectionsMax,
+    idleTimeoutMillis: idleMsMax,
+  });
+  pool.on('error', onError);
+  return pool;
+}
+
+/** A connection of its own, which is not connected yet. */
+export function newClient(options: Pick<PoolOptions, 'url' | 'name'>): Client {
+  return new Client(settings(options));
+}

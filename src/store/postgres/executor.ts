@@ -1,0 +1,98 @@
+import type { Pool, QueryResult } from 'pg';
+import type { Executor, Queries } from '../executor.ts';
+import type { Job, JobResult, Step, StepResult } from '../job.ts';
+import { Placeholder, type Statement } from '../statement.ts';
+import { encoded, fromUuid } from './ids.ts';
+import { patiently } from './patience.ts';
+import { type Query, type Transaction, transact } from './transaction.ts';
+
+/** The type id of `uuid`. */
+const uuidType = 2950;
+
+/** The query of a statement. A missing parameter is null. */
+export function queryOf(statement: Statement<never, unknown>, parameters: object): Query {
+  const { sql, slots } = statement.compiledFor('postgres');
+  const values = slots.map((slot) =>
+    slot instanceof Placeholder ? encoded(slot.name, Reflect.get(parameters, slot.name) ?? null) : slot,
+  );
+  return { text: sql, values };
+}
+
+/** The values of a statement's rows, whose uuids become ids. */
+export function valuesOf<Value>(statement: Statement<never, Value>, { rows, fields }: QueryResult): Value[] {
+  const { table = '' } = statement.compiledFor('postgres');
+  const ids = fields.filter(({ dataTypeID }) => dataTypeID === uuidType).map(({ name }) => name);
+  for (const row of rows) {
+    for (const name of ids) {
+      if (row[name] !== null) row[name] = fromUuid(name === 'id' ? table : name, row[name]);
+    }
+  }
+  return rows.map((row) => statement.toValue(row as never));
+}
+
+type Send = (query: Query) => Promise<QueryResult>;
+
+/** Runs queries by `send`. */
+export function queriesBy(send: Send): Queries {
+  return {
+    async get<Parameters extends object, Value>(
+      statement: Statement<Parameters, Value>,
+      parameters: Parameters,
+    ) {
+      return valuesOf(statement, await send(queryOf(statement, parameters)))[0];
+    },
+    async all<Parameters extends object, Value>(
+      statement: Statement<Parameters, Value>,
+      parameters: Parameters,
+    ) {
+      return valuesOf(statement, await send(queryOf(statement, parameters)));
+    },
+  };
+}
+
+export class PostgresExecutor implements Executor {
+  readonly get: Queries['get'];
+  readonly all: Queries['all'];
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+    const queries = queriesBy(({ text, values = [] }) => patiently(() => pool.query(text, [...values])));
+    this.get = queries.get;
+    this.all = queries.all;
+  }
+
+  run({ steps }: Job): Promise<JobResult> {
+    return patiently(() => transact(this.#pool, (transaction) => runSteps(transaction, steps)));
+  }
+
+  readSnapshot<T>(read: (snapshot: Queries) => Promise<T>): Promise<T> {
+    return patiently(() =>
+      transact(
+        this.#pool,
+        (transaction) => read(queriesBy((query) => transaction.query(query))),
+        'begin isolation level repeatable read read only',
+      ),
+    );
+  }
+}
+
+/** Steps that depend on no other are sent together. */
+async function runSteps(transaction: Transaction, steps: readonly Step[]): Promise<JobResult> {
+  const results: Promise<StepResult>[] = [];
+  for (const { statement, parameters, ifUnchanged } of steps) {
+    const result = transaction.query(queryOf(statement, parameters)).then(toStepResult);
+    result.catch(() => undefined);
+    results.push(result);
+    if (ifUnchanged === undefined) continue;
+    const done = await result;
+    if (!('changes' in done) || done.changes > 0) continue;
+    if (ifUnchanged === 'stop') break;
+    throw new Error(`nothing changed: ${statement.compiledFor('postgres').sql}`);
+  }
+  return Promise.all(results);
+}
+
+function toStepResult({ command, rowCount, rows }: QueryResult): StepResult {
+  return command === 'SELECT' ? { row: rows[0] } : { changes: rowCount ?? 0 };
+}

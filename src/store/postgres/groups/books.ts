@@ -1,0 +1,128 @@
+import type { AccountId, RequestId } from '../../../core/ids.ts';
+import type { AuditEntry } from '../../../core/ports/audit.ts';
+import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
+import type { LedgerEntry } from '../../../core/ports/ledger.ts';
+import type { RecordEnd } from '../../../core/ports/usage.ts';
+import type { Funds, Units } from '../../decisions.ts';
+import type { Counter } from '../../tables/fair-use.ts';
+import type { EndRow, NewRow } from '../../usage/record-row.ts';
+
+/** A usage record as far as decisions need it. */
+export interface StoredRecord extends Pick<RecordEnd, 'cost' | 'overrun'> {
+  state: string;
+  hold: bigint;
+  units: number;
+}
+
+export interface StoredFunds extends Funds {
+  readonly policyVersion: bigint;
+}
+
+interface Kept<Value> {
+  readonly before: Readonly<Value> | undefined;
+  readonly now: Value;
+}
+
+interface KeptUnits extends Kept<Units> {
+  readonly counter: Counter;
+}
+
+export interface FundsChange {
+  readonly id: AccountId;
+  readonly balance: bigint;
+  readonly held: bigint;
+}
+
+export interface UnitsChange extends Units {
+  readonly counter: Counter;
+  /** Whether the counter has no row yet. */
+  readonly isNew: boolean;
+}
+
+/** The rows of one transaction: read and locked first, changed by decisions in memory, then written together. */
+export class Books {
+  readonly #funds = new Map<AccountId, Kept<StoredFunds>>();
+  readonly #units = new Map<string, KeptUnits>();
+  readonly #records = new Map<RequestId, StoredRecord>();
+  readonly #entries = new Map<string, LedgerEntry>();
+  readonly insertedRecords: NewRow[] = [];
+  readonly endedRecords: (EndRow & { readonly id: RequestId })[] = [];
+  /** The reserved units of running requests. */
+  readonly extendedRecords = new Map<RequestId, number>();
+  readonly insertedEntries: LedgerEntry[] = [];
+  readonly audits: AuditEntry[] = [];
+  readonly claimEnds: ClaimEnd[] = [];
+
+  readFunds(id: AccountId, funds: StoredFunds): void {
+    this.#funds.set(id, { before: funds, now: { ...funds } });
+  }
+
+  readUnits(counter: Counter, units: Units): void {
+    this.#units.set(nameOf(counter), { counter, before: units, now: { ...units } });
+  }
+
+  readRecord(id: RequestId, record: StoredRecord): void {
+    this.#records.set(id, record);
+  }
+
+  readEntry(entry: LedgerEntry): void {
+    this.#entries.set(referenceOf(entry), entry);
+  }
+
+  /** The credits of an account, to change. @throws if there is no such account */
+  funds(id: AccountId): StoredFunds {
+    const kept = this.#funds.get(id);
+    if (kept === undefined) throw new Error(`there is no account ${id}`);
+    return kept.now;
+  }
+
+  /** A counter, to change. */
+  units(counter: Counter): Units {
+    const name = nameOf(counter);
+    let kept = this.#units.get(name);
+    if (kept === undefined) {
+      kept = { counter, before: undefined, now: { used: 0, reserved: 0 } };
+      this.#units.set(name, kept);
+    }
+    return kept.now;
+  }
+
+  record(id: RequestId): StoredRecord | undefined {
+    return this.#records.get(id);
+  }
+
+  /** The load or adjustment with the reference of `entry`. */
+  entry(entry: LedgerEntry): LedgerEntry | undefined {
+    return this.#entries.get(referenceOf(entry));
+  }
+
+  insertEntry(entry: LedgerEntry): void {
+    if (entry.kind !== 'debit') this.readEntry(entry);
+    this.insertedEntries.push(entry);
+  }
+
+  fundsChanges(): FundsChange[] {
+    return [...this.#funds].flatMap(([id, { before, now }]) => {
+      const balance = now.balance - (before?.balance ?? 0n);
+      const held = now.held - (before?.held ?? 0n);
+      return balance === 0n && held === 0n ? [] : [{ id, balance, held }];
+    });
+  }
+
+  unitsChanges(): UnitsChange[] {
+    return [...this.#units.values()].flatMap(({ counter, before, now }) => {
+      const used = now.used - (before?.used ?? 0);
+      const reserved = now.reserved - (before?.reserved ?? 0);
+      const isNew = before === undefined;
+      return used === 0 && reserved === 0 && !isNew ? [] : [{ counter, used, reserved, isNew }];
+    });
+  }
+}
+
+function nameOf({ accountId, month }: Counter): string {
+  return `${month} ${accountId}`;
+}
+
+function referenceOf({ accountId, reference }: Pick<LedgerEntry, 'accountId' | 'reference'>): string {
+  return `${accountId} ${reference}`;
+}

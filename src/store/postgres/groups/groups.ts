@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { Health } from '../health.ts';
+import type { Node } from '../node.ts';
+import { retryMs, waitMsMax } from '../patience.ts';
+import { isRepeatable, isStorageFailure, UnknownOutcomeError, unusable } from '../storage-failures.ts';
+import { beginGuarded, transact } from '../transaction.ts';
+import type { Operation } from './operations.ts';
+import { FencedError, readBooks } from './reading.ts';
+import { writeBooks } from './writing.ts';
+
+/** Groups on their way at the same time, each on a connection of its own. */
+const flightsMax = 2;
+const operationsMax = 500;
+/** The same for one that may have taken effect: its client must not be told otherwise. */
+const doubtMsMax = 30_000;
+/** Attempts of a group that deadlocks or waits too long for a lock, before its operations run alone. */
+const attemptsMax = 5;
+
+interface Pending {
+  readonly operation: Operation<unknown>;
+  readonly sinceMs: number;
+  readonly resolve: (outcome: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface GroupsDeps {
+  readonly pool: Pool;
+  readonly node: Node;
+  readonly health: Health;
+}
+
+type Outcome = { readonly value: unknown } | { readonly error: unknown };
+
+/**
+ * Concurrent requests share transactions. Each takes two flights to the database: one locks and reads, then every operation decides here,
+ * and the other writes and commits.
+ */
+export class Groups {
+  readonly #deps: GroupsDeps;
+  #waiting: Pending[] = [];
+  #flights = 0;
+  #isDue = false;
+
+  constructor(deps: GroupsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Durable when it resolves. @throws `overloaded` if the database cannot be used for two seconds, or the error of the operation */
+  run<Value>(operation: Operation<Value>): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ operation, sinceMs: performance.now(), resolve, reject });
+      this.#takeOff();
+    });
+  }
+
+  /** Resolves when nothing waits any more. */
+  async close(): Promise<void> {
+    while (this.#flights > 0 || this.#waiting.length > 0) await sleep(1);
+  }
+
+  /** At the end of this turn, so that all its requests share the group. */
+  #takeOff(): void {
+    if (this.#isDue || this.#flights >= flightsMax) return;
+    this.#isDue = true;
+    setImmediate(() => {
+      this.#isDue = false;
+      void this.#fly();
+    });
+  }
+
+  async #fly(): Promise<void> {
+    this.#flights++;
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, operationsMax);
+      if (this.#waiting.length > 0) this.#takeOff();
+      await this.#write(group, false);
+    }
+    this.#flights--;
+  }
+
+  /** Writes a group to its end: each of its operations resolves or rejects. */
+  async #write(group: readonly Pending[], wasDoubted: boolean): Promise<void> {
+    let left = group;
+    let isDoubted = wasDoubted;
+    for (let attempt = 1; left.length > 0; attempt++) {
+      try {
+        this.#end(left, await this.#attempt(left, isDoubted));
+        return;
+      } catch (error) {
+        isDoubted ||= error instanceof UnknownOutcomeError;
+        if (isStorageFailure(error)) {
+          this.#deps.health.failed(error);
+          left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error);
+          await sleep(retryMs);
+        } else if (error instanceof FencedError) await this.#deps.node.rejoin();
+        else if (!isRepeatable(error) || attempt >= attemptsMax) {
+          await this.#writeAlone(left, isDoubted, error);
+          return;
+        }
+      }
+    }
+  }
+
+  /** One by one, so that the operation with the error is the only one that fails. */
+  async #writeAlone(group: readonly Pending[], isDoubted: boolean, error: unknown): Promise<void> {
+    const [only] = group;
+    if (group.length === 1) only?.reject(error);
+    else for (const one of group) await this.#write([one], isDoubted);
+  }
+
+  async #attempt(group: readonly Pending[], isRepeated: boolean): Promise<Outcome[]> {
+    const { pool, node } = this.#deps;
+    const operations = group.map(({ operation }) => operation);
+    const needsNode = operations.some(({ recordId }) => recordId !== undefined);
+    const epoch = needsNode ? await node.epoch() : undefined;
+    return transact(
+      pool,
+      async (transaction) => {
+        const books = await readBooks(transaction, { operations, epoch, isRepeated });
+        const outcomes = operations.map((operation): Outcome => {
+          try {
+            return { value: operation.decide(books, epoch ?? 0n) };
+          } catch (error) {
+            return { error };
+          }
+        });
+        writeBooks(transaction, books);
+        return outcomes;
+      },
+      beginGuarded,
+    );
+  }
+
+  #end(group: readonly Pending[], outcomes: readonly Outcome[]): void {
+    this.#deps.health.succeeded();
+    for (const [n, { resolve, reject }] of group.entries()) {
+      const outcome = outcomes[n];
+      if (outcome && 'value' in outcome) resolve(outcome.value as never);
+      else reject(outcome?.error);
+    }
+  }
+}
+
+/** Rejects the operations that have waited for too long, and returns the others. */
+function rejectLate(group: readonly Pending[], msMax: number, cause: unknown): Pending[] {
+  const nowMs = performance.now();
+  return group.filter(({ sinceMs, reject }) => {
+    if (nowMs - sinceMs < msMax) return true;
+    reject(unusable(cause));
+    return false;
+  });
+}

@@ -1,0 +1,187 @@
+/** The operations that share transactions. Each decides on the rows that were read for it, and changes nothing if it refuses. */
+import { nanoCredits, nanoCreditsMax } from '../../../core/billing/money.ts';
+import { ParleyError } from '../../../core/errors.ts';
+import { type AccountId, debitEntryId, type RequestId } from '../../../core/ids.ts';
+import type { AuditEntry } from '../../../core/ports/audit.ts';
+import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
+import type { EntryOutcome, LedgerEntry } from '../../../core/ports/ledger.ts';
+import type { FairUseReservation, Reservation, ReserveOutcome } from '../../../core/ports/reservations.ts';
+import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
+import { charge, holdCredits, raiseHold, reserveUnits } from '../../decisions.ts';
+import type { Counter } from '../../tables/fair-use.ts';
+import { endedRow, endRow, startedRow } from '../../usage/record-row.ts';
+import type { Books, StoredRecord } from './books.ts';
+
+export interface Operation<Outcome> {
+  /** The account to lock. Undefined if none is charged. */
+  readonly accountId: AccountId | undefined;
+  /** The counter to read. */
+  readonly counter?: Counter | undefined;
+  /** The record that it begins or changes. */
+  readonly recordId?: RequestId;
+  /** Whether that record is there, or may be. */
+  readonly hasRecord?: boolean;
+  /** The load or adjustment that it enters. */
+  readonly entry?: LedgerEntry;
+  /** @param epoch of this node */
+  decide(books: Books, epoch: bigint): Outcome;
+}
+
+/** A running request: what an operation has to lock and to read for it. */
+export interface OpenRequest {
+  readonly start: Pick<RecordStart, 'id' | 'accountId' | 'model' | 'startedAtMs'>;
+  readonly counter: Counter | undefined;
+  readonly holdsCredits: boolean;
+}
+
+export function reserving(start: RecordStart, reservation: Reservation): Operation<ReserveOutcome> {
+  const { accountId, id } = start;
+  const { fairUse, hold } = reservation;
+  const counter = fairUse && { accountId, month: fairUse.month };
+  return {
+    accountId,
+    counter,
+    recordId: id,
+    decide(books, epoch) {
+      // An earlier attempt took effect.
+      if (books.record(id) !== undefined) return 'reserved';
+      const funds = books.funds(accountId);
+      const units = counter && books.units(counter);
+      if (units && fairUse && !reserveUnits({ ...units }, fairUse)) return 'fair_use_limit_reached';
+      if (hold && !holdCredits(funds, hold.amount)) return 'insufficient_credits';
+      if (units && fairUse) reserveUnits(units, fairUse);
+      books.insertedRecords.push({ ...startedRow(start, reservation), node_epoch: epoch });
+      return 'reserved';
+    },
+  };
+}
+
+export function extending({ start, counter }: OpenRequest, fairUse: FairUseReservation): Operation<boolean> {
+  const { id, accountId } = start;
+  return {
+    accountId,
+    counter,
+    recordId: id,
+    hasRecord: true,
+    decide(books) {
+      const record = books.record(id);
+      if (record?.state !== 'started') throw notRunning(id);
+      if (counter === undefined) return false;
+      if (!reserveUnits(books.units(counter), fairUse, record.units)) return false;
+      record.units = fairUse.units;
+      books.extendedRecords.set(id, fairUse.units);
+      return true;
+    },
+  };
+}
+
+/** The end of a running request. */
+export function settling(request: OpenRequest, end: RecordEnd, claim?: ClaimEnd): Operation<RecordEnd> {
+  const { start, counter, holdsCredits } = request;
+  return {
+    accountId: counter || holdsCredits ? start.accountId : undefined,
+    counter,
+    recordId: start.id,
+    hasRecord: true,
+    decide(books) {
+      const record = books.record(start.id);
+      if (record === undefined) throw notRunning(start.id);
+      return record.state === 'started'
+        ? settle(books, { request, record, end, claim })
+        : endBefore(record, start.id, end);
+    },
+  };
+}
+
+/**
+ * The record of a request without a reservation.
+ * @param doubted the reservation of an earlier attempt, of which nobody knows whether it was written
+ */
+export function recording(
+  start: RecordStart,
+  end: RecordEnd,
+  { claim, doubted }: { readonly claim?: ClaimEnd | undefined; readonly doubted?: OpenRequest | undefined },
+): Operation<void> {
+  return {
+    accountId: doubted && start.accountId,
+    counter: doubted?.counter,
+    recordId: start.id,
+    hasRecord: doubted !== undefined,
+    decide(books, epoch) {
+      const record = books.record(start.id);
+      if (record?.state === 'started' && doubted) settle(books, { request: doubted, record, end, claim });
+      if (record !== undefined) return;
+      books.insertedRecords.push({ ...endedRow(start, end, undefined), node_epoch: epoch });
+      if (claim) books.claimEnds.push(claim);
+    },
+  };
+}
+
+/** A load or an adjustment. */
+export function entering(entry: LedgerEntry, audit: AuditEntry): Operation<EntryOutcome> {
+  const { accountId, amount } = entry;
+  return {
+    accountId,
+    entry,
+    decide(books) {
+      const earlier = books.entry(entry);
+      if (earlier) return isSame(earlier, entry) ? 'entered' : 'conflict';
+      const funds = books.funds(accountId);
+      if (amount < 0n && funds.balance - funds.held < -amount) return 'insufficient_credits';
+      if (funds.balance + amount > nanoCreditsMax) return 'balance_too_large';
+      books.funds(accountId).balance += amount;
+      books.insertEntry(entry);
+      books.audits.push(audit);
+      return 'entered';
+    },
+  };
+}
+
+interface Settlement {
+  readonly request: OpenRequest;
+  readonly record: StoredRecord;
+  readonly end: RecordEnd;
+  readonly claim: ClaimEnd | undefined;
+}
+
+/** Spends what a request used, and returns what its record holds. */
+function settle(books: Books, { request, record, end, claim }: Settlement): RecordEnd {
+  const { start, counter, holdsCredits } = request;
+  const { id, accountId, model = '', startedAtMs } = start;
+  let recorded = end;
+  if (holdsCredits) {
+    const funds = books.funds(accountId);
+    const hold = raiseHold(funds, record.hold, end.cost ?? 0n);
+    recorded = { ...end, ...charge(hold, end.cost) };
+    const { cost = nanoCredits(0n) } = recorded;
+    funds.held -= hold;
+    funds.balance -= cost;
+    const entry = { id: debitEntryId(id), accountId, kind: 'debit', reason: model, reference: id } as const;
+    const createdAtMs = startedAtMs + end.durationMs;
+    if (cost > 0n) books.insertEntry({ ...entry, amount: nanoCredits(-cost), createdAtMs });
+  } else recorded = { ...end, ...charge(0n, end.cost) };
+  if (counter) {
+    const units = books.units(counter);
+    units.reserved -= record.units;
+    units.used += recorded.fairUseUnits ?? 0;
+  }
+  record.state = recorded.state;
+  books.endedRecords.push({ id, ...endRow(recorded) });
+  if (claim) books.claimEnds.push(claim);
+  return recorded;
+}
+
+/** An earlier attempt took effect, or another node released the request after this one seemed dead: then it has cost nothing. */
+function endBefore({ state, cost, overrun }: StoredRecord, id: RequestId, end: RecordEnd): RecordEnd {
+  if (state === end.state) return { ...end, cost, overrun };
+  if (end.cost === undefined && !end.fairUseUnits) return end;
+  throw notRunning(id);
+}
+
+function notRunning(id: RequestId): ParleyError {
+  return new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
+}
+
+function isSame(one: LedgerEntry, other: LedgerEntry): boolean {
+  return one.kind === other.kind && one.amount === other.amount && one.reason === other.reason;
+}

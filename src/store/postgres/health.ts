@@ -1,0 +1,27 @@
+import type { StoreObserver } from '../../core/ports/store.ts';
+
+/** Knows whether the database answers, and tells of each change. */
+export class Health {
+  readonly #observer: StoreObserver;
+  #isFailing = false;
+
+  constructor(observer: StoreObserver) {
+    this.#observer = observer;
+  }
+
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
+
+  failed(error: unknown): void {
+    if (this.#isFailing) return;
+    this.#isFailing = true;
+    this.#observer.failing('unreachable', error);
+  }
+
+  succeeded(): void {
+    if (!this.#isFailing) return;
+    this.#isFailing = false;
+    this.#observer.working();
+  }
+}

@@ -1,0 +1,69 @@
+import type { KeyHolder } from '../../core/ports/keys.ts';
+import type { Executor } from '../executor.ts';
+import { factsByKeyHash } from '../tables/accounts.ts';
+import { keyByHash } from '../tables/keys.ts';
+
+/** This many keys take about 10 MB. */
+const holdersMax = 10_000;
+/** How long a key may be used without asking the database again. */
+const lifeMs = 1_000;
+
+interface Known {
+  readonly holder: KeyHolder;
+  readonly readAtMs: number;
+}
+
+type Holder = Promise<KeyHolder | undefined>;
+
+/** Keys with their accounts, in memory for a second. Keys of administrators are read each time. */
+export class KeyCache {
+  readonly #executor: Executor;
+  readonly #known = new Map<string, Known>();
+  /** Concurrent requests share a read. */
+  #reads = new Map<string, Holder>();
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+  }
+
+  async find(hash: string): Promise<KeyHolder | undefined> {
+    const known = this.#known.get(hash);
+    if (known && performance.now() - known.readAtMs < lifeMs) return known.holder;
+    return this.#reads.get(hash) ?? this.#share(hash);
+  }
+
+  /** Forgets all keys, and the results of reads that have begun. */
+  clear(): void {
+    this.#known.clear();
+    this.#reads = new Map();
+  }
+
+  async #share(hash: string): Holder {
+    const reads = this.#reads;
+    const readAtMs = performance.now();
+    const read = this.#read(hash);
+    reads.set(hash, read);
+    try {
+      const holder = await read;
+      if (holder?.account !== undefined && reads === this.#reads) this.#keep(hash, { holder, readAtMs });
+      return holder;
+    } finally {
+      reads.delete(hash);
+    }
+  }
+
+  #keep(hash: string, known: Known): void {
+    if (this.#known.size >= holdersMax) this.#known.clear();
+    this.#known.set(hash, known);
+  }
+
+  #read(hash: string): Holder {
+    return this.#executor.readSnapshot(async (snapshot) => {
+      const [key, account] = await Promise.all([
+        snapshot.get(keyByHash, { hash }),
+        snapshot.get(factsByKeyHash, { hash }),
+      ]);
+      return key && { key, account };
+    });
+  }
+}

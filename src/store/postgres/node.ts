@@ -1,0 +1,105 @@
+import { hostname } from 'node:os';
+import type { Pool } from 'pg';
+import type { Health } from './health.ts';
+
+const joining = `insert into nodes (name, version, lease_until)
+  values ($1, $2, clock_timestamp() + $3 * interval '1 millisecond') returning epoch`;
+const renewing = `update nodes set lease_until = clock_timestamp() + $2 * interval '1 millisecond'
+  where epoch = $1 and not dead`;
+const leaving = 'delete from nodes where epoch = $1';
+/** Its requests are released by others at once. */
+const dying = 'update nodes set dead = true where epoch = $1';
+/** A node in the middle of a transaction holds its row, and is skipped. */
+const judging = `update nodes set dead = true where epoch in
+  (select epoch from nodes where not dead and lease_until < clock_timestamp() and epoch <> $1 for update skip locked)`;
+
+/** Heartbeats in a lease. */
+const beatsPerLease = 3;
+
+interface NodeDeps {
+  readonly pool: Pool;
+  readonly health: Health;
+  readonly version: string;
+  /** How long the node counts as alive without a heartbeat. */
+  readonly leaseMs: number;
+  /** Called after each heartbeat, once this node may judge others. */
+  readonly onDue: () => Promise<void>;
+}
+
+/**
+ * This process among those that share the database: a row with a lease. While the row is not marked dead, only this process ends the
+ * requests that it began. The clock of the database decides.
+ */
+export class Node {
+  readonly #deps: NodeDeps;
+  #joined: Promise<bigint> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** Heartbeats since the last that failed. */
+  #beats = 0;
+  #isClosed = false;
+
+  constructor(deps: NodeDeps) {
+    this.#deps = deps;
+  }
+
+  /** The number of this node. Joins the others at its first call. */
+  epoch(): Promise<bigint> {
+    this.#joined ??= this.#join();
+    return this.#joined;
+  }
+
+  /** Takes a new number after this node was declared dead. Requests of the earlier number were released. */
+  async rejoin(): Promise<void> {
+    this.#joined = undefined;
+    await this.epoch();
+  }
+
+  /** @param isIdle whether it has no request left; others release those that it has */
+  async close(isIdle: boolean): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    const epoch = await this.#joined?.catch(() => undefined);
+    if (epoch === undefined) return;
+    // If it fails, the lease runs out.
+    await this.#deps.pool.query(isIdle ? leaving : dying, [epoch]).catch(() => undefined);
+  }
+
+  async #join(): Promise<bigint> {
+    const { pool, version, leaseMs } = this.#deps;
+    try {
+      const { rows } = await pool.query(joining, [`${hostname()}:${process.pid}`, version, leaseMs]);
+      this.#beats = 0;
+      this.#schedule();
+      return rows[0].epoch;
+    } catch (error) {
+      this.#joined = undefined;
+      throw error;
+    }
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => void this.#beat(), this.#deps.leaseMs / beatsPerLease).unref();
+  }
+
+  async #beat(): Promise<void> {
+    const { pool, health, leaseMs, onDue } = this.#deps;
+    try {
+      const epoch = await this.epoch();
+      const { rowCount } = await pool.query(renewing, [epoch, leaseMs]);
+      health.succeeded();
+      if (rowCount === 0) await this.rejoin();
+      // All leases run out while the database is away: nobody is judged before it had the time to renew its own.
+      else if (++this.#beats > beatsPerLease) {
+        await pool.query(judging, [epoch]);
+        await onDue();
+      }
+    } catch (error) {
+      this.#beats = 0;
+      health.failed(error);
+    } finally {
+      this.#schedule();
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import type { Store, StoreObserver } from '../../core/ports/store.ts';
+import { openPool } from './connection.ts';
+import { PostgresExecutor } from './executor.ts';
+import { Groups } from './groups/groups.ts';
+import { Health } from './health.ts';
+import { migrate } from './migrate.ts';
+import { Node } from './node.ts';
+import { PostgresStore } from './postgres-store.ts';
+import { endRequestsOfDeadNodes } from './recovery.ts';
+
+export interface PostgresOptions {
+  /** The connection string, with the password if there is one. */
+  readonly url: string;
+  /** Default: 10 */
+  readonly connectionsMax?: number;
+  /** Default: nobody is told. */
+  readonly observer?: StoreObserver | undefined;
+  /** How long this node counts as alive without a heartbeat. Default: 3 seconds */
+  readonly leaseMs?: number;
+  /** Of this program. */
+  readonly version?: string;
+  /** Default: the time of this machine. */
+  readonly now?: () => number;
+}
+
+const connectionsByDefault = 10;
+const leaseMsByDefault = 3_000;
+const nobody: StoreObserver = { failing: () => undefined, working: () => undefined, lost: () => undefined };
+
+/** Opens the store of a database, and creates its tables if they are missing. @throws NewerSchemaError */
+export async function openPostgresStore({
+  url,
+  connectionsMax = connectionsByDefault,
+  observer = nobody,
+  leaseMs = leaseMsByDefault,
+  version = '',
+  now = Date.now,
+}: PostgresOptions): Promise<Store> {
+  const health = new Health(observer);
+  const pool = openPool({ url, connectionsMax, name: 'parley' }, (error) => health.failed(error));
+  try {
+    await migrate(pool);
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+  const executor = new PostgresExecutor(pool);
+  const onDue = async () => void (await endRequestsOfDeadNodes({ executor, groups }, now()));
+  const node = new Node({ pool, health, version, leaseMs, onDue });
+  const groups: Groups = new Groups({ pool, node, health });
+  return new PostgresStore({ executor, groups, node, close: () => pool.end() });
+}

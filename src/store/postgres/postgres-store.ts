@@ -1,0 +1,144 @@
+import type { Month } from '../../core/billing/fair-use.ts';
+import { type NanoCredits, nanoCredits } from '../../core/billing/money.ts';
+import { ParleyError } from '../../core/errors.ts';
+import type { AccountId, RequestId } from '../../core/ids.ts';
+import type { AuditEntry } from '../../core/ports/audit.ts';
+import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/idempotency.ts';
+import type { KeyHolder } from '../../core/ports/keys.ts';
+import type { EntryOutcome, LedgerEntry } from '../../core/ports/ledger.ts';
+import type { FairUseReservation, Reservation, ReserveOutcome } from '../../core/ports/reservations.ts';
+import type { Store } from '../../core/ports/store.ts';
+import type { RecordEnd, RecordStart } from '../../core/ports/usage.ts';
+import { ColdOperations } from '../cold-operations.ts';
+import type { Executor } from '../executor.ts';
+import { accountById } from '../tables/accounts.ts';
+import { takenUnits } from '../tables/fair-use.ts';
+import { claimKey, claimOutcome } from '../tables/idempotency-records.ts';
+import type { Groups } from './groups/groups.ts';
+import {
+  entering,
+  extending,
+  type OpenRequest,
+  type Operation,
+  recording,
+  reserving,
+  settling,
+} from './groups/operations.ts';
+import { KeyCache } from './key-cache.ts';
+import type { Node } from './node.ts';
+import { endRequestsOfDeadNodes } from './recovery.ts';
+
+export interface PostgresStoreDeps {
+  readonly executor: Executor;
+  readonly groups: Groups;
+  readonly node: Node;
+  /** Releases the connections. */
+  readonly close: () => Promise<void>;
+}
+
+interface RunningRequest extends OpenRequest {
+  /** The last operation on it. The next one begins after it. */
+  last: Promise<unknown>;
+  /** Whether it is reserved; until then nobody knows. */
+  isReserved: boolean;
+}
+
+/** Every operation of the store, on a PostgreSQL database that other nodes may share. */
+export class PostgresStore extends ColdOperations implements Store {
+  readonly #deps: PostgresStoreDeps;
+  readonly #keyCache: KeyCache;
+  readonly #open = new Map<RequestId, RunningRequest>();
+
+  constructor(deps: PostgresStoreDeps) {
+    super(deps.executor);
+    this.#deps = deps;
+    this.#keyCache = new KeyCache(deps.executor);
+  }
+
+  findKey(hash: string): Promise<KeyHolder | undefined> {
+    return this.#keyCache.find(hash);
+  }
+
+  async reserve(start: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
+    const { fairUse, hold } = reservation;
+    const counter = fairUse && { accountId: start.accountId, month: fairUse.month };
+    const outcome = this.#deps.groups.run(reserving(start, reservation));
+    const holdsCredits = hold !== undefined;
+    const request = { start, counter, holdsCredits, last: outcome, isReserved: false };
+    this.#open.set(start.id, request);
+    // If it fails, the request stays open: nobody knows whether it was written, until its record is.
+    request.isReserved = (await outcome) === 'reserved';
+    if (!request.isReserved) this.#open.delete(start.id);
+    return outcome;
+  }
+
+  async recordStarted(id: RequestId): Promise<void> {
+    // The reservation has written it.
+    this.#running(id);
+  }
+
+  extend(id: RequestId, fairUse: FairUseReservation): Promise<boolean> {
+    const request = this.#running(id);
+    return this.#follow(request, extending(request, fairUse));
+  }
+
+  async settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd> {
+    const request = this.#running(id);
+    const recorded = await this.#follow(request, settling(request, end, claim));
+    this.#open.delete(id);
+    return recorded;
+  }
+
+  async record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
+    const doubted = this.#open.get(start.id);
+    const operation = recording(start, end, { claim, doubted });
+    if (doubted === undefined) return this.#deps.groups.run(operation);
+    await this.#follow(doubted, operation);
+    this.#open.delete(start.id);
+  }
+
+  recover(nowMs: number): Promise<number> {
+    return endRequestsOfDeadNodes(this.#deps, nowMs);
+  }
+
+  async fairUseUnits(accountId: AccountId, month: Month): Promise<number> {
+    return (await this.#deps.executor.get(takenUnits, { accountId, month })) ?? 0;
+  }
+
+  async claimAnswer(claim: IdempotencyClaim): Promise<ClaimOutcome> {
+    const nodeEpoch = await this.#deps.node.epoch();
+    return claimOutcome(claim, await this.#deps.executor.run({ steps: claimKey({ ...claim, nodeEpoch }) }));
+  }
+
+  async availableCredits(accountId: AccountId): Promise<NanoCredits> {
+    const { balance = 0n, held = 0n } = (await this.#deps.executor.get(accountById, { id: accountId })) ?? {};
+    return nanoCredits(balance - held);
+  }
+
+  enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
+    return this.#deps.groups.run(entering(entry, audit));
+  }
+
+  async close(): Promise<void> {
+    await this.#deps.groups.close();
+    await this.#deps.node.close(this.#open.size === 0);
+    await this.#deps.close();
+  }
+
+  protected override policyChanged(): void {
+    this.#keyCache.clear();
+  }
+
+  /** Runs an operation after the last one on the request. */
+  #follow<Value>(request: RunningRequest, operation: Operation<Value>): Promise<Value> {
+    const next = request.last.catch(() => undefined).then(() => this.#deps.groups.run(operation));
+    request.last = next;
+    return next;
+  }
+
+  #running(id: RequestId): RunningRequest {
+    const request = this.#open.get(id);
+    if (request?.isReserved) return request;
+    throw new ParleyError('internal_error', { cause: new Error(`request ${id} is not running`) });
+  }
+}

@@ -1,0 +1,60 @@
+/** Ends what dead nodes left open. Any node may do so, also several at once: the rows of the accounts are locked meanwhile. */
+import { sql } from 'kysely';
+import type { RecordStart } from '../../core/ports/usage.ts';
+import type { Executor } from '../executor.ts';
+import { step } from '../job.ts';
+import { query, statement } from '../statement.ts';
+import { interruptedEnd, type StartedRecord, startedColumns, toStarted } from '../usage/record-row.ts';
+import type { Groups } from './groups/groups.ts';
+import { settling } from './groups/operations.ts';
+
+/** Requests that are ended together. */
+const requestsAtOnce = 500;
+
+const ofDeadNodes = sql<boolean>`node_epoch in (select epoch from nodes where dead)`;
+const leftOpen = statement((_: object) =>
+  query
+    .selectFrom('usage_records')
+    .select(startedColumns)
+    .where('state', '=', sql.lit('started'))
+    .where(ofDeadNodes)
+    .limit(requestsAtOnce),
+).map(toStarted);
+const anyDead = statement((_: object) => sql<{ epoch: bigint }>`select epoch from nodes where dead limit 1`);
+const freeClaims = statement((_: object) =>
+  query.deleteFrom('kept_answers').where('answer', 'is', null).where(ofDeadNodes),
+);
+/** Nothing of theirs is left, and nothing can be added: their transactions fail. */
+const forgetDead = statement(
+  (_: object) => sql`delete from nodes where dead
+  and not exists (select from usage_records where state = 'started' and node_epoch = epoch)`,
+);
+
+/** Returns the number of requests that were ended. */
+export async function endRequestsOfDeadNodes(
+  { executor, groups }: { readonly executor: Executor; readonly groups: Groups },
+  nowMs: number,
+): Promise<number> {
+  if ((await executor.get(anyDead, {})) === undefined) return 0;
+  let count = 0;
+  for (;;) {
+    const records = await executor.all(leftOpen, {});
+    await Promise.all(records.map((record) => groups.run(interrupting(record, nowMs))));
+    count += records.length;
+    if (records.length < requestsAtOnce) break;
+  }
+  await executor.run({ steps: [step(freeClaims, {}), step(forgetDead, {})] });
+  return count;
+}
+
+function interrupting(record: StartedRecord, nowMs: number) {
+  const { id, accountId, model, startedAtMs, month, hold } = record;
+  const start: Pick<RecordStart, 'id' | 'accountId' | 'model' | 'startedAtMs'> = {
+    id,
+    accountId,
+    model,
+    startedAtMs,
+  };
+  const request = { start, counter: month && { accountId, month }, holdsCredits: hold > 0n };
+  return settling(request, interruptedEnd(record, nowMs));
+}

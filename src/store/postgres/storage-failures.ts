@@ -1,0 +1,63 @@
+/** Failures of the connection or the database as a whole, rather than of one statement. */
+import { DatabaseError } from 'pg';
+import { ParleyError } from '../../core/errors.ts';
+
+const retryAfterSeconds = 2;
+
+/** Whether a commit took effect is unknown: the connection ended before its answer. */
+export class UnknownOutcomeError extends Error {
+  constructor(cause: unknown) {
+    super('The connection ended before the database confirmed a commit.', { cause });
+    this.name = 'UnknownOutcomeError';
+  }
+}
+
+/** The database has rolled back what it was told to commit. */
+export class NotCommittedError extends Error {
+  constructor() {
+    super('The database rolled back a transaction instead of committing it.');
+    this.name = 'NotCommittedError';
+  }
+}
+
+/**
+ * Classes of SQLSTATE: connection failures, resources (disk full, too many connections), an operator who stops the database, and its own
+ * failures.
+ */
+const storageClasses = ['08', '53', '57', '58', 'XX'];
+/** A standby, which takes over or stays read-only. */
+const readOnly = '25006';
+/** Serialization failures and deadlocks: the same transaction succeeds when it runs again. */
+const repeatable = ['40001', '40P01', '55P03'];
+/** `idle_in_transaction_session_timeout`: this process was stopped in the middle of a transaction. */
+const idleInTransaction = '25P03';
+
+/** Whether the database, not the statement, is the reason. */
+export function isStorageFailure(error: unknown): boolean {
+  if (error instanceof UnknownOutcomeError) return true;
+  if (!(error instanceof DatabaseError)) return isConnectionFailure(error);
+  const { code = '' } = error;
+  return code === readOnly || code === idleInTransaction || storageClasses.includes(code.slice(0, 2));
+}
+
+/** The driver has no class for errors of the socket. */
+function isConnectionFailure(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if ('code' in error && /^E[A-Z]+$/.test(String(error.code))) return true;
+  return /connection|timeout|not queryable|Client was closed/i.test(error.message);
+}
+
+export function isRepeatable(error: unknown): boolean {
+  return error instanceof DatabaseError && repeatable.includes(error.code ?? '');
+}
+
+/** Translates an error of the database that is no fault of the request; returns any other error unchanged. */
+export function forCaller(error: unknown): unknown {
+  return isStorageFailure(error) ? unusable(error) : error;
+}
+
+/** The error for a caller while the database cannot be used. */
+export function unusable(cause: unknown): ParleyError {
+  const message = 'The database of this server cannot be used at the moment. Wait, then try again.';
+  return new ParleyError('overloaded', { message, retryAfterSeconds, cause });
+}

@@ -1,0 +1,45 @@
+import {
+  type Books,
+  rulesBy,
+  selectAccounts,
+  selectEntries,
+  selectRecords,
+  selectUnits,
+  toBooks,
+} from '../books.ts';
+import { type TestDatabase, withClient } from './database.ts';
+
+const rules = rulesBy("to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM')");
+
+const idOf = (prefix: string, column: string) =>
+  `'${prefix}_' || replace(${column}::text, '-', '') as ${column}`;
+
+/** The tables as SQLite has them: ids are texts, and a debit has its request as reference. */
+const views = [
+  `accounts as select ${idOf('acc', 'id')}, name, balance_nano_credits, held_nano_credits from public.accounts`,
+  `ledger_entries as select ${idOf('led', 'id')}, ${idOf('acc', 'account_id')}, kind, amount_nano_credits,
+    coalesce(reference, 'req_' || replace(id::text, '-', '')) as reference from public.ledger_entries`,
+  `fair_use as select ${idOf('acc', 'account_id')}, month, used_units, reserved_units from public.fair_use`,
+  `usage_records as select ${idOf('req', 'id')}, ${idOf('acc', 'account_id')}, operation, state, http_status, code,
+    started_at_ms, prompt_tokens, completion_tokens, tokens_source, reserved_units, reserved_month, hold_nano_credits,
+    fair_use_units, cost_nano_credits, overrun_nano_credits from public.usage_records`,
+];
+
+/** The books of a PostgreSQL database, as of one moment. */
+export async function readPostgresBooks({ url }: TestDatabase): Promise<Books> {
+  return withClient(url, async (client) => {
+    const all = async (sql: string) => (await client.query(sql)).rows;
+    // Views of this connection hide the tables.
+    for (const view of views) await client.query(`create temporary view ${view}`);
+    await client.query('begin isolation level repeatable read read only');
+    const broken: [string, unknown[]][] = [];
+    for (const [rule, sql] of Object.entries(rules)) broken.push([rule, await all(sql)]);
+    return toBooks({
+      broken,
+      accounts: await all(selectAccounts),
+      records: await all(selectRecords),
+      entries: await all(selectEntries),
+      units: await all(selectUnits),
+    });
+  });
+}

@@ -1,0 +1,95 @@
+/** The store of a test: an SQLite database in a folder, or a PostgreSQL database. Runs of vitest differ in `PARLEY_TEST_STORE`. */
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import type { ConfigOverrides } from '../../src/config/config.ts';
+import type { Store, StoreObserver } from '../../src/core/ports/store.ts';
+import { openStore } from '../../src/store/sqlite/open-store.ts';
+import { type Books, readBooks } from './books.ts';
+import type { TestDatabase } from './postgres/database.ts';
+
+export const testsPostgres = process.env['PARLEY_TEST_STORE'] === 'postgres';
+
+export interface StoreFolder {
+  /** A folder for other files; the database of SQLite is in it. */
+  readonly path: string;
+  /** Settings of a server on this store. */
+  readonly settings: ConfigOverrides;
+  open(options?: { readonly observer?: StoreObserver }): Promise<Store>;
+  /** What is in the database at this moment. */
+  books(): Promise<Books>;
+  /** Runs SQL as another program. */
+  execute(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /**
+   * What a kill at this moment leaves, for another process. On PostgreSQL nobody can use the original any more: a killed process has no
+   * connections.
+   */
+  killed(): Promise<StoreFolder>;
+  remove(): Promise<void>;
+}
+
+export async function newStoreFolder(): Promise<StoreFolder> {
+  return testsPostgres ? postgresFolder() : sqliteFolder(newFolder());
+}
+
+function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'parley-store-'));
+}
+
+function sqliteFolder(path: string): StoreFolder {
+  return {
+    path,
+    settings: { dataDir: path },
+    open: (options) => openStore(path, options),
+    books: async () => readBooks(path),
+    execute: async (sql) => {
+      const other = new Sqlite(join(path, 'parley.db'));
+      try {
+        const statement = other.prepare<[], Record<string, unknown>>(sql);
+        if (statement.reader) return statement.all();
+        statement.run();
+        return [];
+      } finally {
+        other.close();
+      }
+    },
+    killed: async () => sqliteFolder(copied(path)),
+    remove: async () => rmSync(path, { recursive: true, force: true }),
+  };
+}
+
+/** The database and its log, as they are on the disk between two writes. */
+function copied(from: string): string {
+  const to = newFolder();
+  const files = ['parley.db', 'parley.db-wal'].filter((file) => existsSync(join(from, file)));
+  for (const file of files) copyFileSync(join(from, file), join(to, file));
+  return to;
+}
+
+/** The driver and the tables are loaded only here. */
+async function postgresFolder(given?: TestDatabase): Promise<StoreFolder> {
+  const { newDatabase } = await import('./postgres/database.ts');
+  const { readPostgresBooks } = await import('./postgres/books.ts');
+  const { openPostgresStore } = await import('../../src/store/postgres/open-store.ts');
+  const database = given ?? (await newDatabase());
+  const path = newFolder();
+  const { url } = database;
+  return {
+    path,
+    settings: { dataDir: path, store: { kind: 'postgres', url } },
+    open: (options) => openPostgresStore({ url, ...options }),
+    books: () => readPostgresBooks(database),
+    execute: (sql) => database.query(sql),
+    async killed() {
+      const left = await database.cutOff();
+      // Its lease runs out.
+      await left.query('update nodes set dead = true');
+      return postgresFolder(left);
+    },
+    async remove() {
+      await database.drop();
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
