@@ -49,6 +49,7 @@ export const packages = {
     binutils: 'strip',
     // The programs; no cluster is created, and no service runs.
     postgresql: '/usr/lib/postgresql',
+    'libprotobuf-dev': '/usr/include/google/protobuf/descriptor.proto',
     'protobuf-compiler': 'protoc',
     'protobuf-compiler-grpc': 'grpc_python_plugin',
     'python3-grpcio': `${pythonModules}/grpc`,
