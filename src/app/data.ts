@@ -4,6 +4,7 @@ import { Retention } from '../core/billing/retention.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Store, StoreObserver } from '../core/ports/store.ts';
+import { makeFolder } from '../files/make-folder.ts';
 import { openStore as openSqliteStore } from '../store/sqlite/open-store.ts';
 import { version } from './version.ts';
 
@@ -56,6 +57,8 @@ async function openConfigured(
 ): Promise<Store> {
   if (kind === 'sqlite') return openSqliteStore(dataDir, { observer, waitMs });
   if (storeUrl === undefined) throw new Error('there is no URL of the database');
+  // The address of the server and the keys of its first start are in this folder.
+  makeFolder(dataDir, 0o700);
   // Loaded only here: most servers need no driver for PostgreSQL.
   const { openPostgresStore } = await import('../store/postgres/open-store.ts');
   return openPostgresStore({

@@ -61,8 +61,8 @@ async function connectAdmin(
 ): Promise<AdminConnection> {
   if (flags.baseUrl !== undefined) return onServer(adminServer(flags.baseUrl, flags));
   const config = configOf(flags);
-  const { dataDir } = config;
-  if (!mayMakeFolder && folderIsMissing(dataDir)) {
+  const { dataDir, store } = config;
+  if (store.kind === 'sqlite' && !mayMakeFolder && folderIsMissing(dataDir)) {
     throw new CliError(
       `There is no data folder ${dataDir} yet. Name the right one with --data-dir, or a server with --base-url.`,
     );

@@ -1,6 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { BackupFacts } from '../../app/administration.ts';
+import type { Config } from '../../config/config.ts';
 import { fileReason, systemCode } from '../../files/reason.ts';
 import { type ConfigFlags, configOf, type JsonFlag, withConfigFlags } from '../flags.ts';
 import { CliError, newCommand } from '../terminal/command.ts';
@@ -22,7 +23,7 @@ export function backupCommand(): Command {
 }
 
 async function backup(file: string, flags: BackupFlags): Promise<void> {
-  const { dataDir } = configOf(flags);
+  const { dataDir } = filesOf(flags);
   const { backUp } = await import('../../app/administration.ts');
   try {
     const facts = await backUp(dataDir, file, flags.force);
@@ -49,7 +50,7 @@ export function restoreCommand(): Command {
 }
 
 async function restore(file: string, flags: RestoreFlags): Promise<void> {
-  const { dataDir } = configOf(flags);
+  const { dataDir } = filesOf(flags);
   const { restore: replace } = await import('../../app/administration.ts');
   try {
     const { keptAs, ...facts } = await replace(dataDir, file, { keep: flags.keep, nowMs: Date.now() });
@@ -88,4 +89,11 @@ function timeOf(ms: number): string {
 function fileError(error: unknown, what: string): unknown {
   const isSystemError = systemCode(error) !== undefined && error instanceof Error && 'syscall' in error;
   return isSystemError ? new CliError(`${what} (${fileReason(error)}).`, error) : error;
+}
+
+/** @throws CliError if the configuration names another database than that of the data folder */
+function filesOf(flags: ConfigFlags): Config {
+  const config = configOf(flags);
+  if (config.store.kind === 'sqlite') return config;
+  throw new CliError('This command is for SQLite. PostgreSQL has its own, such as pg_dump and pg_restore.');
 }

@@ -7,6 +7,7 @@ import { migrate } from './migrate.ts';
 import { Node } from './node.ts';
 import { PostgresStore } from './postgres-store.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
+import { DatabaseUnusableError, isRefused } from './storage-failures.ts';
 
 export interface PostgresOptions {
   /** The connection string, with the password if there is one. */
@@ -27,7 +28,7 @@ const connectionsByDefault = 10;
 const leaseMsByDefault = 3_000;
 const nobody: StoreObserver = { failing: () => undefined, working: () => undefined, lost: () => undefined };
 
-/** Opens the store of a database, and creates its tables if they are missing. @throws NewerSchemaError */
+/** Opens the store of a database, and creates its tables if they are missing. @throws NewerSchemaError; DatabaseUnusableError */
 export async function openPostgresStore({
   url,
   connectionsMax = connectionsByDefault,
@@ -42,7 +43,7 @@ export async function openPostgresStore({
     await migrate(pool);
   } catch (error) {
     await pool.end();
-    throw error;
+    throw isRefused(error) ? new DatabaseUnusableError(url, error) : error;
   }
   const executor = new PostgresExecutor(pool);
   const onDue = async () => void (await endRequestsOfDeadNodes({ executor, groups }, now()));

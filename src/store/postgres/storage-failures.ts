@@ -61,3 +61,31 @@ export function unusable(cause: unknown): ParleyError {
   const message = 'The database of this server cannot be used at the moment. Wait, then try again.';
   return new ParleyError('overloaded', { message, retryAfterSeconds, cause });
 }
+
+/** Classes of SQLSTATE: the user or the password is wrong, or there is no such database. */
+const refusalClasses = ['28', '3D', '42501'];
+
+/** Whether the database cannot be used at all, as opposed to a failure of a statement. */
+export function isRefused(error: unknown): boolean {
+  if (isStorageFailure(error)) return true;
+  return error instanceof DatabaseError && refusalClasses.some((one) => error.code?.startsWith(one));
+}
+
+/** The database cannot be used at the start. The message is for the person who starts the program. */
+export class DatabaseUnusableError extends Error {
+  /** @param url whose password is not shown */
+  constructor(url: string, cause: unknown) {
+    const place = url.replace(/\/\/[^@/]*@/, '//').replace(/\?.*/, '');
+    super(
+      `The database ${place} cannot be used (${reasonOf(cause)}). Start it, or correct \`store.url\`, its user or its password.`,
+      { cause },
+    );
+    this.name = 'DatabaseUnusableError';
+  }
+}
+
+/** A failure to connect to several addresses has no message of its own. */
+function reasonOf(cause: unknown): string {
+  const [first] = cause instanceof AggregateError ? cause.errors : [cause];
+  return first instanceof Error ? first.message : String(first);
+}
