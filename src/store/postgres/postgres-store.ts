@@ -97,7 +97,9 @@ export class PostgresStore extends ColdOperations implements Store {
     this.#open.delete(start.id);
   }
 
-  recover(nowMs: number): Promise<number> {
+  /** Also joins the other nodes. It releases what those that die later leave, too. */
+  async recover(nowMs: number): Promise<number> {
+    await this.#deps.node.epoch();
     return endRequestsOfDeadNodes(this.#deps, nowMs);
   }
 

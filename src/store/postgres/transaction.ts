@@ -10,9 +10,16 @@ export interface Query {
 
 /**
  * Begins a transaction of two flights. If this process stops in the middle, its locks end after a second; one that waits for a lock for
- * five seconds fails.
+ * five seconds fails. A plan is made once for a connection, maybe while the tables are empty, so it must not read whole tables.
  */
-export const beginGuarded = `begin; set local idle_in_transaction_session_timeout = '1s'; set local lock_timeout = '5s'`;
+export const beginGuarded = Object.entries({
+  idle_in_transaction_session_timeout: '1s',
+  lock_timeout: '5s',
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+}).reduce((text, [name, value]) => `${text}; set local ${name} = '${value}'`, 'begin');
 
 /** A transaction on a connection of its own. Queries are sent at once, without waiting for those before. */
 export class Transaction {

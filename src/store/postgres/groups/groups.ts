@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import type { AccountId } from '../../../core/ids.ts';
 import type { Health } from '../health.ts';
 import type { Node } from '../node.ts';
 import { retryMs, waitMsMax } from '../patience.ts';
@@ -39,6 +40,8 @@ type Outcome = { readonly value: unknown } | { readonly error: unknown };
 export class Groups {
   readonly #deps: GroupsDeps;
   #waiting: Pending[] = [];
+  /** Accounts of the groups on their way. */
+  readonly #locked = new Set<AccountId>();
   #flights = 0;
   #isDue = false;
 
@@ -71,12 +74,29 @@ export class Groups {
 
   async #fly(): Promise<void> {
     this.#flights++;
-    while (this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, operationsMax);
-      if (this.#waiting.length > 0) this.#takeOff();
+    for (let group = this.#take(); group.length > 0; group = this.#take()) {
+      const accounts = new Set(group.flatMap(({ operation }) => operation.accountId ?? []));
+      for (const id of accounts) this.#locked.add(id);
+      if (group.length === operationsMax) this.#takeOff();
       await this.#write(group, false);
+      for (const id of accounts) this.#locked.delete(id);
+      // What the ends of these operations lead to shares the next group.
+      await nextTurn();
     }
     this.#flights--;
+  }
+
+  /** Takes operations on accounts that no other group has locked: two groups of this node never wait for each other. */
+  #take(): Pending[] {
+    const group: Pending[] = [];
+    this.#waiting = this.#waiting.filter((pending) => {
+      const { accountId } = pending.operation;
+      const isFree = accountId === undefined || !this.#locked.has(accountId);
+      if (!isFree || group.length >= operationsMax) return true;
+      group.push(pending);
+      return false;
+    });
+    return group;
   }
 
   /** Writes a group to its end: each of its operations resolves or rejects. */

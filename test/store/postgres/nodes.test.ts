@@ -1,0 +1,119 @@
+/** Several nodes on one database: exact together, and one that stops or dies leaves nothing behind. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../../src/core/ids.ts';
+import type { Store } from '../../../src/core/ports/store.ts';
+import type { RecordStart } from '../../../src/core/ports/usage.ts';
+import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
+import { readPostgresBooks } from '../../support/postgres/books.ts';
+import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { auditEntry, storedKey } from '../../support/stored-key.ts';
+
+const program = fileURLToPath(new URL('../../support/postgres/node-process.ts', import.meta.url));
+const leaseMs = 600;
+const accountId = newAccountId(1);
+const keyId = newKeyId(1);
+const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
+
+let database: TestDatabase;
+const stores: Store[] = [];
+const processes: ChildProcess[] = [];
+
+beforeEach(async () => {
+  database = await newDatabase();
+  const store = await open();
+  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  const entry = { kind: 'load', amount: nanoCredits(100n), reason: 'r', reference: 'k' } as const;
+  await store.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+});
+afterEach(async () => {
+  for (const child of processes.splice(0)) {
+    child.kill('SIGKILL');
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  }
+  await Promise.all(stores.splice(0).map((store) => store.close()));
+  await database.drop();
+});
+
+async function open(): Promise<Store> {
+  const store = await openPostgresStore({ url: database.url, leaseMs });
+  stores.push(store);
+  return store;
+}
+
+const start = (): RecordStart => ({
+  ...{ id: newRequestId(Date.now()), accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' },
+  ...{ startedAtMs: Date.UTC(2026, 10, 5), characters: undefined },
+});
+const books = () => readPostgresBooks(database);
+const recordOf = async (id: string) => (await books()).records.find((record) => record.id === id);
+
+/** A node in another process, with a running request. */
+async function startNode() {
+  const args = [program, database.url, String(leaseMs), accountId, keyId];
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  processes.push(child);
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const line = async () => String((await lines.next()).value);
+  return { child, line, requestId: await line(), settle: () => child.stdin.write('settle\n') };
+}
+
+describe('nodes', () => {
+  it('hold exactly the available credits together', async () => {
+    const nodes = [await open(), await open(), await open()];
+    const reservation = { hold: { amount: nanoCredits(2n), price } };
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => nodes[n % nodes.length]?.reserve(start(), reservation)),
+    );
+    expect(outcomes.filter((outcome) => outcome === 'reserved')).toHaveLength(50);
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 100n }] });
+  });
+
+  it('release what a killed one held', async () => {
+    const { child, requestId } = await startNode();
+    expect(await books()).toMatchObject({ accounts: [{ held: 40n }], units: [{ reserved: 6 }] });
+    const [store] = stores;
+    await store?.recover(Date.now());
+    child.kill('SIGKILL');
+    await expect.poll(() => recordOf(requestId)).toMatchObject({ state: 'interrupted', cost: undefined });
+    expect(await books()).toMatchObject({
+      faults: [],
+      accounts: [{ balance: 100n, held: 0n }],
+      units: [{ used: 0, reserved: 0 }],
+    });
+    const claim = { accountId, operation: 'chat', key: 'once', fingerprint: 'f', nowMs: Date.now() } as const;
+    const claimed = () => store?.claimAnswer({ ...claim, requestId: newRequestId(1), forgetBeforeMs: 0 });
+    await expect.poll(claimed).toEqual({ kind: 'claimed' });
+  });
+
+  it('release what a stopped one held, which cannot charge it when it goes on', async () => {
+    const { child, requestId, settle, line } = await startNode();
+    const [store] = stores;
+    await store?.recover(Date.now());
+    child.kill('SIGSTOP');
+    await expect.poll(() => recordOf(requestId)).toMatchObject({ state: 'interrupted' });
+    child.kill('SIGCONT');
+    settle();
+    expect(await line()).toBe('internal_error');
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 0n }] });
+  });
+
+  it('leave a live one alone', async () => {
+    const { settle, line } = await startNode();
+    const [store] = stores;
+    await store?.recover(Date.now());
+    const [{ lease: first } = {}] = await leases();
+    await expect.poll(async () => (await leases())[0]?.lease, { timeout: 10_000 }).not.toBe(first);
+    settle();
+    expect(await line()).toBe('settled');
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 70n, held: 0n }] });
+  });
+});
+
+const leases = () =>
+  database.query<{ lease: string }>('select lease_until::text as lease from nodes order by epoch');

@@ -1,0 +1,60 @@
+/**
+ * A node in a process of its own, to be stopped or killed: `node-process.ts URL LEASE_MS ACCOUNT KEY`. It begins a request that holds credits
+ * and units and claims a key, writes the id of the request, and ends it when it reads a line. It writes how that went.
+ */
+import { createInterface } from 'node:readline';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { toParleyError } from '../../../src/core/errors.ts';
+import { type AccountId, type KeyId, newRequestId } from '../../../src/core/ids.ts';
+import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
+
+const [url = '', leaseMs, account, key] = process.argv.slice(2);
+const accountId = account as AccountId;
+const keyId = key as KeyId;
+const store = await openPostgresStore({ url, leaseMs: Number(leaseMs) });
+const nowMs = Date.now();
+const id = newRequestId(nowMs);
+const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
+await store.claimAnswer({
+  ...{ accountId, operation: 'chat', key: 'once', fingerprint: 'f', requestId: id, nowMs, forgetBeforeMs: 0 },
+});
+const start = {
+  id,
+  accountId,
+  keyId,
+  operation: 'chat',
+  model: 'm',
+  wire: 'rest',
+  startedAtMs: nowMs,
+} as const;
+await store.reserve(
+  { ...start, characters: undefined },
+  { hold: { amount: nanoCredits(40n), price }, fairUse: { month: '2026-11', units: 6, limitUnits: 9 } },
+);
+process.stdout.write(`${id}\n`);
+
+for await (const _ of createInterface(process.stdin)) {
+  try {
+    await store.settle(id, {
+      ...{
+        state: 'ok',
+        httpStatus: 200,
+        code: undefined,
+        firstOutputMs: 1,
+        durationMs: 2,
+        audioMsIn: undefined,
+      },
+      ...{
+        audioMsOut: undefined,
+        tokens: undefined,
+        fairUseUnits: 6,
+        cost: nanoCredits(30n),
+        overrun: undefined,
+      },
+    });
+    process.stdout.write('settled\n');
+  } catch (error) {
+    process.stdout.write(`${toParleyError(error).code}\n`);
+  }
+}
+await store.close();
