@@ -1,10 +1,11 @@
 /** The checks made on every request before its body is read: the key, its scope, the subscription. */
 
-import { Metering, type MeteringDeps } from '../billing/metering.ts';
+import { Metering, type MeteringDeps, type Rights } from '../billing/metering.ts';
 import type { AdminCall, Call, Caller } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
-import { type KeyHolder, type Scope, scopes } from '../ports/keys.ts';
+import type { AccountFacts } from '../ports/accounts.ts';
+import { type Key, type KeyHolder, type Scope, scopes } from '../ports/keys.ts';
 import type { Operation, Wire } from '../ports/usage.ts';
 import type { Signal } from '../signal.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
@@ -64,14 +65,14 @@ export class Gate {
     const startedAtMs = this.#deps.clock.now();
     const holder = await this.#authenticate(arrival);
     const { key, account } = holder;
-    const metering = this.#meteringOf(holder, arrival, startedAtMs);
+    const rights = holder.policyVersion === undefined ? undefined : this.#rightsOf(holder, arrival);
+    const metering = this.#meteringOf(holder, arrival, startedAtMs, rights);
     if (account === undefined || metering === undefined) {
       throw new ParleyError('insufficient_scope', {
         message: 'This is an admin key. Use an API key of an account for this path.',
       });
     }
-    const entitlement = entitlementAt(account.subscription, this.#deps.accessClock.now());
-    const caller: Caller = { keyId: key.id, account, scopes: key.scopes, entitlement };
+    const caller = this.#callerOf(key, account);
     try {
       checkAllowed(caller, operation);
     } catch (error) {
@@ -80,6 +81,27 @@ export class Gate {
     }
     const unread = { requestBytes: 0, answerForm: undefined, isReplay: false };
     return { id, operation, wire, signal, idempotencyKey, caller, startedAtMs, metering, ...unread };
+  }
+
+  #callerOf(key: Key, account: AccountFacts): Caller {
+    const entitlement = entitlementAt(account.subscription, this.#deps.accessClock.now());
+    return { keyId: key.id, account, scopes: key.scopes, entitlement };
+  }
+
+  /** The rights of a request whose key, plan or trial may change before it is admitted. */
+  #rightsOf(holder: KeyHolder, arrival: IncomingRequest): Rights {
+    const { policyVersion, account } = holder;
+    const renew = async (): Promise<Rights> => {
+      const next = await authenticate(this.#deps, arrival.authorization);
+      if (account === undefined || next.account === undefined) throw new ParleyError('invalid_api_key');
+      const caller = this.#callerOf(next.key, next.account);
+      checkAllowed(caller, arrival.operation);
+      // The month's limit depends on it.
+      const isKept = caller.entitlement.state === this.#callerOf(holder.key, account).entitlement.state;
+      if (!isKept && includedInPlan.has(arrival.operation)) throw planChanged();
+      return this.#rightsOf(next, arrival);
+    };
+    return { policyVersion, renew };
   }
 
   /**
@@ -114,10 +136,11 @@ export class Gate {
     { key, account }: KeyHolder,
     { id, operation, wire }: Pick<IncomingRequest, 'id' | 'operation' | 'wire'>,
     startedAtMs: number,
+    rights?: Rights,
   ): Metering | undefined {
     if (account === undefined) return undefined;
     const start = { id, accountId: account.id, keyId: key.id, operation, wire, startedAtMs };
-    return new Metering(this.#deps, { ...start, model: undefined, characters: undefined });
+    return new Metering(this.#deps, { ...start, model: undefined, characters: undefined }, rights);
   }
 
   async #authenticate(credentials: Credentials): Promise<KeyHolder> {
@@ -137,6 +160,11 @@ export class Gate {
     client.noteKey();
     return holder;
   }
+}
+
+function planChanged(): ParleyError {
+  const message = 'The plan or the trial of the account changed during the request. Send it again.';
+  return new ParleyError('overloaded', { message, retryAfterSeconds: 1 });
 }
 
 function checkAllowed(caller: Caller, operation: Operation): void {

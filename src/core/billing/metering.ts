@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../ports/idempotency.ts';
 import type { Log } from '../ports/log.ts';
 import type { RequestObserver } from '../ports/observer.ts';
-import type { Hold } from '../ports/reservations.ts';
+import type { Hold, Reservation, ReserveOutcome } from '../ports/reservations.ts';
 import type { Store } from '../ports/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../ports/usage.ts';
 import { fairUseError, monthOf, nextMonthMs } from './fair-use.ts';
@@ -49,10 +49,20 @@ export interface MeteringDeps {
   readonly observer: RequestObserver;
 }
 
+/** The rights by which a request was admitted. */
+export interface Rights {
+  readonly policyVersion: bigint | undefined;
+  /** Checks the rights as they are now. @throws the refusal of the request, if they do not suffice any more */
+  renew(): Promise<Rights>;
+}
+
+const fixedRights: Rights = { policyVersion: undefined, renew: async () => fixedRights };
+
 export class Metering {
   readonly used: Used = {};
   readonly #deps: MeteringDeps;
   #start: RecordStart;
+  #rights: Rights;
   #state: 'open' | 'reserved' | 'ended' = 'open';
   #units: number | undefined;
   #hold: NanoCredits | undefined;
@@ -63,8 +73,9 @@ export class Metering {
   /** The write of a stream's started record. */
   #started: Promise<void> | undefined;
 
-  constructor(deps: MeteringDeps, start: RecordStart) {
+  constructor(deps: MeteringDeps, start: RecordStart, rights: Rights = fixedRights) {
     this.#deps = deps;
+    this.#rights = rights;
     this.#start = start;
     deps.observer.began(start);
   }
@@ -95,7 +106,7 @@ export class Metering {
     const { fairUse, hold, ...facts } = wanted;
     this.note(facts);
     const reservation = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
-    const outcome = await this.#deps.store.reserve(this.#start, { fairUse: reservation, hold });
+    const outcome = await this.#reserve({ fairUse: reservation, hold });
     if (outcome === 'fair_use_limit_reached') throw await this.#fairUseError(fairUse);
     if (outcome === 'insufficient_credits') return false;
     this.#state = 'reserved';
@@ -104,6 +115,16 @@ export class Metering {
     if (hold) this.#deps.observer.held(hold.amount);
     if (this.#isStream) this.#writeStarted();
     return true;
+  }
+
+  /** Checks the rights of the caller again as often as they change meanwhile. */
+  async #reserve({ fairUse, hold }: Reservation): Promise<ReserveOutcome> {
+    for (;;) {
+      const { policyVersion } = this.#rights;
+      const outcome = await this.#deps.store.reserve(this.#start, { fairUse, hold, policyVersion });
+      if (outcome !== 'policy_changed') return outcome;
+      this.#rights = await this.#rights.renew();
+    }
   }
 
   /** Raises the reserved units of a request that turns out larger. @throws `fair_use_limit_reached` */

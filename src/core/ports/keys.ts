@@ -25,6 +25,8 @@ export interface KeyHolder {
   readonly key: Key;
   /** Undefined for an admin key. */
   readonly account: AccountFacts | undefined;
+  /** Changes with the account's keys, name and subscriptions. Undefined if the store never returns outdated keys. */
+  readonly policyVersion?: bigint | undefined;
 }
 
 /** Revoked at once, which no clock undoes, or expiring later. */
@@ -32,7 +34,10 @@ export type KeyEnd = { readonly revokedAtMs: number } | { readonly expiresAtMs: 
 
 /** API keys of accounts, and admin keys. */
 export interface KeyStore {
-  /** Also finds revoked and expired keys. An implementation may cache keys, but never returns an outdated one. */
+  /**
+   * Also finds revoked and expired keys. An implementation may cache keys: one without `policyVersion` is never
+   * outdated, and any other at most by a second.
+   */
   findKey(hash: string): Promise<KeyHolder | undefined>;
   createKey(key: Key, audit: AuditEntry): Promise<void>;
   findKeyById(id: string): Promise<Key | undefined>;

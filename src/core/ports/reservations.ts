@@ -21,9 +21,16 @@ export interface Hold {
 export interface Reservation {
   readonly fairUse?: FairUseReservation | undefined;
   readonly hold?: Hold | undefined;
+  /** Of the key holder by whose rights the request was admitted. */
+  readonly policyVersion?: bigint | undefined;
 }
 
-export type ReserveOutcome = 'reserved' | 'fair_use_limit_reached' | 'insufficient_credits';
+/** `policy_changed`: the key holder is outdated, and its rights must be checked again. Nothing was reserved. */
+export type ReserveOutcome =
+  | 'reserved'
+  | 'fair_use_limit_reached'
+  | 'insufficient_credits'
+  | 'policy_changed';
 
 /** The life of a request: reserve, then settle or void. */
 export interface ReservationStore {

@@ -1,6 +1,6 @@
 import type { KeyHolder } from '../../core/ports/keys.ts';
 import type { Executor } from '../executor.ts';
-import { factsByKeyHash } from '../tables/accounts.ts';
+import { policyByKeyHash } from '../tables/accounts.ts';
 import { keyByHash } from '../tables/keys.ts';
 
 /** This many keys take about 10 MB. */
@@ -59,11 +59,11 @@ export class KeyCache {
 
   #read(hash: string): Holder {
     return this.#executor.readSnapshot(async (snapshot) => {
-      const [key, account] = await Promise.all([
+      const [key, policy] = await Promise.all([
         snapshot.get(keyByHash, { hash }),
-        snapshot.get(factsByKeyHash, { hash }),
+        snapshot.get(policyByKeyHash, { hash }),
       ]);
-      return key && { key, account };
+      return key && { key, account: undefined, ...policy };
     });
   }
 }

@@ -67,9 +67,11 @@ export class PostgresStore extends ColdOperations implements Store {
     const request = { start, counter, holdsCredits, last: outcome, isReserved: false };
     this.#open.set(start.id, request);
     // If it fails, the request stays open: nobody knows whether it was written, until its record is.
-    request.isReserved = (await outcome) === 'reserved';
+    const known = await outcome;
+    request.isReserved = known === 'reserved';
     if (!request.isReserved) this.#open.delete(start.id);
-    return outcome;
+    if (known === 'policy_changed') this.#keyCache.clear();
+    return known;
   }
 
   async recordStarted(id: RequestId): Promise<void> {

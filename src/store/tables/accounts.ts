@@ -20,12 +20,12 @@ const byId = statement((p: { id: string }) => withPeriods().where('accounts.id',
 export const accountById = byId.map(toAccount);
 /** The account without its money. */
 export const factsById = byId.map(toFacts);
-/** The account of a key, without its money. */
-export const factsByKeyHash = statement((p: { hash: string }) =>
+/** PostgreSQL: the account of a key without its money, and its policy version. */
+export const policyByKeyHash = statement((p: { hash: string }) =>
   withPeriods().where('accounts.id', '=', (keys) =>
     keys.selectFrom('api_keys').select('account_id').where('hash', '=', p.hash),
   ),
-).map(toFacts);
+).map((row) => ({ account: toFacts(row), policyVersion: row.policy_version }));
 export const accountByName = statement((p: { name: string }) => withPeriods().where('name', '=', p.name)).map(
   toAccount,
 );

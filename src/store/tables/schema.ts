@@ -25,6 +25,8 @@ interface AccountsTable {
   balance_nano_credits: Integer;
   /** The sum of the holds of the account's started records. Younger requests hold credits in memory only. */
   held_nano_credits: Integer;
+  /** PostgreSQL: raised by each change of its keys, its name or its subscriptions. SQLite has no such column. */
+  policy_version: ColumnType<bigint, undefined, bigint>;
 }
 
 export type SubscriptionKind = 'trial' | 'plan';

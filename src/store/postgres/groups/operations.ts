@@ -36,7 +36,7 @@ export interface OpenRequest {
 
 export function reserving(start: RecordStart, reservation: Reservation): Operation<ReserveOutcome> {
   const { accountId, id } = start;
-  const { fairUse, hold } = reservation;
+  const { fairUse, hold, policyVersion } = reservation;
   const counter = fairUse && { accountId, month: fairUse.month };
   return {
     accountId,
@@ -46,6 +46,7 @@ export function reserving(start: RecordStart, reservation: Reservation): Operati
       // An earlier attempt took effect.
       if (books.record(id) !== undefined) return 'reserved';
       const funds = books.funds(accountId);
+      if (policyVersion !== undefined && policyVersion !== funds.policyVersion) return 'policy_changed';
       const units = counter && books.units(counter);
       if (units && fairUse && !reserveUnits({ ...units }, fairUse)) return 'fair_use_limit_reached';
       if (hold && !holdCredits(funds, hold.amount)) return 'insufficient_credits';
