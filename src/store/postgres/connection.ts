@@ -13,6 +13,8 @@ const customTypes: ClientConfig['types'] = {
 };
 
 const connectMsMax = 5_000;
+/** A query that takes longer has lost its connection. */
+const queryMsMax = 30_000;
 /** How long an idle connection stays open. */
 const idleMsMax = 60_000;
 
@@ -29,12 +31,12 @@ function settings({ url, name }: Pick<PoolOptions, 'url' | 'name'>): ClientConfi
     types: customTypes,
     application_name: name,
     connectionTimeoutMillis: connectMsMax,
+    query_timeout: queryMsMax,
     keepAlive: true,
   };
 }
 
-/** @param onError called when an idle connection breaks; the pool opens another at its next use */
-export function openPool({ connectionsMax, ...options }: PoolOptions, onError: (error: Error) => void): Pool {
+export function openPool({ connectionsMax, ...options }: PoolOptions): Pool {
   const pool = new Pool({
     ...settings(options),
     // Queries are sent without waiting for the answers to those before.
@@ -42,7 +44,10 @@ export function openPool({ connectionsMax, ...options }: PoolOptions, onError: (
     max: connectionsMax,
     idleTimeoutMillis: idleMsMax,
   });
-  pool.on('error', onError);
+  // An idle connection broke. The next use opens another, and says whether it can.
+  pool.on('error', () => undefined);
+  // One in use broke: its queries fail as well.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 

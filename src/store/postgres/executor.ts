@@ -68,11 +68,9 @@ export class PostgresExecutor implements Executor {
 
   readSnapshot<T>(read: (snapshot: Queries) => Promise<T>): Promise<T> {
     return patiently(() =>
-      transact(
-        this.#pool,
-        (transaction) => read(queriesBy((query) => transaction.query(query))),
-        'begin isolation level repeatable read read only',
-      ),
+      transact(this.#pool, (transaction) => read(queriesBy((query) => transaction.query(query))), {
+        begin: 'begin isolation level repeatable read read only',
+      }),
     );
   }
 }

@@ -2,6 +2,7 @@ import type { KeyHolder } from '../../core/ports/keys.ts';
 import type { Executor } from '../executor.ts';
 import { policyByKeyHash } from '../tables/accounts.ts';
 import { keyByHash } from '../tables/keys.ts';
+import { soon } from './patience.ts';
 
 /** This many keys take about 10 MB. */
 const holdersMax = 10_000;
@@ -41,7 +42,7 @@ export class KeyCache {
   async #share(hash: string): Holder {
     const reads = this.#reads;
     const readAtMs = performance.now();
-    const read = this.#read(hash);
+    const read = soon(this.#read(hash));
     reads.set(hash, read);
     try {
       const holder = await read;

@@ -87,7 +87,8 @@ export class Node {
     const { pool, health, leaseMs, onDue } = this.#deps;
     try {
       const epoch = await this.epoch();
-      const { rowCount } = await pool.query(renewing, [epoch, leaseMs]);
+      const query = { text: renewing, values: [epoch, leaseMs], query_timeout: leaseMs };
+      const { rowCount } = await pool.query(query);
       health.succeeded();
       if (rowCount === 0) await this.rejoin();
       // All leases run out while the database is away: nobody is judged before it had the time to renew its own.

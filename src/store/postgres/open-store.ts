@@ -38,16 +38,19 @@ export async function openPostgresStore({
   now = Date.now,
 }: PostgresOptions): Promise<Store> {
   const health = new Health(observer);
-  const pool = openPool({ url, connectionsMax, name: 'parley' }, (error) => health.failed(error));
+  const pool = openPool({ url, connectionsMax, name: 'parley' });
+  // Heartbeats must not wait for requests.
+  const own = openPool({ url, connectionsMax: 1, name: 'parley node' });
   try {
     await migrate(pool);
   } catch (error) {
-    await pool.end();
+    await Promise.all([pool.end(), own.end()]);
     throw isRefused(error) ? new DatabaseUnusableError(url, error) : error;
   }
   const executor = new PostgresExecutor(pool);
   const onDue = async () => void (await endRequestsOfDeadNodes({ executor, groups }, now()));
-  const node = new Node({ pool, health, version, leaseMs, onDue });
+  const node = new Node({ pool: own, health, version, leaseMs, onDue });
   const groups: Groups = new Groups({ pool, node, health });
-  return new PostgresStore({ executor, groups, node, close: () => pool.end() });
+  const close = async () => void (await Promise.all([pool.end(), own.end()]));
+  return new PostgresStore({ executor, groups, node, close });
 }

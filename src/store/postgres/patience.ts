@@ -24,3 +24,16 @@ export async function patiently<T>(run: () => Promise<T>): Promise<T> {
     }
   }
 }
+
+/** Gives up on a promise after two seconds. Its later outcome does not matter. @throws `overloaded` then */
+export async function soon<T>(promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unusable(new Error('the database does not answer'))), waitMsMax);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

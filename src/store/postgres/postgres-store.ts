@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Month } from '../../core/billing/fair-use.ts';
 import { type NanoCredits, nanoCredits } from '../../core/billing/money.ts';
 import { ParleyError } from '../../core/errors.ts';
@@ -13,7 +14,7 @@ import { ColdOperations } from '../cold-operations.ts';
 import type { Executor } from '../executor.ts';
 import { accountById } from '../tables/accounts.ts';
 import { takenUnits } from '../tables/fair-use.ts';
-import { claimKey, claimOutcome } from '../tables/idempotency-records.ts';
+import { claimKey, claimOutcome, endClaim } from '../tables/idempotency-records.ts';
 import type { Groups } from './groups/groups.ts';
 import {
   entering,
@@ -26,6 +27,7 @@ import {
 } from './groups/operations.ts';
 import { KeyCache } from './key-cache.ts';
 import type { Node } from './node.ts';
+import { soon } from './patience.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
 
 export interface PostgresStoreDeps {
@@ -43,11 +45,15 @@ interface RunningRequest extends OpenRequest {
   isReserved: boolean;
 }
 
+/** When to try again to free a key, if nobody knows whether it was claimed. */
+const freeAgainMs = 1_000;
+
 /** Every operation of the store, on a PostgreSQL database that other nodes may share. */
 export class PostgresStore extends ColdOperations implements Store {
   readonly #deps: PostgresStoreDeps;
   readonly #keyCache: KeyCache;
   readonly #open = new Map<RequestId, RunningRequest>();
+  #isClosed = false;
 
   constructor(deps: PostgresStoreDeps) {
     super(deps.executor);
@@ -110,8 +116,18 @@ export class PostgresStore extends ColdOperations implements Store {
   }
 
   async claimAnswer(claim: IdempotencyClaim): Promise<ClaimOutcome> {
-    const nodeEpoch = await this.#deps.node.epoch();
-    return claimOutcome(claim, await this.#deps.executor.run({ steps: claimKey({ ...claim, nodeEpoch }) }));
+    const { node, executor } = this.#deps;
+    const claimed = async () => {
+      const nodeEpoch = await node.epoch();
+      return executor.run({ steps: claimKey({ ...claim, nodeEpoch }) });
+    };
+    try {
+      return claimOutcome(claim, await soon(claimed()));
+    } catch (error) {
+      // It may have been claimed after all.
+      void this.#free(claim);
+      throw error;
+    }
   }
 
   async availableCredits(accountId: AccountId): Promise<NanoCredits> {
@@ -124,6 +140,7 @@ export class PostgresStore extends ColdOperations implements Store {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#deps.groups.close();
     await this.#deps.node.close(this.#open.size === 0);
     await this.#deps.close();
@@ -131,6 +148,18 @@ export class PostgresStore extends ColdOperations implements Store {
 
   protected override policyChanged(): void {
     this.#keyCache.clear();
+  }
+
+  async #free(claim: IdempotencyClaim): Promise<void> {
+    while (!this.#isClosed) {
+      await sleep(freeAgainMs, undefined, { ref: false });
+      try {
+        await this.#deps.executor.run({ steps: [endClaim({ claim, answer: undefined })] });
+        return;
+      } catch {
+        // The database is still away.
+      }
+    }
   }
 
   /** Runs an operation after the last one on the request. */

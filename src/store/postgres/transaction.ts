@@ -1,5 +1,5 @@
-import type { Pool, PoolClient, QueryResult } from 'pg';
-import { NotCommittedError, UnknownOutcomeError } from './storage-failures.ts';
+import { DatabaseError, type Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg';
+import { isStorageFailure, NotCommittedError, UnknownOutcomeError } from './storage-failures.ts';
 
 /** A query with the values of its parameters. With a name, each connection prepares it once. */
 export interface Query {
@@ -10,11 +10,11 @@ export interface Query {
 
 /**
  * Begins a transaction of two flights. If this process stops in the middle, its locks end after a second; one that waits for a lock for
- * five seconds fails. A plan is made once for a connection, maybe while the tables are empty, so it must not read whole tables.
+ * two seconds fails. A plan is made once for a connection, maybe while the tables are empty, so it must not read whole tables.
  */
 export const beginGuarded = Object.entries({
   idle_in_transaction_session_timeout: '1s',
-  lock_timeout: '5s',
+  lock_timeout: '2s',
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
@@ -24,16 +24,20 @@ export const beginGuarded = Object.entries({
 /** A transaction on a connection of its own. Queries are sent at once, without waiting for those before. */
 export class Transaction {
   readonly #client: PoolClient;
+  readonly #msMax: number;
   /** Of the queries that nobody has awaited yet. */
   #sent: Promise<unknown>[] = [];
 
-  constructor(client: PoolClient) {
+  constructor(client: PoolClient, msMax: number) {
     this.#client = client;
+    this.#msMax = msMax;
   }
 
   /** Sends a query. A failure also fails the commit. */
   query(query: Query): Promise<QueryResult> {
-    const result = this.#client.query(query as { name?: string; text: string; values?: unknown[] });
+    const { text, name, values = [] } = query;
+    const config = { text, ...(name && { name }), values: [...values], query_timeout: this.#msMax };
+    const result = this.#client.query(config);
     // The commit reports the first failure, even if nobody awaits this one.
     result.catch(() => undefined);
     this.#sent.push(result);
@@ -44,41 +48,51 @@ export class Transaction {
   async commit(): Promise<void> {
     const sent = this.#sent;
     this.#sent = [];
-    const committed = this.#client.query('commit');
+    const committed = this.#client.query({ text: 'commit', query_timeout: this.#msMax } as QueryConfig);
     committed.catch(() => undefined);
-    await Promise.all(sent);
     let command: string;
     try {
+      await Promise.all(sent);
       ({ command } = await committed);
     } catch (error) {
+      // An error of a query before it is reported by the database, which then does not commit.
+      if (error instanceof DatabaseError && !isStorageFailure(error)) throw error;
       throw new UnknownOutcomeError(error);
     }
     if (command !== 'COMMIT') throw new NotCommittedError();
   }
 }
 
+interface TransactionOptions {
+  /** How it begins. Default: read committed */
+  readonly begin?: string;
+  /** How long a query may take before the connection counts as lost. Default: 30 seconds */
+  readonly msMax?: number;
+}
+
+const queryMsMax = 30_000;
+
 /**
  * Runs a transaction and commits it. Its first query starts together with `begin`. The connection is closed after a failure.
- * @param begin how it begins. Default: read committed
  * @throws the error of the first query that failed, of `run`, or `UnknownOutcomeError`
  */
 export async function transact<T>(
   pool: Pool,
   run: (transaction: Transaction) => Promise<T>,
-  begin = 'begin',
+  { begin = 'begin', msMax = queryMsMax }: TransactionOptions = {},
 ): Promise<T> {
   const client = await pool.connect();
   let failure: unknown;
   try {
-    const transaction = new Transaction(client);
+    const transaction = new Transaction(client, msMax);
     transaction.query({ text: begin });
     const result = await run(transaction);
     await transaction.commit();
     return result;
   } catch (error) {
     failure = error ?? new Error('a transaction failed');
-    // Ends its locks before anybody runs it again.
-    await client.query('rollback').catch(() => undefined);
+    // Ends its locks before anybody runs it again. Closing the connection ends them, too, a moment later.
+    if (error instanceof DatabaseError) await client.query('rollback').catch(() => undefined);
     throw error;
   } finally {
     client.release(failure !== undefined);

@@ -15,10 +15,16 @@ const flightsMax = 2;
 const operationsMax = 500;
 /** The same for one that may have taken effect: its client must not be told otherwise. */
 const doubtMsMax = 30_000;
+/** How long a group may take on a connection before that counts as lost. */
+const flightMsMax = 5_000;
+/** How often to look for operations that have waited for too long. */
+const watchMs = 200;
 /** Attempts of a group that deadlocks or waits too long for a lock, before its operations run alone. */
 const attemptsMax = 5;
 
 interface Pending {
+  /** Whether its caller was told that the database is away. */
+  isLate: boolean;
   readonly operation: Operation<unknown>;
   readonly sinceMs: number;
   readonly resolve: (outcome: never) => void;
@@ -42,7 +48,9 @@ export class Groups {
   #waiting: Pending[] = [];
   /** Accounts of the groups on their way. */
   readonly #locked = new Set<AccountId>();
+  readonly #flying = new Set<readonly Pending[]>();
   #flights = 0;
+  #watcher: NodeJS.Timeout | undefined;
   #isDue = false;
 
   constructor(deps: GroupsDeps) {
@@ -52,7 +60,8 @@ export class Groups {
   /** Durable when it resolves. @throws `overloaded` if the database cannot be used for two seconds, or the error of the operation */
   run<Value>(operation: Operation<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ operation, sinceMs: performance.now(), resolve, reject });
+      this.#waiting.push({ operation, sinceMs: performance.now(), isLate: false, resolve, reject });
+      this.#watcher ??= setInterval(() => this.#watch(), watchMs).unref();
       this.#takeOff();
     });
   }
@@ -60,6 +69,23 @@ export class Groups {
   /** Resolves when nothing waits any more. */
   async close(): Promise<void> {
     while (this.#flights > 0 || this.#waiting.length > 0) await sleep(1);
+    clearInterval(this.#watcher);
+  }
+
+  /** Nobody waits for admission for longer than two seconds, even if a connection does not answer. What it does later is undone. */
+  #watch(): void {
+    const beforeMs = performance.now() - waitMsMax;
+    const isOverdue = (pending: Pending) =>
+      pending.operation.isAdmission === true && pending.sinceMs < beforeMs;
+    for (const pending of [...this.#flying].flat().concat(this.#waiting).filter(isOverdue)) {
+      if (pending.isLate) continue;
+      pending.isLate = true;
+      pending.reject(unusable(new Error('the database does not answer')));
+    }
+    this.#waiting = this.#waiting.filter(({ isLate }) => !isLate);
+    if (this.#flights > 0 || this.#waiting.length > 0) return;
+    clearInterval(this.#watcher);
+    this.#watcher = undefined;
   }
 
   /** At the end of this turn, so that all its requests share the group. */
@@ -77,8 +103,10 @@ export class Groups {
     for (let group = this.#take(); group.length > 0; group = this.#take()) {
       const accounts = new Set(group.flatMap(({ operation }) => operation.accountId ?? []));
       for (const id of accounts) this.#locked.add(id);
+      this.#flying.add(group);
       if (group.length === operationsMax) this.#takeOff();
       await this.#write(group, false);
+      this.#flying.delete(group);
       for (const id of accounts) this.#locked.delete(id);
       // What the ends of these operations lead to shares the next group.
       await nextTurn();
@@ -110,8 +138,8 @@ export class Groups {
       } catch (error) {
         isDoubted ||= error instanceof UnknownOutcomeError;
         if (isStorageFailure(error)) {
-          this.#deps.health.failed(error);
-          left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error);
+          if (attempt > 1) this.#deps.health.failed(error);
+          left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error).filter(({ isLate }) => !isLate);
           await sleep(retryMs);
         } else if (error instanceof FencedError) await this.#deps.node.rejoin();
         else if (!isRepeatable(error) || attempt >= attemptsMax) {
@@ -148,7 +176,7 @@ export class Groups {
         writeBooks(transaction, books);
         return outcomes;
       },
-      beginGuarded,
+      { begin: beginGuarded, msMax: flightMsMax },
     );
   }
 

@@ -21,6 +21,8 @@ export interface Operation<Outcome> {
   readonly recordId?: RequestId;
   /** Whether that record is there, or may be. */
   readonly hasRecord?: boolean;
+  /** Whether a client waits to be admitted. */
+  readonly isAdmission?: boolean;
   /** The load or adjustment that it enters. */
   readonly entry?: LedgerEntry;
   /** @param epoch of this node */
@@ -42,6 +44,7 @@ export function reserving(start: RecordStart, reservation: Reservation): Operati
     accountId,
     counter,
     recordId: id,
+    isAdmission: true,
     decide(books, epoch) {
       // An earlier attempt took effect.
       if (books.record(id) !== undefined) return 'reserved';

@@ -1,0 +1,132 @@
+/** A database that is away, does not answer, or answers too late. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../../src/core/ids.ts';
+import type { Store } from '../../../src/core/ports/store.ts';
+import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
+import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
+import { readPostgresBooks } from '../../support/postgres/books.ts';
+import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { DatabaseProxy } from '../../support/postgres/proxy.ts';
+import { auditEntry, storedKey } from '../../support/stored-key.ts';
+
+const accountId = newAccountId(1);
+const keyId = newKeyId(1);
+const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
+const hold = { amount: nanoCredits(40n), price };
+const overloaded = { code: 'overloaded', retryAfterSeconds: 2 };
+
+let database: TestDatabase;
+let proxy: DatabaseProxy;
+let store: Store;
+const told: string[] = [];
+
+beforeEach(async () => {
+  told.length = 0;
+  database = await newDatabase();
+  proxy = await DatabaseProxy.open(database.url);
+  const note = (trouble: string) => void told.push(trouble);
+  const observer = { failing: note, working: () => note('works'), lost: note };
+  store = await openPostgresStore({ url: proxy.url, observer, leaseMs: 600 });
+  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  const entry = { kind: 'load', amount: nanoCredits(100n), reason: 'r', reference: 'k' } as const;
+  await store.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  await store.recover(Date.now());
+});
+afterEach(async () => {
+  await proxy.restore();
+  await store.close();
+  await proxy.close();
+  await database.drop();
+});
+
+const start = (): RecordStart => ({
+  ...{ id: newRequestId(Date.now()), accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' },
+  ...{ startedAtMs: Date.UTC(2026, 10, 5), characters: undefined },
+});
+const end = (state: RecordEnd['state'], cost?: bigint): RecordEnd => ({
+  ...{ state, httpStatus: 200, durationMs: 2, code: undefined, firstOutputMs: 1, audioMsIn: undefined },
+  ...{ audioMsOut: undefined, tokens: undefined, fairUseUnits: undefined, overrun: undefined },
+  cost: cost === undefined ? undefined : nanoCredits(cost),
+});
+const books = () => readPostgresBooks(database);
+const reserved = async () => {
+  const record = start();
+  expect(await store.reserve(record, { hold })).toBe('reserved');
+  return record.id;
+};
+
+describe('while the database is away', () => {
+  it('requests are refused after two seconds, and are served as soon as it is back', async () => {
+    const id = await reserved();
+    await proxy.refuse();
+    await expect(store.reserve(start(), { hold })).rejects.toMatchObject(overloaded);
+    await expect(store.findKey('hash')).rejects.toMatchObject(overloaded);
+    await expect(store.settle(id, end('ok', 30n))).rejects.toMatchObject(overloaded);
+    expect(told).toEqual(['unreachable']);
+    await proxy.restore();
+    expect(await store.settle(id, end('ok', 30n))).toMatchObject({ cost: 30n });
+    await expect.poll(() => told).toEqual(['unreachable', 'works']);
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 70n, held: 0n }] });
+  });
+
+  it('a short absence is not noticed', async () => {
+    await proxy.refuse();
+    const outcome = store.reserve(start(), { hold });
+    await new Promise((resolve) => setImmediate(resolve));
+    await proxy.restore();
+    expect(await outcome).toBe('reserved');
+  });
+});
+
+describe('a database that does not answer', () => {
+  it('leaves no hold of a request that was refused meanwhile', async () => {
+    const record = start();
+    await reserved();
+    proxy.hang();
+    await expect(store.reserve(record, { hold })).rejects.toMatchObject(overloaded);
+    const recorded = store.record(record, end('refused'));
+    await proxy.refuse();
+    await proxy.restore();
+    await recorded;
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 40n }] });
+  });
+});
+
+describe('a commit whose answer is lost', () => {
+  it('of an end is found to have happened, and charged once', async () => {
+    const id = await reserved();
+    const lost = proxy.loseCommit();
+    const settled = store.settle(id, end('ok', 30n));
+    await lost;
+    expect(await settled).toMatchObject({ state: 'ok', cost: 30n });
+    const { faults, accounts, entries } = await books();
+    expect(faults).toEqual([]);
+    expect(accounts).toMatchObject([{ balance: 70n, held: 0n }]);
+    expect(entries.filter(({ kind }) => kind === 'debit')).toHaveLength(1);
+  });
+
+  it('of an admission is found to have happened, and holds once', async () => {
+    const record = start();
+    const lost = proxy.loseCommit();
+    const outcome = store.reserve(record, { hold });
+    await lost;
+    expect(await outcome).toBe('reserved');
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 40n }] });
+    await store.settle(record.id, end('ok', 10n));
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 90n, held: 0n }] });
+  });
+
+  it('of a load is found to have happened, and enters once', async () => {
+    const lost = proxy.loseCommit();
+    const entry = { kind: 'load', amount: nanoCredits(5n), reason: 'r', reference: 'other' } as const;
+    const entered = store.enter(
+      { ...entry, id: newLedgerEntryId(2), accountId, createdAtMs: 2 },
+      auditEntry(),
+    );
+    await lost;
+    expect(await entered).toBe('entered');
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 105n, held: 0n }] });
+  });
+});

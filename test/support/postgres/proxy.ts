@@ -1,0 +1,121 @@
+/** Stands between a store and PostgreSQL, and breaks the connection as it is told. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const defaultPort = 5432;
+const socketName = '.s.PGSQL.5432';
+
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+}
+
+export class DatabaseProxy {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'parley-proxy-'));
+  readonly #target: () => Socket;
+  readonly #pairs = new Set<Pair>();
+  readonly #url: URL;
+  #server: Server | undefined;
+  #isMute = false;
+  #losesCommit = false;
+  #onLost: () => void = () => undefined;
+
+  private constructor(url: string) {
+    // The host of a folder of sockets is a parameter, which leaves the host of the URL empty.
+    this.#url = new URL(url.replace('@/', '@localhost/'));
+    const folder = this.#url.searchParams.get('host');
+    const { hostname, port } = this.#url;
+    this.#target = () =>
+      folder ? connect(join(folder, socketName)) : connect(Number(port || defaultPort), hostname);
+  }
+
+  static async open(url: string): Promise<DatabaseProxy> {
+    const proxy = new DatabaseProxy(url);
+    await proxy.restore();
+    return proxy;
+  }
+
+  get url(): string {
+    const { username, password, pathname } = this.#url;
+    return `postgres://${username}${password && `:${password}`}@${pathname}?host=${encodeURIComponent(this.#folder)}`;
+  }
+
+  /** Accepts connections again, and forwards everything. */
+  async restore(): Promise<void> {
+    this.#isMute = false;
+    if (this.#server !== undefined) return;
+    const server = createServer((client) => this.#forward(client));
+    this.#server = server;
+    await new Promise<void>((resolve) => server.listen(join(this.#folder, socketName), resolve));
+  }
+
+  /** Ends all connections, and accepts none. */
+  async refuse(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    const closed = new Promise((resolve) => server?.close(resolve));
+    this.#cut();
+    await closed;
+  }
+
+  /** Forwards nothing any more, in either direction, as a network without a route does. */
+  hang(): void {
+    this.#isMute = true;
+  }
+
+  /** Delivers the next commit, and then ends its connection without its answer. Resolves when that has happened. */
+  loseCommit(): Promise<void> {
+    this.#losesCommit = true;
+    return new Promise((resolve) => {
+      this.#onLost = resolve;
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.refuse();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #cut(): void {
+    for (const { client, server } of this.#pairs) {
+      client.destroy();
+      server.destroy();
+    }
+    this.#pairs.clear();
+  }
+
+  #forward(client: Socket): void {
+    const pair = { client, server: this.#target() };
+    const { server } = pair;
+    this.#pairs.add(pair);
+    let isLost = false;
+    client.on('data', (data) => {
+      if (this.#isMute) return;
+      server.write(data);
+      if (!this.#losesCommit || !data.includes('commit\0')) return;
+      this.#losesCommit = false;
+      isLost = true;
+    });
+    server.on('data', (data) => {
+      if (this.#isMute) return;
+      if (!isLost) client.write(data);
+      else if (data.includes('COMMIT\0')) {
+        client.destroy();
+        this.#onLost();
+      }
+    });
+    for (const [one, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      one.on('error', () => undefined);
+      one.on('close', () => {
+        other.destroy();
+        this.#pairs.delete(pair);
+      });
+    }
+  }
+}
