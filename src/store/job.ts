@@ -21,6 +21,8 @@ export interface Job {
   readonly steps: readonly Step[];
   /** Follow the steps. Those of a batch to the same row are summed up, and written once. */
   readonly additions?: readonly Addition[];
+  /** Waits until no other process runs such a job. Default: false */
+  readonly isExclusive?: boolean;
 }
 
 /** Of each step that ran, the number of changed rows, or the row that it found. */

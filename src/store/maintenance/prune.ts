@@ -67,7 +67,18 @@ const stretchEnd = statement((p: Stretch) =>
     .limit(1)
     .offset(recordsAtOnce - 1),
 );
-const rollUpRecords = statement(rollUp);
+export const rollUpRecords = statement(rollUp);
+/** The records of a stretch, and those of them that may be removed. */
+export const countOf = statement((p: Stretch) =>
+  query
+    .selectFrom('usage_records')
+    .select([
+      sql<bigint>`count(*)`.as('all'),
+      sql<bigint>`count(*) filter (where ${isPrunable(p)})`.as('prunable'),
+    ])
+    .where('id', '>', p.after)
+    .where('id', '<=', p.last),
+);
 const removeRecords = statement((p: Stretch) => query.deleteFrom('usage_records').where(isPrunable(p)));
 
 /** Removes usage records and keeps their sums, while requests go on. */
@@ -78,7 +89,8 @@ export class Pruning {
     this.#executor = executor;
   }
 
-  async prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {
+  /** @param audit is written with the first removal. Undefined: it was written */
+  async prune(cut: PruneCut, recordsMax: number, audit: AuditEntry | undefined): Promise<Pruned> {
     let [records, answers] = [0, 0];
     let place: Place = { after: '' };
     while (place !== 'end' && records < recordsMax) {
@@ -116,7 +128,8 @@ export class Pruning {
 
   /** @param steps the last one removes @returns the number of removed rows */
   async #remove(steps: readonly Step[], audit: AuditEntry | undefined): Promise<number> {
-    const results = await this.#executor.run({ steps: audit ? [...steps, insertAudit(audit)] : steps });
+    const all = audit ? [...steps, insertAudit(audit)] : steps;
+    const results = await this.#executor.run({ steps: all, isExclusive: true });
     const removed = results[steps.length - 1];
     return removed && 'changes' in removed ? removed.changes : 0;
   }

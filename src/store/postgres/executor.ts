@@ -4,7 +4,7 @@ import type { Job, JobResult, Step, StepResult } from '../job.ts';
 import { Placeholder, type Statement } from '../statement.ts';
 import { encoded, fromUuid } from './ids.ts';
 import { patiently } from './patience.ts';
-import { type Query, type Transaction, transact } from './transaction.ts';
+import { exclusively, type Query, type Transaction, transact } from './transaction.ts';
 
 /** The type id of `uuid`. */
 const uuidType = 2950;
@@ -62,8 +62,13 @@ export class PostgresExecutor implements Executor {
     this.all = queries.all;
   }
 
-  run({ steps }: Job): Promise<JobResult> {
-    return patiently(() => transact(this.#pool, (transaction) => runSteps(transaction, steps)));
+  run({ steps, isExclusive }: Job): Promise<JobResult> {
+    return patiently(() =>
+      transact(this.#pool, (transaction) => {
+        if (isExclusive) transaction.query(exclusively);
+        return runSteps(transaction, steps);
+      }),
+    );
   }
 
   readSnapshot<T>(read: (snapshot: Queries) => Promise<T>): Promise<T> {

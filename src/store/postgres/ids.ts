@@ -26,7 +26,7 @@ export function toUuid(id: string): string | null {
 }
 
 /** A bound of a range of ids: empty before all, `~` after all, else an id or its beginning. */
-function boundUuid(bound: string): string | null {
+export function boundUuid(bound: string): string | null {
   if (bound === '') return '0'.repeat(digits);
   if (bound === '~') return 'f'.repeat(digits);
   return digitsOfBound.exec(bound)?.[1]?.padEnd(digits, '0') ?? null;

@@ -5,6 +5,7 @@ import { Groups } from './groups/groups.ts';
 import { Health } from './health.ts';
 import { migrate } from './migrate.ts';
 import { Node } from './node.ts';
+import { Partitions } from './partitions.ts';
 import { PostgresStore } from './postgres-store.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
 import { DatabaseUnusableError, isRefused } from './storage-failures.ts';
@@ -48,9 +49,13 @@ export async function openPostgresStore({
     throw isRefused(error) ? new DatabaseUnusableError(url, error) : error;
   }
   const executor = new PostgresExecutor(pool);
-  const onDue = async () => void (await endRequestsOfDeadNodes({ executor, groups }, now()));
+  const partitions = new Partitions(pool);
+  const onDue = async () => {
+    await endRequestsOfDeadNodes({ executor, groups }, now());
+    await partitions.keepAhead(now());
+  };
   const node = new Node({ pool: own, health, version, leaseMs, onDue });
   const groups: Groups = new Groups({ pool, node, health });
   const close = async () => void (await Promise.all([pool.end(), own.end()]));
-  return new PostgresStore({ executor, groups, node, close });
+  return new PostgresStore({ executor, groups, node, partitions, close });
 }

@@ -9,9 +9,10 @@ import type { KeyHolder } from '../../core/ports/keys.ts';
 import type { EntryOutcome, LedgerEntry } from '../../core/ports/ledger.ts';
 import type { FairUseReservation, Reservation, ReserveOutcome } from '../../core/ports/reservations.ts';
 import type { Store } from '../../core/ports/store.ts';
-import type { RecordEnd, RecordStart } from '../../core/ports/usage.ts';
+import type { PruneCut, Pruned, RecordEnd, RecordStart } from '../../core/ports/usage.ts';
 import { ColdOperations } from '../cold-operations.ts';
 import type { Executor } from '../executor.ts';
+import { Pruning } from '../maintenance/prune.ts';
 import { accountById } from '../tables/accounts.ts';
 import { takenUnits } from '../tables/fair-use.ts';
 import { claimKey, claimOutcome, endClaim } from '../tables/idempotency-records.ts';
@@ -27,6 +28,7 @@ import {
 } from './groups/operations.ts';
 import { KeyCache } from './key-cache.ts';
 import type { Node } from './node.ts';
+import type { Partitions } from './partitions.ts';
 import { soon } from './patience.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
 
@@ -34,6 +36,7 @@ export interface PostgresStoreDeps {
   readonly executor: Executor;
   readonly groups: Groups;
   readonly node: Node;
+  readonly partitions: Partitions;
   /** Releases the connections. */
   readonly close: () => Promise<void>;
 }
@@ -108,6 +111,7 @@ export class PostgresStore extends ColdOperations implements Store {
   /** Also joins the other nodes. It releases what those that die later leave, too. */
   async recover(nowMs: number): Promise<number> {
     await this.#deps.node.epoch();
+    await this.#deps.partitions.keepAhead(nowMs);
     return endRequestsOfDeadNodes(this.#deps, nowMs);
   }
 
@@ -133,6 +137,15 @@ export class PostgresStore extends ColdOperations implements Store {
   async availableCredits(accountId: AccountId): Promise<NanoCredits> {
     const { balance = 0n, held = 0n } = (await this.#deps.executor.get(accountById, { id: accountId })) ?? {};
     return nanoCredits(balance - held);
+  }
+
+  /** Drops the partitions of whole months first. */
+  override async prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {
+    const { partitions, executor } = this.#deps;
+    const dropped = await partitions.drop(cut.recordsBeforeMs, recordsMax, audit);
+    const entry = dropped === 0 ? audit : undefined;
+    const { records, ...pruned } = await new Pruning(executor).prune(cut, recordsMax - dropped, entry);
+    return { ...pruned, records: records + dropped };
   }
 
   enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {

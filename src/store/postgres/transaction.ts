@@ -63,6 +63,9 @@ export class Transaction {
   }
 }
 
+/** Waits until no other node does what only one may do at a time, such as to prune. Ends with the transaction. */
+export const exclusively: Query = { text: `select pg_advisory_xact_lock(hashtext('parley'))` };
+
 interface TransactionOptions {
   /** How it begins. Default: read committed */
   readonly begin?: string;

@@ -1,8 +1,5 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { nanoCredits } from '../../../src/core/billing/money.ts';
 import { Retention } from '../../../src/core/billing/retention.ts';
 import {
@@ -17,9 +14,8 @@ import {
 import type { Store } from '../../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../../../src/core/ports/usage.ts';
 import { type TotalDimension, totalDimensions } from '../../../src/core/ports/usage.ts';
-import { openStore } from '../../../src/store/sqlite/open-store.ts';
-import { parley as command, printed, printedJson, serve } from '../../support/command-line.ts';
 import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
+import { newStoreFolder, type StoreFolder } from '../../support/store-folder.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
 const day = 86_400_000;
@@ -148,16 +144,18 @@ function tokensOf(promptTokens: number): TokenUsage {
 }
 
 describe('pruning', () => {
-  let dataDir: string;
-  beforeEach(() => {
-    dataDir = mkdtempSync(join(tmpdir(), 'parley-prune-'));
+  const folders: StoreFolder[] = [];
+  afterEach(async () => {
+    for (const folder of folders.splice(0)) await folder.remove();
   });
-  afterEach(() => rmSync(dataDir, { recursive: true }));
 
-  const opened = async (name = 'store') => new Archive(await openStore(join(dataDir, name))).open();
+  const opened = async () => {
+    const folder = await newStoreFolder();
+    folders.push(folder);
+    return new Archive(await folder.open()).open();
+  };
 
   it('leaves every total unchanged, for any usage and however often it runs', async () => {
-    let stores = 0;
     const history = fc.tuple(
       fc.array(request, { maxLength: 60 }),
       fc.array(fc.integer({ min: 0, max: 62 * 4 }), { minLength: 1, maxLength: 3 }),
@@ -165,7 +163,7 @@ describe('pruning', () => {
     );
     await fc.assert(
       fc.asyncProperty(history, async ([requests, quarters, later]) => {
-        const archive = await opened(`store-${stores++}`);
+        const archive = await opened();
         await archive.add(requests);
         const before = await archive.totals();
         for (const quarter of quarters) {
@@ -369,44 +367,5 @@ describe('pruning and totals over REST', () => {
     const { entries } = (await json('/accounts/account-1/ledger')) as { entries: unknown[] };
     expect(entries).toHaveLength(4);
     await parley.close();
-  });
-});
-
-describe('parley prune and parley usage totals', () => {
-  let dataDir: string;
-  beforeEach(() => {
-    dataDir = mkdtempSync(join(tmpdir(), 'parley-prune-cli-'));
-  });
-  afterEach(() => rmSync(dataDir, { recursive: true }));
-
-  it('work with and without a running server', async () => {
-    const folder = ['--data-dir', dataDir];
-    const server = await serve(['--demo', ...folder], { cwd: dataDir });
-    try {
-      await printed(['speak', 'Hello.', '-o', join(dataDir, 'a.mp3'), ...folder], { cwd: dataDir });
-      expect(existsSync(join(dataDir, 'a.mp3'))).toBe(true);
-      expect(await printed(['prune', '--keep-days', '1', ...folder])).toMatch(/^Removed 0 usage records/);
-      expect(await printed(['prune', '--keep-days', '0', '--dry-run', ...folder])).toMatch(
-        /^Would remove [1-9]/,
-      );
-      const pruned = await printedJson<{ records_removed: number }>(['prune', '--keep-days', '0', ...folder]);
-      expect(pruned).toMatchObject({ complete: true });
-      expect(pruned.records_removed).toBeGreaterThan(0);
-    } finally {
-      await server.close();
-    }
-    const table = await printed([
-      'usage',
-      'totals',
-      '--by',
-      'account,operation',
-      '--since',
-      '30d',
-      ...folder,
-    ]);
-    expect(table).toMatch(/^ACCOUNT +OPERATION +REQUESTS/);
-    expect(table).toMatch(/^demo +speech +1 +6 /m);
-    const both = await command(['prune', '--keep-days', '1', '--before', '2026-01-01', ...folder]);
-    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('--before or --keep-days')]);
   });
 });

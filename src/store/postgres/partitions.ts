@@ -1,0 +1,104 @@
+/**
+ * Usage records are in a partition for each month (UTC) of their ids, which begin with their time. A month is removed by dropping its
+ * partition.
+ */
+import { DatabaseError, type Pool } from 'pg';
+import { firstRequestId } from '../../core/ids.ts';
+import type { AuditEntry } from '../../core/ports/audit.ts';
+import { step } from '../job.ts';
+import { countOf, rollUpRecords } from '../maintenance/prune.ts';
+import { insertAudit } from '../tables/audit.ts';
+import { queryOf, valuesOf } from './executor.ts';
+import { boundUuid } from './ids.ts';
+import { exclusively, type Transaction, transact } from './transaction.ts';
+
+/** Partitions for later months than this one. Records of other times are in a partition for the rest. */
+const monthsAhead = 2;
+/** SQLSTATE. */
+const checkViolation = '23514';
+const prefix = 'usage_records_';
+
+/** Counted from the year 0. */
+type MonthNumber = number;
+
+const monthOf = (ms: number): MonthNumber => new Date(ms).getUTCFullYear() * 12 + new Date(ms).getUTCMonth();
+const startOf = (month: MonthNumber): number => Date.UTC(Math.floor(month / 12), month % 12);
+const nameOf = (month: MonthNumber) =>
+  prefix + new Date(startOf(month)).toISOString().slice(0, 7).replace('-', '_');
+
+const namesOfMonths = `select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
+  where inhparent = 'usage_records'::regclass and relname ~ '^${prefix}\\d{4}_\\d{2}$' order by relname`;
+
+export class Partitions {
+  readonly #pool: Pool;
+  /** The last month that has one. */
+  #until: MonthNumber = 0;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Creates those of this month and the next ones, if they are missing. */
+  async keepAhead(nowMs: number): Promise<void> {
+    const first = monthOf(nowMs);
+    const until = first + monthsAhead;
+    if (until <= this.#until) return;
+    for (let month = first; month <= until; month++) await this.#create(month);
+    this.#until = until;
+  }
+
+  /** Does nothing if it exists, or if there are records of that month elsewhere: these would have to move. */
+  async #create(month: MonthNumber): Promise<void> {
+    const [from, to] = [month, month + 1].map((at) => `('${boundUuid(firstRequestId(startOf(at)))}')`);
+    const text = `create table if not exists ${nameOf(month)} partition of usage_records for values from ${from} to ${to}`;
+    try {
+      await transact(this.#pool, async (transaction) => {
+        transaction.query(exclusively);
+        transaction.query({ text });
+      });
+    } catch (error) {
+      if (!(error instanceof DatabaseError) || error.code !== checkViolation) throw error;
+    }
+  }
+
+  /**
+   * Drops those whose months end before `beforeMs`, and keeps the sums of their records, until `recordsMax` are removed. One with a record
+   * that must stay is left. Writes the audit entry if it removes anything. Returns the number of removed records.
+   */
+  async drop(beforeMs: number, recordsMax: number, audit: AuditEntry): Promise<number> {
+    let removed = 0;
+    const { rows } = await this.#pool.query<{ name: string }>(namesOfMonths);
+    for (const { name } of rows) {
+      const [year = 0, month = 0] = name.slice(prefix.length).split('_').map(Number);
+      const number = year * 12 + month - 1;
+      if (startOf(number + 1) > beforeMs || removed >= recordsMax) break;
+      const entry = removed === 0 ? audit : undefined;
+      removed += await transact(this.#pool, (transaction) =>
+        dropOne(transaction, { name, month: number, beforeMs, audit: entry }),
+      );
+    }
+    return removed;
+  }
+}
+
+interface Dropped {
+  readonly name: string;
+  readonly month: MonthNumber;
+  readonly beforeMs: number;
+  readonly audit: AuditEntry | undefined;
+}
+
+async function dropOne(transaction: Transaction, { name, month, beforeMs, audit }: Dropped): Promise<number> {
+  const [after = '', last = ''] = [month, month + 1].map((at) => firstRequestId(startOf(at)));
+  const stretch = { after, last, beforeMs: BigInt(beforeMs) };
+  transaction.query(exclusively);
+  transaction.query({ text: `lock table ${name} in exclusive mode` });
+  const [counted] = valuesOf(countOf, await transaction.query(queryOf(countOf, stretch)));
+  const { all = 0n, prunable = 0n } = counted ?? {};
+  if (all > prunable) return 0;
+  const writes = [step(rollUpRecords, stretch), ...(audit && all > 0n ? [insertAudit(audit)] : [])];
+  for (const { statement, parameters } of writes) transaction.query(queryOf(statement, parameters));
+  // Locks the table of all records, but not for long.
+  transaction.query({ text: `drop table ${name}` });
+  return Number(all);
+}
