@@ -20,9 +20,19 @@ import { addressError } from './address-error.ts';
 import { passedSockets } from './passed-sockets.ts';
 import { namedUrl, trustFor } from './server-certificate.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
+import {
+  type Addresses,
+  announce,
+  checkWorkers,
+  isWorker,
+  leave,
+  parseWorkers,
+  superviseWorkers,
+} from './workers.ts';
 
 interface ServeFlags extends ServeConfigFlags {
   readonly demo?: boolean;
+  readonly workers?: number;
 }
 
 export function serveCommand(): Command {
@@ -36,6 +46,11 @@ export function serveCommand(): Command {
     .option('--port <number>', 'the port to listen on, 0 for any free one (default: 8080)')
     .option('--log-level <level>', 'trace, debug, info, warn, error, fatal or silent (default: info)')
     .option('--demo', 'on an empty database, create an account with a trial, credits and keys')
+    .option(
+      '--workers <count>',
+      'processes that share the port; needs store.kind: postgres (default: this one)',
+      parseWorkers,
+    )
     .action(serve);
 }
 
@@ -44,23 +59,23 @@ async function serve(flags: ServeFlags): Promise<void> {
   const { config, warnings } = loadWithFlags(flags);
   const log = createLog(config.log.level);
   for (const warning of warnings) log.warn({}, warning);
+  if (flags.workers !== undefined && !isWorker)
+    return serveByWorkers(flags.workers, flags, { config, log, stopped });
   const opening = open(config, log);
   const opened = await Promise.race([opening, stopped.then(() => undefined)]);
   // Stopped while it opens: close it once it is open.
   if (opened === undefined) return (await opening).close();
-  const { tls } = config;
-  const callable = (url: string) => (tls ? namedUrl(localUrl(url), tls.cert) : localUrl(url));
-  const baseUrl = callable(opened.baseUrl);
-  const manager = serviceManager(process.env, log);
+  const baseUrl = callable(config, opened.baseUrl);
+  // The parent of a worker tells systemd.
+  const manager = serviceManager(isWorker ? {} : process.env, log);
   let reloaded = Promise.resolve();
   const reload = () => {
     reloaded = reloaded.then(() => reloadConfiguration(flags, opened, log, manager));
   };
   process.on('SIGHUP', reload);
   try {
-    const adminBaseUrl = callable(opened.adminBaseUrl);
-    writeServerFile(config.dataDir, { baseUrl, adminBaseUrl, pid: process.pid });
-    updateFirstRun(config.dataDir, baseUrl);
+    if (isWorker) announce({ baseUrl: opened.baseUrl, adminBaseUrl: opened.adminBaseUrl });
+    else writeAddresses(config, opened);
     for (const { model, reason } of opened.unavailable())
       log.warn({ model, reason }, 'model is not available');
     if (flags.demo) await showDemo(opened, config, baseUrl);
@@ -78,10 +93,50 @@ async function serve(flags: ServeFlags): Promise<void> {
   } finally {
     // Without a listener SIGHUP would end the process, and the running requests with it.
     process.off('SIGHUP', reload).on('SIGHUP', () => undefined);
-    removeServerFile(config.dataDir);
+    if (!isWorker) removeServerFile(config.dataDir);
     await opened.close();
     manager.close();
+    if (isWorker) leave();
   }
+}
+
+interface Serving {
+  readonly config: Config;
+  readonly log: Log;
+  readonly stopped: Promise<NodeJS.Signals>;
+}
+
+async function serveByWorkers(
+  count: number,
+  flags: ServeFlags,
+  { config, log, stopped }: Serving,
+): Promise<void> {
+  checkWorkers(config, flags);
+  const manager = serviceManager(process.env, log);
+  const onReady = (addresses: Addresses) => {
+    writeAddresses(config, addresses);
+    manager.ready();
+  };
+  void stopped.then(() => manager.stopping());
+  try {
+    await superviseWorkers(count, { log, onReady, stopped });
+  } finally {
+    removeServerFile(config.dataDir);
+    manager.close();
+  }
+}
+
+/** For commands that call this server. */
+function writeAddresses(config: Config, addresses: Addresses): void {
+  const baseUrl = callable(config, addresses.baseUrl);
+  const adminBaseUrl = callable(config, addresses.adminBaseUrl);
+  writeServerFile(config.dataDir, { baseUrl, adminBaseUrl, pid: process.pid });
+  updateFirstRun(config.dataDir, baseUrl);
+}
+
+/** The URL as a client on this machine calls it. */
+function callable({ tls }: Config, url: string): string {
+  return tls ? namedUrl(localUrl(url), tls.cert) : localUrl(url);
 }
 
 /** Reads the configuration again, with the same flags. An invalid one changes nothing. */

@@ -1,0 +1,114 @@
+/** `serve --workers N`: processes that share the port, started by one that serves nothing itself. Each is a node of the database. */
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { InvalidArgumentError } from 'commander';
+import type { Config } from '../../config/config.ts';
+import type { Log } from '../../core/ports/log.ts';
+import { CliError } from '../terminal/command.ts';
+
+const workersMax = 256;
+/** When to start another in place of one that has ended. */
+const restartMs = 1_000;
+
+/** The addresses of a server, as a worker tells them. */
+export interface Addresses {
+  readonly baseUrl: string;
+  readonly adminBaseUrl: string;
+}
+
+/** Whether this process is one of the workers. */
+export const isWorker = cluster.isWorker;
+
+export function parseWorkers(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= workersMax) return count;
+  throw new InvalidArgumentError(`Write a whole number from 1 to ${workersMax}.`);
+}
+
+/** @throws CliError if several processes cannot serve this configuration */
+export function checkWorkers({ store }: Config, { demo }: { readonly demo?: boolean | undefined }): void {
+  if (store.kind === 'sqlite') {
+    throw new CliError(
+      '--workers needs a PostgreSQL database (store.kind: postgres): one process owns an SQLite database, and several would wait for each other at every write.',
+    );
+  }
+  if (demo)
+    throw new CliError(
+      '--demo and --workers do not go together. Start once with --demo, then with --workers.',
+    );
+  if (process.env['LISTEN_PID'] === String(process.pid)) {
+    throw new CliError(
+      '--workers cannot serve sockets that systemd passes. Remove the socket unit, or --workers.',
+    );
+  }
+}
+
+/** Tells the parent that this worker accepts requests. */
+export function announce(addresses: Addresses): void {
+  process.send?.(addresses);
+}
+
+/** Lets this worker end: its channel to the parent would keep it. */
+export function leave(): void {
+  process.disconnect?.();
+}
+
+interface WorkersDeps {
+  readonly log: Log;
+  /** Called once, when every worker accepts requests. */
+  readonly onReady: (addresses: Addresses) => void;
+  /** Resolves when all have to end. */
+  readonly stopped: Promise<NodeJS.Signals>;
+}
+
+/**
+ * Starts workers and replaces those that end, until `stopped`; then lets their requests finish.
+ * @throws CliError if one ends before all have started
+ */
+export async function superviseWorkers(count: number, { log, onReady, stopped }: WorkersDeps): Promise<void> {
+  // In a single executable there is no script before the arguments.
+  const [, script, ...args] = process.argv;
+  if (script === process.execPath) cluster.setupPrimary({ exec: args[0] ?? '', args: args.slice(1) });
+  const running = new Set<Worker>();
+  let isStopping = false;
+  const start = () => {
+    const worker = cluster.fork();
+    running.add(worker);
+    worker.once('exit', (code, signal) => {
+      running.delete(worker);
+      if (isStopping) return;
+      log.error({ pid: worker.process.pid, code, signal }, 'a worker has ended; starting another');
+      setTimeout(() => isStopping || start(), restartMs).unref();
+    });
+    return worker;
+  };
+  const stop = async (signal: NodeJS.Signals) => {
+    isStopping = true;
+    const ended = [...running].map((worker) => once(worker, 'exit'));
+    for (const worker of running) worker.process.kill(signal);
+    await Promise.all(ended);
+  };
+  const reload = () => {
+    for (const worker of running) worker.process.kill('SIGHUP');
+  };
+  process.on('SIGHUP', reload);
+  try {
+    const started = Promise.all(Array.from({ length: count }, () => firstMessage(start())));
+    const first = await Promise.race([started, stopped]);
+    if (Array.isArray(first) && first[0]) onReady(first[0]);
+    await stopped;
+  } finally {
+    await stop('SIGTERM');
+    process.off('SIGHUP', reload);
+  }
+}
+
+/** @throws CliError if the worker ends before it sends one; it has said why */
+async function firstMessage(worker: Worker): Promise<Addresses> {
+  const ended = once(worker, 'exit').then(() => {
+    throw new CliError('A worker could not start.');
+  });
+  const [addresses] = await Promise.race([once(worker, 'message'), ended]);
+  ended.catch(() => undefined);
+  return addresses as Addresses;
+}
