@@ -14,7 +14,7 @@ export interface Queries {
   ): Promise<Value[]>;
 }
 
-/** What operations that are not hot need of a database. */
+/** Reads and writes of operations that are not hot. */
 export interface Executor extends Queries {
   /** Writes a job, durable when it resolves. @throws the error of the job, which has then changed nothing */
   run(job: Job): Promise<JobResult>;

@@ -46,7 +46,7 @@ export interface Parley {
   newKey(options?: NewKey): Promise<string>;
   /** The record of an answer, found by its `x-request-id`. */
   recordOf(response: Response): Promise<UsageRecord>;
-  /** What is in the database at this moment. */
+  /** Reads the database as it is at this moment. */
   books(): Promise<Books>;
   close(): Promise<void>;
 }

@@ -17,13 +17,13 @@ export interface StoreFolder {
   /** Settings of a server on this store. */
   readonly settings: ConfigOverrides;
   open(options?: { readonly observer?: StoreObserver }): Promise<Store>;
-  /** What is in the database at this moment. */
+  /** Reads the database as it is at this moment. */
   books(): Promise<Books>;
   /** Runs SQL as another program. */
   execute(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
   /**
-   * What a kill at this moment leaves, for another process. On PostgreSQL nobody can use the original any more: a killed process has no
-   * connections.
+   * Copies the database as a kill at this moment leaves it. On PostgreSQL this ends all connections to the original, and nobody can connect
+   * to it again.
    */
   killed(): Promise<StoreFolder>;
   remove(): Promise<void>;

@@ -21,7 +21,7 @@ export interface Hold {
 export interface Reservation {
   readonly fairUse?: FairUseReservation | undefined;
   readonly hold?: Hold | undefined;
-  /** Of the key holder by whose rights the request was admitted. */
+  /** The `policyVersion` of the key holder who sends the request. */
   readonly policyVersion?: bigint | undefined;
 }
 

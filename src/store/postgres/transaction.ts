@@ -25,7 +25,7 @@ export const beginGuarded = Object.entries({
 export class Transaction {
   readonly #client: PoolClient;
   readonly #msMax: number;
-  /** Of the queries that nobody has awaited yet. */
+  /** Results of the queries before the commit. */
   #sent: Promise<unknown>[] = [];
 
   constructor(client: PoolClient, msMax: number) {

@@ -8,7 +8,7 @@ import type { Writer } from './writer/writer.ts';
 interface SqliteExecutorDeps {
   readonly reader: Reader;
   readonly writer: Writer;
-  /** Of the database. */
+  /** The path of the database. */
   readonly path: string;
 }
 

@@ -108,7 +108,7 @@ export class Groups {
       await this.#write(group, false);
       this.#flying.delete(group);
       for (const id of accounts) this.#locked.delete(id);
-      // What the ends of these operations lead to shares the next group.
+      // Operations that follow from these share the next group.
       await nextTurn();
     }
     this.#flights--;
