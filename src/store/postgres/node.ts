@@ -33,6 +33,7 @@ interface NodeDeps {
 export class Node {
   readonly #deps: NodeDeps;
   #joined: Promise<bigint> | undefined;
+  #current: bigint | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** Heartbeats since the last that failed. */
   #beats = 0;
@@ -48,10 +49,11 @@ export class Node {
     return this.#joined;
   }
 
-  /** Takes a new number after this node was declared dead. Requests of the earlier number were released. */
-  async rejoin(): Promise<void> {
+  /** Drops a number that was declared dead: its requests were released. The next call of `epoch` joins with another. */
+  lose(epoch: bigint): void {
+    if (epoch !== this.#current) return;
     this.#joined = undefined;
-    await this.epoch();
+    this.#current = undefined;
   }
 
   /** @param isIdle whether it has no request left; others release those that it has */
@@ -69,6 +71,7 @@ export class Node {
     try {
       const { rows } = await pool.query(joining, [`${hostname()}:${process.pid}`, version, leaseMs]);
       this.#beats = 0;
+      this.#current = rows[0].epoch;
       this.#schedule();
       return rows[0].epoch;
     } catch (error) {
@@ -90,7 +93,7 @@ export class Node {
       const query = { text: renewing, values: [epoch, leaseMs], query_timeout: leaseMs };
       const { rowCount } = await pool.query(query);
       health.succeeded();
-      if (rowCount === 0) await this.rejoin();
+      if (rowCount === 0) this.lose(epoch);
       // All leases run out while the database is away: nobody is judged before it had the time to renew its own.
       else if (++this.#beats > beatsPerLease) {
         await pool.query(judging, [epoch]);

@@ -141,7 +141,7 @@ export class Groups {
           if (attempt > 1) this.#deps.health.failed(error);
           left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error).filter(({ isLate }) => !isLate);
           await sleep(retryMs);
-        } else if (error instanceof FencedError) await this.#deps.node.rejoin();
+        } else if (error instanceof FencedError) this.#deps.node.lose(error.epoch);
         else if (!isRepeatable(error) || attempt >= attemptsMax) {
           await this.#writeAlone(left, isDoubted, error);
           return;

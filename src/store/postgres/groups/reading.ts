@@ -27,9 +27,13 @@ const readEntries = `
 
 /** This node was declared dead: its requests were released. */
 export class FencedError extends Error {
-  constructor() {
+  readonly epoch: bigint;
+
+  /** @param epoch that the others do not accept any more */
+  constructor(epoch: bigint) {
     super('Another node has declared this one dead, and released its requests.');
     this.name = 'FencedError';
+    this.epoch = epoch;
   }
 }
 
@@ -60,7 +64,7 @@ export async function readBooks(
 
 async function readFence(transaction: Transaction, epoch: bigint): Promise<void> {
   const { rowCount } = await transaction.query({ name: 'fence', text: fence, values: [epoch] });
-  if (rowCount !== 1) throw new FencedError();
+  if (rowCount !== 1) throw new FencedError(epoch);
 }
 
 function readAmounts(
