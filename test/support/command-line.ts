@@ -118,11 +118,14 @@ export interface Serving {
   readonly pid: number;
   stdout(): string;
   stderr(): string;
+  isRunning(): boolean;
   kill(signal: NodeJS.Signals): void;
   /** Resolves when the server has ended. */
   readonly ended: Promise<Pick<Ended, 'code' | 'signal'>>;
   /** Stops it, if need be. */
   close(): Promise<void>;
+  /** Kills it, if need be. */
+  end(): Promise<void>;
 }
 
 /** Starts `parley serve` on a free port and waits until it listens. */
@@ -146,10 +149,15 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
     pid: child.pid,
     stdout: () => stdout,
     stderr: () => stderr,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
     kill: (signal) => child.kill(signal),
     ended: end,
     close: async () => {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+      await end;
+    },
+    end: async () => {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
       await end;
     },
   };

@@ -35,21 +35,7 @@ export class PayingServer {
     const all = { fairUse: { trialUnitsPerMonth: 1_000_000_000 } };
     writeFileSync(this.#folder.file('parley.yaml'), JSON.stringify(all));
     const { baseUrl } = await this.start(['--demo'], env);
-    const { apiKey, adminKey } = JSON.parse(readFileSync(join(this.dataDir, 'first-run.json'), 'utf8'));
-    const admin = async (path: string, body: object) => {
-      const headers = { authorization: `Bearer ${adminKey}` };
-      const response = await fetch(`${baseUrl}/admin${path}`, {
-        method: 'POST',
-        headers,
-        body: JSON.stringify(body),
-      });
-      expect(response.status).toBe(200);
-      return (await response.json()) as Record<string, string>;
-    };
-    await admin('/accounts', { name: 'careful' });
-    await admin('/accounts/careful/credits', { amount: '10', reason: 'test', idempotency_key: 'first' });
-    const { secret: carefulKey = '' } = await admin('/accounts/careful/keys', { name: 'careful' });
-    return { apiKey, adminKey, carefulKey };
+    return openCareful(baseUrl, this.dataDir);
   }
 
   /** Holds the books, after a start on what a kill left, against what clients were told. */
@@ -70,8 +56,28 @@ export class PayingServer {
     return books;
   }
 }
+
+/** Opens the account of those who repeat their requests. @param dataDir of a server that was started with `--demo` */
+export async function openCareful(baseUrl: string, dataDir: string): Promise<Omit<Server, 'baseUrl'>> {
+  const { apiKey, adminKey } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'));
+  const admin = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${adminKey}` };
+    const response = await fetch(`${baseUrl}/admin${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    expect(response.status).toBe(200);
+    return (await response.json()) as Record<string, string>;
+  };
+  await admin('/accounts', { name: 'careful' });
+  await admin('/accounts/careful/credits', { amount: '10', reason: 'test', idempotency_key: 'first' });
+  const { secret: carefulKey = '' } = await admin('/accounts/careful/keys', { name: 'careful' });
+  return { apiKey, adminKey, carefulKey };
+}
+
 /** Differences between the books and the answers that clients got. */
-function brokenPromises(answered: readonly Answered[], { records }: Books): unknown[] {
+export function brokenPromises(answered: readonly Answered[], { records }: Books): unknown[] {
   const byId = new Map(records.map((record) => [record.id, record]));
   return answered
     .map((promise) => ({ promise, record: byId.get(promise.id) }))

@@ -1,4 +1,5 @@
-/** Clients that use a server until it is gone, and remember what it has told them: they are who must not be cheated. */
+/** Clients that use a server and remember what it has told them: they are who must not be cheated. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from './random.ts';
 
 export interface Server {
@@ -32,6 +33,8 @@ const sentences = ['I am worried about my work.', 'Hello.', 'My mother does not 
 const clientsAtOnce = 8;
 /** Messages of fetch for a connection that is refused or ends within an answer. */
 const lostConnection = new Set(['fetch failed', 'terminated']);
+/** The pause of a client that has lost its connection. */
+const lostMs = 50;
 const loadedCredits = '0.001';
 const jsonType = { 'content-type': 'application/json' };
 
@@ -47,12 +50,17 @@ export class PayingClients {
   /** Answers that `mayRefuse` allows. */
   refusals = 0;
   readonly #mayRefuse: (status: number) => boolean;
+  readonly #name: string;
   #errands = 0;
 
-  /** @param mayRefuse whether a status other than 200 is no surprise. Default: never */
-  constructor(random: Random, mayRefuse: (status: number) => boolean = () => false) {
+  /**
+   * @param mayRefuse whether a status other than 200 is no surprise. Default: never
+   * @param name begins the keys of their errands
+   */
+  constructor(random: Random, mayRefuse: (status: number) => boolean = () => false, name = '') {
     this.#random = random;
     this.#mayRefuse = mayRefuse;
+    this.#name = name;
   }
 
   /** How many errands of a kind wait for their answer. */
@@ -66,6 +74,14 @@ export class PayingClients {
       while (await this.#survives(() => this.#useOnce(server)));
     };
     await this.finishErrands(server);
+    await Promise.all(Array.from({ length: clientsAtOnce }, use));
+  }
+
+  /** Uses a server that may lose connections, as long as `goesOn`. */
+  async useWhile(server: Server, goesOn: () => boolean): Promise<void> {
+    const use = async () => {
+      while (goesOn()) if (!(await this.#survives(() => this.#useOnce(server)))) await sleep(lostMs);
+    };
     await Promise.all(Array.from({ length: clientsAtOnce }, use));
   }
 
@@ -134,7 +150,7 @@ export class PayingClients {
   }
 
   #newErrand(kind: Errand['kind']): Errand {
-    return { kind, key: `${kind}-${++this.#errands}` };
+    return { kind, key: `${this.#name}${kind}-${++this.#errands}` };
   }
 
   async #run(errand: Errand, server: Server): Promise<void> {

@@ -26,7 +26,7 @@ const views = [
 ];
 
 /** The books of a PostgreSQL database, as of one moment. */
-export async function readPostgresBooks({ url }: TestDatabase): Promise<Books> {
+export async function readPostgresBooks({ url }: Pick<TestDatabase, 'url'>): Promise<Books> {
   return withClient(url, async (client) => {
     const all = async (sql: string) => (await client.query(sql)).rows;
     // Views of this connection hide the tables.

@@ -1,0 +1,159 @@
+/**
+ * Three servers before one PostgreSQL, under load, while one of them, the database or the wire between them fails: what was acknowledged is
+ * kept, nothing is charged twice, and nothing stays held.
+ *
+ *   PARLEY_KILL_SEED=7 npm test -- test/slow/postgres-faults.test.ts
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../support/command-line.ts';
+import { withClient } from '../support/postgres/database.ts';
+import { Nodes, type RunningNode } from '../support/postgres/nodes.ts';
+import { postgresPrograms } from '../support/postgres/programs.ts';
+import { Random } from '../support/random.ts';
+
+const programs = postgresPrograms();
+const missing = programs === undefined ? ' (skipped: the Debian package postgresql is not installed)' : '';
+const seed = Number(process.env['PARLEY_KILL_SEED'] ?? Date.now() % 2 ** 32);
+/** Answers after which a fault begins, and after which the service is shown to go on. */
+const answersEach = 20;
+
+describe.skipIf(programs === undefined)(`three nodes keep their word${missing}`, () => {
+  let nodes: Nodes;
+  let running: RunningNode[] = [];
+  beforeAll(async () => {
+    process.stdout.write(`PARLEY_KILL_SEED=${seed}\n`);
+    nodes = await Nodes.create(programs ?? '', new Random(seed));
+  });
+  afterEach(async () => {
+    nodes.wire.heal();
+    await Promise.all(running.map(({ serving }) => serving.end()));
+  });
+  afterAll(async () => {
+    await nodes?.close();
+  });
+
+  const startThree = async () => {
+    running = [];
+    for (let node = 0; node < 3; node++) running.push(await nodes.startUsed());
+  };
+
+  /** Resolves when each of the nodes has answered some more requests. */
+  const answerMore = async (some: readonly RunningNode[] = running) => {
+    const before = some.map(({ clients }) => clients.answered.length);
+    for (const [n, { clients, serving }] of some.entries()) {
+      await until(() => !serving.isRunning() || clients.answered.length > (before[n] ?? 0) + answersEach);
+      if (!serving.isRunning()) throw new Error(`a node has ended: ${serving.stderr().slice(-2_000)}`);
+    }
+  };
+
+  /** Lets the clients leave, holds the books against what they were told, and ends the servers. */
+  const checkAndEnd = async () => {
+    await Promise.all(running.map(({ leave }) => leave()));
+    const [first] = running.filter(({ serving }) => serving.isRunning());
+    if (first === undefined) throw new Error('no node is left');
+    const books = await nodes.check(first.serving);
+    await Promise.all(running.map(({ serving }) => serving.close()));
+    return books;
+  };
+
+  it('while one is killed: the others fail no request, and release what it held', async () => {
+    await startThree();
+    const [victim, ...others] = running as [RunningNode, ...RunningNode[]];
+    await answerMore();
+    victim.serving.kill('SIGKILL');
+    await answerMore(others);
+    await checkAndEnd();
+    expect(others.map(({ clients }) => clients.refusals)).toEqual([0, 0]);
+  });
+
+  it('while one is stopped for longer than its lease: the others go on, and it goes on after it', async () => {
+    await startThree();
+    const [victim, ...others] = running as [RunningNode, ...RunningNode[]];
+    await answerMore();
+    victim.serving.kill('SIGSTOP');
+    await answerMore(others);
+    await expect.poll(() => withClient(nodes.postgres.url, deadNodes)).toBe(1);
+    victim.serving.kill('SIGCONT');
+    await answerMore();
+    await checkAndEnd();
+  });
+
+  it('while connections of the database are ended', async () => {
+    await startThree();
+    for (let round = 0; round < 3; round++) {
+      await answerMore();
+      await withClient(nodes.postgres.url, (client) =>
+        client.query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()'),
+      );
+    }
+    await answerMore();
+    await checkAndEnd();
+  });
+
+  it('while the database ends at once, as by a power failure, and comes back', async () => {
+    await startThree();
+    await answerMore();
+    await nodes.postgres.stop('SIGQUIT');
+    await sleep(1_000);
+    nodes.postgres.start();
+    await answerMore();
+    await checkAndEnd();
+  });
+
+  it('while the network to the database is silent for ten seconds', async () => {
+    await startThree();
+    await answerMore();
+    nodes.wire.silence();
+    for (const { clients } of running) await until(() => clients.refusals > 0);
+    await sleep(10_000);
+    nodes.wire.speak();
+    await answerMore();
+    await checkAndEnd();
+  });
+
+  it.each([1, 50])('with %i ms to the database and back', async (delayMs) => {
+    await startThree();
+    nodes.wire.delayMs = delayMs / 2;
+    await answerMore();
+    await answerMore();
+    nodes.wire.delayMs = 0;
+    await checkAndEnd();
+  });
+
+  it('while acknowledgements of commits are lost', async () => {
+    await startThree();
+    nodes.wire.lostCommits = 0.05;
+    await until(() => nodes.wire.lost > 30);
+    nodes.wire.lostCommits = 0;
+    await answerMore();
+    await checkAndEnd();
+  });
+
+  it('while another program locks accounts and counters in the other order', async () => {
+    await startThree();
+    await answerMore();
+    await withClient(nodes.postgres.url, async (client) => {
+      for (let round = 0; round < 10; round++) {
+        await client.query('begin');
+        await client.query('select 1 from fair_use for update');
+        await client.query('select 1 from accounts order by id desc for update').catch(() => undefined);
+        await client.query('rollback');
+      }
+      // Longer than a group waits for a lock.
+      await client.query('begin');
+      await client.query('select 1 from accounts for update');
+      await sleep(6_000);
+      await client.query('rollback');
+    });
+    await answerMore();
+    await checkAndEnd();
+  });
+});
+
+async function deadNodes(client: {
+  query(text: string): Promise<{ rows: { dead: bigint }[] }>;
+}): Promise<number> {
+  const { rows } = await client.query('select count(*) as dead from nodes where dead');
+  return Number(rows[0]?.dead);
+}

@@ -1,0 +1,121 @@
+/** Several servers before one PostgreSQL, each a process of its own, and their paying clients. */
+import { writeFileSync } from 'node:fs';
+import { expect } from 'vitest';
+import type { Books } from '../books.ts';
+import { type Folder, type Serving, scratchFolder, serve } from '../command-line.ts';
+import { brokenPromises, openCareful } from '../kept-promises.ts';
+import { PayingClients, type Server } from '../paying-clients.ts';
+import type { Random } from '../random.ts';
+import { readPostgresBooks } from './books.ts';
+import { withClient } from './database.ts';
+import { PostgresServer } from './server.ts';
+import { PostgresWire } from './wire.ts';
+
+/** Statuses of a database that is away, and of an Idempotency-Key whose first request still runs on another node. */
+const mayRefuse = (status: number) => status === 503 || status === 409;
+
+export interface RunningNode {
+  readonly serving: Serving;
+  readonly clients: PayingClients;
+  /** Ends its clients, after their requests. */
+  leave(): Promise<void>;
+}
+
+export class Nodes {
+  readonly postgres: PostgresServer;
+  /** Between the nodes and PostgreSQL. */
+  readonly wire: PostgresWire;
+  readonly #folder: Folder = scratchFolder();
+  readonly #random: Random;
+  readonly #clients: PayingClients[] = [];
+  #keys: Omit<Server, 'baseUrl'> | undefined;
+  #started = 0;
+
+  private constructor(postgres: PostgresServer, wire: PostgresWire, random: Random) {
+    this.postgres = postgres;
+    this.wire = wire;
+    this.#random = random;
+  }
+
+  /** Starts PostgreSQL and opens the accounts. @param programs the folder of PostgreSQL's programs */
+  static async create(programs: string, random: Random): Promise<Nodes> {
+    const postgres = await PostgresServer.create(programs);
+    const nodes = new Nodes(postgres, await PostgresWire.open(postgres.socket), random);
+    await withClient(postgres.url, async () => undefined);
+    const serving = await nodes.serve(['--demo']);
+    nodes.#keys = await openCareful(serving.baseUrl, nodes.#folder.file('data-1'));
+    await serving.close();
+    return nodes;
+  }
+
+  get keys(): Omit<Server, 'baseUrl'> {
+    if (this.#keys === undefined) throw new Error('the accounts are not open');
+    return this.#keys;
+  }
+
+  /** Starts a server on the database. */
+  serve(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<Serving> {
+    const settings = {
+      store: { kind: 'postgres', url: this.wire.url },
+      fairUse: { trialUnitsPerMonth: 1_000_000_000 },
+    };
+    const file = this.#folder.file('parley.yaml');
+    writeFileSync(file, JSON.stringify(settings));
+    const dataDir = this.#folder.file(`data-${++this.#started}`);
+    return serve(['--data-dir', dataDir, ...args], { cwd: this.#folder.path, env });
+  }
+
+  /** Starts a server and the clients that use it, until it is gone or they leave. */
+  async startUsed(env: Readonly<Record<string, string>> = {}): Promise<RunningNode> {
+    const serving = await this.serve([], env);
+    const clients = new PayingClients(this.#random, mayRefuse, `${this.#started}-`);
+    this.#clients.push(clients);
+    let isUsed = true;
+    void serving.ended.then(() => {
+      isUsed = false;
+    });
+    const left = clients.useWhile({ ...this.keys, baseUrl: serving.baseUrl }, () => isUsed);
+    const leave = async () => {
+      isUsed = false;
+      await left;
+    };
+    return { serving, clients, leave };
+  }
+
+  /** Once nothing runs any more: repeats what was not answered, then holds the books against what all clients were told. */
+  async check({ baseUrl }: Serving): Promise<Books> {
+    for (const clients of this.#clients) {
+      await expect
+        .poll(async () => {
+          await clients.finishErrands({ ...this.keys, baseUrl });
+          return clients.open('load') + clients.open('careful');
+        })
+        .toBe(0);
+    }
+    await expect.poll(async () => runningIn(await readPostgresBooks(this.postgres))).toEqual([]);
+    const books = await readPostgresBooks(this.postgres);
+    expect(books.faults).toEqual([]);
+    expect(books.accounts.filter(({ held }) => held !== 0n)).toEqual([]);
+    expect(books.units.filter(({ reserved }) => reserved !== 0)).toEqual([]);
+    for (const clients of this.#clients) {
+      expect(clients.surprises).toEqual([]);
+      expect(brokenPromises(clients.answered, books)).toEqual([]);
+    }
+    const careful = books.records.filter(({ account, state }) => account === 'careful' && state === 'ok');
+    expect(careful.length).toBe(this.#clients.reduce((sum, { done }) => sum + done.careful.size, 0));
+    const loads = new Set(books.entries.map(({ reference }) => reference));
+    const loaded = this.#clients.flatMap(({ done }) => [...done.load]);
+    expect(loaded.filter((key) => !loads.has(key))).toEqual([]);
+    return books;
+  }
+
+  async close(): Promise<void> {
+    await this.wire.close();
+    await this.postgres.remove();
+    this.#folder.remove();
+  }
+}
+
+function runningIn({ records }: Books): string[] {
+  return records.filter(({ state }) => state === 'started').map(({ id }) => id);
+}

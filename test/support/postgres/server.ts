@@ -1,0 +1,91 @@
+/** A PostgreSQL of the tests' own, in a temporary folder: no service of the system. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** PostgreSQL refuses to run as root. */
+const userInstead = 'nobody';
+
+export class PostgresServer {
+  readonly folder: string;
+  readonly #programs: string;
+  readonly #asOther: readonly string[];
+  #process: ChildProcess | undefined;
+
+  private constructor(programs: string, folder: string) {
+    this.#programs = programs;
+    this.folder = folder;
+    mkdirSync(this.#data, { mode: 0o700 });
+    this.#asOther = otherUser(folder, this.#data);
+  }
+
+  /** Does not wait until it accepts connections. @param programs the folder of PostgreSQL's programs */
+  static async create(programs: string): Promise<PostgresServer> {
+    const server = new PostgresServer(programs, mkdtempSync(join(tmpdir(), 'parley-postgres-')));
+    await server.#initialize();
+    server.start();
+    return server;
+  }
+
+  get #data(): string {
+    return join(this.folder, 'data');
+  }
+
+  /** Where it listens. */
+  get socket(): string {
+    return join(this.folder, '.s.PGSQL.5432');
+  }
+
+  get url(): string {
+    return `postgres://parley@/postgres?host=${encodeURIComponent(this.folder)}`;
+  }
+
+  start(): void {
+    const settings = { listen_addresses: '', unix_socket_directories: this.folder, max_connections: '300' };
+    const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const quietly = ['-c', 'log_min_messages=fatal'];
+    this.#process = this.#run([join(this.#programs, 'postgres'), '-D', this.#data, ...options, ...quietly]);
+  }
+
+  /** @param signal SIGINT ends its connections; SIGQUIT ends it as a power failure would. Default: SIGINT */
+  async stop(signal: NodeJS.Signals = 'SIGINT'): Promise<void> {
+    const server = this.#process;
+    if (server === undefined || server.exitCode !== null) return;
+    const ended = once(server, 'exit');
+    server.kill(signal);
+    await ended;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async #initialize(): Promise<void> {
+    const names = ['-D', this.#data, '-U', 'parley', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8'];
+    const [code] = await once(this.#run([join(this.#programs, 'initdb'), ...names, '--no-sync']), 'exit');
+    if (code !== 0) throw new Error(`initdb ended with ${code}`);
+  }
+
+  #run(command: readonly string[]): ChildProcess {
+    const [program = '', ...args] = [...this.#asOther, ...command];
+    // Where a person interrupts the tests, the set-up stops the server.
+    return spawn(program, args, { cwd: this.folder, stdio: ['ignore', 'ignore', 'inherit'], detached: true });
+  }
+}
+
+/** The beginning of commands that run as another user than root. The server ends with the tests, however they end. */
+function otherUser(...folders: readonly string[]): string[] {
+  const withParent = ['setpriv', '--pdeathsig', 'INT'];
+  if (process.getuid?.() !== 0) return withParent;
+  const [uid = 0, gid = 0] = ['-u', '-g'].map((flag) =>
+    Number(spawnSync('id', [flag, userInstead], { encoding: 'utf8' }).stdout),
+  );
+  for (const folder of folders) {
+    chownSync(folder, uid, gid);
+    chmodSync(folder, 0o700);
+  }
+  return [...withParent, `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--'];
+}
