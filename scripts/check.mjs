@@ -23,7 +23,10 @@ const report = join(notes, 'test-report.json');
 /** @param {boolean} withSlow */
 async function runAll(withSlow) {
   const outcomes = await Promise.all(checks.map(runCheck));
+  // Installs what the slow tests need while the others run.
+  const provided = withSlow && provide(packages.slowTests);
   outcomes.push(await runTests('tests', []));
+  await provided;
   if (withSlow) outcomes.push(await runTests('slow tests', [...slowConfig, '--passWithNoTests']));
   process.stdout.write(`\n${summaryOf(outcomes)}\n`);
   return outcomes.some(({ failed }) => failed > 0) ? 1 : 0;
@@ -87,7 +90,6 @@ function summaryOf(outcomes) {
 
 const args = process.argv.slice(2);
 const isSlow = args.join() === '--all';
-if (isSlow) await provide(packages.slowTests);
 if (args.length === 0 || isSlow) process.exitCode = await runAll(isSlow);
 else
   process.exitCode = await vitest([

@@ -1,12 +1,30 @@
 import { defineConfig } from 'vitest/config';
 
-/** The proofs that take minutes. `npm test -- --all` runs them, one file after the other, and so does .ci/run. */
+const all = 'test/slow/**/*.test.ts';
+/** These read memory and times, or fill the machine. */
+const alone = 'test/slow/{abuse,backup-under-load,bench,heap,kill,kill-moments,postgres-faults}.test.ts';
+
+/** The proofs that take minutes. `npm test -- --all` runs them, and so does .ci/run. */
 export default defineConfig({
   test: {
-    include: ['test/slow/**/*.test.ts'],
     testTimeout: 600_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
-    maxWorkers: 1,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'beside',
+          include: [all],
+          exclude: [alone],
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'alone', include: [alone], maxWorkers: 1, sequence: { groupOrder: 1 } },
+      },
+    ],
   },
 });
