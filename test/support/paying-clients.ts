@@ -197,12 +197,15 @@ export class PayingClients {
       this.refusals++;
       throw new Refused();
     }
-    if (!response.ok) this.surprises.push(`${path} ${response.status} ${await response.text()}`);
+    if (!response.ok) {
+      this.surprises.push(`${path} ${response.status} ${await response.text()}`);
+      throw new Refused();
+    }
     return response;
   }
 }
 
-/** The server has answered that it cannot serve now. */
+/** The server has answered with an error. */
 class Refused extends Error {}
 
 function talk(content: string) {

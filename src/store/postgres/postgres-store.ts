@@ -121,15 +121,14 @@ export class PostgresStore extends ColdOperations implements Store {
 
   async claimAnswer(claim: IdempotencyClaim): Promise<ClaimOutcome> {
     const { node, executor } = this.#deps;
-    const claimed = async () => {
-      const nodeEpoch = await node.epoch();
-      return executor.run({ steps: claimKey({ ...claim, nodeEpoch }) });
-    };
+    const claiming = node
+      .epoch()
+      .then((nodeEpoch) => executor.run({ steps: claimKey({ ...claim, nodeEpoch }) }));
     try {
-      return claimOutcome(claim, await soon(claimed()));
+      return claimOutcome(claim, await soon(claiming));
     } catch (error) {
-      // It may have been claimed after all.
-      void this.#free(claim);
+      // It may have been claimed after all, or may still be.
+      void claiming.catch(() => undefined).then(() => this.#free(claim));
       throw error;
     }
   }

@@ -8,11 +8,11 @@ import { PayingClients, type Server } from '../paying-clients.ts';
 import type { Random } from '../random.ts';
 import { readPostgresBooks } from './books.ts';
 import { withClient } from './database.ts';
+import { DatabaseProxy } from './proxy.ts';
 import { PostgresServer } from './server.ts';
-import { PostgresWire } from './wire.ts';
 
 /** Statuses of a database that is away, and of an Idempotency-Key whose first request still runs on another node. */
-const mayRefuse = (status: number) => status === 503 || status === 409;
+const refusals: ReadonlySet<number> = new Set([503, 409]);
 
 export interface RunningNode {
   readonly serving: Serving;
@@ -21,17 +21,24 @@ export interface RunningNode {
   leave(): Promise<void>;
 }
 
+interface UsedOptions {
+  readonly mayFail?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 export class Nodes {
   readonly postgres: PostgresServer;
   /** Between the nodes and PostgreSQL. */
-  readonly wire: PostgresWire;
+  readonly wire: DatabaseProxy;
   readonly #folder: Folder = scratchFolder();
   readonly #random: Random;
   readonly #clients: PayingClients[] = [];
   #keys: Omit<Server, 'baseUrl'> | undefined;
   #started = 0;
+  /** Answered errands of clients that were forgotten. */
+  #carefulBefore = 0;
 
-  private constructor(postgres: PostgresServer, wire: PostgresWire, random: Random) {
+  private constructor(postgres: PostgresServer, wire: DatabaseProxy, random: Random) {
     this.postgres = postgres;
     this.wire = wire;
     this.#random = random;
@@ -40,12 +47,22 @@ export class Nodes {
   /** Starts PostgreSQL and opens the accounts. @param programs the folder of PostgreSQL's programs */
   static async create(programs: string, random: Random): Promise<Nodes> {
     const postgres = await PostgresServer.create(programs);
-    const nodes = new Nodes(postgres, await PostgresWire.open(postgres.socket), random);
+    const nodes = new Nodes(postgres, await DatabaseProxy.open(postgres.url), random);
     await withClient(postgres.url, async () => undefined);
     const serving = await nodes.serve(['--demo']);
     nodes.#keys = await openCareful(serving.baseUrl, nodes.#folder.file('data-1'));
     await serving.close();
     return nodes;
+  }
+
+  /** Forgets the clients of servers before. */
+  forgetClients(): void {
+    this.#carefulBefore += this.#carefulDone;
+    this.#clients.length = 0;
+  }
+
+  get #carefulDone(): number {
+    return this.#clients.reduce((sum, { done }) => sum + done.careful.size, 0);
   }
 
   get keys(): Omit<Server, 'baseUrl'> {
@@ -65,9 +82,13 @@ export class Nodes {
     return serve(['--data-dir', dataDir, ...args], { cwd: this.#folder.path, env });
   }
 
-  /** Starts a server and the clients that use it, until it is gone or they leave. */
-  async startUsed(env: Readonly<Record<string, string>> = {}): Promise<RunningNode> {
+  /**
+   * Starts a server and the clients that use it, until it is gone or they leave.
+   * @param mayFail whether requests may fail with status 500, as those of a node that was declared dead while they ran
+   */
+  async startUsed({ mayFail = false, env = {} }: UsedOptions = {}): Promise<RunningNode> {
     const serving = await this.serve([], env);
+    const mayRefuse = (status: number) => refusals.has(status) || (mayFail && status === 500);
     const clients = new PayingClients(this.#random, mayRefuse, `${this.#started}-`);
     this.#clients.push(clients);
     let isUsed = true;
@@ -102,7 +123,7 @@ export class Nodes {
       expect(brokenPromises(clients.answered, books)).toEqual([]);
     }
     const careful = books.records.filter(({ account, state }) => account === 'careful' && state === 'ok');
-    expect(careful.length).toBe(this.#clients.reduce((sum, { done }) => sum + done.careful.size, 0));
+    expect(careful.length).toBe(this.#carefulBefore + this.#carefulDone);
     const loads = new Set(books.entries.map(({ reference }) => reference));
     const loaded = this.#clients.flatMap(({ done }) => [...done.load]);
     expect(loaded.filter((key) => !loads.has(key))).toEqual([]);

@@ -1,4 +1,4 @@
-/** Stands between a store and PostgreSQL, and breaks the connection as it is told. */
+/** Stands between a store and PostgreSQL, and slows or breaks the connection as it is told. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -22,6 +22,12 @@ export class DatabaseProxy {
   #isMute = false;
   #losesCommit = false;
   #onLost: () => void = () => undefined;
+  /** Delay of each piece, in each direction, in milliseconds. */
+  delayMs = 0;
+  /** The share of commits that are delivered, and whose answer is lost with the connection. */
+  lostShare = 0;
+  /** Commits whose answer was lost. */
+  lost = 0;
 
   private constructor(url: string) {
     // The host of a folder of sockets is a parameter, which leaves the host of the URL empty.
@@ -43,9 +49,11 @@ export class DatabaseProxy {
     return `postgres://${username}${password && `:${password}`}@${pathname}?host=${encodeURIComponent(this.#folder)}`;
   }
 
-  /** Accepts connections again, and forwards everything. */
+  /** Accepts connections again, and forwards everything at once. */
   async restore(): Promise<void> {
     this.#isMute = false;
+    this.delayMs = 0;
+    this.lostShare = 0;
     if (this.#server !== undefined) return;
     const server = createServer((client) => this.#forward(client));
     this.#server = server;
@@ -87,6 +95,11 @@ export class DatabaseProxy {
     this.#pairs.clear();
   }
 
+  #pass(data: Buffer, to: Socket): void {
+    if (this.delayMs === 0) to.write(data);
+    else setTimeout(() => to.destroyed || to.write(data), this.delayMs);
+  }
+
   #forward(client: Socket): void {
     const pair = { client, server: this.#target() };
     const { server } = pair;
@@ -94,16 +107,18 @@ export class DatabaseProxy {
     let isLost = false;
     client.on('data', (data) => {
       if (this.#isMute) return;
-      server.write(data);
-      if (!this.#losesCommit || !data.includes('commit\0')) return;
+      this.#pass(data, server);
+      if (!data.includes('commit\0')) return;
+      if (!this.#losesCommit && Math.random() >= this.lostShare) return;
       this.#losesCommit = false;
       isLost = true;
     });
     server.on('data', (data) => {
       if (this.#isMute) return;
-      if (!isLost) client.write(data);
+      if (!isLost) this.#pass(data, client);
       else if (data.includes('COMMIT\0')) {
         client.destroy();
+        this.lost++;
         this.#onLost();
       }
     });
