@@ -64,6 +64,7 @@ export const packages = {
     'golang-google-grpc-dev': `${goSources}/google.golang.org/grpc`,
     'golang-google-genproto-dev': `${goSources}/google.golang.org/genproto`,
     'golang-google-protobuf-dev': `${goSources}/google.golang.org/protobuf`,
+    faketime: 'faketime',
     // Without it gRPC takes version 1.3, which lacks this file and does not fit the code that the plugin generates.
     'golang-github-golang-protobuf-1-5-dev': `${goSources}/github.com/golang/protobuf/proto/wire.go`,
     'default-jdk-headless': 'javac',

@@ -1,5 +1,6 @@
 /** Clients that use a server and remember what it has told them: they are who must not be cheated. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { GrpcChat, GrpcError } from './grpc-chat.ts';
 import type { Random } from './random.ts';
 
 export interface Server {
@@ -51,6 +52,7 @@ export class PayingClients {
   refusals = 0;
   readonly #mayRefuse: (status: number) => boolean;
   readonly #name: string;
+  readonly #grpc = new GrpcChat();
   #errands = 0;
 
   /**
@@ -104,10 +106,12 @@ export class PayingClients {
 
   #useOnce(server: Server): Promise<void> {
     switch (
-      this.#random.pick(['plain', 'plain', 'stream', 'stream', 'stream', 'speech', 'load', 'careful'])
+      this.#random.pick(['plain', 'plain', 'grpc', 'stream', 'stream', 'stream', 'speech', 'load', 'careful'])
     ) {
       case 'plain':
         return this.#chat(server);
+      case 'grpc':
+        return this.#chatByGrpc(server);
       case 'stream':
         return this.#stream(server);
       case 'speech':
@@ -123,6 +127,16 @@ export class PayingClients {
     const response = await this.#post(server, '/chat/completions', server.apiKey, this.#conversation());
     const { usage } = (await response.json()) as { usage: Usage };
     this.#note(response, 'chat', usage);
+  }
+
+  async #chatByGrpc({ baseUrl, apiKey }: Server): Promise<void> {
+    try {
+      const { id, usage } = await this.#grpc.ask(baseUrl, apiKey, this.#conversation());
+      this.answered.push({ id, operation: 'chat', usage });
+    } catch (error) {
+      if (!(error instanceof GrpcError)) throw error;
+      this.#refused(error.status, error.message);
+    }
   }
 
   async #stream(server: Server): Promise<void> {
@@ -192,16 +206,14 @@ export class PayingClients {
       headers: { ...jsonType, ...headers, authorization: `Bearer ${key}` },
       body: JSON.stringify(body),
     });
-    if (this.#mayRefuse(response.status)) {
-      await response.arrayBuffer();
-      this.refusals++;
-      throw new Refused();
-    }
-    if (!response.ok) {
-      this.surprises.push(`${path} ${response.status} ${await response.text()}`);
-      throw new Refused();
-    }
+    if (!response.ok) this.#refused(response.status, `${path} ${await response.text()}`);
     return response;
+  }
+
+  #refused(status: number, message: string): never {
+    if (this.#mayRefuse(status)) this.refusals++;
+    else this.surprises.push(`${status} ${message}`);
+    throw new Refused();
   }
 }
 

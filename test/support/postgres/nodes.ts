@@ -96,6 +96,7 @@ export class Nodes {
       isUsed = false;
     });
     const left = clients.useWhile({ ...this.keys, baseUrl: serving.baseUrl }, () => isUsed);
+    left.catch((error: unknown) => clients.surprises.push(String(error)));
     const leave = async () => {
       isUsed = false;
       await left;
