@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, checkReload } from '../config/config.ts';
 import { givenAdminHolder } from '../core/access/auth.ts';
 import { FailedKeys } from '../core/access/failed-keys.ts';
-import { Gate } from '../core/access/gate.ts';
+import { Gate, type GateDeps } from '../core/access/gate.ts';
 import { KnownHeaders } from '../core/access/known-headers.ts';
+import { Sessions } from '../core/access/sessions.ts';
 import { steadyClock } from '../core/access/steady-clock.ts';
 import { AccountOperations } from '../core/account/service.ts';
 import { AdminOperations } from '../core/admin/service.ts';
@@ -114,19 +115,8 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   });
   const memory = new IdleMemory(overrides.quietMs);
   opened.defer(() => memory.close());
-  const gate = new Gate({
-    ...{
-      store,
-      clock,
-      accessClock,
-      log,
-      unsettled,
-      observer: observedBy(metrics.observer, memory.observer, tracer),
-    },
-    givenAdmin: config.adminKey && givenAdminHolder(config.adminKey.reveal()),
-    knownHeaders: new KnownHeaders(),
-    failedKeys: new FailedKeys(config.limits.failedKeysPerMinuteMax),
-  });
+  const observer = observedBy(metrics.observer, memory.observer, tracer);
+  const access = openAccess(config, { store, clock, accessClock, log, unsettled, observer });
   const probes = {
     readiness,
     engines: () => engines.counts(),
@@ -134,8 +124,9 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     metricsAccess: config.metrics.access,
   };
   const { sockets = {} } = overrides;
-  const shared = { clock, log, tls, tracer, probes, bytes, sockets, pages: pagesOf(config, overrides) };
-  const ports = await openPorts({ config, services, gate, ...shared });
+  const pages = pagesOf(config, overrides);
+  const shared = { ...access, clock, log, tls, tracer, probes, bytes, sockets, pages };
+  const ports = await openPorts({ config, services, ...shared });
   opened.defer(() => ports.close());
   return {
     baseUrl: ports.baseUrl,
@@ -153,8 +144,23 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   };
 }
 
-function pagesOf({ docs }: Config, { pages }: AppOverrides): ReadonlyMap<string, Buffer> {
-  return docs.access === 'off' ? new Map() : (pages ?? readPageFiles());
+/** The gate, and the sessions of the console unless it is turned off. */
+function openAccess(
+  { adminKey, console, limits }: Config,
+  deps: Omit<GateDeps, 'givenAdmin' | 'knownHeaders' | 'failedKeys'>,
+) {
+  const givenAdmin = adminKey && givenAdminHolder(adminKey.reveal());
+  const failedKeys = new FailedKeys(limits.failedKeysPerMinuteMax);
+  return {
+    gate: new Gate({ ...deps, givenAdmin, knownHeaders: new KnownHeaders(), failedKeys }),
+    sessions: console.access === 'off' ? undefined : new Sessions({ ...deps, givenAdmin }),
+  };
+}
+
+/** Without the reference or the console, if it is turned off. */
+function pagesOf(config: Config, { pages = readPageFiles() }: AppOverrides): ReadonlyMap<string, Buffer> {
+  const isOpen = (path: string) => config[path.startsWith('console/') ? 'console' : 'docs'].access === 'open';
+  return new Map([...pages].filter(([path]) => isOpen(path)));
 }
 
 /** Loads the libraries of tracing only if it is configured. */
