@@ -21,6 +21,7 @@ import { type Clock, systemClock } from '../core/ports/clock.ts';
 import type { TokenCounter } from '../core/ports/engines.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { RequestObserver } from '../core/ports/observer.ts';
+import type { ServerFacts } from '../core/ports/server.ts';
 import type { Store } from '../core/ports/store.ts';
 import { noTracer, type Tracer } from '../core/ports/tracer.ts';
 import { ResponseOperations } from '../core/responses/service.ts';
@@ -40,6 +41,7 @@ import { type ListeningSockets, openPorts } from './listeners.ts';
 import { createLog } from './log.ts';
 import { readPageFiles } from './page-files.ts';
 import { Readiness } from './readiness.ts';
+import { serverFacts } from './server-facts.ts';
 import { version } from './version.ts';
 
 export interface AppOverrides {
@@ -105,7 +107,9 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const catalog = new Catalog(engines.use(config));
   const fairUse = { ...config.fairUse };
   const accessClock = await steadyClock(clock, store);
-  const services = createServices({ store, clock, accessClock, tokens, catalog, fairUse });
+  let running = config;
+  const server = serverFacts({ startedAtMs: clock.now(), config: () => running, engines, catalog });
+  const services = createServices({ store, clock, accessClock, tokens, catalog, fairUse, server });
   const bytes = new ByteBudget(byteLimits(config.limits));
   const metrics = createMetrics({
     version,
@@ -134,7 +138,10 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     services,
     store,
     unavailable: () => catalog.unavailable(),
-    reload: reloader(config, { engines, catalog, fairUse }),
+    reload: (next) => {
+      reload(running, next, { engines, catalog, fairUse });
+      running = next;
+    },
     close: async () => {
       readiness.stop();
       ports.leave();
@@ -205,14 +212,10 @@ interface Reloadable {
   readonly fairUse: FairUseRules;
 }
 
-function reloader(started: Config, { engines, catalog, fairUse }: Reloadable): App['reload'] {
-  let running = started;
-  return (next) => {
-    checkReload(running, next);
-    catalog.replace(engines.use(next));
-    Object.assign(fairUse, next.fairUse);
-    running = next;
-  };
+function reload(running: Config, next: Config, { engines, catalog, fairUse }: Reloadable): void {
+  checkReload(running, next);
+  catalog.replace(engines.use(next));
+  Object.assign(fairUse, next.fairUse);
 }
 
 function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
@@ -229,9 +232,11 @@ interface ServiceDeps {
   readonly tokens: TokenCounter;
   readonly catalog: Catalog;
   readonly fairUse: FairUseRules;
+  readonly server: ServerFacts;
 }
 
-function createServices({ store, clock, accessClock, tokens, catalog, fairUse }: ServiceDeps): Services {
+function createServices(deps: ServiceDeps): Services {
+  const { store, clock, accessClock, tokens, catalog, fairUse, server } = deps;
   const idempotency = new Idempotency({ store, clock });
   const chat = new ChatOperations({ catalog, tokens, accounts: store, idempotency });
   return {
@@ -242,6 +247,6 @@ function createServices({ store, clock, accessClock, tokens, catalog, fairUse }:
     completions: new CompletionOperations({ chat, idempotency }),
     catalog: new CatalogOperations(catalog),
     account: new AccountOperations({ store, clock, accessClock, fairUse }),
-    admin: new AdminOperations({ store, clock, accessClock, fairUse }),
+    admin: new AdminOperations({ store, clock, accessClock, fairUse, server }),
   };
 }

@@ -23,7 +23,9 @@ import {
   accountById,
   accountByName,
   accountsAfter,
+  accountsNamed,
   anyAccount,
+  containing,
   endSubscription,
   insertAccount,
   setPlan,
@@ -57,9 +59,11 @@ export abstract class ColdOperations
     return account && this.withCredits(account);
   }
 
-  listAccounts(page: PageRequest): Promise<Page<Account, AccountId>> {
+  listAccounts(page: PageRequest, nameContains?: string): Promise<Page<Account, AccountId>> {
     return pageOf(page, async ({ size, after = '' }) => {
-      const accounts = await this.#executor.all(accountsAfter, { after, size });
+      const accounts = await (nameContains === undefined
+        ? this.#executor.all(accountsAfter, { after, size })
+        : this.#executor.all(accountsNamed, { after, size, pattern: containing(nameContains) }));
       return accounts.map((account) => this.withCredits(account));
     });
   }

@@ -88,6 +88,7 @@ function listBy(given: ReadonlySet<string>): Statement<RecordsWanted, UsageRecor
     if (given.has('operation')) rows = rows.where('operation', '=', p.operation);
     if (given.has('model')) rows = rows.where('model', '=', p.model);
     if (given.has('state')) rows = rows.where('state', '=', p.state);
+    if (given.has('id')) rows = rows.where('id', '=', p.id);
     return rows;
   }).map(toRecord) as Statement<RecordsWanted, UsageRecord>;
 }
