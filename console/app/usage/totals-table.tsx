@@ -1,0 +1,115 @@
+import { csvLine, save } from '../csv.ts';
+import { Count, Credits, exactCredits, percentText, secondsText } from '../format.tsx';
+import { Scroll } from '../scroll.tsx';
+import { seriesColor } from './chart.tsx';
+import { type Dimension, type Group, type Measure, measures, sumOf } from './measures.ts';
+
+interface Props {
+  readonly groups: readonly Group[];
+  readonly dimension: Dimension;
+}
+
+const [requests, credits, tokens, characters, audio] = measures as [
+  Measure,
+  Measure,
+  Measure,
+  Measure,
+  Measure,
+];
+
+export function TotalsTable({ groups, dimension }: Props) {
+  const whole = groups.reduce((sum, { totals }) => sum + sumOf(totals, requests), 0n);
+  return (
+    <>
+      <Scroll label="Sums as a table">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{dimension[0]?.toUpperCase() + dimension.slice(1)}</th>
+              <th scope="col" class="right">
+                Requests
+              </th>
+              <th scope="col" class="right">
+                Share
+              </th>
+              <th scope="col" class="right">
+                Tokens
+              </th>
+              <th scope="col" class="right">
+                Characters
+              </th>
+              <th scope="col" class="right">
+                Audio
+              </th>
+              <th scope="col" class="right">
+                Credits
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {groups.map(({ name, totals }, index) => {
+              const own = sumOf(totals, requests);
+              return (
+                <tr key={name}>
+                  <th scope="row">
+                    <i class="swatch" style={{ background: seriesColor(index) }} /> {name}
+                  </th>
+                  <td class="right">
+                    <Count value={own} />
+                  </td>
+                  <td class="right quiet">{percentText(whole === 0n ? 0 : Number(own) / Number(whole))}</td>
+                  <td class="right">
+                    <Count value={sumOf(totals, tokens)} />
+                  </td>
+                  <td class="right">
+                    <Count value={sumOf(totals, characters)} />
+                  </td>
+                  <td class="right">{secondsText(Number(sumOf(totals, audio)) / 1000)}</td>
+                  <td class="right">
+                    <Credits nano={sumOf(totals, credits)} />
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </Scroll>
+      <p class="end">
+        <button type="button" onClick={() => saveTotals(groups, dimension)}>
+          Save as CSV
+        </button>
+      </p>
+    </>
+  );
+}
+
+/** One line for each sum, with exact numbers. */
+function saveTotals(groups: readonly Group[], dimension: Dimension): void {
+  const head = [
+    dimension,
+    'time',
+    'operation',
+    'model',
+    'state',
+    'requests',
+    'prompt_tokens',
+    'completion_tokens',
+  ];
+  const lines = groups.flatMap(({ name, totals }) =>
+    totals.map((total) =>
+      csvLine([
+        ...[
+          name,
+          total.day ?? total.month ?? '',
+          total.operation ?? '',
+          total.model ?? '',
+          total.state ?? '',
+        ],
+        ...[total.requests, total.promptTokens, total.completionTokens, total.characters].map(String),
+        ...[String(total.audioSecondsIn), String(total.audioSecondsOut), exactCredits(total.costNanoCredits)],
+      ]),
+    ),
+  );
+  const columns = [...head, 'characters', 'audio_seconds_in', 'audio_seconds_out', 'credits'];
+  save('parley-totals.csv', 'text/csv', [csvLine(columns), ...lines]);
+}
