@@ -10,6 +10,7 @@ interface Props {
 export function Microphone({ onRecorded, onProblem }: Props) {
   const [recorder, setRecorder] = useState<MediaRecorder>();
   const current = useRef<MediaRecorder>(undefined);
+  const seconds = useSeconds(recorder !== undefined);
   useEffect(() => () => release(current.current), []);
   if (navigator.mediaDevices === undefined) return null;
   const start = async () => {
@@ -33,9 +34,21 @@ export function Microphone({ onRecorded, onProblem }: Props) {
     </button>
   ) : (
     <button type="button" class="primary" onClick={() => recorder.stop()}>
-      <Icon name="microphone" /> Stop recording
+      <Icon name="microphone" /> Stop recording ({seconds} s)
     </button>
   );
+}
+
+/** The whole seconds since it began to run. */
+function useSeconds(isRunning: boolean): number {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    setSeconds(0);
+    if (!isRunning) return;
+    const timer = setInterval(() => setSeconds((last) => last + 1), 1_000);
+    return () => clearInterval(timer);
+  }, [isRunning]);
+  return seconds;
 }
 
 function release(recorder: MediaRecorder | undefined): void {
