@@ -66,6 +66,8 @@ export async function readRecords(
     kind === 'account'
       ? account.listUsageRecords({ ...request, ...wanted }, { signal })
       : admin.listUsageRecords({ ...request, ...one, ...wanted }, { signal });
+  // The server refuses what cannot be an id.
+  if (id !== '' && !/^req_[0-9a-f]{32}$/.test(id)) return { items: [], next: undefined };
   if (id !== '') return { items: (await list({})).records, next: undefined };
   const operations = operation === '' ? served : [operation];
   const lists = await Promise.all(operations.map((name) => list({ operation: name })));
