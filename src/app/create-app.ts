@@ -63,6 +63,8 @@ export interface App {
   readonly baseUrl: string;
   /** The base URL of administration, which may have a port of its own. */
   readonly adminBaseUrl: string;
+  /** Whether `/console` is served. */
+  readonly hasConsole: boolean;
   readonly services: Services;
   readonly store: Store;
   /** Models that cannot be called on this machine, with the reason. */
@@ -135,6 +137,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   return {
     baseUrl: ports.baseUrl,
     adminBaseUrl: ports.adminBaseUrl,
+    hasConsole: pages.has('console/index.html'),
     services,
     store,
     unavailable: () => catalog.unavailable(),

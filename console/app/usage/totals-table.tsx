@@ -1,8 +1,10 @@
+import type { ComponentChildren } from 'preact';
 import { csvLine, save } from '../csv.ts';
 import { Count, Credits, exactCredits, percentText, secondsText } from '../format.tsx';
 import { Scroll } from '../scroll.tsx';
 import { seriesColor } from './chart.tsx';
 import { type Dimension, type Group, type Measure, measures, sumOf } from './measures.ts';
+import type { Total } from './source.ts';
 
 interface Props {
   readonly groups: readonly Group[];
@@ -58,16 +60,10 @@ export function TotalsTable({ groups, dimension }: Props) {
                     <Count value={own} />
                   </td>
                   <td class="right quiet">{percentText(whole === 0n ? 0 : Number(own) / Number(whole))}</td>
-                  <td class="right">
-                    <Count value={sumOf(totals, tokens)} />
-                  </td>
-                  <td class="right">
-                    <Count value={sumOf(totals, characters)} />
-                  </td>
-                  <td class="right">{secondsText(Number(sumOf(totals, audio)) / 1000)}</td>
-                  <td class="right">
-                    <Credits nano={sumOf(totals, credits)} />
-                  </td>
+                  <Sum of={totals} measure={tokens} show={(value) => <Count value={value} />} />
+                  <Sum of={totals} measure={characters} show={(value) => <Count value={value} />} />
+                  <Sum of={totals} measure={audio} show={(value) => secondsText(Number(value) / 1000)} />
+                  <Sum of={totals} measure={credits} show={(value) => <Credits nano={value} />} />
                 </tr>
               );
             })}
@@ -81,6 +77,17 @@ export function TotalsTable({ groups, dimension }: Props) {
       </p>
     </>
   );
+}
+
+interface SumProps {
+  readonly of: readonly Total[];
+  readonly measure: Measure;
+  readonly show: (value: bigint) => ComponentChildren;
+}
+
+function Sum({ of, measure, show }: SumProps) {
+  const value = sumOf(of, measure);
+  return <td class="right">{value === 0n ? <span class="quiet">–</span> : show(value)}</td>;
 }
 
 /** One line for each sum, with exact numbers. */
