@@ -35,7 +35,7 @@ import { auditBefore, insertAudit } from './tables/audit.ts';
 import { adminKeys, anyKey, endKey, insertKey, keyById, keysOfAccount, revokeKey } from './tables/keys.ts';
 import { entriesBefore } from './tables/ledger.ts';
 import { afterAll } from './tables/schema.ts';
-import { recordsBefore } from './usage/records.ts';
+import { idsBetween, recordsBefore } from './usage/records.ts';
 import { readTotals } from './usage/totals.ts';
 
 /** Operations that no request waits for: written once, for every database. */
@@ -113,7 +113,7 @@ export abstract class ColdOperations
 
   listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>> {
     return pageOf(page, ({ size, after }) => {
-      const wanted = { ...filter, size, after };
+      const wanted = { ...filter, ...idsBetween(filter.fromMs, filter.untilMs), size, after };
       return this.#executor.all(recordsBefore(wanted), wanted);
     });
   }

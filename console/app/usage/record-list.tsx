@@ -1,5 +1,6 @@
 /** The single requests, newest first, a page at a time, with search by the id of a request. */
 
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { useRef, useState } from 'preact/hooks';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { failureOf } from '../api.ts';
@@ -8,6 +9,7 @@ import { Paged } from '../paged.tsx';
 import { useQuery } from '../router.ts';
 import { Scroll } from '../scroll.tsx';
 import { Empty, Show, useLoaded } from '../states.tsx';
+import type { Period } from './periods.ts';
 import { RecordDialog } from './record-dialog.tsx';
 import { State } from './record-state.tsx';
 import { saveRecords } from './save-records.ts';
@@ -16,15 +18,17 @@ import { type Kind, type RecordFilter, readRecords } from './source.ts';
 interface Props {
   readonly kind: Kind;
   readonly names: ReadonlyMap<string, string>;
+  readonly period: Period;
   readonly filter: Pick<RecordFilter, 'operation' | 'model' | 'state' | 'accountId'>;
 }
 
 const size = 50;
 const pageMsMax = 60_000;
 
-export function RecordList({ kind, names, filter }: Props) {
+export function RecordList({ kind, names, period, filter: chosen }: Props) {
   const [id, setId] = useQuery('id');
-  const key = JSON.stringify([filter, id]);
+  const filter = { ...chosen, startTime: timestampFromDate(period.from()) };
+  const key = JSON.stringify([chosen, period.name, id]);
   const first = useLoaded(key, (signal) => readRecords(kind, { ...filter, id }, { size }, signal));
   return (
     <section class="card" aria-label="Requests">
@@ -62,7 +66,7 @@ export function RecordList({ kind, names, filter }: Props) {
   );
 }
 
-interface FoundProps extends Omit<Props, 'filter'> {
+interface FoundProps extends Omit<Props, 'filter' | 'period'> {
   readonly records: readonly UsageRecord[];
   readonly isById: boolean;
 }

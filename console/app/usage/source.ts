@@ -54,7 +54,8 @@ export async function readRecords(
   signal: AbortSignal,
 ): Promise<PageOf<UsageRecord>> {
   const request = {
-    ...times,
+    // An id is looked for at all times.
+    ...(id === '' && times),
     ...(model !== '' && { model }),
     ...(state !== '' && { state }),
     ...(id !== '' && { id }),

@@ -82,7 +82,7 @@ export function UsagePage({ kind }: { readonly kind: Kind }) {
           />
         )}
       </Show>
-      <RecordList kind={kind} names={names} filter={{ operation, model, state, accountId }} />
+      <RecordList kind={kind} names={names} period={period} filter={{ operation, model, state, accountId }} />
     </>
   );
 }
