@@ -1,4 +1,5 @@
 /** Sessions of the console, as a client without a browser sees them. */
+import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sessionIdleMs, sessionMsMax } from '../../../src/core/access/sessions.ts';
 import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
@@ -209,6 +210,29 @@ describe('a session', () => {
     const response = await post('/console/session/end', { ...ownPage(), cookie });
     expect(response.headers.get('set-cookie')).toMatch(/^parley_session=; Path=\/; Max-Age=0;/);
     expect(await response.json()).toEqual({ signed_in: false });
+  });
+});
+
+describe('over HTTP/2', () => {
+  it('signs in, and calls with the cookie', async () => {
+    const session = connect(origin);
+    const ask = (path: string, headers: Record<string, string>) =>
+      new Promise<IncomingHttpHeaders>((resolve, reject) => {
+        const stream = session.request({ ':path': path, ...headers });
+        stream.once('response', resolve).once('error', reject).resume();
+        stream.end();
+      });
+    const signedIn = await ask('/console/session', {
+      ':method': 'POST',
+      // Chromium sends no Sec-Fetch-Site without TLS, but from this machine.
+      origin,
+      authorization: `Bearer ${parley.apiKey}`,
+    });
+    const cookie = String(signedIn['set-cookie']).split(';')[0] ?? '';
+    expect((await ask('/api/v1/account', { cookie }))[':status']).toBe(200);
+    const foreign = { ':method': 'POST', cookie, origin: 'http://other.example' };
+    expect((await ask('/console/session/end', foreign))[':status']).toBe(403);
+    session.destroy();
   });
 });
 
