@@ -96,7 +96,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByPlaceholder('Find by name').fill('COUNT-1');
       await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
       await page.getByRole('link', { name: 'account-1' }).click();
-      await page.getByRole('link', { name: 'Usage' }).last().click();
+      await page.locator('main').getByRole('link', { name: 'Usage' }).click();
       await expect.poll(() => page.url()).toContain('/console/usage?account=acc_');
       await page
         .getByRole('region', { name: 'Requests as a table' })
