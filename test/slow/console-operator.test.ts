@@ -53,11 +53,11 @@ describe.skipIf(missingBrowser !== undefined)(
       );
       await page.getByTitle('2 credits').waitFor();
       await fill(page, 'New key', { Name: 'Website' }, 'Make the key');
-      const secret = await page.getByLabel('The new key').last().inputValue();
+      const secret = await page.getByRole('dialog').getByLabel('The new key').inputValue();
       expect((await parley.call('/models', bearer(secret))).status).toBe(200);
       await page.keyboard.press('Escape');
       await fill(page, 'Rotate Website', {}, 'Make the new key');
-      const next = await page.getByLabel('The new key').last().inputValue();
+      const next = await page.getByRole('dialog').getByLabel('The new key').inputValue();
       expect(next).not.toBe(secret);
       for (const key of [secret, next]) expect((await parley.call('/models', bearer(key))).status).toBe(200);
       await page.keyboard.press('Escape');
@@ -136,7 +136,7 @@ describe.skipIf(missingBrowser !== undefined)(
     it('makes and revokes admin keys, and finds each change in the audit trail', async () => {
       const { page } = await open('/keys');
       await fill(page, 'New admin key', { Name: 'Night shift' }, 'Make the key');
-      const secret = await page.getByLabel('The new key').last().inputValue();
+      const secret = await page.getByRole('dialog').getByLabel('The new key').inputValue();
       await page.keyboard.press('Escape');
       const own = await openSignedIn(browser, parley, secret);
       await page.getByRole('button', { name: 'Revoke Night shift' }).click();

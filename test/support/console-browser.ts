@@ -46,7 +46,7 @@ export async function openConsole(
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key or admin key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('button', { name: 'Sign out' }).waitFor({ state: 'attached' });
+  await page.locator('.shell').waitFor();
 }
 
 /** Opens a page as the holder of a key. */
