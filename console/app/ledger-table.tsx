@@ -5,6 +5,7 @@ import { Credits, Time } from './format.tsx';
 import { Paged, type PageOf } from './paged.tsx';
 import { Scroll } from './scroll.tsx';
 import { Empty, Show, useLoaded } from './states.tsx';
+import { TableHead } from './table-head.tsx';
 
 interface Request {
   readonly pageSize: number;
@@ -54,17 +55,7 @@ function Entries({ entries }: { readonly entries: readonly LedgerEntry[] }) {
   return (
     <Scroll label="Ledger">
       <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Kind</th>
-            <th scope="col">Reason</th>
-            <th scope="col">Reference</th>
-            <th scope="col" class="right">
-              Credits
-            </th>
-          </tr>
-        </thead>
+        <TableHead columns={['Time', 'Kind', 'Reason', 'Reference', ['Credits', 'right']]} />
         <tbody>
           {entries.map((entry) => (
             <Row key={entry.id} entry={entry} />

@@ -1,4 +1,4 @@
-/** What all pages have around their content: navigation, the holder, the theme. */
+/** The frame of all pages: navigation, the holder, the theme. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { ThemeChoice } from '../shared/theme-choice.tsx';

@@ -5,7 +5,7 @@ import { type Failure, failureOf, isAborted } from './api.ts';
 import { useConnectionLost } from './connection.ts';
 
 export interface Loaded<T> {
-  /** What was loaded last, also while it is loaded again. */
+  /** The last loaded value. It stays while a new one loads. */
   readonly value: T | undefined;
   readonly failure: Failure | undefined;
   readonly isLoading: boolean;

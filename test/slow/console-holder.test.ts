@@ -1,4 +1,4 @@
-/** What a holder does in the console, in a real browser: usage, its files, the playground. */
+/** A holder uses the console in a real browser: usage, its files, the playground. */
 import { readFileSync } from 'node:fs';
 import type { Browser, Download, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What an operator does in the console, in a real browser. */
+/** An operator uses the console in a real browser. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';

@@ -214,7 +214,7 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
           const form = await tryIt(page, 'createChatCompletion', parley.apiKey);
           await send(form);
           await form.getByText('whole after').waitFor();
-          // What is opened may draw more to open.
+          // An opened part may draw further closed parts.
           const closed = page.locator('#createTranscription details:not([open]) > summary');
           while ((await closed.count()) > 0) await closed.first().click();
         }

@@ -11,7 +11,7 @@ export interface Advice {
 const soonMs = 3 * dayMs;
 const fewNanoCredits = 1_000_000_000n;
 
-/** What ends soon, or has ended, and the next step. */
+/** Names what ends soon or has ended, with the next step. */
 export function adviceFor(own: Account, { key }: SignedIn): Advice[] {
   return [...aboutPlan(own), ...aboutCredits(own), ...aboutFairUse(own), ...aboutKey(key)];
 }

@@ -1,13 +1,13 @@
-/** Home: what an account has, what it did today, and what to do next. */
+/** Home: plan, credits and fair use, the requests of today, and the next steps. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Account, UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { account } from '../api.ts';
-import { Count, durationText, percentText } from '../format.tsx';
+import { Count, durationText } from '../format.tsx';
 import { CreditsCard, FairUseCard, PlanCard } from '../meters.tsx';
 import type { SignedIn } from '../session.ts';
 import { Show, useLoaded } from '../states.tsx';
-import { DayBars } from '../usage/day-bars.tsx';
 import { daysAgo, readRecords, readTotals, served, type Total } from '../usage/source.ts';
+import { countOf, Today } from '../usage/today.tsx';
 import { adviceFor } from './advice.tsx';
 import { FirstRequest } from './first-request.tsx';
 
@@ -53,7 +53,23 @@ export function HomePage({ session }: { readonly session: SignedIn }) {
               <CreditsCard account={own} />
               <FairUseCard account={own} />
             </div>
-            {totals.length === 0 ? <FirstRequest /> : <Today totals={totals} records={records} />}
+            {totals.length === 0 ? (
+              <FirstRequest />
+            ) : (
+              <Today totals={totals} days={barDays}>
+                {(today) => (
+                  <>
+                    <div>
+                      <dt>Refused</dt>
+                      <dd>
+                        <Count value={countOf(today.filter(({ state }) => state === 'refused'))} />
+                      </dd>
+                    </div>
+                    <Latency records={records} />
+                  </>
+                )}
+              </Today>
+            )}
           </>
         )}
       </Show>
@@ -75,46 +91,7 @@ function Advice({ own, session }: { readonly own: Account; readonly session: Sig
   );
 }
 
-function Today({ totals, records }: Pick<Facts, 'totals' | 'records'>) {
-  const day = daysAgo(0).toISOString().slice(0, 10);
-  const today = totals.filter((total) => total.day === day);
-  const count = (of: readonly Total[]) => of.reduce((sum, { requests }) => sum + requests, 0n);
-  const all = count(today);
-  const failed = count(today.filter(({ state }) => state === 'failed' || state === 'interrupted'));
-  const refused = count(today.filter(({ state }) => state === 'refused'));
-  return (
-    <section class="card">
-      <div class="title">
-        <h2>Today</h2>
-        <a href="/console/usage">All usage</a>
-      </div>
-      <dl class="numbers">
-        <div>
-          <dt>Requests</dt>
-          <dd>
-            <Count value={all} />
-          </dd>
-        </div>
-        <div>
-          <dt>Failed</dt>
-          <dd class={failed > 0n ? 'bad' : ''} title={`${failed} requests`}>
-            {percentText(all === 0n ? 0 : Number(failed) / Number(all))}
-          </dd>
-        </div>
-        <div>
-          <dt>Refused</dt>
-          <dd>
-            <Count value={refused} />
-          </dd>
-        </div>
-        <Latency records={records} />
-      </dl>
-      <DayBars totals={totals} days={barDays} />
-    </section>
-  );
-}
-
-/** Of the newest requests of today. */
+/** Medians over the newest requests of today. */
 function Latency({ records }: Pick<Facts, 'records'>) {
   const sorted = (of: (record: UsageRecord) => number | undefined) =>
     records

@@ -1,4 +1,4 @@
-/** What an operator may do to an account, each in a dialog. */
+/** The actions of an operator on an account, each in a dialog. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';

@@ -1,4 +1,4 @@
-/** One account: its plan, credits, keys and ledger, and what an operator may do to them. */
+/** One account: its plan, credits, keys and ledger, with the actions of an operator. */
 import { useState } from 'preact/hooks';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import { admin } from '../api.ts';

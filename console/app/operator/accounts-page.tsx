@@ -10,6 +10,7 @@ import { Paged, type PageOf } from '../paged.tsx';
 import { navigate, useQuery } from '../router.ts';
 import { Scroll } from '../scroll.tsx';
 import { Empty, Show, useLoaded } from '../states.tsx';
+import { TableHead } from '../table-head.tsx';
 
 const pageSize = 50;
 
@@ -92,19 +93,7 @@ function AccountTable({ accounts, isFiltered }: TableProps) {
   return (
     <Scroll label="Accounts">
       <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Plan</th>
-            <th scope="col" class="right">
-              Credits
-            </th>
-            <th scope="col" class="right">
-              Fair use
-            </th>
-            <th scope="col">Made</th>
-          </tr>
-        </thead>
+        <TableHead columns={['Name', 'Plan', ['Credits', 'right'], ['Fair use', 'right'], 'Made']} />
         <tbody>
           {accounts.map(({ id, name, subscription, balanceNanoCredits, fairUse, createdAt }) => (
             <tr key={id}>

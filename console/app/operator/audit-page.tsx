@@ -6,6 +6,7 @@ import { Time } from '../format.tsx';
 import { Paged, type PageOf } from '../paged.tsx';
 import { Scroll } from '../scroll.tsx';
 import { Empty, Show, useLoaded } from '../states.tsx';
+import { TableHead } from '../table-head.tsx';
 
 const pageSize = 50;
 
@@ -39,15 +40,7 @@ function Entries({ entries }: { readonly entries: readonly AuditEntry[] }) {
   return (
     <Scroll label="Audit trail">
       <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Action</th>
-            <th scope="col">By</th>
-            <th scope="col">On</th>
-            <th scope="col">Details</th>
-          </tr>
-        </thead>
+        <TableHead columns={['Time', 'Action', 'By', 'On', 'Details']} />
         <tbody>
           {entries.map(({ id, createdAt, action, actor, target, details }) => (
             <tr key={id}>

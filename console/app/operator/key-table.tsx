@@ -1,4 +1,4 @@
-/** Keys with what may be done to them. */
+/** Keys, with buttons to rotate and revoke them. */
 
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { useState } from 'preact/hooks';
@@ -9,6 +9,7 @@ import { Choice } from '../fields.tsx';
 import { Day, spanText } from '../format.tsx';
 import { Scroll } from '../scroll.tsx';
 import { Empty } from '../states.tsx';
+import { TableHead } from '../table-head.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
 
 interface Props {
@@ -28,18 +29,7 @@ export function KeyTable({ keys, onChange }: Props) {
     <>
       <Scroll label="Keys">
         <table class="rows">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Key</th>
-              <th scope="col">May call</th>
-              <th scope="col">Made</th>
-              <th scope="col">State</th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </tr>
-          </thead>
+          <TableHead columns={['Name', 'Key', 'May call', 'Made', 'State', ['Actions', 'unseen']]} />
           <tbody>
             {keys.map((key) => (
               <Row key={key.id} of={key} onStep={setStep} />

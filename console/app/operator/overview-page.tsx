@@ -3,10 +3,10 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { GetServerStateResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin } from '../api.ts';
-import { Count, Credits, percentText, spanText } from '../format.tsx';
+import { Credits, spanText } from '../format.tsx';
 import { Show, useLoaded } from '../states.tsx';
-import { DayBars } from '../usage/day-bars.tsx';
-import { daysAgo, readTotals, served, type Total } from '../usage/source.ts';
+import { daysAgo, readTotals, served } from '../usage/source.ts';
+import { Today } from '../usage/today.tsx';
 
 const days = 14;
 
@@ -27,7 +27,18 @@ export function OverviewPage() {
         {(state) => <Server state={state} />}
       </Show>
       <Show of={totals} what="the usage">
-        {(value) => <Today totals={value} />}
+        {(value) => (
+          <Today totals={value} days={days}>
+            {(today) => (
+              <div>
+                <dt>Credits</dt>
+                <dd>
+                  <Credits nano={today.reduce((sum, { costNanoCredits }) => sum + costNanoCredits, 0n)} />
+                </dd>
+              </div>
+            )}
+          </Today>
+        )}
       </Show>
     </>
   );
@@ -92,43 +103,6 @@ function Fact({
       <h2>{title}</h2>
       <p class="big">{value}</p>
       <p class="quiet">{note}</p>
-    </section>
-  );
-}
-
-function Today({ totals }: { readonly totals: readonly Total[] }) {
-  const day = daysAgo(0).toISOString().slice(0, 10);
-  const today = totals.filter((total) => total.day === day);
-  const count = (of: readonly Total[]) => of.reduce((sum, { requests }) => sum + requests, 0n);
-  const all = count(today);
-  const failed = count(today.filter(({ state }) => state === 'failed' || state === 'interrupted'));
-  return (
-    <section class="card">
-      <div class="title">
-        <h2>Today</h2>
-        <a href="/console/usage">All usage</a>
-      </div>
-      <dl class="numbers">
-        <div>
-          <dt>Requests</dt>
-          <dd>
-            <Count value={all} />
-          </dd>
-        </div>
-        <div>
-          <dt>Failed</dt>
-          <dd class={failed > 0n ? 'bad' : ''}>
-            {percentText(all === 0n ? 0 : Number(failed) / Number(all))}
-          </dd>
-        </div>
-        <div>
-          <dt>Credits</dt>
-          <dd>
-            <Credits nano={today.reduce((sum, { costNanoCredits }) => sum + costNanoCredits, 0n)} />
-          </dd>
-        </div>
-      </dl>
-      <DayBars totals={totals} days={days} />
     </section>
   );
 }

@@ -6,6 +6,7 @@ import { admin, failureOf } from '../api.ts';
 import { Time, wholeText } from '../format.tsx';
 import { Scroll } from '../scroll.tsx';
 import { Show, useLoaded } from '../states.tsx';
+import { TableHead } from '../table-head.tsx';
 
 export function ServerPage() {
   const server = useLoaded('server', (signal) => admin.getServerState({}, { signal }));
@@ -40,16 +41,7 @@ function Engines({ state: { engines } }: { readonly state: GetServerStateRespons
       <h2>Engines</h2>
       <Scroll label="Engines">
         <table class="rows">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Kind</th>
-              <th scope="col">Health</th>
-              <th scope="col" class="right">
-                Waiting calls
-              </th>
-            </tr>
-          </thead>
+          <TableHead columns={['Name', 'Kind', 'Health', ['Waiting calls', 'right']]} />
           <tbody>
             {engines.map(({ name, kind, up, waiting }) => (
               <tr key={name}>
@@ -74,17 +66,7 @@ function Models({ state: { models } }: { readonly state: GetServerStateResponse 
       <h2>Models</h2>
       <Scroll label="Models">
         <table class="rows">
-          <thead>
-            <tr>
-              <th scope="col">Id</th>
-              <th scope="col">Type</th>
-              <th scope="col">Engines</th>
-              <th scope="col">State</th>
-              <th scope="col" class="right">
-                Credits a million tokens
-              </th>
-            </tr>
-          </thead>
+          <TableHead columns={['Id', 'Type', 'Engines', 'State', ['Credits a million tokens', 'right']]} />
           <tbody>
             {models.map(({ id, type, engines, available, reason, inputPrice, outputPrice }) => (
               <tr key={id}>
@@ -186,12 +168,7 @@ function Settings({ settings }: Pick<GetServerStateResponse, 'settings'>) {
       </p>
       <Scroll label="Settings" isTall>
         <table class="rows">
-          <thead>
-            <tr>
-              <th scope="col">Setting</th>
-              <th scope="col">Value</th>
-            </tr>
-          </thead>
+          <TableHead columns={['Setting', 'Value']} />
           <tbody>
             {shown.map(({ name, value }) => (
               <tr key={name}>

@@ -1,4 +1,4 @@
-/** What a chart of usage can show, and how it is summed. */
+/** The values that a chart of usage can show, and their sums. */
 import { creditsText, exactCredits, secondsText, shortText, wholeText } from '../format.tsx';
 import type { Total } from './source.ts';
 

@@ -9,6 +9,7 @@ import { Paged } from '../paged.tsx';
 import { useQuery } from '../router.ts';
 import { Scroll } from '../scroll.tsx';
 import { Empty, Show, useLoaded } from '../states.tsx';
+import { TableHead } from '../table-head.tsx';
 import type { Period } from './periods.ts';
 import { RecordDialog } from './record-dialog.tsx';
 import { State } from './record-state.tsx';
@@ -102,24 +103,18 @@ function RecordTable({ records, names, onOpen }: TableProps) {
   return (
     <Scroll label="Requests as a table">
       <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            {names !== undefined && <th scope="col">Account</th>}
-            <th scope="col">Operation</th>
-            <th scope="col">Model</th>
-            <th scope="col">State</th>
-            <th scope="col" class="right">
-              Took
-            </th>
-            <th scope="col" class="right">
-              Amount
-            </th>
-            <th scope="col" class="right">
-              Credits
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          columns={[
+            'Time',
+            ...(names === undefined ? [] : ['Account']),
+            'Operation',
+            'Model',
+            'State',
+            ['Took', 'right'],
+            ['Amount', 'right'],
+            ['Credits', 'right'],
+          ]}
+        />
         <tbody>
           {records.map((record) => (
             <tr key={record.id}>

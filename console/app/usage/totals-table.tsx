@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { csvLine, save } from '../csv.ts';
 import { Count, Credits, exactCredits, percentText, secondsText } from '../format.tsx';
 import { Scroll } from '../scroll.tsx';
+import { TableHead } from '../table-head.tsx';
 import { seriesColor } from './chart.tsx';
 import { type Dimension, type Group, type Measure, measures, sumOf } from './measures.ts';
 import type { Total } from './source.ts';
@@ -25,29 +26,17 @@ export function TotalsTable({ groups, dimension }: Props) {
     <>
       <Scroll label="Sums as a table">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">{dimension[0]?.toUpperCase() + dimension.slice(1)}</th>
-              <th scope="col" class="right">
-                Requests
-              </th>
-              <th scope="col" class="right">
-                Share
-              </th>
-              <th scope="col" class="right">
-                Tokens
-              </th>
-              <th scope="col" class="right">
-                Characters
-              </th>
-              <th scope="col" class="right">
-                Audio
-              </th>
-              <th scope="col" class="right">
-                Credits
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            columns={[
+              dimension[0]?.toUpperCase() + dimension.slice(1),
+              ['Requests', 'right'],
+              ['Share', 'right'],
+              ['Tokens', 'right'],
+              ['Characters', 'right'],
+              ['Audio', 'right'],
+              ['Credits', 'right'],
+            ]}
+          />
           <tbody>
             {groups.map(({ name, totals }, index) => {
               const own = sumOf(totals, requests);

@@ -1,4 +1,4 @@
-/** What the samples of code share: quoting, addresses, and the first lines of gRPC clients. */
+/** Parts of all samples of code: quoting, addresses, the first lines of clients. */
 
 /** A string of JSON, which TypeScript, Python and Go read alike. */
 export const quoted = (text: string): string => JSON.stringify(text);
