@@ -1,10 +1,14 @@
 /** Lets pages of this server call it with the cookie of a session, in place of the key. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Http2ServerRequest } from 'node:http2';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { SealedSession, Sessions } from '../../core/access/sessions.ts';
+import { type ParleyError, toParleyError } from '../../core/errors.ts';
+import { errorBody, errorHeaders } from '../rest/errors.ts';
+import { drainBody } from './drain-body.ts';
 import type { PortHandler } from './server.ts';
 
 type Request = IncomingMessage | Http2ServerRequest;
+type Response = ServerResponse | Http2ServerResponse;
 
 /** The cookie's name. Ports of one host share their cookies, so a port for administration has a cookie of its own. */
 export type SessionCookie = 'parley_session' | 'parley_admin_session';
@@ -23,12 +27,21 @@ export function withSessions(sessions: Sessions, name: SessionCookie, handle: Po
       request.headers.authorization = `Bearer ${session.secret}`;
       if (session.renewed) response.setHeader('set-cookie', sessionCookie(name, session.renewed));
     };
-    // A database that cannot be read refuses the key, too, and says so.
-    const go = () => {
-      if (!response.destroyed) handle(request, response, client);
-    };
-    use().then(go, go);
+    use().then(
+      () => !response.destroyed && handle(request, response, client),
+      (error: unknown) => refuse(request, response, toParleyError(error)),
+    );
   };
+}
+
+/** Answers while the session cannot be looked up. A 401 would tell the page that it has ended. */
+function refuse(request: Request, response: Response, error: ParleyError): void {
+  if (response.destroyed) return;
+  response.statusCode = error.httpStatus;
+  for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
+  response.setHeader('content-type', 'application/json');
+  response.end(JSON.stringify(errorBody(error)));
+  drainBody(request);
 }
 
 /** The value of `Set-Cookie`. */

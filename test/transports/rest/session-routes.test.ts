@@ -1,7 +1,10 @@
 /** Sessions of the console, as a client without a browser sees them. */
 import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { OpenStore } from '../../../src/app/data.ts';
 import { sessionIdleMs, sessionMsMax } from '../../../src/core/access/sessions.ts';
+import { ParleyError } from '../../../src/core/errors.ts';
+import { openStore as openSqliteStore } from '../../../src/store/sqlite/open-store.ts';
 import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
 
 let clock: TestClock;
@@ -210,6 +213,30 @@ describe('a session', () => {
     const response = await post('/console/session/end', { ...ownPage(), cookie });
     expect(response.headers.get('set-cookie')).toMatch(/^parley_session=; Path=\/; Max-Age=0;/);
     expect(await response.json()).toEqual({ signed_in: false });
+  });
+});
+
+describe('a database that cannot be read', () => {
+  it('does not end a session', async () => {
+    let isAway = false;
+    const openStore: OpenStore = async (...args) => {
+      const store = await openSqliteStore(...args);
+      const findKeyById = store.findKeyById.bind(store);
+      return Object.assign(store, {
+        findKeyById: (id: string) =>
+          isAway ? Promise.reject(new ParleyError('overloaded')) : findKeyById(id),
+      });
+    };
+    const server = await startParley({ openStore });
+    const there = new URL(server.baseUrl).origin;
+    const headers = { origin: there, authorization: `Bearer ${server.apiKey}` };
+    const cookie = cookieOf(await fetch(`${there}/console/session`, { method: 'POST', headers }));
+    isAway = true;
+    const refused = await fetch(`${there}/api/v1/account`, { headers: { cookie } });
+    expect(await errorOf(refused)).toMatchObject({ status: 503, code: 'overloaded' });
+    isAway = false;
+    expect((await fetch(`${there}/api/v1/account`, { headers: { cookie } })).status).toBe(200);
+    await server.close();
   });
 });
 
