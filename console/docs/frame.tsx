@@ -1,7 +1,7 @@
 /** What both pages have around their content: head, search and navigation. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ThemeChoice } from './theme-choice.tsx';
+import { ThemeChoice } from '../shared/theme-choice.tsx';
 
 interface Link {
   readonly href: string;

@@ -1,8 +1,8 @@
 /** A form that sends an operation's request with the reader's key, and shows the answer. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { CopyButton } from '../shared/copy-button.tsx';
 import { AnswerView } from './answer-view.tsx';
 import { BodyFields } from './body-fields.tsx';
-import { CopyButton } from './copy-button.tsx';
 import type { KeyKind, Operation } from './document.ts';
 import { Field } from './field.tsx';
 import { keyNames, useKey } from './keys.ts';

@@ -23,7 +23,8 @@ export async function consoleFiles() {
     'docs/rpcs.json': compactJson('reference/rpcs.json'),
     'docs/parley-proto.tar.gz': gzipSync(tar(schemas), { level: 9 }),
     ...Object.fromEntries(protos),
-    ...(await bundled()),
+    ...(await bundled('docs', 'docs')),
+    ...(await bundled('app', 'console')),
   };
   const compressed = Object.entries(files)
     .filter(([path, { length }]) => compressible.test(path) && length >= compressedFromBytes)
@@ -48,15 +49,26 @@ function schemaFiles() {
   return Object.fromEntries(files.map(([path = '', file = '']) => [path, readFileSync(file)]));
 }
 
-/** The page and its bundle. The names of the bundle's files contain a hash of their content. */
-async function bundled() {
+/**
+ * A page with its bundle. The names of the bundle's files contain a hash of their content; parts that the page loads later are files
+ * of their own.
+ *
+ * @param {string} source folder in `console/`
+ * @param {string} path on the server
+ * @returns {Promise<Record<string, Buffer>>}
+ */
+async function bundled(source, path) {
+  const folder = `console/${source}`;
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: ['console/docs/main.tsx', 'console/docs/docs.css', 'console/docs/icon.svg'],
-    outdir: 'docs/assets',
+    entryPoints: [`${folder}/main.tsx`, `${folder}/${path}.css`, 'console/icon.svg'],
+    outdir: `${path}/assets`,
+    outbase: folder,
     entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
     loader: { '.svg': 'copy' },
     bundle: true,
+    splitting: true,
     write: false,
     format: 'esm',
     target: 'es2022',
@@ -65,14 +77,14 @@ async function bundled() {
     logLevel: 'warning',
   });
   const files = Object.fromEntries(
-    outputFiles.map(({ path, contents }) => [`docs/assets/${basename(path)}`, Buffer.from(contents)]),
+    outputFiles.map((file) => [`${path}/assets/${basename(file.path)}`, Buffer.from(file.contents)]),
   );
   const names = Object.keys(files);
-  const page = readFileSync(join(root, 'console', 'docs', 'index.html'), 'utf8');
+  const page = readFileSync(join(root, folder, 'index.html'), 'utf8');
   const html = page.replace(/%(\w+)\.(\w+)%/g, (_, name, kind) => {
-    const file = names.find((path) => path.startsWith(`docs/assets/${name}-`) && path.endsWith(`.${kind}`));
+    const file = names.find((one) => one.startsWith(`${path}/assets/${name}-`) && one.endsWith(`.${kind}`));
     if (file === undefined) throw new Error(`the bundle has no ${name}.${kind}`);
     return `/${file}`;
   });
-  return { ...files, 'docs/index.html': Buffer.from(html) };
+  return { ...files, [`${path}/index.html`]: Buffer.from(html) };
 }

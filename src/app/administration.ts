@@ -26,7 +26,7 @@ export async function openAdmin(config: Config, use: DatabaseUse = {}): Promise<
   const { fairUse } = config;
   const store = await openConfigured(config, use);
   const accessClock = await steadyClock(systemClock, store);
-  const admin = new AdminOperations({ store, clock: systemClock, accessClock, fairUse });
+  const admin = new AdminOperations({ store, clock: systemClock, accessClock, fairUse, server: undefined });
   return { admin, close: () => store.close() };
 }
 

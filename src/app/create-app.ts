@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, checkReload } from '../config/config.ts';
 import { givenAdminHolder } from '../core/access/auth.ts';
 import { FailedKeys } from '../core/access/failed-keys.ts';
-import { Gate } from '../core/access/gate.ts';
+import { Gate, type GateDeps } from '../core/access/gate.ts';
 import { KnownHeaders } from '../core/access/known-headers.ts';
+import { Sessions } from '../core/access/sessions.ts';
 import { steadyClock } from '../core/access/steady-clock.ts';
 import { AccountOperations } from '../core/account/service.ts';
 import { AdminOperations } from '../core/admin/service.ts';
@@ -20,6 +21,7 @@ import { type Clock, systemClock } from '../core/ports/clock.ts';
 import type { TokenCounter } from '../core/ports/engines.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { RequestObserver } from '../core/ports/observer.ts';
+import type { ServerFacts } from '../core/ports/server.ts';
 import type { Store } from '../core/ports/store.ts';
 import { noTracer, type Tracer } from '../core/ports/tracer.ts';
 import { ResponseOperations } from '../core/responses/service.ts';
@@ -39,6 +41,7 @@ import { type ListeningSockets, openPorts } from './listeners.ts';
 import { createLog } from './log.ts';
 import { readPageFiles } from './page-files.ts';
 import { Readiness } from './readiness.ts';
+import { serverFacts } from './server-facts.ts';
 import { version } from './version.ts';
 
 export interface AppOverrides {
@@ -60,6 +63,8 @@ export interface App {
   readonly baseUrl: string;
   /** The base URL of administration, which may have a port of its own. */
   readonly adminBaseUrl: string;
+  /** Whether `/console` is served. */
+  readonly hasConsole: boolean;
   readonly services: Services;
   readonly store: Store;
   /** Models that cannot be called on this machine, with the reason. */
@@ -104,7 +109,9 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const catalog = new Catalog(engines.use(config));
   const fairUse = { ...config.fairUse };
   const accessClock = await steadyClock(clock, store);
-  const services = createServices({ store, clock, accessClock, tokens, catalog, fairUse });
+  let running = config;
+  const server = serverFacts({ startedAtMs: clock.now(), config: () => running, engines, catalog });
+  const services = createServices({ store, clock, accessClock, tokens, catalog, fairUse, server });
   const bytes = new ByteBudget(byteLimits(config.limits));
   const metrics = createMetrics({
     version,
@@ -114,19 +121,8 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   });
   const memory = new IdleMemory(overrides.quietMs);
   opened.defer(() => memory.close());
-  const gate = new Gate({
-    ...{
-      store,
-      clock,
-      accessClock,
-      log,
-      unsettled,
-      observer: observedBy(metrics.observer, memory.observer, tracer),
-    },
-    givenAdmin: config.adminKey && givenAdminHolder(config.adminKey.reveal()),
-    knownHeaders: new KnownHeaders(),
-    failedKeys: new FailedKeys(config.limits.failedKeysPerMinuteMax),
-  });
+  const observer = observedBy(metrics.observer, memory.observer, tracer);
+  const access = openAccess(config, { store, clock, accessClock, log, unsettled, observer });
   const probes = {
     readiness,
     engines: () => engines.counts(),
@@ -134,16 +130,21 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     metricsAccess: config.metrics.access,
   };
   const { sockets = {} } = overrides;
-  const shared = { clock, log, tls, tracer, probes, bytes, sockets, pages: pagesOf(config, overrides) };
-  const ports = await openPorts({ config, services, gate, ...shared });
+  const pages = pagesOf(config, overrides);
+  const shared = { ...access, clock, log, tls, tracer, probes, bytes, sockets, pages };
+  const ports = await openPorts({ config, services, ...shared });
   opened.defer(() => ports.close());
   return {
     baseUrl: ports.baseUrl,
     adminBaseUrl: ports.adminBaseUrl,
+    hasConsole: pages.has('console/index.html'),
     services,
     store,
     unavailable: () => catalog.unavailable(),
-    reload: reloader(config, { engines, catalog, fairUse }),
+    reload: (next) => {
+      reload(running, next, { engines, catalog, fairUse });
+      running = next;
+    },
     close: async () => {
       readiness.stop();
       ports.leave();
@@ -153,8 +154,23 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   };
 }
 
-function pagesOf({ docs }: Config, { pages }: AppOverrides): ReadonlyMap<string, Buffer> {
-  return docs.access === 'off' ? new Map() : (pages ?? readPageFiles());
+/** The gate, and the sessions of the console unless it is turned off. */
+function openAccess(
+  { adminKey, console, limits }: Config,
+  deps: Omit<GateDeps, 'givenAdmin' | 'knownHeaders' | 'failedKeys'>,
+) {
+  const givenAdmin = adminKey && givenAdminHolder(adminKey.reveal());
+  const failedKeys = new FailedKeys(limits.failedKeysPerMinuteMax);
+  return {
+    gate: new Gate({ ...deps, givenAdmin, knownHeaders: new KnownHeaders(), failedKeys }),
+    sessions: console.access === 'off' ? undefined : new Sessions({ ...deps, givenAdmin }),
+  };
+}
+
+/** Without the reference or the console, if it is turned off. */
+function pagesOf(config: Config, { pages = readPageFiles() }: AppOverrides): ReadonlyMap<string, Buffer> {
+  const isOpen = (path: string) => config[path.startsWith('console/') ? 'console' : 'docs'].access === 'open';
+  return new Map([...pages].filter(([path]) => isOpen(path)));
 }
 
 /** Loads the libraries of tracing only if it is configured. */
@@ -199,14 +215,10 @@ interface Reloadable {
   readonly fairUse: FairUseRules;
 }
 
-function reloader(started: Config, { engines, catalog, fairUse }: Reloadable): App['reload'] {
-  let running = started;
-  return (next) => {
-    checkReload(running, next);
-    catalog.replace(engines.use(next));
-    Object.assign(fairUse, next.fairUse);
-    running = next;
-  };
+function reload(running: Config, next: Config, { engines, catalog, fairUse }: Reloadable): void {
+  checkReload(running, next);
+  catalog.replace(engines.use(next));
+  Object.assign(fairUse, next.fairUse);
 }
 
 function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
@@ -223,9 +235,11 @@ interface ServiceDeps {
   readonly tokens: TokenCounter;
   readonly catalog: Catalog;
   readonly fairUse: FairUseRules;
+  readonly server: ServerFacts;
 }
 
-function createServices({ store, clock, accessClock, tokens, catalog, fairUse }: ServiceDeps): Services {
+function createServices(deps: ServiceDeps): Services {
+  const { store, clock, accessClock, tokens, catalog, fairUse, server } = deps;
   const idempotency = new Idempotency({ store, clock });
   const chat = new ChatOperations({ catalog, tokens, accounts: store, idempotency });
   return {
@@ -236,6 +250,6 @@ function createServices({ store, clock, accessClock, tokens, catalog, fairUse }:
     completions: new CompletionOperations({ chat, idempotency }),
     catalog: new CatalogOperations(catalog),
     account: new AccountOperations({ store, clock, accessClock, fairUse }),
-    admin: new AdminOperations({ store, clock, accessClock, fairUse }),
+    admin: new AdminOperations({ store, clock, accessClock, fairUse, server }),
   };
 }

@@ -1,6 +1,7 @@
 /** The ports of a server. REST, gRPC, Connect and gRPC-Web share each of them. */
 import type { Config } from '../config/config.ts';
 import type { Gate } from '../core/access/gate.ts';
+import type { Sessions } from '../core/access/sessions.ts';
 import { basePath } from '../core/base-path.ts';
 import { requestTimeLimit } from '../core/deadline.ts';
 import type { Clock } from '../core/ports/clock.ts';
@@ -13,12 +14,14 @@ import { createConnectHandler } from '../transports/connect/routes.ts';
 import { createGrpcHandler } from '../transports/grpc/routes.ts';
 import { withCors } from '../transports/http/cors.ts';
 import { type PortHandler, type ServerOptions, startServer } from '../transports/http/server.ts';
+import { withSessions } from '../transports/http/session-cookies.ts';
 import type { TlsPair } from '../transports/http/tls-pair.ts';
 import { restHandler } from '../transports/rest/handler.ts';
 import { openVoices } from '../transports/rest/open-voices.ts';
 import { pageRoutes } from '../transports/rest/page-routes.ts';
 import { type Probes, probeRoutes } from '../transports/rest/probe-routes.ts';
 import { restRoutes } from '../transports/rest/routes.ts';
+import { type SessionPort, sessionRoutes } from '../transports/rest/session-routes.ts';
 import { openRpcs } from '../transports/rpc/open-rpcs.ts';
 import { rpcPath } from '../transports/rpc/rpcs.ts';
 
@@ -33,6 +36,8 @@ interface Wiring {
   readonly probes: Probes;
   /** The files for browsers, by their paths. */
   readonly pages: ReadonlyMap<string, Buffer>;
+  /** Undefined: no console. */
+  readonly sessions: Sessions | undefined;
   readonly bytes: ByteBudget;
   readonly sockets: ListeningSockets;
 }
@@ -45,6 +50,13 @@ export interface ListeningSockets {
 
 /** The callers that a port serves. */
 type Audience = 'all' | 'clients' | 'admins';
+
+/** The sessions of each audience. */
+const audiences: Readonly<Record<Audience, Omit<SessionPort, 'sessions'>>> = {
+  all: { cookie: 'parley_session', kinds: ['account', 'admin'] },
+  clients: { cookie: 'parley_session', kinds: ['account'] },
+  admins: { cookie: 'parley_admin_session', kinds: ['admin'] },
+};
 
 interface Port {
   readonly baseUrl: string;
@@ -104,7 +116,8 @@ async function openPort(
 }
 
 /** The transports of a port, all made from the one table of RPCs. */
-function openTransports({ config, services, probes, pages, ...shared }: Wiring, audience: Audience) {
+function openTransports(wiring: Wiring, audience: Audience) {
+  const { config, services, probes, pages, sessions, ...shared } = wiring;
   const { server, limits } = config;
   const deps = { ...shared, timeLimit: requestTimeLimit(server.requestMsMax) };
   const isServed = ({ kind }: Rpc) => audience === 'all' || (kind === 'admin') === (audience === 'admins');
@@ -112,8 +125,14 @@ function openTransports({ config, services, probes, pages, ...shared }: Wiring, 
   // A port without administration does not show its metrics either.
   const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
   const keyless = config.voices.access === 'open' ? openVoices(table, services) : new Map();
+  const sessionPort = sessions && { sessions, ...audiences[audience] };
   const overRest = restHandler(
-    [...restRoutes(table, limits, isServed, keyless), ...probeRoutes(shown), ...pageRoutes(pages)],
+    [
+      ...restRoutes(table, limits, isServed, keyless),
+      ...probeRoutes(shown),
+      ...pageRoutes(pages),
+      ...(sessionPort ? sessionRoutes(sessionPort) : []),
+    ],
     deps,
   );
   const served = allRpcs(table).filter(isServed);
@@ -126,8 +145,9 @@ function openTransports({ config, services, probes, pages, ...shared }: Wiring, 
   const paths = new Set(rpcs.map(rpcPath));
   const handle: PortHandler = (request, ...rest) =>
     (paths.has(request.url ?? '') ? connect : overRest)(request, ...rest);
+  const opened = sessionPort ? withSessions(sessionPort.sessions, sessionPort.cookie, handle) : handle;
   return {
-    handle: withCors(config.cors.origins, handle),
+    handle: withCors(config.cors.origins, opened),
     grpc: createGrpcHandler(rpcs, rpcLimits, deps),
   };
 }

@@ -119,6 +119,12 @@ function accountRpcs(account: Services['account']) {
     listUsageRecords: unary('account', AccountService.method.listUsageRecords, (request, call) =>
       account.listUsageRecords(request, call),
     ),
+    getUsageTotals: unary('account', AccountService.method.getUsageTotals, (request, call) =>
+      account.getUsageTotals(request, call),
+    ),
+    listLedgerEntries: unary('account', AccountService.method.listLedgerEntries, (request, call) =>
+      account.listLedgerEntries(request, call),
+    ),
   };
 }
 

@@ -23,7 +23,9 @@ import {
   accountById,
   accountByName,
   accountsAfter,
+  accountsNamed,
   anyAccount,
+  containing,
   endSubscription,
   insertAccount,
   setPlan,
@@ -33,7 +35,7 @@ import { auditBefore, insertAudit } from './tables/audit.ts';
 import { adminKeys, anyKey, endKey, insertKey, keyById, keysOfAccount, revokeKey } from './tables/keys.ts';
 import { entriesBefore } from './tables/ledger.ts';
 import { afterAll } from './tables/schema.ts';
-import { recordsBefore } from './usage/records.ts';
+import { idsBetween, recordsBefore } from './usage/records.ts';
 import { readTotals } from './usage/totals.ts';
 
 /** Operations that no request waits for: written once, for every database. */
@@ -57,9 +59,11 @@ export abstract class ColdOperations
     return account && this.withCredits(account);
   }
 
-  listAccounts(page: PageRequest): Promise<Page<Account, AccountId>> {
+  listAccounts(page: PageRequest, nameContains?: string): Promise<Page<Account, AccountId>> {
     return pageOf(page, async ({ size, after = '' }) => {
-      const accounts = await this.#executor.all(accountsAfter, { after, size });
+      const accounts = await (nameContains === undefined
+        ? this.#executor.all(accountsAfter, { after, size })
+        : this.#executor.all(accountsNamed, { after, size, pattern: containing(nameContains) }));
       return accounts.map((account) => this.withCredits(account));
     });
   }
@@ -109,7 +113,7 @@ export abstract class ColdOperations
 
   listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>> {
     return pageOf(page, ({ size, after }) => {
-      const wanted = { ...filter, size, after };
+      const wanted = { ...filter, ...idsBetween(filter.fromMs, filter.untilMs), size, after };
       return this.#executor.all(recordsBefore(wanted), wanted);
     });
   }

@@ -12,6 +12,7 @@ import { ParleyError, toParleyError } from '../core/errors.ts';
 import { logFailure } from '../core/failure-log.ts';
 import { newRequestId, type RequestId } from '../core/ids.ts';
 import type { Clock } from '../core/ports/clock.ts';
+import type { KeyHolder } from '../core/ports/keys.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Tracer, TraceSpan } from '../core/ports/tracer.ts';
 import type { Wire } from '../core/ports/usage.ts';
@@ -41,7 +42,6 @@ export interface RequestHead {
 
 /** The headers that name the compression of a body or of its messages. REST has none. */
 const encodingHeaders = ['grpc-encoding', 'content-encoding', 'connect-content-encoding'];
-const identity = 'identity';
 
 /** One request, from its headers to the end of its record. */
 export class ServedCall {
@@ -118,6 +118,11 @@ export class ServedCall {
     await this.#deps.gate.openAdmin(this.#arrival);
   }
 
+  /** Asks the gate who signs in to the console. @throws as `Gate.identify` */
+  identify(): Promise<KeyHolder> {
+    return this.#deps.gate.identify(this.#arrival);
+  }
+
   /** Records a request for a path or method that is not served. Does not throw: the answer is `error` in any case. */
   async recordUnserved(error: ParleyError): Promise<void> {
     try {
@@ -134,7 +139,7 @@ export class ServedCall {
 
   /** Whether the body, or messages in it, may be compressed. */
   get isCompressed(): boolean {
-    return encodingHeaders.some((name) => (this.#head.header(name) ?? identity) !== identity);
+    return encodingHeaders.some((name) => (this.#head.header(name) ?? 'identity') !== 'identity');
   }
 
   /**

@@ -76,6 +76,11 @@ describe('parley serve --demo on an empty data folder', () => {
     }
   });
 
+  it('names the console where one has been built', async () => {
+    const url = new URL('/console', server.baseUrl).href;
+    expect(banner.includes(`${url}\n`)).toBe((await fetch(url)).ok);
+  });
+
   it('creates an account on trial with ten credits', async () => {
     const account = JSON.parse(await printed(['account', 'show', 'demo', '--json'], { cwd: folder.path }));
     expect(account).toMatchObject({ balance: '10', subscription: { state: 'trial' } });

@@ -228,6 +228,8 @@ describe('the admin commands', () => {
 
   it('use the admin key of the first start if none is given', async () => {
     expect(await printed(['account', 'list', ...flags])).toContain('demo');
+    expect(await printed(['account', 'list', '--name', 'EM', ...flags])).toContain('demo');
+    expect(await printed(['account', 'list', '--name', 'nobody', ...flags])).not.toContain('demo');
   });
 
   it('show each request, its outcome and its cost', async () => {
@@ -244,10 +246,12 @@ describe('the admin commands', () => {
     );
     expect(line('eliza')).toMatch(/ chat +eliza +ok +- +\d+\.\d\d s +\d+ \+ \d+ tokens +- +0\.0000\d+$/);
     expect(line('unknown_voice')).toMatch(/ speech +flite +refused +unknown_voice /);
-    const { records } = await printedJson<{ records: { state: string; operation: string }[] }>([
+    const { records } = await printedJson<{ records: { id: string; state: string; operation: string }[] }>([
       ...['usage', '--account', 'demo', '--state', 'ok', '--operation', 'speech', '--since', '1h', ...flags],
     ]);
     expect(records.map(({ state, operation }) => [state, operation])).toEqual([['ok', 'speech']]);
+    const id = records[0]?.id ?? '';
+    expect(await printedJson(['usage', '--id', id, ...flags])).toMatchObject({ records: [{ id }] });
     const csv = (await printed(['usage', 'export', '--csv', '--operation', 'speech', ...flags])).split(
       '\r\n',
     );

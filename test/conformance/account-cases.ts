@@ -7,7 +7,7 @@ import type { ErrorCode } from '../../src/core/errors.ts';
 import { type Case, type CaseRequest, calling, ended, ok } from './case.ts';
 
 const { listModels, getModel, listSpeechModels, listVoices } = CatalogService.method;
-const { getAccount, listUsageRecords } = AccountService.method;
+const { getAccount, listUsageRecords, getUsageTotals, listLedgerEntries } = AccountService.method;
 const admin = AdminService.method;
 
 const looked = (operation: 'catalog' | 'account') => [ok({ operation })];
@@ -216,6 +216,51 @@ const account: Case[] = [
     calling(listUsageRecords, { operation: 'video' }),
     'invalid_parameter',
     'operation',
+  ),
+  {
+    what: 'the record of one request, and no other',
+    before: [calling(listModels, {})],
+    request: calling(listUsageRecords, { id: `req_${'0'.repeat(32)}` }),
+    answer: [{}],
+    records: [ok(), ok()],
+  },
+  refused(
+    'account',
+    'the record of what is no request',
+    calling(listUsageRecords, { id: 'req_0' }),
+    'invalid_parameter',
+    'id',
+  ),
+  {
+    what: 'the totals of the usage, with those of requests that were refused',
+    before: [calling(listModels, {}), calling(getModel, { id: 'x' })],
+    request: calling(getUsageTotals, { groupBy: ['operation', 'state'] }),
+    // Whether the request itself has a started record depends on the time that it takes.
+    compare: (answer: unknown) => {
+      const [{ totals }] = answer as [{ totals: { state: string }[] }];
+      return totals.filter(({ state }) => state !== 'started');
+    },
+    records: [ok(), ended('refused', 'not_found'), ok()],
+  },
+  refused(
+    'account',
+    'totals by account, which a holder has one of',
+    calling(getUsageTotals, { groupBy: ['account'] }),
+    'invalid_parameter',
+    'group_by',
+  ),
+  {
+    what: 'the ledger',
+    request: calling(listLedgerEntries, {}),
+    answer: [{ entries: [{ kind: 'load', amount: '10' }] }],
+    records: looked('account'),
+  },
+  refused(
+    'account',
+    'a page of the ledger that there never was',
+    calling(listLedgerEntries, { pageToken: 'x' }),
+    'invalid_parameter',
+    'page_token',
   ),
 ].map(onBuiltin);
 

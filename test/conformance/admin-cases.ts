@@ -70,6 +70,18 @@ const accountsByAdmin: Case[] = [
     'invalid_parameter',
     'page_size',
   ),
+  byAdmin(
+    'admin: accounts by a part of their name',
+    calling(admin.listAccounts, ({ accountName }) => ({ nameContains: accountName.toUpperCase() })),
+    { answer: [{ accounts: [{ balance: '10' }] }] },
+  ),
+  byAdmin('admin: no account has such a name', calling(admin.listAccounts, { nameContains: '%' })),
+  adminRefused(
+    'accounts by a blank name',
+    calling(admin.listAccounts, { nameContains: ' ' }),
+    'invalid_parameter',
+    'name_contains',
+  ),
   adminRefused('a second trial', calling(admin.startTrial, ofAccount), 'invalid_parameter', 'account_id'),
   byAdmin('admin: a trial is started', calling(admin.startTrial, ofAccount), {
     caller: { key: 'admin', trial: false },
@@ -194,7 +206,24 @@ const usageByAdmin: Case[] = [
   ),
 ];
 
+const serverByAdmin: Case[] = [
+  byAdmin('admin: the state of the server', calling(admin.getServerState, {}), {
+    compare: (answer) => {
+      const [{ engines, models, settings }] = answer as [Record<string, { name: string; id: string }[]>];
+      const names = settings?.map(({ name }) => name);
+      return [engines, models, names?.includes('server.port')];
+    },
+  }),
+  byAdmin('admin: the findings about its engines', calling(admin.diagnoseServer, {}), {
+    compare: (answer) => {
+      const [{ diagnostics }] = answer as [{ diagnostics: { area: string; subject: string }[] }];
+      return diagnostics.map(({ area, subject }) => [area, subject]);
+    },
+  }),
+];
+
 export const adminCases: readonly Case[] = [
+  ...serverByAdmin,
   ...accountsByAdmin,
   ...moneyByAdmin,
   ...keysByAdmin,

@@ -36,6 +36,7 @@ export async function startExecutable({ settings, file }: ParleyOptions): Promis
     baseUrl,
     adminBaseUrl: baseUrl,
     store,
+    hasConsole: true,
     unavailable: () => [],
     reload: () => {
       throw new Error('An executable takes over a configuration at SIGHUP.');

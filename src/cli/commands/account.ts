@@ -24,9 +24,10 @@ export function accountCommand(): Command {
   return newCommand('account', 'Create and show accounts.', [
     'parley account create acme',
     'parley account list',
+    'parley account list --name acme',
   ])
     .addCommand(createOne.argument('<name>', '1 to 100 characters, unique').action(createAccount))
-    .addCommand(list.action(listAccounts))
+    .addCommand(list.option('--name <part>', 'only accounts with this in their name').action(listAccounts))
     .addCommand(showOne.argument(...accountArgument).action(showAccount));
 }
 
@@ -34,10 +35,15 @@ function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
   return callAndShow(flags, 'createAccount', { name }, accountFacts, { mayMakeFolder: true });
 }
 
-function listAccounts(flags: AdminCommandFlags): Promise<void> {
+interface ListFlags extends AdminCommandFlags {
+  readonly name?: string;
+}
+
+function listAccounts(flags: ListFlags): Promise<void> {
+  const filter = flags.name === undefined ? {} : { nameContains: flags.name };
   return withAdmin(flags, async (admin) => {
     const accounts = await collect(
-      (request) => admin.invoke('listAccounts', request),
+      (request) => admin.invoke('listAccounts', { ...request, ...filter }),
       (page) => page.accounts,
     );
     await show(flags, 'listAccounts', create(ListAccountsResponseSchema, { accounts }), accountTable);

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import { ConfigError, type Finding, pathText, type SettingPath, sourceText } from '../../config/config.ts';
-import { formatCredits, nanoCredits } from '../../core/billing/money.ts';
+import { ConfigError, type Finding, sourceText } from '../../config/config.ts';
+import { type SettingValue, settingValues } from '../../config/setting-values.ts';
 import { type ConfigFlags, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
@@ -9,9 +9,7 @@ import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 type ConfigCommandFlags = ConfigFlags & JsonFlag;
 
-interface Setting {
-  readonly name: string;
-  readonly value: string | number | boolean;
+interface Setting extends SettingValue {
   readonly source: string;
 }
 
@@ -40,7 +38,7 @@ export function configCommand(): Command {
 
 async function showConfig(flags: ConfigCommandFlags): Promise<void> {
   const { config, sourceOf } = loadWithFlags(flags);
-  const settings = [...leavesOf(config, [])].map(
+  const settings = [...settingValues(config)].map(
     ({ name, value }): Setting => ({ name, value, source: sourceText(sourceOf(name)) }),
   );
   if (flags.json) return printJson({ settings: settings.map((setting) => ({ ...setting })) });
@@ -73,28 +71,4 @@ function findingJson({ source, setting, message, suggestion, advice }: Finding):
     ...(suggestion !== undefined && { suggestion }),
     ...(advice !== undefined && { advice }),
   };
-}
-
-type Leaf = Pick<Setting, 'name' | 'value'>;
-
-/** All values with their names, such as `server.port` and `models[0].price.input`. */
-function* leavesOf(value: unknown, path: SettingPath): Generator<Leaf> {
-  const name = pathText(path);
-  if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) yield* leavesOf(item, [...path, index]);
-  } else if (typeof value === 'object' && value !== null) {
-    for (const [part, inner] of Object.entries(value)) yield* leavesOf(inner, [...path, part]);
-  } else if (typeof value === 'bigint') {
-    // Prices are in nano-credits here, under a longer name than in the file.
-    yield { name: name.replace(/PerMillion$/, ''), value: formatCredits(nanoCredits(value)) };
-  } else if (value !== '' && isSecret(name)) {
-    yield { name, value: '(not shown)' };
-  } else if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
-    yield { name, value };
-  }
-}
-
-/** Whether the value must not appear on a screen. */
-function isSecret(name: string): boolean {
-  return /(key|secret|password|token)$|^store\.?url$/i.test(name);
 }

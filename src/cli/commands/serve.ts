@@ -177,7 +177,8 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
   if (firstRun) {
     const models = firstModels(config, app);
     const trust = config.tls ? trustFor(baseUrl, config.tls.cert) : {};
-    return printData(demoBanner(firstRun, { dataDir, file, hasCurl: hasCurl(), trust, models }));
+    const { hasConsole } = app;
+    return printData(demoBanner(firstRun, { dataDir, file, hasConsole, hasCurl: hasCurl(), trust, models }));
   }
   const why = readFirstRun(dataDir)
     ? `The keys of the first start are in ${file}.`

@@ -11,6 +11,7 @@ export interface UsageFilterFlags extends AdminCommandFlags {
   readonly operation?: string;
   readonly model?: string;
   readonly state?: string;
+  readonly id?: string;
 }
 
 export function withFilters(command: Command): Command {
@@ -24,10 +25,11 @@ export function withFilters(command: Command): Command {
     .option('--until <when>', 'only before then', parseMoment)
     .option('--operation <operation>', 'speech, transcription, chat, catalog, account, admin or none')
     .option('--model <model>', 'only of this model')
-    .option('--state <state>', 'ok, refused, failed, cancelled, interrupted, replayed or started');
+    .option('--state <state>', 'ok, refused, failed, cancelled, interrupted, replayed or started')
+    .option('--id <id>', 'only the request with this id (x-request-id)');
 }
 
-export function usageFilter({ account, since, until, operation, model, state }: UsageFilterFlags) {
+export function usageFilter({ account, since, until, operation, model, state, id }: UsageFilterFlags) {
   return {
     ...(account !== undefined && { accountId: account }),
     ...(since && { startTime: timestampFromDate(since) }),
@@ -35,5 +37,6 @@ export function usageFilter({ account, since, until, operation, model, state }: 
     ...(operation !== undefined && { operation }),
     ...(model !== undefined && { model }),
     ...(state !== undefined && { state }),
+    ...(id !== undefined && { id }),
   };
 }

@@ -9,6 +9,7 @@ export interface BannerFacts {
   readonly dataDir: string;
   /** The file with the keys. */
   readonly file: string;
+  readonly hasConsole: boolean;
   readonly hasCurl: boolean;
   readonly trust: Trust;
   /** Ids of models that work; the banner has a command for each. */
@@ -28,10 +29,11 @@ export function demoBanner(firstRun: FirstRun, facts: BannerFacts): string {
   const { baseUrl, apiKey, adminKey } = firstRun;
   const steps = facts.hasCurl ? curlSteps(firstRun, facts) : parleySteps(facts);
   const shown = steps.map(({ title, command }, index) => `  ${index + 1}. ${title}:\n     ${command}\n\n`);
+  const console = `  Console     ${new URL('/console', baseUrl)}\n              Sign in with either key.\n`;
   return `
   Parley is ready at ${baseUrl}
 
-  API key     ${apiKey}
+${facts.hasConsole ? console : ''}  API key     ${apiKey}
   Admin key   ${adminKey}
   Shown only once; ${facts.file} keeps them for you.
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { engines } from './engines.ts';
 import { models } from './models.ts';
 import { log, metrics, tracing } from './observability.ts';
-import { admin, cors, docs, server, tls, voices } from './server.ts';
+import { admin, console, cors, docs, server, tls, voices } from './server.ts';
 import { group, path, wholeNumber } from './setting-types.ts';
 import { store } from './store.ts';
 
@@ -85,6 +85,7 @@ export const configSchema = group({
   retention,
   cors,
   docs,
+  console,
   voices,
   limits,
   dataDir: path('the path of a folder (in quotes if it is all digits)')

@@ -151,6 +151,16 @@ export const docs = group({
     'The reference of the API: the pages /docs and /docs/rpcs with the schemas, and the OpenAPI document at GET /api/v1/openapi.json.',
   );
 
+export const console = group({
+  access: oneOf(['off', 'open'])
+    .default('open')
+    .describe('Who may open it: nobody (off), or everybody who has a key (open).'),
+})
+  .prefault({})
+  .describe(
+    'The console at /console: pages for holders of API keys and, with an admin key, for operators. Signing in exchanges the key for a cookie of at most 12 hours.',
+  );
+
 export const voices = group({
   access: oneOf(['key', 'open'])
     .default('key')

@@ -105,6 +105,14 @@ export class Gate {
   }
 
   /**
+   * Finds the holder of a key that signs in to the console. Leaves no record: nothing is requested.
+   * @throws `invalid_api_key` or `rate_limit_exceeded`
+   */
+  identify(arrival: AdminRequest): Promise<KeyHolder> {
+    return this.#authenticate(arrival);
+  }
+
+  /**
    * A refusal of an account's key is recorded before it is thrown.
    * @throws `invalid_api_key` or `rate_limit_exceeded`; `insufficient_scope` for an account's key
    */

@@ -6,6 +6,12 @@ import {
   type GetAccountRequest,
   type GetAccountResponse,
   GetAccountResponseSchema,
+  type GetUsageTotalsRequest,
+  type GetUsageTotalsResponse,
+  GetUsageTotalsResponseSchema,
+  type ListLedgerEntriesRequest,
+  type ListLedgerEntriesResponse,
+  ListLedgerEntriesResponseSchema,
   type ListUsageRecordsRequest,
   type ListUsageRecordsResponse,
   ListUsageRecordsResponseSchema,
@@ -17,12 +23,20 @@ import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from '../billi
 import { formatCredits } from '../billing/money.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
-import type { AccountId } from '../ids.ts';
+import { type AccountId, isRequestId } from '../ids.ts';
 import { checkOneOf, invalid, nextPage, readPage } from '../parameters.ts';
 import type { Account } from '../ports/accounts.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
-import { operations, type RecordFilter, recordStates, type UsageRecord } from '../ports/usage.ts';
+import {
+  operations,
+  type RecordFilter,
+  recordStates,
+  totalDimensions,
+  type UsageRecord,
+} from '../ports/usage.ts';
+import { describeEntry } from './ledger-entry.ts';
+import { describeTotal, readTotals } from './totals.ts';
 
 export interface AccountDeps {
   readonly store: Store;
@@ -31,6 +45,9 @@ export interface AccountDeps {
   readonly accessClock: Clock;
   readonly fairUse: FairUseRules;
 }
+
+/** All but the account. */
+const ownDimensions = totalDimensions.filter((dimension) => dimension !== 'account');
 
 /** Implements AccountService. */
 export class AccountOperations {
@@ -57,11 +74,22 @@ export class AccountOperations {
       ...nextPage(page),
     });
   }
+
+  async getUsageTotals(request: GetUsageTotalsRequest, call: Call): Promise<GetUsageTotalsResponse> {
+    const totals = await readTotals(this.#deps.store, request, call.caller.account.id, ownDimensions);
+    return create(GetUsageTotalsResponseSchema, { totals: totals.map(describeTotal) });
+  }
+
+  async listLedgerEntries(request: ListLedgerEntriesRequest, call: Call): Promise<ListLedgerEntriesResponse> {
+    const page = await this.#deps.store.listEntries(call.caller.account.id, readPage(request));
+    const entries = page.items.map(describeEntry);
+    return create(ListLedgerEntriesResponseSchema, { entries, ...nextPage(page) });
+  }
 }
 
 type RecordFilterRequest = Pick<
   ListUsageRecordsRequest,
-  'startTime' | 'endTime' | 'operation' | 'model' | 'state'
+  'startTime' | 'endTime' | 'operation' | 'model' | 'state' | 'id'
 >;
 
 /** @throws `invalid_parameter` for an unknown operation or state, and for a blank model */
@@ -69,9 +97,12 @@ export function readRecordFilter(
   request: RecordFilterRequest,
   accountId: AccountId | undefined,
 ): RecordFilter {
-  const { startTime, endTime, operation, model, state } = request;
+  const { startTime, endTime, operation, model, state, id } = request;
   checkOneOf('operation', operation, operations);
   checkOneOf('state', state, recordStates);
+  if (id !== undefined && !isRequestId(id)) {
+    throw invalid('id', '`id` is not the id of a request. It is the `x-request-id` of its answer.');
+  }
   if (model?.trim() === '') throw invalid('model', '`model` is blank. Send an id, or leave it out.');
   return {
     accountId,
@@ -80,6 +111,7 @@ export function readRecordFilter(
     operation,
     model,
     state,
+    id,
   };
 }
 

@@ -3,6 +3,7 @@ import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { entitlementAt, trialMs } from '../access/entitlement.ts';
 import { hashKey, newKeySecret } from '../access/keys.ts';
+import { describeEntry } from '../account/ledger-entry.ts';
 import { type AccountDeps, describeAccount, describeRecord, readRecordFilter } from '../account/service.ts';
 import type { AdminCall } from '../call.ts';
 import { ParleyError } from '../errors.ts';
@@ -12,21 +13,23 @@ import type { Account } from '../ports/accounts.ts';
 import type { AuditEntry } from '../ports/audit.ts';
 import type { Key } from '../ports/keys.ts';
 import type { LedgerEntry } from '../ports/ledger.ts';
+import type { ServerFacts } from '../ports/server.ts';
 import { quote } from '../quote.ts';
 import * as check from './checks.ts';
+import { describeServer, diagnoseServer } from './server.ts';
 import { getUsageTotals, pruneUsageRecords } from './usage.ts';
-import { describeAudit, describeEntry, describeKey } from './views.ts';
+import { describeAudit, describeIssued, describeKey, type IssuedKey } from './views.ts';
 
-interface IssuedKey {
-  readonly key: Key;
-  readonly secret: string;
+interface AdminDeps extends AccountDeps {
+  /** Undefined in a command on the data folder, which runs no server. */
+  readonly server: ServerFacts | undefined;
 }
 
 /** Implements AdminService. The gate decides who may call it; the audit trail records who did. */
 export class AdminOperations {
-  readonly #deps: AccountDeps;
+  readonly #deps: AdminDeps;
 
-  constructor(deps: AccountDeps) {
+  constructor(deps: AdminDeps) {
     this.#deps = deps;
   }
 
@@ -42,7 +45,9 @@ export class AdminOperations {
   }
 
   async listAccounts(request: pb.ListAccountsRequest): Promise<pb.ListAccountsResponse> {
-    const page = await this.#deps.store.listAccounts(readPage(request));
+    const { nameContains: part } = request;
+    const name = part && check.checkText('name_contains', part, check.nameCharactersMax);
+    const page = await this.#deps.store.listAccounts(readPage(request), name);
     const accounts = await Promise.all(page.items.map((account) => describeAccount(account, this.#deps)));
     return create(pb.ListAccountsResponseSchema, { accounts, ...nextPage(page) });
   }
@@ -191,6 +196,14 @@ export class AdminOperations {
     return create(pb.ListAuditEntriesResponseSchema, { entries, ...nextPage(page) });
   }
 
+  async getServerState(): Promise<pb.GetServerStateResponse> {
+    return describeServer(this.#deps.server);
+  }
+
+  diagnoseServer(): Promise<pb.DiagnoseServerResponse> {
+    return diagnoseServer(this.#deps.server);
+  }
+
   async #enter(
     kind: 'load' | 'adjustment',
     request: pb.LoadCreditsRequest | pb.AdjustCreditsRequest,
@@ -278,8 +291,4 @@ export class AdminOperations {
     const details = { name: key.name, scopes: key.scopes, account: key.accountId ?? '' };
     await this.#deps.store.createKey(key, this.#audit(call, 'key.create', key.id, details));
   }
-}
-
-function describeIssued({ key, secret }: IssuedKey) {
-  return { key: describeKey(key), secret };
 }

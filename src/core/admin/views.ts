@@ -1,10 +1,6 @@
-/** Keys, ledger entries and audit entries as administrators see them. */
+/** Keys and audit entries as administrators see them. */
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import {
-  type LedgerEntry as LedgerEntryMessage,
-  LedgerEntrySchema,
-} from '../../../gen/parley/account/v1/account_pb.ts';
 import {
   type AuditEntry as AuditEntryMessage,
   AuditEntrySchema,
@@ -12,10 +8,8 @@ import {
   KeySchema,
 } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { keyKinds } from '../access/keys.ts';
-import { formatCredits } from '../billing/money.ts';
 import type { AuditEntry } from '../ports/audit.ts';
 import type { Key } from '../ports/keys.ts';
-import type { LedgerEntry } from '../ports/ledger.ts';
 
 /** A key without its secret. */
 export function describeKey(key: Key): KeyMessage {
@@ -32,17 +26,14 @@ export function describeKey(key: Key): KeyMessage {
   });
 }
 
-export function describeEntry(entry: LedgerEntry): LedgerEntryMessage {
-  const { id, kind, amount, reason, reference } = entry;
-  return create(LedgerEntrySchema, {
-    id,
-    kind,
-    amountNanoCredits: amount,
-    amount: formatCredits(amount),
-    reason,
-    reference,
-    createdAt: timestampFromMs(entry.createdAtMs),
-  });
+/** A new key, whose secret is known only now. */
+export interface IssuedKey {
+  readonly key: Key;
+  readonly secret: string;
+}
+
+export function describeIssued({ key, secret }: IssuedKey) {
+  return { key: describeKey(key), secret };
 }
 
 export function describeAudit(entry: AuditEntry): AuditEntryMessage {

@@ -24,7 +24,8 @@ export interface AccountStore {
   /** False if the name is taken. */
   createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
   findAccount(idOrName: string): Promise<Account | undefined>;
-  listAccounts(page: PageRequest): Promise<Page<Account, AccountId>>;
+  /** @param nameContains a part of the name, in either case of the letters A to Z. Default: all accounts */
+  listAccounts(page: PageRequest, nameContains?: string): Promise<Page<Account, AccountId>>;
   /** False if the account had a trial before. */
   startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
   /** Sets the plan of an account, in place of an earlier one. */

@@ -75,6 +75,7 @@ export interface RecordFilter {
   readonly operation?: string | undefined;
   readonly model?: string | undefined;
   readonly state?: string | undefined;
+  readonly id?: RequestId | undefined;
 }
 
 export const totalDimensions = ['account', 'month', 'day', 'operation', 'model', 'state'] as const;

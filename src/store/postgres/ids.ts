@@ -43,7 +43,7 @@ export function fromUuid(column: string, uuid: string): string {
 const idNames: ReadonlySet<PropertyKey> = new Set([
   ...['id', 'accountId', 'account_id', 'keyId', 'key_id', 'requestId', 'request_id'],
 ]);
-const boundNames: ReadonlySet<PropertyKey> = new Set(['after', 'last', 'until']);
+const boundNames: ReadonlySet<PropertyKey> = new Set(['after', 'last', 'since', 'until']);
 
 /** The value of a parameter as PostgreSQL takes it. */
 export function encoded(name: PropertyKey, value: unknown): unknown {

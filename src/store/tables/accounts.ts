@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Period } from '../../core/access/entitlement.ts';
 import { nanoCredits } from '../../core/billing/money.ts';
 import type { AccountId } from '../../core/ids.ts';
@@ -32,6 +33,14 @@ export const accountByName = statement((p: { name: string }) => withPeriods().wh
 /** A page in the order of the ids. `after` is empty for the first one. */
 export const accountsAfter = statement((p: { after: string; size: number }) =>
   withPeriods().where('accounts.id', '>', p.after).orderBy('accounts.id').limit(p.size),
+).map(toAccount);
+/** Such a page of the accounts whose name is like a pattern of `containing`. */
+export const accountsNamed = statement((p: { after: string; size: number; pattern: string }) =>
+  withPeriods()
+    .where('accounts.id', '>', p.after)
+    .where(sql<boolean>`lower(name) like ${p.pattern} escape '\\'`)
+    .orderBy('accounts.id')
+    .limit(p.size),
 ).map(toAccount);
 export const balanceOf = statement((p: { id: AccountId }) =>
   query.selectFrom('accounts').select('balance_nano_credits').where('id', '=', p.id),
@@ -91,6 +100,12 @@ export function setPlan(accountId: AccountId, period: Period): Step {
 
 export function endSubscription(accountId: AccountId, atMs: number): Step {
   return step(endPeriods, { accountId, atMs: BigInt(atMs) });
+}
+
+/** The pattern of LIKE for names that contain a text, in either case of the letters A to Z. */
+export function containing(text: string): string {
+  const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return `%${lower.replace(/[\\%_]/g, '\\$&')}%`;
 }
 
 /** Uses subqueries: SQLite prepares a left join again for each run, as its plan may depend on the parameters. */

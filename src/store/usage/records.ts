@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Price } from '../../core/billing/money.ts';
-import type { RequestId } from '../../core/ids.ts';
+import { firstRequestId, type RequestId } from '../../core/ids.ts';
 import type { Reservation } from '../../core/ports/reservations.ts';
 import type { RecordEnd, RecordFilter, RecordStart, UsageRecord } from '../../core/ports/usage.ts';
 import { type Step, step } from '../job.ts';
@@ -59,7 +59,21 @@ export function endStarted(id: RequestId, recorded: RecordEnd): Step {
   return step(end, { id, ...endRow(recorded) }, 'fail');
 }
 
+/** A record id is created at most this long before its request starts, with a generous margin. */
+const idLeadMs = 3_600_000;
+
+/** The ids of requests that started in a span of time. Reading by them does not pass over all others. */
+export function idsBetween(fromMs: number | undefined, untilMs: number | undefined) {
+  return {
+    since: fromMs === undefined ? undefined : firstRequestId(Math.max(0, fromMs - idLeadMs)),
+    until: untilMs === undefined ? undefined : firstRequestId(Math.max(0, untilMs + idLeadMs)),
+  };
+}
+
 interface RecordsWanted extends RecordFilter {
+  /** Bounds of the ids, as `idsBetween` gives them. */
+  readonly since: string | undefined;
+  readonly until: string | undefined;
   readonly after: string | undefined;
   readonly size: number;
 }
@@ -83,11 +97,14 @@ function listBy(given: ReadonlySet<string>): Statement<RecordsWanted, UsageRecor
     let rows = query.selectFrom('usage_records').selectAll().orderBy('id', 'desc').limit(p.size);
     if (given.has('after')) rows = rows.where('id', '<', p.after);
     if (given.has('accountId')) rows = rows.where('account_id', '=', p.accountId);
+    if (given.has('since')) rows = rows.where('id', '>=', sql<RequestId>`${p.since}`);
+    if (given.has('until')) rows = rows.where('id', '<', sql<RequestId>`${p.until}`);
     if (given.has('fromMs')) rows = rows.where('started_at_ms', '>=', sql<bigint>`${p.fromMs}`);
     if (given.has('untilMs')) rows = rows.where('started_at_ms', '<', sql<bigint>`${p.untilMs}`);
     if (given.has('operation')) rows = rows.where('operation', '=', p.operation);
     if (given.has('model')) rows = rows.where('model', '=', p.model);
     if (given.has('state')) rows = rows.where('state', '=', p.state);
+    if (given.has('id')) rows = rows.where('id', '=', p.id);
     return rows;
   }).map(toRecord) as Statement<RecordsWanted, UsageRecord>;
 }

@@ -1,16 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { nanoCredits } from '../../core/billing/money.ts';
-import { firstRequestId } from '../../core/ids.ts';
 import type { TotalDimension, TotalsQuery, UsageTotal } from '../../core/ports/usage.ts';
 import type { Executor, Queries } from '../executor.ts';
 import { query, statement } from '../statement.ts';
 import { afterAll, type Database } from '../tables/schema.ts';
+import { idsBetween } from './records.ts';
 import { recordsAsRollups, sumColumns, sums } from './rollup-rows.ts';
 import { steps } from './steps.ts';
-
-/** A record id is created at most this long before its request starts, with a generous margin. */
-const idLeadMs = 3_600_000;
 
 interface RecordStep {
   readonly after: string;
@@ -47,8 +44,7 @@ async function* recordTotals(snapshot: Queries, { accountId, fromMs, untilMs, gr
     if (untilMs !== undefined) records = records.where('started_at_ms', '<', BigInt(untilMs));
     return totalsOf(records, groupBy);
   });
-  const after = fromMs === undefined ? '' : firstRequestId(Math.max(0, fromMs - idLeadMs));
-  const until = untilMs === undefined ? afterAll : firstRequestId(untilMs + idLeadMs);
+  const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
   for await (const step of steps(snapshot, { after, until, accountId })) {
     yield (await snapshot.all(totals, { ...step, accountId: accountId ?? '' })) as Row[];
   }

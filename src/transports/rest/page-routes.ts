@@ -37,6 +37,11 @@ const hashed = /-[0-9A-Z]{8}\.\w+$/;
 /** Paths under which a page is shown. Its script knows what to show. */
 const pages: Readonly<Record<string, readonly string[]>> = {
   'docs/index.html': ['/docs', '/docs/', '/docs/rpcs'],
+  'console/index.html': [
+    ...['/console', '/console/', '/console/usage', '/console/keys', '/console/credits'],
+    ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
+    ...['/console/accounts', '/console/accounts/:account_id', '/console/server', '/console/audit'],
+  ],
 };
 
 interface Page {

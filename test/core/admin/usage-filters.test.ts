@@ -129,6 +129,25 @@ describe('GET /usage and GET /admin/usage', () => {
     },
   );
 
+  it('find one record by the id of its request, for its holder and for the administrator', async () => {
+    const [mine, theirs] = made;
+    if (mine === undefined || theirs === undefined) throw new Error('nothing was requested');
+    expect(idsOf(await read('/usage', key, { id: mine.id }))).toEqual([mine.id]);
+    expect(idsOf(await read('/usage', key, { id: theirs.id }))).toEqual([]);
+    expect(idsOf(await read('/admin/usage', parley.adminKey, { id: theirs.id }))).toEqual([theirs.id]);
+  });
+
+  it('sum them for their holder', async () => {
+    const response = await parley.call('/usage/totals?group_by=operation&group_by=state', bearer(key));
+    const { totals } = (await response.json()) as { totals: Record<string, unknown>[] };
+    expect(totals.filter(({ operation }) => operation === 'chat')).toMatchObject([
+      { state: 'failed', requests: 2, prompt_tokens: 0 },
+      { state: 'ok', requests: 2, prompt_tokens: 14, completion_tokens: 6 },
+      { state: 'refused', requests: 2 },
+    ]);
+    expect(totals.map(({ account_id }) => account_id)).not.toContain(accountId);
+  });
+
   it.each([1, 2, 3, 5, 6])('give the same in pages of %i, whatever is recorded meanwhile', async (size) => {
     const query = { operation: 'chat', page_size: String(size) };
     const seen: string[] = [];

@@ -47,6 +47,46 @@ describe('GET /api/v1/openapi.json', () => {
   });
 });
 
+describe('/console', () => {
+  it.each([
+    ...['/console', '/console/', '/console/usage', '/console/keys', '/console/credits', '/console/server'],
+    ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
+    ...['/console/accounts', '/console/accounts/acme', '/console/audit'],
+  ])('%s is a page that may load nothing but its own files', async (path) => {
+    const response = await fetch(origin + path);
+    expect(response.status).toBe(200);
+    const policy = response.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(await response.text()).toMatch(/src="\/console\/assets\/main-[0-9A-Z]{8}\.js"/);
+  });
+
+  it('is small: the page first loads at most 120 KB, and later no more than that', () => {
+    const sizeOf = (pattern: RegExp) => {
+      const found = [...pages].filter(([name]) => pattern.test(name));
+      expect(found.length).toBeGreaterThan(0);
+      return found.reduce((sum, [, { length }]) => sum + length, 0);
+    };
+    expect(sizeOf(/^console\/assets\/(main|console)-.*\.gz$|^console\/index\.html$/)).toBeLessThan(
+      120 * 1024,
+    );
+    expect(sizeOf(/^console\/assets\/(?!main|console).*\.gz$/)).toBeLessThan(120 * 1024);
+  });
+
+  it('has nothing at a path that is no page or file', async () => {
+    for (const path of ['/console/nowhere', '/console/assets/main-00000000.js', '/console/index.html'])
+      expect(await errorOf(await fetch(origin + path))).toMatchObject({ status: 404, code: 'not_found' });
+  });
+
+  it('is not there where a setting says so, and the reference still is', async () => {
+    const closed = await startParley({ pages, settings: { console: { access: 'off' } } });
+    const there = new URL(closed.baseUrl).origin;
+    expect(await errorOf(await fetch(`${there}/console`))).toMatchObject({ status: 404 });
+    expect((await fetch(`${there}/docs`)).status).toBe(200);
+    await closed.close();
+  });
+});
+
 describe('/docs', () => {
   it.each(['/docs', '/docs/', '/docs/rpcs'])(
     '%s is a page that may load nothing but its own files',
@@ -74,7 +114,9 @@ describe('/docs', () => {
   });
 
   it('is small: everything that the page loads first has at most 60 KB', async () => {
-    const loaded = [...pages].filter(([name]) => /assets.*\.gz$|openapi\.json\.gz$|index\.html$/.test(name));
+    const loaded = [...pages].filter(([name]) =>
+      /^docs\/assets.*\.gz$|openapi\.json\.gz$|^docs\/index\.html$/.test(name),
+    );
     expect(loaded.length).toBeGreaterThan(3);
     expect(loaded.reduce((sum, [, { length }]) => sum + length, 0)).toBeLessThan(60 * 1024);
   });

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/account/v1/account.proto.
  */
 export const file_parley_account_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("Ch9wYXJsZXkvYWNjb3VudC92MS9hY2NvdW50LnByb3RvEhFwYXJsZXkuYWNjb3VudC52MSLBAgoHQWNjb3VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjoKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjUKDHN1YnNjcmlwdGlvbhgEIAEoCzIfLnBhcmxleS5hY2NvdW50LnYxLlN1YnNjcmlwdGlvbhIyChRiYWxhbmNlX25hbm9fY3JlZGl0cxgFIAEoA1IUYmFsYW5jZV9uYW5vX2NyZWRpdHMSDwoHYmFsYW5jZRgGIAEoCRI2CghmYWlyX3VzZRgHIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkZhaXJVc2VSCGZhaXJfdXNlEiwKEWhlbGRfbmFub19jcmVkaXRzGAggASgDUhFoZWxkX25hbm9fY3JlZGl0cyKPAQoMU3Vic2NyaXB0aW9uEg0KBXN0YXRlGAEgASgJEjoKCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydGVkX2F0EjQKB2VuZHNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IoUBCgdGYWlyVXNlEiAKC2xpbWl0X3VuaXRzGAEgASgDUgtsaW1pdF91bml0cxIeCgp1c2VkX3VuaXRzGAIgASgDUgp1c2VkX3VuaXRzEjgKCXJlc2V0c19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCXJlc2V0c19hdCK3CAoLVXNhZ2VSZWNvcmQSCgoCaWQYASABKAkSHgoKYWNjb3VudF9pZBgCIAEoCVIKYWNjb3VudF9pZBIWCgZrZXlfaWQYAyABKAlSBmtleV9pZBIRCglvcGVyYXRpb24YBCABKAkSEgoFbW9kZWwYBSABKAlIAIgBARIMCgR3aXJlGAYgASgJEg0KBXN0YXRlGAcgASgJEiUKC2h0dHBfc3RhdHVzGAggASgFSAFSC2h0dHBfc3RhdHVziAEBEhEKBGNvZGUYCSABKAlIAogBARI6CgpzdGFydGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBItCg9maXJzdF9vdXRwdXRfbXMYCyABKAVIA1IPZmlyc3Rfb3V0cHV0X21ziAEBEiUKC2R1cmF0aW9uX21zGAwgASgFSARSC2R1cmF0aW9uX21ziAEBEi8KEGF1ZGlvX3NlY29uZHNfaW4YDSABKAFIBVIQYXVkaW9fc2Vjb25kc19pbogBARIxChFhdWRpb19zZWNvbmRzX291dBgOIAEoAUgGUhFhdWRpb19zZWNvbmRzX291dIgBARIXCgpjaGFyYWN0ZXJzGA8gASgFSAeIAQESKQoNcHJvbXB0X3Rva2VucxgQIAEoBUgIUg1wcm9tcHRfdG9rZW5ziAEBEjEKEWNvbXBsZXRpb25fdG9rZW5zGBEgASgFSAlSEWNvbXBsZXRpb25fdG9rZW5ziAEBEicKDHRvdGFsX3Rva2VucxgSIAEoBUgKUgx0b3RhbF90b2tlbnOIAQESKQoNdG9rZW5zX3NvdXJjZRgTIAEoCUgLUg10b2tlbnNfc291cmNliAEBEisKDmZhaXJfdXNlX3VuaXRzGBQgASgDSAxSDmZhaXJfdXNlX3VuaXRziAEBEjEKEWNvc3RfbmFub19jcmVkaXRzGBUgASgDSA1SEWNvc3RfbmFub19jcmVkaXRziAEBEjcKFG92ZXJydW5fbmFub19jcmVkaXRzGBYgASgDSA5SFG92ZXJydW5fbmFub19jcmVkaXRziAEBQggKBl9tb2RlbEIOCgxfaHR0cF9zdGF0dXNCBwoFX2NvZGVCEgoQX2ZpcnN0X291dHB1dF9tc0IOCgxfZHVyYXRpb25fbXNCEwoRX2F1ZGlvX3NlY29uZHNfaW5CFAoSX2F1ZGlvX3NlY29uZHNfb3V0Qg0KC19jaGFyYWN0ZXJzQhAKDl9wcm9tcHRfdG9rZW5zQhQKEl9jb21wbGV0aW9uX3Rva2Vuc0IPCg1fdG90YWxfdG9rZW5zQhAKDl90b2tlbnNfc291cmNlQhEKD19mYWlyX3VzZV91bml0c0IUChJfY29zdF9uYW5vX2NyZWRpdHNCFwoVX292ZXJydW5fbmFub19jcmVkaXRzIsgBCgtMZWRnZXJFbnRyeRIKCgJpZBgBIAEoCRIMCgRraW5kGAIgASgJEjAKE2Ftb3VudF9uYW5vX2NyZWRpdHMYAyABKANSE2Ftb3VudF9uYW5vX2NyZWRpdHMSDgoGYW1vdW50GAQgASgJEg4KBnJlYXNvbhgFIAEoCRIRCglyZWZlcmVuY2UYBiABKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQiEwoRR2V0QWNjb3VudFJlcXVlc3QiQQoSR2V0QWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50ItQCChdMaXN0VXNhZ2VSZWNvcmRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARI6CgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRfdGltZRI2CghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCGVuZF90aW1lEhYKCW9wZXJhdGlvbhgFIAEoCUgCiAEBEhIKBW1vZGVsGAYgASgJSAOIAQESEgoFc3RhdGUYByABKAlIBIgBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZSKUAQoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjUKB3JlY29yZHMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5Vc2FnZVJlY29yZEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW5iBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_rest_v1_options]);
+  fileDesc("Ch9wYXJsZXkvYWNjb3VudC92MS9hY2NvdW50LnByb3RvEhFwYXJsZXkuYWNjb3VudC52MSLBAgoHQWNjb3VudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjoKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0EjUKDHN1YnNjcmlwdGlvbhgEIAEoCzIfLnBhcmxleS5hY2NvdW50LnYxLlN1YnNjcmlwdGlvbhIyChRiYWxhbmNlX25hbm9fY3JlZGl0cxgFIAEoA1IUYmFsYW5jZV9uYW5vX2NyZWRpdHMSDwoHYmFsYW5jZRgGIAEoCRI2CghmYWlyX3VzZRgHIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkZhaXJVc2VSCGZhaXJfdXNlEiwKEWhlbGRfbmFub19jcmVkaXRzGAggASgDUhFoZWxkX25hbm9fY3JlZGl0cyKPAQoMU3Vic2NyaXB0aW9uEg0KBXN0YXRlGAEgASgJEjoKCnN0YXJ0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydGVkX2F0EjQKB2VuZHNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IoUBCgdGYWlyVXNlEiAKC2xpbWl0X3VuaXRzGAEgASgDUgtsaW1pdF91bml0cxIeCgp1c2VkX3VuaXRzGAIgASgDUgp1c2VkX3VuaXRzEjgKCXJlc2V0c19hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCXJlc2V0c19hdCK3CAoLVXNhZ2VSZWNvcmQSCgoCaWQYASABKAkSHgoKYWNjb3VudF9pZBgCIAEoCVIKYWNjb3VudF9pZBIWCgZrZXlfaWQYAyABKAlSBmtleV9pZBIRCglvcGVyYXRpb24YBCABKAkSEgoFbW9kZWwYBSABKAlIAIgBARIMCgR3aXJlGAYgASgJEg0KBXN0YXRlGAcgASgJEiUKC2h0dHBfc3RhdHVzGAggASgFSAFSC2h0dHBfc3RhdHVziAEBEhEKBGNvZGUYCSABKAlIAogBARI6CgpzdGFydGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBItCg9maXJzdF9vdXRwdXRfbXMYCyABKAVIA1IPZmlyc3Rfb3V0cHV0X21ziAEBEiUKC2R1cmF0aW9uX21zGAwgASgFSARSC2R1cmF0aW9uX21ziAEBEi8KEGF1ZGlvX3NlY29uZHNfaW4YDSABKAFIBVIQYXVkaW9fc2Vjb25kc19pbogBARIxChFhdWRpb19zZWNvbmRzX291dBgOIAEoAUgGUhFhdWRpb19zZWNvbmRzX291dIgBARIXCgpjaGFyYWN0ZXJzGA8gASgFSAeIAQESKQoNcHJvbXB0X3Rva2VucxgQIAEoBUgIUg1wcm9tcHRfdG9rZW5ziAEBEjEKEWNvbXBsZXRpb25fdG9rZW5zGBEgASgFSAlSEWNvbXBsZXRpb25fdG9rZW5ziAEBEicKDHRvdGFsX3Rva2VucxgSIAEoBUgKUgx0b3RhbF90b2tlbnOIAQESKQoNdG9rZW5zX3NvdXJjZRgTIAEoCUgLUg10b2tlbnNfc291cmNliAEBEisKDmZhaXJfdXNlX3VuaXRzGBQgASgDSAxSDmZhaXJfdXNlX3VuaXRziAEBEjEKEWNvc3RfbmFub19jcmVkaXRzGBUgASgDSA1SEWNvc3RfbmFub19jcmVkaXRziAEBEjcKFG92ZXJydW5fbmFub19jcmVkaXRzGBYgASgDSA5SFG92ZXJydW5fbmFub19jcmVkaXRziAEBQggKBl9tb2RlbEIOCgxfaHR0cF9zdGF0dXNCBwoFX2NvZGVCEgoQX2ZpcnN0X291dHB1dF9tc0IOCgxfZHVyYXRpb25fbXNCEwoRX2F1ZGlvX3NlY29uZHNfaW5CFAoSX2F1ZGlvX3NlY29uZHNfb3V0Qg0KC19jaGFyYWN0ZXJzQhAKDl9wcm9tcHRfdG9rZW5zQhQKEl9jb21wbGV0aW9uX3Rva2Vuc0IPCg1fdG90YWxfdG9rZW5zQhAKDl90b2tlbnNfc291cmNlQhEKD19mYWlyX3VzZV91bml0c0IUChJfY29zdF9uYW5vX2NyZWRpdHNCFwoVX292ZXJydW5fbmFub19jcmVkaXRzIsgBCgtMZWRnZXJFbnRyeRIKCgJpZBgBIAEoCRIMCgRraW5kGAIgASgJEjAKE2Ftb3VudF9uYW5vX2NyZWRpdHMYAyABKANSE2Ftb3VudF9uYW5vX2NyZWRpdHMSDgoGYW1vdW50GAQgASgJEg4KBnJlYXNvbhgFIAEoCRIRCglyZWZlcmVuY2UYBiABKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQiEwoRR2V0QWNjb3VudFJlcXVlc3QiQQoSR2V0QWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IuwCChdMaXN0VXNhZ2VSZWNvcmRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARI6CgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRfdGltZRI2CghlbmRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCGVuZF90aW1lEhYKCW9wZXJhdGlvbhgFIAEoCUgCiAEBEhIKBW1vZGVsGAYgASgJSAOIAQESEgoFc3RhdGUYByABKAlIBIgBARIPCgJpZBgIIAEoCUgFiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW5CDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlQgUKA19pZCKUAQoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjUKB3JlY29yZHMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5Vc2FnZVJlY29yZEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ipwEKFUdldFVzYWdlVG90YWxzUmVxdWVzdBI6CgpzdGFydF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRfdGltZRI2CghlbmRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCGVuZF90aW1lEhoKCGdyb3VwX2J5GAMgAygJUghncm91cF9ieSJNChZHZXRVc2FnZVRvdGFsc1Jlc3BvbnNlEjMKBnRvdGFscxgBIAMoCzIdLnBhcmxleS5hY2NvdW50LnYxLlVzYWdlVG90YWxCBLi7GAEi3gMKClVzYWdlVG90YWwSEgoFbW9udGgYASABKAlIAIgBARIQCgNkYXkYAiABKAlIAYgBARIWCglvcGVyYXRpb24YAyABKAlIAogBARISCgVtb2RlbBgEIAEoCUgDiAEBEhIKBXN0YXRlGAUgASgJSASIAQESEAoIcmVxdWVzdHMYBiABKAMSEgoKY2hhcmFjdGVycxgHIAEoAxIqChBhdWRpb19zZWNvbmRzX2luGAggASgBUhBhdWRpb19zZWNvbmRzX2luEiwKEWF1ZGlvX3NlY29uZHNfb3V0GAkgASgBUhFhdWRpb19zZWNvbmRzX291dBIkCg1wcm9tcHRfdG9rZW5zGAogASgDUg1wcm9tcHRfdG9rZW5zEiwKEWNvbXBsZXRpb25fdG9rZW5zGAsgASgDUhFjb21wbGV0aW9uX3Rva2VucxImCg5mYWlyX3VzZV91bml0cxgMIAEoA1IOZmFpcl91c2VfdW5pdHMSLAoRY29zdF9uYW5vX2NyZWRpdHMYDSABKANSEWNvc3RfbmFub19jcmVkaXRzEgwKBGNvc3QYDiABKAlCCAoGX21vbnRoQgYKBF9kYXlCDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlIn8KGExpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIpUBChlMaXN0TGVkZ2VyRW50cmllc1Jlc3BvbnNlEjUKB2VudHJpZXMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5MZWRnZXJFbnRyeUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW5iBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_rest_v1_options]);
 
 /**
  * A billed account. Amounts are in nano-credits: 1 credit = 1,000,000,000.
@@ -437,6 +437,13 @@ export type ListUsageRecordsRequest = Message<"parley.account.v1.ListUsageRecord
    * @generated from field: optional string state = 7;
    */
   state?: string | undefined;
+
+  /**
+   * Only the request with this id, the `x-request-id` of its answer.
+   *
+   * @generated from field: optional string id = 8;
+   */
+  id?: string | undefined;
 };
 
 /**
@@ -471,4 +478,210 @@ export type ListUsageRecordsResponse = Message<"parley.account.v1.ListUsageRecor
  */
 export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse> = /*@__PURE__*/
   messageDesc(file_parley_account_v1_account, 8);
+
+/**
+ * @generated from message parley.account.v1.GetUsageTotalsRequest
+ */
+export type GetUsageTotalsRequest = Message<"parley.account.v1.GetUsageTotalsRequest"> & {
+  /**
+   * Only requests that started at or after this: the first moment of a day in UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "start_time"];
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Only requests that started before this: the first moment of a day in UTC.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "end_time"];
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Any of `month`, `day`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total over everything.
+   *
+   * @generated from field: repeated string group_by = 3 [json_name = "group_by"];
+   */
+  groupBy: string[];
+};
+
+/**
+ * Describes the message parley.account.v1.GetUsageTotalsRequest.
+ * Use `create(GetUsageTotalsRequestSchema)` to create a new message.
+ */
+export const GetUsageTotalsRequestSchema: GenMessage<GetUsageTotalsRequest> = /*@__PURE__*/
+  messageDesc(file_parley_account_v1_account, 9);
+
+/**
+ * @generated from message parley.account.v1.GetUsageTotalsResponse
+ */
+export type GetUsageTotalsResponse = Message<"parley.account.v1.GetUsageTotalsResponse"> & {
+  /**
+   * Ordered by the grouped fields.
+   *
+   * @generated from field: repeated parley.account.v1.UsageTotal totals = 1;
+   */
+  totals: UsageTotal[];
+};
+
+/**
+ * Describes the message parley.account.v1.GetUsageTotalsResponse.
+ * Use `create(GetUsageTotalsResponseSchema)` to create a new message.
+ */
+export const GetUsageTotalsResponseSchema: GenMessage<GetUsageTotalsResponse> = /*@__PURE__*/
+  messageDesc(file_parley_account_v1_account, 10);
+
+/**
+ * Sums over the account's requests, including those whose records are pruned. Fields that are not grouped by are absent.
+ *
+ * @generated from message parley.account.v1.UsageTotal
+ */
+export type UsageTotal = Message<"parley.account.v1.UsageTotal"> & {
+  /**
+   * In UTC, such as `2026-11`.
+   *
+   * @generated from field: optional string month = 1;
+   */
+  month?: string | undefined;
+
+  /**
+   * In UTC, such as `2026-11-21`.
+   *
+   * @generated from field: optional string day = 2;
+   */
+  day?: string | undefined;
+
+  /**
+   * @generated from field: optional string operation = 3;
+   */
+  operation?: string | undefined;
+
+  /**
+   * Also absent for requests without a model and for refused requests, where clients may send anything as a model.
+   *
+   * @generated from field: optional string model = 4;
+   */
+  model?: string | undefined;
+
+  /**
+   * @generated from field: optional string state = 5;
+   */
+  state?: string | undefined;
+
+  /**
+   * @generated from field: int64 requests = 6;
+   */
+  requests: bigint;
+
+  /**
+   * Speech: code points of input.
+   *
+   * @generated from field: int64 characters = 7;
+   */
+  characters: bigint;
+
+  /**
+   * Transcription: seconds of audio received.
+   *
+   * @generated from field: double audio_seconds_in = 8 [json_name = "audio_seconds_in"];
+   */
+  audioSecondsIn: number;
+
+  /**
+   * Speech: seconds of audio produced.
+   *
+   * @generated from field: double audio_seconds_out = 9 [json_name = "audio_seconds_out"];
+   */
+  audioSecondsOut: number;
+
+  /**
+   * @generated from field: int64 prompt_tokens = 10 [json_name = "prompt_tokens"];
+   */
+  promptTokens: bigint;
+
+  /**
+   * @generated from field: int64 completion_tokens = 11 [json_name = "completion_tokens"];
+   */
+  completionTokens: bigint;
+
+  /**
+   * Fair-use units spent.
+   *
+   * @generated from field: int64 fair_use_units = 12 [json_name = "fair_use_units"];
+   */
+  fairUseUnits: bigint;
+
+  /**
+   * Chat: sum of the debits, in nano-credits.
+   *
+   * @generated from field: int64 cost_nano_credits = 13 [json_name = "cost_nano_credits"];
+   */
+  costNanoCredits: bigint;
+
+  /**
+   * The cost in credits, as an exact decimal.
+   *
+   * @generated from field: string cost = 14;
+   */
+  cost: string;
+};
+
+/**
+ * Describes the message parley.account.v1.UsageTotal.
+ * Use `create(UsageTotalSchema)` to create a new message.
+ */
+export const UsageTotalSchema: GenMessage<UsageTotal> = /*@__PURE__*/
+  messageDesc(file_parley_account_v1_account, 11);
+
+/**
+ * @generated from message parley.account.v1.ListLedgerEntriesRequest
+ */
+export type ListLedgerEntriesRequest = Message<"parley.account.v1.ListLedgerEntriesRequest"> & {
+  /**
+   * 1 to 1,000. Default 100.
+   *
+   * @generated from field: optional int32 page_size = 1 [json_name = "page_size"];
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * `next_page_token` of the previous page. Absent: the first page.
+   *
+   * @generated from field: optional string page_token = 2 [json_name = "page_token"];
+   */
+  pageToken?: string | undefined;
+};
+
+/**
+ * Describes the message parley.account.v1.ListLedgerEntriesRequest.
+ * Use `create(ListLedgerEntriesRequestSchema)` to create a new message.
+ */
+export const ListLedgerEntriesRequestSchema: GenMessage<ListLedgerEntriesRequest> = /*@__PURE__*/
+  messageDesc(file_parley_account_v1_account, 12);
+
+/**
+ * @generated from message parley.account.v1.ListLedgerEntriesResponse
+ */
+export type ListLedgerEntriesResponse = Message<"parley.account.v1.ListLedgerEntriesResponse"> & {
+  /**
+   * Newest first.
+   *
+   * @generated from field: repeated parley.account.v1.LedgerEntry entries = 1;
+   */
+  entries: LedgerEntry[];
+
+  /**
+   * Absent on the last page.
+   *
+   * @generated from field: optional string next_page_token = 2 [json_name = "next_page_token"];
+   */
+  nextPageToken?: string | undefined;
+};
+
+/**
+ * Describes the message parley.account.v1.ListLedgerEntriesResponse.
+ * Use `create(ListLedgerEntriesResponseSchema)` to create a new message.
+ */
+export const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesResponse> = /*@__PURE__*/
+  messageDesc(file_parley_account_v1_account, 13);
 

@@ -5,14 +5,14 @@
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
-import type { GetAccountRequestSchema, GetAccountResponseSchema, ListUsageRecordsRequestSchema, ListUsageRecordsResponseSchema } from "./account_pb.ts";
+import type { GetAccountRequestSchema, GetAccountResponseSchema, GetUsageTotalsRequestSchema, GetUsageTotalsResponseSchema, ListLedgerEntriesRequestSchema, ListLedgerEntriesResponseSchema, ListUsageRecordsRequestSchema, ListUsageRecordsResponseSchema } from "./account_pb.ts";
 import { file_parley_account_v1_account } from "./account_pb.ts";
 
 /**
  * Describes the file parley/account/v1/account_service.proto.
  */
 export const file_parley_account_v1_account_service: GenFile = /*@__PURE__*/
-  fileDesc("CidwYXJsZXkvYWNjb3VudC92MS9hY2NvdW50X3NlcnZpY2UucHJvdG8SEXBhcmxleS5hY2NvdW50LnYxMpICCg5BY2NvdW50U2VydmljZRJ7CgpHZXRBY2NvdW50EiQucGFybGV5LmFjY291bnQudjEuR2V0QWNjb3VudFJlcXVlc3QaJS5wYXJsZXkuYWNjb3VudC52MS5HZXRBY2NvdW50UmVzcG9uc2UiIILT5JMCGmIHYWNjb3VudBIPL2FwaS92MS9hY2NvdW50EoIBChBMaXN0VXNhZ2VSZWNvcmRzEioucGFybGV5LmFjY291bnQudjEuTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QaKy5wYXJsZXkuYWNjb3VudC52MS5MaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2UiFYLT5JMCDxINL2FwaS92MS91c2FnZWIGcHJvdG8z", [file_google_api_annotations, file_parley_account_v1_account]);
+  fileDesc("CidwYXJsZXkvYWNjb3VudC92MS9hY2NvdW50X3NlcnZpY2UucHJvdG8SEXBhcmxleS5hY2NvdW50LnYxMqEECg5BY2NvdW50U2VydmljZRJ7CgpHZXRBY2NvdW50EiQucGFybGV5LmFjY291bnQudjEuR2V0QWNjb3VudFJlcXVlc3QaJS5wYXJsZXkuYWNjb3VudC52MS5HZXRBY2NvdW50UmVzcG9uc2UiIILT5JMCGmIHYWNjb3VudBIPL2FwaS92MS9hY2NvdW50EoIBChBMaXN0VXNhZ2VSZWNvcmRzEioucGFybGV5LmFjY291bnQudjEuTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QaKy5wYXJsZXkuYWNjb3VudC52MS5MaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2UiFYLT5JMCDxINL2FwaS92MS91c2FnZRKDAQoOR2V0VXNhZ2VUb3RhbHMSKC5wYXJsZXkuYWNjb3VudC52MS5HZXRVc2FnZVRvdGFsc1JlcXVlc3QaKS5wYXJsZXkuYWNjb3VudC52MS5HZXRVc2FnZVRvdGFsc1Jlc3BvbnNlIhyC0+STAhYSFC9hcGkvdjEvdXNhZ2UvdG90YWxzEoYBChFMaXN0TGVkZ2VyRW50cmllcxIrLnBhcmxleS5hY2NvdW50LnYxLkxpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBosLnBhcmxleS5hY2NvdW50LnYxLkxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2UiFoLT5JMCEBIOL2FwaS92MS9sZWRnZXJiBnByb3RvMw", [file_google_api_annotations, file_parley_account_v1_account]);
 
 /**
  * The account of the calling API key.
@@ -39,6 +39,26 @@ export const AccountService: GenService<{
     methodKind: "unary";
     input: typeof ListUsageRecordsRequestSchema;
     output: typeof ListUsageRecordsResponseSchema;
+  },
+  /**
+   * Returns sums of the account's usage by time, operation, model and state.
+   *
+   * @generated from rpc parley.account.v1.AccountService.GetUsageTotals
+   */
+  getUsageTotals: {
+    methodKind: "unary";
+    input: typeof GetUsageTotalsRequestSchema;
+    output: typeof GetUsageTotalsResponseSchema;
+  },
+  /**
+   * Lists the loads, debits and adjustments of the account.
+   *
+   * @generated from rpc parley.account.v1.AccountService.ListLedgerEntries
+   */
+  listLedgerEntries: {
+    methodKind: "unary";
+    input: typeof ListLedgerEntriesRequestSchema;
+    output: typeof ListLedgerEntriesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_parley_account_v1_account_service, 0);

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/admin/v1/admin.proto.
  */
 export const file_parley_admin_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLFAgoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCJ6ChNMaXN0QWNjb3VudHNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ijQEKFExpc3RBY2NvdW50c1Jlc3BvbnNlEjIKCGFjY291bnRzGAEgAygLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4iMwoRR2V0QWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJHZXRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMwoRU3RhcnRUcmlhbFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJTdGFydFRyaWFsUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiawoTQWN0aXZhdGVQbGFuUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEjQKB2VuZHNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IkMKFEFjdGl2YXRlUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjAKDkVuZFBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiPgoPRW5kUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IrcBChJMb2FkQ3JlZGl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBITCgZhbW91bnQYAiABKAlIAIgBARITCgZyZWFzb24YAyABKAlIAYgBARItCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlIAlIPaWRlbXBvdGVuY3lfa2V5iAEBQgkKB19hbW91bnRCCQoHX3JlYXNvbkISChBfaWRlbXBvdGVuY3lfa2V5IkIKE0xvYWRDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiuQEKFEFkanVzdENyZWRpdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEwoGYW1vdW50GAIgASgJSACIAQESEwoGcmVhc29uGAMgASgJSAGIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJSAJSD2lkZW1wb3RlbmN5X2tleYgBAUIJCgdfYW1vdW50QgkKB19yZWFzb25CEgoQX2lkZW1wb3RlbmN5X2tleSJEChVBZGp1c3RDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQinwEKGExpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ilQEKGUxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2USNQoHZW50cmllcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLkxlZGdlckVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiJvChVDcmVhdGVBZG1pbktleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEjoKCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0QgcKBV9uYW1lIksKFkNyZWF0ZUFkbWluS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiFgoUTGlzdEFkbWluS2V5c1JlcXVlc3QiQQoVTGlzdEFkbWluS2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBIpoBChBDcmVhdGVLZXlSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEQoEbmFtZRgCIAEoCUgAiAEBEg4KBnNjb3BlcxgDIAMoCRI6CgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdEIHCgVfbmFtZSJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSIxCg9MaXN0S2V5c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCI8ChBMaXN0S2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBIm0KEFJvdGF0ZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQSLQoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSABSD292ZXJsYXBfc2Vjb25kc4gBAUISChBfb3ZlcmxhcF9zZWNvbmRzIkYKEVJvdGF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIioKEFJldm9rZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSKIAwoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgBUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgCUgpwYWdlX3Rva2VuiAEBEjoKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSFgoJb3BlcmF0aW9uGAYgASgJSAOIAQESEgoFbW9kZWwYByABKAlIBIgBARISCgVzdGF0ZRgIIAEoCUgFiAEBQg0KC19hY2NvdW50X2lkQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW5CDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlIpQBChhMaXN0VXNhZ2VSZWNvcmRzUmVzcG9uc2USNQoHcmVjb3JkcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLlVzYWdlUmVjb3JkQgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiLbAQoVR2V0VXNhZ2VUb3RhbHNSZXF1ZXN0EiMKCmFjY291bnRfaWQYASABKAlIAFIKYWNjb3VudF9pZIgBARI6CgpzdGFydF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRfdGltZRI2CghlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCGVuZF90aW1lEhoKCGdyb3VwX2J5GAQgAygJUghncm91cF9ieUINCgtfYWNjb3VudF9pZCJLChZHZXRVc2FnZVRvdGFsc1Jlc3BvbnNlEjEKBnRvdGFscxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5Vc2FnZVRvdGFsQgS4uxgBIpIECgpVc2FnZVRvdGFsEiMKCmFjY291bnRfaWQYASABKAlIAFIKYWNjb3VudF9pZIgBARISCgVtb250aBgCIAEoCUgBiAEBEhAKA2RheRgDIAEoCUgCiAEBEhYKCW9wZXJhdGlvbhgEIAEoCUgDiAEBEhIKBW1vZGVsGAUgASgJSASIAQESEgoFc3RhdGUYBiABKAlIBYgBARIQCghyZXF1ZXN0cxgHIAEoAxISCgpjaGFyYWN0ZXJzGAggASgDEioKEGF1ZGlvX3NlY29uZHNfaW4YCSABKAFSEGF1ZGlvX3NlY29uZHNfaW4SLAoRYXVkaW9fc2Vjb25kc19vdXQYCiABKAFSEWF1ZGlvX3NlY29uZHNfb3V0EiQKDXByb21wdF90b2tlbnMYCyABKANSDXByb21wdF90b2tlbnMSLAoRY29tcGxldGlvbl90b2tlbnMYDCABKANSEWNvbXBsZXRpb25fdG9rZW5zEiYKDmZhaXJfdXNlX3VuaXRzGA0gASgDUg5mYWlyX3VzZV91bml0cxIsChFjb3N0X25hbm9fY3JlZGl0cxgOIAEoA1IRY29zdF9uYW5vX2NyZWRpdHMSDAoEY29zdBgPIAEoCUINCgtfYWNjb3VudF9pZEIICgZfbW9udGhCBgoEX2RheUIMCgpfb3BlcmF0aW9uQggKBl9tb2RlbEIICgZfc3RhdGUicQoYUHJ1bmVVc2FnZVJlY29yZHNSZXF1ZXN0EioKBmJlZm9yZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoHZHJ5X3J1bhgCIAEoCEgAUgdkcnlfcnVuiAEBQgoKCF9kcnlfcnVuIoEBChlQcnVuZVVzYWdlUmVjb3Jkc1Jlc3BvbnNlEigKD3JlY29yZHNfcmVtb3ZlZBgBIAEoA1IPcmVjb3Jkc19yZW1vdmVkEigKD2Fuc3dlcnNfcmVtb3ZlZBgCIAEoA1IPYW5zd2Vyc19yZW1vdmVkEhAKCGNvbXBsZXRlGAMgASgIIpQBCgpBdWRpdEVudHJ5EgoKAmlkGAEgASgJEjoKCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0Eg0KBWFjdG9yGAMgASgJEg4KBmFjdGlvbhgEIAEoCRIOCgZ0YXJnZXQYBSABKAkSDwoHZGV0YWlscxgGIAEoCSJ+ChdMaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIpEBChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USMgoHZW50cmllcxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5BdWRpdEVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbmIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_rest_v1_options]);
+  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLFAgoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCK3AQoTTGlzdEFjY291bnRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARIpCg1uYW1lX2NvbnRhaW5zGAMgASgJSAJSDW5hbWVfY29udGFpbnOIAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbkIQCg5fbmFtZV9jb250YWlucyKNAQoUTGlzdEFjY291bnRzUmVzcG9uc2USMgoIYWNjb3VudHMYASADKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiIzChFHZXRBY2NvdW50UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkEKEkdldEFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCIzChFTdGFydFRyaWFsUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkEKElN0YXJ0VHJpYWxSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCJrChNBY3RpdmF0ZVBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSNAoHZW5kc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSB2VuZHNfYXQiQwoUQWN0aXZhdGVQbGFuUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMAoORW5kUGxhblJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCI+Cg9FbmRQbGFuUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQitwEKEkxvYWRDcmVkaXRzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEhMKBmFtb3VudBgCIAEoCUgAiAEBEhMKBnJlYXNvbhgDIAEoCUgBiAEBEi0KD2lkZW1wb3RlbmN5X2tleRgEIAEoCUgCUg9pZGVtcG90ZW5jeV9rZXmIAQFCCQoHX2Ftb3VudEIJCgdfcmVhc29uQhIKEF9pZGVtcG90ZW5jeV9rZXkiQgoTTG9hZENyZWRpdHNSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCK5AQoUQWRqdXN0Q3JlZGl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBITCgZhbW91bnQYAiABKAlIAIgBARITCgZyZWFzb24YAyABKAlIAYgBARItCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlIAlIPaWRlbXBvdGVuY3lfa2V5iAEBQgkKB19hbW91bnRCCQoHX3JlYXNvbkISChBfaWRlbXBvdGVuY3lfa2V5IkQKFUFkanVzdENyZWRpdHNSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCKfAQoYTGlzdExlZGdlckVudHJpZXNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSIQoJcGFnZV9zaXplGAIgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAMgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiKVAQoZTGlzdExlZGdlckVudHJpZXNSZXNwb25zZRI1CgdlbnRyaWVzGAEgAygLMh4ucGFybGV5LmFjY291bnQudjEuTGVkZ2VyRW50cnlCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuIm8KFUNyZWF0ZUFkbWluS2V5UmVxdWVzdBIRCgRuYW1lGAEgASgJSACIAQESOgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXRCBwoFX25hbWUiSwoWQ3JlYXRlQWRtaW5LZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSIWChRMaXN0QWRtaW5LZXlzUmVxdWVzdCJBChVMaXN0QWRtaW5LZXlzUmVzcG9uc2USKAoEa2V5cxgBIAMoCzIULnBhcmxleS5hZG1pbi52MS5LZXlCBLi7GAEimgEKEENyZWF0ZUtleVJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIRCgRuYW1lGAIgASgJSACIAQESDgoGc2NvcGVzGAMgAygJEjoKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0QgcKBV9uYW1lIkYKEUNyZWF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIjEKD0xpc3RLZXlzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIjwKEExpc3RLZXlzUmVzcG9uc2USKAoEa2V5cxgBIAMoCzIULnBhcmxleS5hZG1pbi52MS5LZXlCBLi7GAEibQoQUm90YXRlS2V5UmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZBItCg9vdmVybGFwX3NlY29uZHMYAiABKAVIAFIPb3ZlcmxhcF9zZWNvbmRziAEBQhIKEF9vdmVybGFwX3NlY29uZHMiRgoRUm90YXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiKgoQUmV2b2tlS2V5UmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZCI2ChFSZXZva2VLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5IqADChdMaXN0VXNhZ2VSZWNvcmRzUmVxdWVzdBIjCgphY2NvdW50X2lkGAEgASgJSABSCmFjY291bnRfaWSIAQESIQoJcGFnZV9zaXplGAIgASgFSAFSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAMgASgJSAJSCnBhZ2VfdG9rZW6IAQESOgoKc3RhcnRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0X3RpbWUSNgoIZW5kX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUghlbmRfdGltZRIWCglvcGVyYXRpb24YBiABKAlIA4gBARISCgVtb2RlbBgHIAEoCUgEiAEBEhIKBXN0YXRlGAggASgJSAWIAQESDwoCaWQYCSABKAlIBogBAUINCgtfYWNjb3VudF9pZEIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZUIFCgNfaWQilAEKGExpc3RVc2FnZVJlY29yZHNSZXNwb25zZRI1CgdyZWNvcmRzGAEgAygLMh4ucGFybGV5LmFjY291bnQudjEuVXNhZ2VSZWNvcmRCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuItsBChVHZXRVc2FnZVRvdGFsc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEjoKCnN0YXJ0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSGgoIZ3JvdXBfYnkYBCADKAlSCGdyb3VwX2J5Qg0KC19hY2NvdW50X2lkIksKFkdldFVzYWdlVG90YWxzUmVzcG9uc2USMQoGdG90YWxzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLlVzYWdlVG90YWxCBLi7GAEikgQKClVzYWdlVG90YWwSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEhIKBW1vbnRoGAIgASgJSAGIAQESEAoDZGF5GAMgASgJSAKIAQESFgoJb3BlcmF0aW9uGAQgASgJSAOIAQESEgoFbW9kZWwYBSABKAlIBIgBARISCgVzdGF0ZRgGIAEoCUgFiAEBEhAKCHJlcXVlc3RzGAcgASgDEhIKCmNoYXJhY3RlcnMYCCABKAMSKgoQYXVkaW9fc2Vjb25kc19pbhgJIAEoAVIQYXVkaW9fc2Vjb25kc19pbhIsChFhdWRpb19zZWNvbmRzX291dBgKIAEoAVIRYXVkaW9fc2Vjb25kc19vdXQSJAoNcHJvbXB0X3Rva2VucxgLIAEoA1INcHJvbXB0X3Rva2VucxIsChFjb21wbGV0aW9uX3Rva2VucxgMIAEoA1IRY29tcGxldGlvbl90b2tlbnMSJgoOZmFpcl91c2VfdW5pdHMYDSABKANSDmZhaXJfdXNlX3VuaXRzEiwKEWNvc3RfbmFub19jcmVkaXRzGA4gASgDUhFjb3N0X25hbm9fY3JlZGl0cxIMCgRjb3N0GA8gASgJQg0KC19hY2NvdW50X2lkQggKBl9tb250aEIGCgRfZGF5QgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZSJxChhQcnVuZVVzYWdlUmVjb3Jkc1JlcXVlc3QSKgoGYmVmb3JlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgdkcnlfcnVuGAIgASgISABSB2RyeV9ydW6IAQFCCgoIX2RyeV9ydW4igQEKGVBydW5lVXNhZ2VSZWNvcmRzUmVzcG9uc2USKAoPcmVjb3Jkc19yZW1vdmVkGAEgASgDUg9yZWNvcmRzX3JlbW92ZWQSKAoPYW5zd2Vyc19yZW1vdmVkGAIgASgDUg9hbnN3ZXJzX3JlbW92ZWQSEAoIY29tcGxldGUYAyABKAgilAEKCkF1ZGl0RW50cnkSCgoCaWQYASABKAkSOgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSDQoFYWN0b3IYAyABKAkSDgoGYWN0aW9uGAQgASgJEg4KBnRhcmdldBgFIAEoCRIPCgdkZXRhaWxzGAYgASgJIn4KF0xpc3RBdWRpdEVudHJpZXNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ikQEKGExpc3RBdWRpdEVudHJpZXNSZXNwb25zZRIyCgdlbnRyaWVzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLkF1ZGl0RW50cnlCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuIkYKC0VuZ2luZVN0YXRlEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRIKCgJ1cBgDIAEoCBIPCgd3YWl0aW5nGAQgASgFItsBCgpNb2RlbFN0YXRlEgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSDwoHZW5naW5lcxgDIAMoCRIRCglhdmFpbGFibGUYBCABKAgSEwoGcmVhc29uGAUgASgJSACIAQESJQoLaW5wdXRfcHJpY2UYBiABKAlIAVILaW5wdXRfcHJpY2WIAQESJwoMb3V0cHV0X3ByaWNlGAcgASgJSAJSDG91dHB1dF9wcmljZYgBAUIJCgdfcmVhc29uQg4KDF9pbnB1dF9wcmljZUIPCg1fb3V0cHV0X3ByaWNlIiYKB1NldHRpbmcSDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSIXChVHZXRTZXJ2ZXJTdGF0ZVJlcXVlc3Qi/wEKFkdldFNlcnZlclN0YXRlUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRI6CgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBIzCgdlbmdpbmVzGAMgAygLMhwucGFybGV5LmFkbWluLnYxLkVuZ2luZVN0YXRlQgS4uxgBEjEKBm1vZGVscxgEIAMoCzIbLnBhcmxleS5hZG1pbi52MS5Nb2RlbFN0YXRlQgS4uxgBEjAKCHNldHRpbmdzGAUgAygLMhgucGFybGV5LmFkbWluLnYxLlNldHRpbmdCBLi7GAEiFwoVRGlhZ25vc2VTZXJ2ZXJSZXF1ZXN0IlAKFkRpYWdub3NlU2VydmVyUmVzcG9uc2USNgoLZGlhZ25vc3RpY3MYASADKAsyGy5wYXJsZXkuYWRtaW4udjEuRGlhZ25vc3RpY0IEuLsYASJpCgpEaWFnbm9zdGljEgwKBGFyZWEYASABKAkSDwoHc3ViamVjdBgCIAEoCRINCgVzdGF0ZRgDIAEoCRINCgVmb3VuZBgEIAEoCRITCgZhZHZpY2UYBSABKAlIAIgBAUIJCgdfYWR2aWNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_rest_v1_options]);
 
 /**
  * An API key without its secret, which is shown once at creation and stored only as a hash.
@@ -139,6 +139,13 @@ export type ListAccountsRequest = Message<"parley.admin.v1.ListAccountsRequest">
    * @generated from field: optional string page_token = 2 [json_name = "page_token"];
    */
   pageToken?: string | undefined;
+
+  /**
+   * Only accounts whose name contains this, in either case of the letters A to Z. 1 to 100 characters.
+   *
+   * @generated from field: optional string name_contains = 3 [json_name = "name_contains"];
+   */
+  nameContains?: string | undefined;
 };
 
 /**
@@ -822,6 +829,13 @@ export type ListUsageRecordsRequest = Message<"parley.admin.v1.ListUsageRecordsR
    * @generated from field: optional string state = 8;
    */
   state?: string | undefined;
+
+  /**
+   * Only the request with this id, the `x-request-id` of its answer.
+   *
+   * @generated from field: optional string id = 9;
+   */
+  id?: string | undefined;
 };
 
 /**
@@ -1183,4 +1197,266 @@ export type ListAuditEntriesResponse = Message<"parley.admin.v1.ListAuditEntries
  */
 export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse> = /*@__PURE__*/
   messageDesc(file_parley_admin_v1_admin, 40);
+
+/**
+ * An engine of the running server.
+ *
+ * @generated from message parley.admin.v1.EngineState
+ */
+export type EngineState = Message<"parley.admin.v1.EngineState"> & {
+  /**
+   * Its name in the configuration.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Such as `builtin`, `openai` or `remote`.
+   *
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * False while it cannot be reached.
+   *
+   * @generated from field: bool up = 3;
+   */
+  up: boolean;
+
+  /**
+   * Calls that wait for room on it.
+   *
+   * @generated from field: int32 waiting = 4;
+   */
+  waiting: number;
+};
+
+/**
+ * Describes the message parley.admin.v1.EngineState.
+ * Use `create(EngineStateSchema)` to create a new message.
+ */
+export const EngineStateSchema: GenMessage<EngineState> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 41);
+
+/**
+ * A model of the configuration, as the running server has it.
+ *
+ * @generated from message parley.admin.v1.ModelState
+ */
+export type ModelState = Message<"parley.admin.v1.ModelState"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * `speech`, `transcription` or `chat`.
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * The names of its engines, in the order in which they are tried.
+   *
+   * @generated from field: repeated string engines = 3;
+   */
+  engines: string[];
+
+  /**
+   * Whether it can be called now by those who may.
+   *
+   * @generated from field: bool available = 4;
+   */
+  available: boolean;
+
+  /**
+   * The reason, if it cannot be called.
+   *
+   * @generated from field: optional string reason = 5;
+   */
+  reason?: string | undefined;
+
+  /**
+   * Chat: credits for a million prompt tokens, as an exact decimal.
+   *
+   * @generated from field: optional string input_price = 6 [json_name = "input_price"];
+   */
+  inputPrice?: string | undefined;
+
+  /**
+   * Chat: credits for a million tokens of the answer.
+   *
+   * @generated from field: optional string output_price = 7 [json_name = "output_price"];
+   */
+  outputPrice?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.ModelState.
+ * Use `create(ModelStateSchema)` to create a new message.
+ */
+export const ModelStateSchema: GenMessage<ModelState> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 42);
+
+/**
+ * A setting of the running server.
+ *
+ * @generated from message parley.admin.v1.Setting
+ */
+export type Setting = Message<"parley.admin.v1.Setting"> & {
+  /**
+   * Such as `server.port` or `models[0].id`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * `(not shown)` for a secret.
+   *
+   * @generated from field: string value = 2;
+   */
+  value: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.Setting.
+ * Use `create(SettingSchema)` to create a new message.
+ */
+export const SettingSchema: GenMessage<Setting> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 43);
+
+/**
+ * @generated from message parley.admin.v1.GetServerStateRequest
+ */
+export type GetServerStateRequest = Message<"parley.admin.v1.GetServerStateRequest"> & {
+};
+
+/**
+ * Describes the message parley.admin.v1.GetServerStateRequest.
+ * Use `create(GetServerStateRequestSchema)` to create a new message.
+ */
+export const GetServerStateRequestSchema: GenMessage<GetServerStateRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 44);
+
+/**
+ * @generated from message parley.admin.v1.GetServerStateResponse
+ */
+export type GetServerStateResponse = Message<"parley.admin.v1.GetServerStateResponse"> & {
+  /**
+   * @generated from field: string version = 1;
+   */
+  version: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp started_at = 2 [json_name = "started_at"];
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: repeated parley.admin.v1.EngineState engines = 3;
+   */
+  engines: EngineState[];
+
+  /**
+   * @generated from field: repeated parley.admin.v1.ModelState models = 4;
+   */
+  models: ModelState[];
+
+  /**
+   * Those of the configuration and the defaults.
+   *
+   * @generated from field: repeated parley.admin.v1.Setting settings = 5;
+   */
+  settings: Setting[];
+};
+
+/**
+ * Describes the message parley.admin.v1.GetServerStateResponse.
+ * Use `create(GetServerStateResponseSchema)` to create a new message.
+ */
+export const GetServerStateResponseSchema: GenMessage<GetServerStateResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 45);
+
+/**
+ * @generated from message parley.admin.v1.DiagnoseServerRequest
+ */
+export type DiagnoseServerRequest = Message<"parley.admin.v1.DiagnoseServerRequest"> & {
+};
+
+/**
+ * Describes the message parley.admin.v1.DiagnoseServerRequest.
+ * Use `create(DiagnoseServerRequestSchema)` to create a new message.
+ */
+export const DiagnoseServerRequestSchema: GenMessage<DiagnoseServerRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 46);
+
+/**
+ * @generated from message parley.admin.v1.DiagnoseServerResponse
+ */
+export type DiagnoseServerResponse = Message<"parley.admin.v1.DiagnoseServerResponse"> & {
+  /**
+   * @generated from field: repeated parley.admin.v1.Diagnostic diagnostics = 1;
+   */
+  diagnostics: Diagnostic[];
+};
+
+/**
+ * Describes the message parley.admin.v1.DiagnoseServerResponse.
+ * Use `create(DiagnoseServerResponseSchema)` to create a new message.
+ */
+export const DiagnoseServerResponseSchema: GenMessage<DiagnoseServerResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 47);
+
+/**
+ * One finding.
+ *
+ * @generated from message parley.admin.v1.Diagnostic
+ */
+export type Diagnostic = Message<"parley.admin.v1.Diagnostic"> & {
+  /**
+   * The part of the server, such as `engine local`.
+   *
+   * @generated from field: string area = 1;
+   */
+  area: string;
+
+  /**
+   * The thing examined, in a few words.
+   *
+   * @generated from field: string subject = 2;
+   */
+  subject: string;
+
+  /**
+   * `ok`; `warning`: it works, but not for everything or not for long; `problem`: something does not work.
+   *
+   * @generated from field: string state = 3;
+   */
+  state: string;
+
+  /**
+   * The finding, in a sentence.
+   *
+   * @generated from field: string found = 4;
+   */
+  found: string;
+
+  /**
+   * The next step. Absent if all is well.
+   *
+   * @generated from field: optional string advice = 5;
+   */
+  advice?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.Diagnostic.
+ * Use `create(DiagnosticSchema)` to create a new message.
+ */
+export const DiagnosticSchema: GenMessage<Diagnostic> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 48);
 

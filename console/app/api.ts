@@ -1,0 +1,64 @@
+/** The server, called by the typed clients that are made from its schemas, with the cookie of the session. */
+import { Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-web';
+import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
+import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
+import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
+import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
+import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
+import { connectionLost } from './connection.ts';
+import { endSession } from './session.ts';
+
+const watch: Interceptor = (next) => async (request) => {
+  try {
+    return await next(request);
+  } catch (error) {
+    throw noteFailure(error);
+  }
+};
+
+const transport = createConnectTransport({
+  baseUrl: location.origin,
+  useBinaryFormat: true,
+  interceptors: [watch],
+});
+
+export const account = createClient(AccountService, transport);
+export const admin = createClient(AdminService, transport);
+export const catalog = createClient(CatalogService, transport);
+export const chat = createClient(ChatService, transport);
+export const speech = createClient(SpeechService, transport);
+export const transcription = createClient(TranscriptionService, transport);
+
+/** Why a call failed, for people. */
+export interface Failure {
+  readonly kind: 'offline' | 'forbidden' | 'other';
+  readonly message: string;
+}
+
+/** Notes a lost connection or session wherever a call fails, also in the middle of a stream. */
+export function noteFailure(error: unknown): unknown {
+  if (isOffline(error)) connectionLost();
+  if (error instanceof ConnectError && error.code === Code.Unauthenticated) {
+    endSession('Your session has ended. Sign in again.');
+  }
+  return error;
+}
+
+export function failureOf(error: unknown): Failure {
+  if (isOffline(error)) return { kind: 'offline', message: 'The server cannot be reached.' };
+  if (!(error instanceof ConnectError)) return { kind: 'other', message: String(error) };
+  const kind = error.code === Code.PermissionDenied ? 'forbidden' : 'other';
+  return { kind, message: error.rawMessage };
+}
+
+export function isAborted(error: unknown): boolean {
+  const isConnect = error instanceof ConnectError && error.code === Code.Canceled;
+  return isConnect || (error instanceof DOMException && error.name === 'AbortError');
+}
+
+/** `fetch` throws a TypeError if no answer comes. */
+function isOffline(error: unknown): boolean {
+  return error instanceof TypeError || (error instanceof ConnectError && error.cause instanceof TypeError);
+}

@@ -1,0 +1,35 @@
+/** Whether the server can be reached. While it cannot, asks again until it answers. */
+import { useEffect, useState } from 'preact/hooks';
+
+const retryMs = 2_000;
+const changes = new EventTarget();
+let isLost = false;
+
+export function connectionLost(): void {
+  if (isLost) return;
+  isLost = true;
+  changes.dispatchEvent(new Event('change'));
+  setTimeout(tryAgain, retryMs);
+}
+
+async function tryAgain(): Promise<void> {
+  try {
+    const { ok } = await fetch('/healthz');
+    if (!ok) throw new Error('not healthy');
+    isLost = false;
+    changes.dispatchEvent(new Event('change'));
+  } catch {
+    setTimeout(tryAgain, retryMs);
+  }
+}
+
+export function useConnectionLost(): boolean {
+  const [lost, setLost] = useState(isLost);
+  useEffect(() => {
+    const update = () => setLost(isLost);
+    update();
+    changes.addEventListener('change', update);
+    return () => changes.removeEventListener('change', update);
+  }, []);
+  return lost;
+}

@@ -1,0 +1,57 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt';
+import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
+import { dayMs, spanText } from '../format.tsx';
+import type { SignedIn } from '../session.ts';
+
+export interface Advice {
+  readonly title: string;
+  readonly text: string;
+}
+
+const soonMs = 3 * dayMs;
+const fewNanoCredits = 1_000_000_000n;
+
+/** Names what ends soon or has ended, with the next step. */
+export function adviceFor(own: Account, { key }: SignedIn): Advice[] {
+  return [...aboutPlan(own), ...aboutCredits(own), ...aboutFairUse(own), ...aboutKey(key)];
+}
+
+function* aboutPlan({ subscription }: Account): Generator<Advice> {
+  const { state = 'none', endsAt } = subscription ?? {};
+  const open = 'The operator of this server opens a plan.';
+  if (state === 'none')
+    yield { title: 'No plan.', text: `Speech and transcription are not open to you. ${open}` };
+  if (state === 'ended')
+    yield { title: 'Your plan has ended.', text: `Speech and transcription are refused. ${open}` };
+  if (endsAt === undefined || (state !== 'trial' && state !== 'active')) return;
+  const end = timestampDate(endsAt);
+  if (end.getTime() - Date.now() < soonMs) {
+    const what = state === 'trial' ? 'Your trial' : 'Your plan';
+    yield { title: `${what} ends ${spanText(end)}.`, text: `Speech and transcription end with it. ${open}` };
+  }
+}
+
+function* aboutCredits({ balanceNanoCredits: balance, heldNanoCredits: held }: Account): Generator<Advice> {
+  const load = 'The operator of this server loads more.';
+  if (balance - held <= 0n) yield { title: 'No credits are left.', text: `Chats are refused. ${load}` };
+  else if (balance < fewNanoCredits) yield { title: 'Few credits are left.', text: load };
+}
+
+function* aboutFairUse({ fairUse }: Account): Generator<Advice> {
+  if (fairUse === undefined || fairUse.limitUnits === 0n) return;
+  const share = Number(fairUse.usedUnits) / Number(fairUse.limitUnits);
+  const again = fairUse.resetsAt === undefined ? '' : spanText(timestampDate(fairUse.resetsAt));
+  if (share >= 1)
+    yield { title: 'Fair use is spent.', text: `Speech and transcription work again ${again}.` };
+  else if (share > 0.8) yield { title: 'Fair use is nearly spent.', text: `It begins anew ${again}.` };
+}
+
+function* aboutKey({ expires_at }: SignedIn['key']): Generator<Advice> {
+  if (expires_at === null) return;
+  const end = new Date(expires_at);
+  if (end.getTime() - Date.now() > 7 * dayMs) return;
+  yield {
+    title: `This key expires ${spanText(end)}.`,
+    text: 'Ask the operator of this server to rotate it.',
+  };
+}

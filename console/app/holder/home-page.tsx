@@ -1,0 +1,117 @@
+/** Home: plan, credits and fair use, the requests of today, and the next steps. */
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import type { Account, UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
+import { account } from '../api.ts';
+import { Count, durationText } from '../format.tsx';
+import { CreditsCard, FairUseCard, PlanCard } from '../meters.tsx';
+import type { SignedIn } from '../session.ts';
+import { Show, useLoaded } from '../states.tsx';
+import { daysAgo, readRecords, readTotals, served, type Total } from '../usage/source.ts';
+import { countOf, Today } from '../usage/today.tsx';
+import { adviceFor } from './advice.tsx';
+import { FirstRequest } from './first-request.tsx';
+
+const barDays = 14;
+const recordsForLatency = 200;
+
+interface Facts {
+  readonly own: Account;
+  readonly totals: readonly Total[];
+  readonly records: readonly UsageRecord[];
+}
+
+async function readFacts(signal: AbortSignal): Promise<Facts> {
+  const today = {
+    operation: '',
+    model: '',
+    state: '',
+    accountId: '',
+    id: '',
+    startTime: timestampFromDate(daysAgo(0)),
+  };
+  const [{ account: own }, totals, page] = await Promise.all([
+    account.getAccount({}, { signal }),
+    readTotals('account', { from: daysAgo(barDays - 1), groupBy: ['day', 'operation', 'state'] }, signal),
+    readRecords('account', today, { size: recordsForLatency }, signal),
+  ]);
+  if (own === undefined) throw new Error('The server sent no account.');
+  const isServed = ({ operation }: Total) => served.some((name) => name === operation);
+  return { own, totals: totals.filter(isServed), records: page.items };
+}
+
+export function HomePage({ session }: { readonly session: SignedIn }) {
+  const facts = useLoaded('home', readFacts);
+  return (
+    <>
+      <h1>{session.account_name}</h1>
+      <Show of={facts} what="your account">
+        {({ own, totals, records }) => (
+          <>
+            <Advice own={own} session={session} />
+            <div class="cards">
+              <PlanCard account={own} />
+              <CreditsCard account={own} />
+              <FairUseCard account={own} />
+            </div>
+            {totals.length === 0 ? (
+              <FirstRequest />
+            ) : (
+              <Today totals={totals} days={barDays}>
+                {(today) => (
+                  <>
+                    <div>
+                      <dt>Refused</dt>
+                      <dd>
+                        <Count value={countOf(today.filter(({ state }) => state === 'refused'))} />
+                      </dd>
+                    </div>
+                    <Latency records={records} />
+                  </>
+                )}
+              </Today>
+            )}
+          </>
+        )}
+      </Show>
+    </>
+  );
+}
+
+function Advice({ own, session }: { readonly own: Account; readonly session: SignedIn }) {
+  const advice = adviceFor(own, session);
+  if (advice.length === 0) return null;
+  return (
+    <ul class="notes" aria-label="What to do next">
+      {advice.map(({ title, text }) => (
+        <li key={title}>
+          <strong>{title}</strong> {text}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Medians over the newest requests of today. */
+function Latency({ records }: Pick<Facts, 'records'>) {
+  const sorted = (of: (record: UsageRecord) => number | undefined) =>
+    records
+      .filter(({ state }) => state === 'ok')
+      .flatMap((record) => of(record) ?? [])
+      .sort((one, other) => one - other);
+  const firsts = sorted(({ firstOutputMs }) => firstOutputMs);
+  const durations = sorted(({ durationMs }) => durationMs);
+  const median = (values: readonly number[]) => values[Math.floor(values.length / 2)];
+  const shown = (value: number | undefined) => (value === undefined ? '–' : durationText(value));
+  return (
+    <>
+      <div title={`The median of the newest ${durations.length} requests of today`}>
+        <dt>Median time</dt>
+        <dd>{shown(median(durations))}</dd>
+      </div>
+      <div title={`The median of the newest ${firsts.length} requests of today`}>
+        <dt>First output</dt>
+        <dd>{shown(median(firsts))}</dd>
+      </div>
+    </>
+  );
+}

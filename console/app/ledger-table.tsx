@@ -1,0 +1,95 @@
+/** The ledger of an account, newest first, a page at a time. */
+
+import type { LedgerEntry } from '../../gen/parley/account/v1/account_pb.ts';
+import { Credits, Time } from './format.tsx';
+import { Paged, type PageOf } from './paged.tsx';
+import { Scroll } from './scroll.tsx';
+import { Empty, Show, useLoaded } from './states.tsx';
+import { TableHead } from './table-head.tsx';
+
+interface Request {
+  readonly pageSize: number;
+  readonly pageToken?: string;
+}
+
+interface Props {
+  /** Changes when the ledger is to be read again. */
+  readonly turn: string;
+  readonly read: (
+    request: Request,
+    signal: AbortSignal,
+  ) => Promise<{ readonly entries: LedgerEntry[]; readonly nextPageToken?: string | undefined }>;
+}
+
+const pageSize = 50;
+const pageMsMax = 60_000;
+
+export function LedgerTable({ turn, read }: Props) {
+  const readPage = async (request: Request, signal: AbortSignal): Promise<PageOf<LedgerEntry>> => {
+    const { entries, nextPageToken } = await read(request, signal);
+    return { items: entries, next: nextPageToken };
+  };
+  const first = useLoaded(turn, (signal) => readPage({ pageSize }, signal));
+  return (
+    <Show of={first} what="the ledger">
+      {(page) => (
+        <Paged
+          first={page}
+          readMore={(pageToken) => readPage({ pageSize, pageToken }, AbortSignal.timeout(pageMsMax))}
+        >
+          {(entries) => <Entries entries={entries} />}
+        </Paged>
+      )}
+    </Show>
+  );
+}
+
+function Entries({ entries }: { readonly entries: readonly LedgerEntry[] }) {
+  if (entries.length === 0) {
+    return (
+      <Empty title="The ledger is empty.">
+        <p>Loads, debits of chats and adjustments appear here. They are never changed or removed.</p>
+      </Empty>
+    );
+  }
+  return (
+    <Scroll label="Ledger">
+      <table class="rows">
+        <TableHead columns={['Time', 'Kind', 'Reason', 'Reference', ['Credits', 'right']]} />
+        <tbody>
+          {entries.map((entry) => (
+            <Row key={entry.id} entry={entry} />
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  );
+}
+
+function Row({ entry }: { readonly entry: LedgerEntry }) {
+  const { kind, reason, reference, createdAt, amountNanoCredits } = entry;
+  return (
+    <tr>
+      <td>
+        <Time at={createdAt} />
+      </td>
+      <td>
+        <span class={`badge ${kind}`}>{kind}</span>
+      </td>
+      <td>{reason}</td>
+      <td>
+        {kind === 'debit' ? (
+          <a href={`/console/usage?id=${reference}`}>
+            <code>{reference.slice(0, 16)}…</code>
+          </a>
+        ) : (
+          <code>{reference}</code>
+        )}
+      </td>
+      <td class={`right ${amountNanoCredits < 0n ? '' : 'good'}`}>
+        {amountNanoCredits > 0n && '+'}
+        <Credits nano={amountNanoCredits} />
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,108 @@
+/** The first page of an operator: whether the server is well, and how much it did. */
+
+import { timestampDate } from '@bufbuild/protobuf/wkt';
+import type { GetServerStateResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { admin } from '../api.ts';
+import { Credits, spanText } from '../format.tsx';
+import { Show, useLoaded } from '../states.tsx';
+import { daysAgo, readTotals, served } from '../usage/source.ts';
+import { Today } from '../usage/today.tsx';
+
+const days = 14;
+
+export function OverviewPage() {
+  const server = useLoaded('server', (signal) => admin.getServerState({}, { signal }));
+  const totals = useLoaded('totals', async (signal) => {
+    const all = await readTotals(
+      'admin',
+      { from: daysAgo(days - 1), groupBy: ['day', 'operation', 'state'] },
+      signal,
+    );
+    return all.filter(({ operation }) => served.some((name) => name === operation));
+  });
+  return (
+    <>
+      <h1>Overview</h1>
+      <Show of={server} what="the server">
+        {(state) => <Server state={state} />}
+      </Show>
+      <Show of={totals} what="the usage">
+        {(value) => (
+          <Today totals={value} days={days}>
+            {(today) => (
+              <div>
+                <dt>Credits</dt>
+                <dd>
+                  <Credits nano={today.reduce((sum, { costNanoCredits }) => sum + costNanoCredits, 0n)} />
+                </dd>
+              </div>
+            )}
+          </Today>
+        )}
+      </Show>
+    </>
+  );
+}
+
+function Server({
+  state: { version, startedAt, engines, models },
+}: {
+  readonly state: GetServerStateResponse;
+}) {
+  const down = engines.filter(({ up }) => !up);
+  const unavailable = models.filter(({ available }) => !available);
+  return (
+    <>
+      {down.length + unavailable.length > 0 && (
+        <ul class="notes" aria-label="What needs you">
+          {down.map(({ name }) => (
+            <li key={name}>
+              <strong>The engine {name} cannot be reached.</strong>{' '}
+              <a href="/console/server">See the server</a>
+            </li>
+          ))}
+          {unavailable.map(({ id, reason }) => (
+            <li key={id}>
+              <strong>{id} cannot be called.</strong> {reason}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="cards">
+        <Fact
+          title="Engines"
+          value={`${engines.length - down.length} of ${engines.length}`}
+          note="can be reached"
+        />
+        <Fact
+          title="Models"
+          value={`${models.length - unavailable.length} of ${models.length}`}
+          note="can be called"
+        />
+        <Fact
+          title="Parley"
+          value={version}
+          note={`started ${startedAt === undefined ? '' : spanText(timestampDate(startedAt))}`}
+        />
+      </div>
+    </>
+  );
+}
+
+function Fact({
+  title,
+  value,
+  note,
+}: {
+  readonly title: string;
+  readonly value: string;
+  readonly note: string;
+}) {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      <p class="big">{value}</p>
+      <p class="quiet">{note}</p>
+    </section>
+  );
+}

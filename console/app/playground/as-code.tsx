@@ -1,0 +1,36 @@
+/** The request on the screen, as programs write it. */
+
+import { useState } from 'preact/hooks';
+import { CopyButton } from '../../shared/copy-button.tsx';
+import { Segments } from '../fields.tsx';
+import { Code } from '../scroll.tsx';
+
+export interface Sample {
+  readonly name: string;
+  readonly code: string;
+}
+
+export function AsCode({ samples }: { readonly samples: readonly Sample[] }) {
+  const [name, setName] = useState(() => localStorage.getItem('parley-code') ?? '');
+  const sample = samples.find((one) => one.name === name) ?? samples[0];
+  if (sample === undefined) return null;
+  const choose = (next: string) => {
+    localStorage.setItem('parley-code', next);
+    setName(next);
+  };
+  return (
+    <details class="card code">
+      <summary>As code</summary>
+      <div class="title">
+        <Segments
+          label="Language"
+          value={sample.name}
+          onChange={choose}
+          options={samples.map((one) => ({ value: one.name, text: one.name }))}
+        />
+        <CopyButton key={sample.code} text={sample.code} />
+      </div>
+      <Code text={sample.code} />
+    </details>
+  );
+}

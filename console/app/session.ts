@@ -1,0 +1,85 @@
+/** The session: who has signed in. Its cookie is out of reach of scripts. */
+import { useEffect, useState } from 'preact/hooks';
+
+export interface SessionKey {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly last_four: string;
+  readonly scopes: readonly string[];
+  readonly created_at: string;
+  readonly expires_at: string | null;
+}
+
+export interface SignedIn {
+  readonly signed_in: true;
+  readonly kind: 'account' | 'admin';
+  readonly account_name: string | null;
+  readonly key: SessionKey;
+}
+
+interface SignedOut {
+  readonly signed_in: false;
+  /** Why the session ended, if it did not end by signing out. */
+  readonly reason?: string;
+}
+
+export type Session = SignedIn | SignedOut;
+
+const path = '/console/session';
+const changes = new EventTarget();
+let current: Session | undefined;
+
+function set(session: Session): void {
+  current = session;
+  changes.dispatchEvent(new Event('change'));
+}
+
+/** Undefined until the server has said. */
+export function useSession(): Session | undefined {
+  const [session, setSession] = useState(current);
+  useEffect(() => {
+    const update = () => setSession(current);
+    update();
+    changes.addEventListener('change', update);
+    return () => changes.removeEventListener('change', update);
+  }, []);
+  return session;
+}
+
+/** Asks the server. @throws TypeError if it cannot be reached */
+export async function loadSession(): Promise<void> {
+  const response = await fetch(path);
+  set(
+    response.ok
+      ? ((await response.json()) as Session)
+      : { signed_in: false, reason: await wordsOf(response) },
+  );
+}
+
+/** @throws Error with the server's words; TypeError if it cannot be reached */
+export async function signIn(key: string): Promise<void> {
+  // A header takes no other characters, and no key has them.
+  const headers = { authorization: `Bearer ${key.trim().replace(/[^\x20-\x7e]/g, '?')}` };
+  const response = await fetch(path, { method: 'POST', headers });
+  if (!response.ok) throw new Error(await wordsOf(response));
+  set((await response.json()) as Session);
+}
+
+export async function signOut(): Promise<void> {
+  await fetch(`${path}/end`, { method: 'POST' });
+  set({ signed_in: false });
+}
+
+export function endSession(reason: string): void {
+  if (current?.signed_in) set({ signed_in: false, reason });
+}
+
+async function wordsOf(response: Response): Promise<string> {
+  try {
+    const { error } = (await response.json()) as { error: { message: string } };
+    return error.message;
+  } catch {
+    return `The server answered with status ${response.status}.`;
+  }
+}

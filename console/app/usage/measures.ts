@@ -1,0 +1,75 @@
+/** The values that a chart of usage can show, and their sums. */
+import { creditsText, exactCredits, secondsText, shortText, wholeText } from '../format.tsx';
+import type { Total } from './source.ts';
+
+export interface Measure {
+  readonly name: string;
+  readonly label: string;
+  readonly of: (total: Total) => bigint;
+  readonly text: (value: bigint) => string;
+  readonly exact: (value: bigint) => string;
+  /** The value on the axis of the chart. */
+  readonly plotted: (value: bigint) => number;
+}
+
+const counted = (name: string, label: string, of: Measure['of']): Measure => ({
+  ...{ name, label, of },
+  text: (value) => (value < 100_000n ? wholeText(value) : shortText(Number(value))),
+  exact: wholeText,
+  plotted: Number,
+});
+
+export const measures: readonly [Measure, ...Measure[]] = [
+  counted('requests', 'Requests', ({ requests }) => requests),
+  {
+    name: 'credits',
+    label: 'Credits',
+    of: ({ costNanoCredits }) => costNanoCredits,
+    text: creditsText,
+    exact: exactCredits,
+    plotted: (value) => Number(value) / 1e9,
+  },
+  counted('tokens', 'Tokens', ({ promptTokens, completionTokens }) => promptTokens + completionTokens),
+  counted('characters', 'Characters spoken', ({ characters }) => characters),
+  {
+    name: 'audio',
+    label: 'Audio transcribed',
+    of: ({ audioSecondsIn }) => BigInt(Math.round(audioSecondsIn * 1000)),
+    text: (value) => secondsText(Number(value) / 1000),
+    exact: (value) => `${Number(value) / 1000} s`,
+    plotted: (value) => Number(value) / 1000,
+  },
+];
+
+export const dimensions = ['operation', 'model', 'state', 'account'] as const;
+export type Dimension = (typeof dimensions)[number];
+
+export function groupName(total: Total, dimension: Dimension): string {
+  return (dimension === 'account' ? total.accountId : total[dimension]) ?? 'none';
+}
+
+export interface Group {
+  readonly name: string;
+  readonly totals: readonly Total[];
+  readonly sum: bigint;
+}
+
+/** The groups of a dimension, the largest first. */
+export function groupsOf(totals: readonly Total[], dimension: Dimension, measure: Measure): Group[] {
+  const byName = Map.groupBy(totals, (total) => groupName(total, dimension));
+  return [...byName]
+    .map(([name, own]) => ({ name, totals: own, sum: sumOf(own, measure) }))
+    .sort((one, other) =>
+      one.sum === other.sum ? (one.name < other.name ? -1 : 1) : one.sum < other.sum ? 1 : -1,
+    );
+}
+
+export function sumOf(totals: readonly Total[], { of }: Measure): bigint {
+  return totals.reduce((sum, total) => sum + of(total), 0n);
+}
+
+/** The sums of each day or month, in the order of `days`. */
+export function seriesOf(totals: readonly Total[], days: readonly string[], measure: Measure): bigint[] {
+  const byDay = Map.groupBy(totals, ({ day, month }) => day ?? month ?? '');
+  return days.map((day) => sumOf(byDay.get(day) ?? [], measure));
+}

@@ -1,0 +1,89 @@
+/** Draws stacked bars. Loaded with the first chart. */
+import uPlot from 'uplot';
+
+export interface Plotted {
+  /** Seconds since 1970, one for each bar. */
+  readonly times: readonly number[];
+  readonly series: readonly {
+    readonly name: string;
+    readonly color: string;
+    readonly values: readonly number[];
+  }[];
+  readonly axisText: (value: number) => string;
+  readonly timeText: (seconds: number) => string;
+  readonly onHover: (index: number | undefined) => void;
+}
+
+const heightPx = 260;
+
+/** Draws into an element, and again whenever its width changes. Returns a function that removes the chart. */
+export function plot(target: HTMLElement, plotted: Plotted): () => void {
+  const { times, series } = plotted;
+  // Each series is drawn from the ground to the top of its stack, the highest first.
+  const stacked = stack(series.map(({ values }) => values)).reverse();
+  const chart = new uPlot(
+    optionsFor(plotted, target.clientWidth),
+    [[...times], ...stacked] as uPlot.AlignedData,
+    target,
+  );
+  const observer = new ResizeObserver(() => chart.setSize({ width: target.clientWidth, height: heightPx }));
+  observer.observe(target);
+  return () => {
+    observer.disconnect();
+    chart.destroy();
+  };
+}
+
+function stack(values: readonly (readonly number[])[]): number[][] {
+  let below: readonly number[] = [];
+  return values.map((own) => {
+    const sum = own.map((value, index) => value + (below[index] ?? 0));
+    below = sum;
+    return sum;
+  });
+}
+
+function optionsFor({ series, axisText, timeText, onHover }: Plotted, width: number): uPlot.Options {
+  const style = getComputedStyle(document.documentElement);
+  const probe = (name: string) => resolved(style.getPropertyValue(name));
+  const [quiet, line] = [probe('--quiet'), probe('--line')];
+  const axis = { stroke: quiet, font: `12px ${style.fontFamily}`, ticks: { show: false } };
+  const bars = uPlot.paths.bars?.({ size: [0.72, 48], radius: 0.12 });
+  return {
+    ...{ width, height: heightPx, legend: { show: false }, padding: [12, 8, 0, 0] },
+    cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { show: false } },
+    scales: {
+      x: { time: true, range: (_, low, high) => spread(low, high) },
+      y: { range: (_, __, high) => [0, Math.max(high * 1.08, 1e-9)] },
+    },
+    axes: [
+      { ...axis, grid: { show: false }, values: (_, splits) => splits.map(timeText), space: 70, size: 28 },
+      { ...axis, grid: { stroke: line, width: 1 }, values: (_, splits) => splits.map(axisText), size: 64 },
+    ],
+    series: [
+      {},
+      ...series.toReversed().map(({ name, color }) => ({
+        ...{ label: name, fill: resolved(color), stroke: resolved(color), width: 0 },
+        ...(bars && { paths: bars }),
+        points: { show: false },
+      })),
+    ],
+    hooks: { setCursor: [({ cursor }) => onHover(cursor.idx ?? undefined)] },
+  };
+}
+
+/** Room for the first and the last bar. */
+function spread(low: number, high: number): [number, number] {
+  const margin = high === low ? 43_200 : (high - low) * 0.03;
+  return [low - margin, high + margin];
+}
+
+/** A canvas takes no `light-dark()` and no variables: has the browser compute the color. */
+function resolved(color: string): string {
+  const probe = document.createElement('i');
+  probe.style.color = color;
+  document.body.append(probe);
+  const computed = getComputedStyle(probe).color;
+  probe.remove();
+  return computed;
+}

@@ -1,0 +1,65 @@
+import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
+import { CopyButton } from '../../shared/copy-button.tsx';
+import { Dialog } from '../dialog.tsx';
+import { durationText, exactCredits, Time, wholeText } from '../format.tsx';
+import { State } from './record-state.tsx';
+
+interface Props {
+  readonly record: UsageRecord;
+  readonly names: ReadonlyMap<string, string>;
+  readonly onClose: () => void;
+}
+
+/** All that is known of one request. */
+export function RecordDialog({ record, names, onClose }: Props) {
+  const facts: [string, unknown][] = [
+    ['Request id', <IdText key="id" id={record.id} />],
+    ['State', <State key="state" record={record} />],
+    ['HTTP status', record.httpStatus],
+    ['Started', <Time key="time" at={record.startedAt} />],
+    ['Account', names.get(record.accountId) ?? record.accountId],
+    ['Key', record.keyId],
+    ['Operation', record.operation],
+    ['Model', record.model],
+    ['Wire', record.wire],
+    [
+      'First output after',
+      record.firstOutputMs === undefined ? undefined : durationText(record.firstOutputMs),
+    ],
+    ['Took', record.durationMs === undefined ? undefined : durationText(record.durationMs)],
+    ['Audio received', record.audioSecondsIn === undefined ? undefined : `${record.audioSecondsIn} s`],
+    ['Audio produced', record.audioSecondsOut === undefined ? undefined : `${record.audioSecondsOut} s`],
+    ['Characters', record.characters],
+    ['Prompt tokens', record.promptTokens],
+    ['Completion tokens', record.completionTokens],
+    ['Tokens', record.tokensSource],
+    ['Fair-use units', record.fairUseUnits === undefined ? undefined : wholeText(record.fairUseUnits)],
+    ['Credits', record.costNanoCredits === undefined ? undefined : exactCredits(record.costNanoCredits)],
+    [
+      'Not covered',
+      record.overrunNanoCredits === undefined ? undefined : exactCredits(record.overrunNanoCredits),
+    ],
+  ];
+  return (
+    <Dialog title="Request" onClose={onClose}>
+      <dl class="facts">
+        {facts
+          .filter(([, value]) => value !== undefined)
+          .map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value as string}</dd>
+            </div>
+          ))}
+      </dl>
+    </Dialog>
+  );
+}
+
+function IdText({ id }: { readonly id: string }) {
+  return (
+    <>
+      <code>{id}</code> <CopyButton text={id} />
+    </>
+  );
+}

@@ -1,0 +1,79 @@
+/** Reads usage as its holder or as the operator. */
+import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt';
+import type { UsageTotal as OwnTotal, UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
+import type { UsageTotal as AnyTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { account, admin } from '../api.ts';
+import { dayMs } from '../format.tsx';
+import type { PageOf } from '../paged.tsx';
+import type { SignedIn } from '../session.ts';
+
+/** The operations that do something for a client. Others are look-ups, such as those of this console. */
+export const served = ['chat', 'speech', 'transcription'] as const;
+
+export type Total = Omit<OwnTotal | AnyTotal, '$typeName'> & { readonly accountId?: string | undefined };
+
+export interface RecordFilter {
+  readonly startTime?: Timestamp;
+  readonly endTime?: Timestamp;
+  /** Empty: all that are served. */
+  readonly operation: string;
+  readonly model: string;
+  readonly state: string;
+  /** Empty: all accounts; ignored for holders. */
+  readonly accountId: string;
+  readonly id: string;
+}
+
+export type Kind = SignedIn['kind'];
+
+/** Midnight in UTC, so many days before today. */
+export function daysAgo(days: number, nowMs = Date.now()): Date {
+  return new Date(Math.floor(nowMs / dayMs) * dayMs - days * dayMs);
+}
+
+export async function readTotals(
+  kind: Kind,
+  request: { readonly from: Date; readonly groupBy: string[]; readonly accountId?: string },
+  signal: AbortSignal,
+): Promise<readonly Total[]> {
+  const { from, groupBy, accountId = '' } = request;
+  const sent = { startTime: timestampFromDate(from), groupBy };
+  if (kind === 'account') return (await account.getUsageTotals(sent, { signal })).totals;
+  const one = accountId === '' ? {} : { accountId };
+  return (await admin.getUsageTotals({ ...sent, ...one }, { signal })).totals;
+}
+
+/**
+ * The newest records, a page at a time. Each operation is a list of its own, since a list is of one operation or of all; a page token
+ * is the id of the last record, and fits every list.
+ */
+export async function readRecords(
+  kind: Kind,
+  { operation, model, state, accountId, id, ...times }: RecordFilter,
+  page: { readonly size: number; readonly token?: string | undefined },
+  signal: AbortSignal,
+): Promise<PageOf<UsageRecord>> {
+  const request = {
+    // An id is looked for at all times.
+    ...(id === '' && times),
+    ...(model !== '' && { model }),
+    ...(state !== '' && { state }),
+    ...(id !== '' && { id }),
+    ...(page.token !== undefined && { pageToken: page.token }),
+    pageSize: page.size,
+  };
+  const one = kind === 'admin' && accountId !== '' ? { accountId } : {};
+  const list = (wanted: object) =>
+    kind === 'account'
+      ? account.listUsageRecords({ ...request, ...wanted }, { signal })
+      : admin.listUsageRecords({ ...request, ...one, ...wanted }, { signal });
+  // The server refuses what cannot be an id.
+  if (id !== '' && !/^req_[0-9a-f]{32}$/.test(id)) return { items: [], next: undefined };
+  if (id !== '') return { items: (await list({})).records, next: undefined };
+  const operations = operation === '' ? served : [operation];
+  const lists = await Promise.all(operations.map((name) => list({ operation: name })));
+  const all = lists.flatMap(({ records }) => records).sort((one, other) => (one.id < other.id ? 1 : -1));
+  const items = all.slice(0, page.size);
+  const isMore = all.length > items.length || lists.some(({ nextPageToken }) => nextPageToken !== undefined);
+  return { items, next: isMore ? items.at(-1)?.id : undefined };
+}

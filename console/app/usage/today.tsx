@@ -1,0 +1,48 @@
+/** Requests of today, with bars for the days before. */
+import type { ComponentChildren } from 'preact';
+import { Count, percentText } from '../format.tsx';
+import { DayBars } from './day-bars.tsx';
+import { daysAgo, type Total } from './source.ts';
+
+interface Props {
+  /** By day, operation and state. */
+  readonly totals: readonly Total[];
+  readonly days: number;
+  /** Further numbers of today. */
+  readonly children: (today: readonly Total[]) => ComponentChildren;
+}
+
+export function Today({ totals, days, children }: Props) {
+  const day = daysAgo(0).toISOString().slice(0, 10);
+  const today = totals.filter((total) => total.day === day);
+  const all = countOf(today);
+  const failed = countOf(today.filter(({ state }) => state === 'failed' || state === 'interrupted'));
+  return (
+    <section class="card">
+      <div class="title">
+        <h2>Today</h2>
+        <a href="/console/usage">All usage</a>
+      </div>
+      <dl class="numbers">
+        <div>
+          <dt>Requests</dt>
+          <dd>
+            <Count value={all} />
+          </dd>
+        </div>
+        <div>
+          <dt>Failed</dt>
+          <dd class={failed > 0n ? 'bad' : ''} title={`${failed} requests`}>
+            {percentText(all === 0n ? 0 : Number(failed) / Number(all))}
+          </dd>
+        </div>
+        {children(today)}
+      </dl>
+      <DayBars totals={totals} days={days} />
+    </section>
+  );
+}
+
+export function countOf(totals: readonly Total[]): bigint {
+  return totals.reduce((sum, { requests }) => sum + requests, 0n);
+}

@@ -1,0 +1,109 @@
+/** Sessions of the console. A session is a key, sealed in a cookie; nothing is stored, and every node opens it. */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import type { Clock } from '../ports/clock.ts';
+import type { Key, KeyHolder, KeyStore } from '../ports/keys.ts';
+import { hashKey } from './keys.ts';
+
+/** A session ends this long after its last request. */
+export const sessionIdleMs = 30 * 60_000;
+/** A session ends this long after its sign-in, used or not. */
+export const sessionMsMax = 12 * 3_600_000;
+/** A request this long after the last renewal renews the session. */
+const renewAfterMs = 5 * 60_000;
+
+const cipher = 'aes-256-gcm';
+const nonceBytes = 12;
+const tagBytes = 16;
+/** Longer cookies are not ours. */
+const tokenCharactersMax = 1_000;
+
+export interface SessionDeps {
+  readonly store: Pick<KeyStore, 'findKeyById'>;
+  readonly accessClock: Clock;
+  readonly givenAdmin: KeyHolder | undefined;
+}
+
+export interface Session {
+  readonly secret: string;
+  readonly signedInAtMs: number;
+  readonly expiresAtMs: number;
+  /** Whether the browser signed in over TLS. */
+  readonly isSecure: boolean;
+}
+
+/** The value of a cookie and its life. */
+export interface SealedSession {
+  readonly token: string;
+  readonly isSecure: boolean;
+  readonly secondsMax: number;
+}
+
+/**
+ * The token is the id of the key, then the session, encrypted under the stored hash of the key. It is bound to the key: a revoked or
+ * expired key is refused at each request as without a session. A thief of the token does not learn the key, and a thief of the
+ * database, who has the hashes, cannot make a token: it must contain the key itself.
+ */
+export class Sessions {
+  readonly #deps: SessionDeps;
+
+  constructor(deps: SessionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins a session of a key that has just been checked. */
+  begin(key: Key, secret: string, isSecure: boolean): SealedSession {
+    const nowMs = this.#deps.accessClock.now();
+    return seal(key, { secret, signedInAtMs: nowMs, expiresAtMs: nowMs + sessionIdleMs, isSecure }, nowMs);
+  }
+
+  /**
+   * Opens a token. Undefined if it is forged, damaged or has ended. The key may be revoked since: check it as any other.
+   * @returns the key's secret, and a new token if the session is due to be renewed
+   */
+  async open(token: string): Promise<{ secret: string; renewed: SealedSession | undefined } | undefined> {
+    if (token.length > tokenCharactersMax) return undefined;
+    const [id = '', sealed = ''] = token.split('.');
+    const key = await this.#findKey(id);
+    if (key === undefined) return undefined;
+    const session = unseal(key, sealed);
+    const nowMs = this.#deps.accessClock.now();
+    if (session === undefined || session.expiresAtMs <= nowMs) return undefined;
+    const expiresAtMs = Math.min(nowMs + sessionIdleMs, session.signedInAtMs + sessionMsMax);
+    const isDue = expiresAtMs - session.expiresAtMs >= renewAfterMs;
+    const renewed = isDue ? seal(key, { ...session, expiresAtMs }, nowMs) : undefined;
+    return { secret: session.secret, renewed };
+  }
+
+  #findKey(id: string): Promise<Key | undefined> {
+    const { givenAdmin, store } = this.#deps;
+    return id === givenAdmin?.key.id ? Promise.resolve(givenAdmin.key) : store.findKeyById(id);
+  }
+}
+
+function seal(key: Key, session: Session, nowMs: number): SealedSession {
+  const nonce = randomBytes(nonceBytes);
+  const sealing = createCipheriv(cipher, sealingKey(key), nonce);
+  const content = Buffer.concat([sealing.update(JSON.stringify(session)), sealing.final()]);
+  const sealed = Buffer.concat([nonce, content, sealing.getAuthTag()]).toString('base64url');
+  const secondsMax = Math.ceil((session.expiresAtMs - nowMs) / 1000);
+  return { token: `${key.id}.${sealed}`, isSecure: session.isSecure, secondsMax };
+}
+
+/** Undefined unless `seal` made it for this key. */
+function unseal(key: Key, sealed: string): Session | undefined {
+  const bytes = Buffer.from(sealed, 'base64url');
+  if (bytes.length <= nonceBytes + tagBytes) return undefined;
+  const opening = createDecipheriv(cipher, sealingKey(key), bytes.subarray(0, nonceBytes));
+  opening.setAuthTag(bytes.subarray(-tagBytes));
+  try {
+    const content = Buffer.concat([opening.update(bytes.subarray(nonceBytes, -tagBytes)), opening.final()]);
+    const session = JSON.parse(content.toString()) as Session;
+    return hashKey(session.secret) === key.hash ? session : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function sealingKey({ hash, id }: Key): Buffer {
+  return Buffer.from(hkdfSync('sha256', hash, id, 'parley console session', 32));
+}

@@ -1,0 +1,72 @@
+/** Usage totals, as holders and operators ask for them. */
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
+import { formatCredits } from '../billing/money.ts';
+import type { AccountId } from '../ids.ts';
+import { invalid } from '../parameters.ts';
+import { type TotalDimension, totalDimensions, type UsageStore, type UsageTotal } from '../ports/usage.ts';
+
+const dayMs = 86_400_000;
+const totalsMax = 10_000;
+
+interface TotalsRequest {
+  readonly startTime?: Timestamp | undefined;
+  readonly endTime?: Timestamp | undefined;
+  readonly groupBy: readonly string[];
+}
+
+/**
+ * @param accountId undefined: all accounts
+ * @param known the dimensions that the caller may group by
+ * @throws `invalid_parameter`
+ */
+export async function readTotals(
+  store: UsageStore,
+  request: TotalsRequest,
+  accountId: AccountId | undefined,
+  known: readonly TotalDimension[] = totalDimensions,
+): Promise<readonly UsageTotal[]> {
+  const totals = await store.usageTotals({
+    accountId,
+    fromMs: firstOfDay('start_time', request.startTime),
+    untilMs: firstOfDay('end_time', request.endTime),
+    groupBy: readDimensions(request.groupBy, known),
+    totalsMax,
+  });
+  if (totals !== 'too_many') return totals;
+  const message = `There would be more than ${totalsMax} totals. Group by less, or ask for fewer days or one account.`;
+  throw invalid('group_by', message);
+}
+
+/** Totals of pruned records are kept by the day, so a range has to consist of whole days. */
+function firstOfDay(param: string, time: Timestamp | undefined): number | undefined {
+  if (time === undefined) return undefined;
+  const ms = timestampMs(time);
+  if (ms >= 0 && ms % dayMs === 0 && time.nanos === 0) return ms;
+  throw invalid(
+    param,
+    `\`${param}\` must be the first moment of a day in UTC, such as 2026-11-01T00:00:00Z.`,
+  );
+}
+
+function readDimensions(names: readonly string[], known: readonly TotalDimension[]): TotalDimension[] {
+  return [...new Set(names)].map((name) => {
+    const dimension = known.find((one) => one === name);
+    if (dimension !== undefined) return dimension;
+    throw invalid('group_by', `\`group_by\` takes ${known.join(', ')}.`);
+  });
+}
+
+/** The fields of a total that its holder and its operator see. */
+export function describeTotal({ of, ...sums }: UsageTotal) {
+  const { account: _, model, ...asTheyAre } = of;
+  const { requests, characters, promptTokens, completionTokens, fairUseUnits, cost } = sums;
+  return {
+    ...asTheyAre,
+    ...(model && { model }),
+    ...{ requests, characters, promptTokens, completionTokens, fairUseUnits },
+    audioSecondsIn: Number(sums.audioMsIn) / 1000,
+    audioSecondsOut: Number(sums.audioMsOut) / 1000,
+    costNanoCredits: cost,
+    cost: formatCredits(cost),
+  };
+}

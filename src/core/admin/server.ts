@@ -1,0 +1,45 @@
+/** The running server, as its operator sees it. */
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { formatCredits } from '../billing/money.ts';
+import { ParleyError } from '../errors.ts';
+import type { ModelState, ServerFacts } from '../ports/server.ts';
+
+/** @param server undefined where none runs */
+export function describeServer(server: ServerFacts | undefined): pb.GetServerStateResponse {
+  const state = running(server).state();
+  return create(pb.GetServerStateResponseSchema, {
+    version: state.version,
+    startedAt: timestampFromMs(state.startedAtMs),
+    engines: state.engines.map(({ name, kind, isUp, waiting }) => ({ name, kind, up: isUp, waiting })),
+    models: state.models.map(describeModel),
+    settings: state.settings.map(({ name, value }) => ({ name, value })),
+  });
+}
+
+function describeModel({ id, type, engines, reason, price }: ModelState) {
+  return {
+    ...{ id, type, engines: [...engines], available: reason === undefined },
+    ...(reason !== undefined && { reason }),
+    ...(price && {
+      inputPrice: formatCredits(price.inputPerMillion),
+      outputPrice: formatCredits(price.outputPerMillion),
+    }),
+  };
+}
+
+/** @param server undefined where none runs */
+export async function diagnoseServer(server: ServerFacts | undefined): Promise<pb.DiagnoseServerResponse> {
+  const found = await running(server).diagnose();
+  const diagnostics = found.map(({ advice, ...diagnostic }) => ({
+    ...diagnostic,
+    ...(advice !== undefined && { advice }),
+  }));
+  return create(pb.DiagnoseServerResponseSchema, { diagnostics });
+}
+
+function running(server: ServerFacts | undefined): ServerFacts {
+  if (server !== undefined) return server;
+  throw new ParleyError('engine_unavailable', { message: 'No server runs here. Start it, then ask it.' });
+}

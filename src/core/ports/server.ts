@@ -1,0 +1,40 @@
+import type { Price } from '../billing/money.ts';
+import type { Diagnostic } from '../diagnostics.ts';
+
+export interface EngineState {
+  readonly name: string;
+  readonly kind: string;
+  /** False while it cannot be reached. */
+  readonly isUp: boolean;
+  /** Calls that wait for room. */
+  readonly waiting: number;
+}
+
+export interface ModelState {
+  readonly id: string;
+  readonly type: string;
+  readonly engines: readonly string[];
+  /** Why it cannot be called; undefined if it can. */
+  readonly reason: string | undefined;
+  /** Chat only. */
+  readonly price: Price | undefined;
+}
+
+export interface ServerState {
+  readonly version: string;
+  readonly startedAtMs: number;
+  readonly engines: readonly EngineState[];
+  readonly models: readonly ModelState[];
+  /** Without secrets. */
+  readonly settings: readonly { readonly name: string; readonly value: string }[];
+}
+
+/** A finding, and the part of the server that it is about. */
+export type ServerDiagnostic = Diagnostic & { readonly area: string };
+
+/** The running server, as its operator sees it. */
+export interface ServerFacts {
+  state(): ServerState;
+  /** Checks that each engine can serve its models. Takes at most 10 seconds and costs nothing. */
+  diagnose(): Promise<readonly ServerDiagnostic[]>;
+}

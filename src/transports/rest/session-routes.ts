@@ -1,0 +1,101 @@
+/** Signs the console in and out: `POST /console/session` with a key, `GET /console/session`, `POST /console/session/end`. */
+
+import { keyKinds } from '../../core/access/keys.ts';
+import type { Sessions } from '../../core/access/sessions.ts';
+import { ParleyError, toParleyError } from '../../core/errors.ts';
+import type { Key, KeyHolder } from '../../core/ports/keys.ts';
+import {
+  endedCookie,
+  isFromOwnPage,
+  isSecurePage,
+  type SessionCookie,
+  sessionCookie,
+} from '../http/session-cookies.ts';
+import type { Exchange } from './exchange.ts';
+import type { Route } from './routes.ts';
+
+const path = '/console/session';
+const uncached = { 'cache-control': 'no-store' };
+
+export interface SessionPort {
+  readonly sessions: Sessions;
+  readonly cookie: SessionCookie;
+  /** The kinds of keys that the port serves. */
+  readonly kinds: readonly Key['kind'][];
+}
+
+export function sessionRoutes(port: SessionPort): Route[] {
+  const route = (verb: 'GET' | 'POST', at: string, answer: (exchange: Exchange) => Promise<void>): Route => ({
+    rule: { verb, path: at },
+    rpc: undefined,
+    handle: async (exchange) => {
+      exchange.served.openKeyless();
+      await answer(exchange);
+    },
+  });
+  return [
+    route('GET', path, (exchange) => show(exchange)),
+    route('POST', path, (exchange) => signIn(exchange, port)),
+    route('POST', `${path}/end`, (exchange) => signOut(exchange, port)),
+  ];
+}
+
+/** Exchanges the key in the `Authorization` header for a session. @throws as the gate, for a key that is not valid */
+async function signIn(exchange: Exchange, { sessions, cookie, kinds }: SessionPort): Promise<void> {
+  const { headers } = exchange.request;
+  checkPage(exchange);
+  const holder = await exchange.served.identify();
+  const { key } = holder;
+  if (!kinds.includes(key.kind))
+    throw new ParleyError('insufficient_scope', { message: wrongPort[key.kind] });
+  const secret = headers.authorization?.replace(/^Bearer\s+/i, '').trim() ?? '';
+  const sealed = sessions.begin(key, secret, isSecurePage(headers));
+  exchange.sendJson(200, describe(holder), { ...uncached, 'set-cookie': sessionCookie(cookie, sealed) });
+}
+
+const wrongPort: Readonly<Record<Key['kind'], string>> = {
+  admin: 'This is an admin key. Open the console at the port for administration.',
+  account: 'This is the key of an account. Open the console at the port for clients.',
+};
+
+/** No session is an answer, not an error: the page asks before anyone has signed in. */
+async function show(exchange: Exchange): Promise<void> {
+  const body = exchange.request.headers.authorization === undefined ? signedOut : await current(exchange);
+  exchange.sendJson(200, body, uncached);
+}
+
+const signedOut = { signed_in: false };
+
+async function current(exchange: Exchange): Promise<object> {
+  try {
+    return describe(await exchange.served.identify());
+  } catch (error) {
+    if (toParleyError(error).code !== 'invalid_api_key') throw error;
+    return signedOut;
+  }
+}
+
+async function signOut(exchange: Exchange, { cookie }: SessionPort): Promise<void> {
+  checkPage(exchange);
+  exchange.sendJson(200, signedOut, { ...uncached, 'set-cookie': endedCookie(cookie) });
+}
+
+function checkPage({ request }: Exchange): void {
+  if (isFromOwnPage(request)) return;
+  const message = 'Only pages of this server sign in and out. Call the API with your key instead.';
+  throw new ParleyError('insufficient_scope', { message });
+}
+
+function describe({ key, account }: KeyHolder): object {
+  const { id, name, kind, lastFour, scopes, createdAtMs, expiresAtMs } = key;
+  return {
+    signed_in: true,
+    kind,
+    account_name: account?.name ?? null,
+    key: {
+      ...{ id, name, prefix: keyKinds[kind], last_four: lastFour, scopes },
+      created_at: new Date(createdAtMs).toISOString(),
+      expires_at: expiresAtMs === undefined ? null : new Date(expiresAtMs).toISOString(),
+    },
+  };
+}

@@ -1,0 +1,46 @@
+/** A short look at the console in a real browser. The whole of it is in test/slow. */
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../scripts/console/files.mjs';
+import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { type Parley, startParley } from '../support/parley.ts';
+
+let browser: Browser;
+let parley: Parley;
+
+beforeAll(async () => {
+  if (missingBrowser !== undefined) return;
+  browser = await launchBrowser();
+  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
+});
+afterAll(async () => {
+  if (missingBrowser !== undefined) return;
+  await browser.close();
+  await parley.close();
+});
+
+describe.skipIf(missingBrowser !== undefined)(
+  `the console in a browser${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+  () => {
+    it('lets a holder chat and see what it cost', async () => {
+      const { page, complaints } = await openSignedIn(browser, parley, parley.apiKey, '/console/playground');
+      await page.getByLabel('Message', { exact: true }).fill('I am here.');
+      await page.keyboard.press('Enter');
+      await page.getByText(' in all').waitFor();
+      await page.getByRole('link', { name: 'Credits' }).click();
+      await page.getByRole('cell', { name: 'debit' }).waitFor();
+      await page.getByRole('link', { name: 'Usage' }).click();
+      await page.locator('.plot canvas').waitFor();
+      expect(complaints).toEqual([]);
+    });
+
+    it('shows an operator the accounts and the server', async () => {
+      const { page, complaints } = await openSignedIn(browser, parley, parley.adminKey);
+      await page.getByRole('link', { name: 'Accounts' }).click();
+      await page.getByRole('link', { name: 'account-1' }).waitFor();
+      await page.getByRole('link', { name: 'Server' }).click();
+      await page.getByRole('rowheader', { name: 'server.port', exact: true }).waitFor();
+      expect(complaints).toEqual([]);
+    });
+  },
+);

@@ -1,0 +1,233 @@
+/** A holder uses the console in a real browser: usage, its files, the playground. */
+import { readFileSync } from 'node:fs';
+import type { Browser, Download, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../scripts/console/files.mjs';
+import { shell } from '../clients/shell.ts';
+import { play, playingEngines, recording } from '../conformance/play.ts';
+import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { type Parley, startParley } from '../support/parley.ts';
+
+let browser: Browser;
+/** Runs the engines that are built in. */
+let parley: Parley;
+/** Runs engines that do what a request tells them, and has two chat models. */
+let playing: Parley;
+
+const chatModel = (id: string) =>
+  ({ id, type: 'chat', engine: 'builtin', price: { input: 1, output: 2 }, contextTokens: 8_000 }) as const;
+
+beforeAll(async () => {
+  if (missingBrowser !== undefined) return;
+  const pages = new Map(Object.entries(await consoleFiles()));
+  browser = await launchBrowser();
+  parley = await startParley({ pages });
+  const models = [
+    chatModel('first'),
+    chatModel('second'),
+    { id: 'flite', type: 'speech', engine: 'builtin' } as const,
+    { id: 'pocketsphinx', type: 'transcription', engine: 'builtin' } as const,
+  ];
+  playing = await startParley({ pages, engines: playingEngines(), settings: { models } });
+  await (await chat('I am here.')).text();
+  await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hello.' })).arrayBuffer();
+});
+afterAll(async () => {
+  if (missingBrowser !== undefined) return;
+  await browser.close();
+  await Promise.all([parley.close(), playing.close()]);
+});
+
+const chat = (content: string) =>
+  parley.postJson('/chat/completions', { model: 'eliza', messages: [{ role: 'user', content }] });
+
+async function saved(page: Page, save: () => Promise<void>): Promise<{ name: string; text: string }> {
+  const [download] = await Promise.all([page.waitForEvent('download') as Promise<Download>, save()]);
+  return { name: download.suggestedFilename(), text: readFileSync(await download.path(), 'utf8') };
+}
+
+const rows = (page: Page, region: string) => page.getByRole('region', { name: region }).locator('tbody tr');
+
+describe.skipIf(missingBrowser !== undefined)(
+  `a holder${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+  () => {
+    it('finds their usage by the filters of the address, which a link keeps', async () => {
+      const { page, complaints } = await openSignedIn(browser, parley, parley.apiKey, '/console/usage');
+      await page.locator('.plot canvas').waitFor();
+      await expect.poll(() => rows(page, 'Sums as a table').count()).toBe(2);
+      await expect.poll(() => rows(page, 'Requests as a table').count()).toBe(2);
+      await page.getByLabel('Operation').selectOption('speech');
+      await expect.poll(() => rows(page, 'Requests as a table').count()).toBe(1);
+      await page.getByText('Last 7 days').click();
+      await expect.poll(() => page.url()).toContain('?operation=speech&period=7d');
+      await page.reload();
+      await expect.poll(() => rows(page, 'Sums as a table').count()).toBe(1);
+      await page.getByLabel('State').selectOption('failed');
+      await page.getByText('No requests in this period.').waitFor();
+      await page.getByText('No such requests.').waitFor();
+      expect(complaints).toEqual([]);
+    });
+
+    it('finds one request by its id, and sees all that is known of it', async () => {
+      const response = await chat('Who am I?');
+      await response.text();
+      const id = response.headers.get('x-request-id') ?? '';
+      const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/usage');
+      await page.getByPlaceholder('Find by request id').fill(id);
+      await page.keyboard.press('Enter');
+      await expect.poll(() => rows(page, 'Requests as a table').count()).toBe(1);
+      await rows(page, 'Requests as a table').getByRole('button').click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText(id).waitFor();
+      const { cost } = await parley.recordOf(response);
+      expect(await dialog.textContent()).toContain(`0.${String(cost).padStart(9, '0').replace(/0+$/, '')}`);
+      await page.keyboard.press('Escape');
+      await page.getByPlaceholder('Find by request id').fill('req_nothing');
+      await page.keyboard.press('Enter');
+      await page.getByText('Check the id').waitFor();
+    });
+
+    it('saves sums and requests as CSV', async () => {
+      const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/usage');
+      const [sums, requests] = [
+        page.getByRole('region', { name: 'Sums', exact: true }),
+        page.getByRole('region', { name: 'Requests', exact: true }),
+      ];
+      const totals = await saved(page, () => sums.getByRole('button', { name: 'Save as CSV' }).click());
+      expect(totals.text).toMatch(/^operation,time,operation,model,state,requests,/);
+      expect(totals.text).toMatch(/\r\nspeech,\d{4}-\d\d-\d\d,speech,flite,ok,1,/);
+      const records = await saved(page, () => requests.getByRole('button', { name: 'Save as CSV' }).click());
+      expect(records.text).toMatch(/^id,account_id,key_id,operation,model,/);
+      expect(records.text).toMatch(/\r\nreq_[^,]+,acc_[^,]+,key_[^,]+,speech,flite,rest,ok,200,/);
+    });
+
+    it('sees the ledger, and the request behind a debit', async () => {
+      const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/credits');
+      const debit = rows(page, 'Ledger').filter({ hasText: 'debit' }).first();
+      await debit.getByRole('link').click();
+      await expect.poll(() => rows(page, 'Requests as a table').count()).toBe(1);
+      expect(await rows(page, 'Requests as a table').textContent()).toContain('eliza');
+    });
+
+    it('is told what has ended', async () => {
+      const { page } = await openSignedIn(browser, parley, await parley.newKey());
+      await page.getByText('No credits are left.').waitFor();
+      await page.getByText('No plan.').waitFor();
+      await page.getByRole('heading', { name: 'Your first request' }).waitFor();
+    });
+
+    it('compares two models, with the tokens and the cost of each, and stops them', async () => {
+      const { page, complaints } = await openSignedIn(
+        browser,
+        playing,
+        playing.apiKey,
+        '/console/playground',
+      );
+      await page.getByLabel('second').check();
+      await page.getByLabel('Message', { exact: true }).fill(play('say Good', 'say  morning.'));
+      await page.keyboard.press('Enter');
+      for (const name of ['Answer of first', 'Answer of second']) {
+        const answer = page.getByRole('region', { name });
+        await answer.getByText('7 + 3 tokens').waitFor();
+        expect(await answer.textContent()).toContain('Good morning.');
+        // 7 tokens at 1 and 3 at 2 credits a million.
+        expect(await answer.locator('.number').getAttribute('title')).toBe('0.000013 credits');
+      }
+      await page.getByLabel('Message', { exact: true }).fill(play('say Slow', 'wait'));
+      await page.keyboard.press('Enter');
+      await page.getByRole('region', { name: 'Answer of first' }).getByText('Slow').last().waitFor();
+      await page.getByRole('button', { name: 'Stop' }).click();
+      await expect.poll(() => page.getByText('Stopped.').count()).toBe(2);
+      await page.getByRole('button', { name: 'Send' }).waitFor();
+      expect(complaints).toEqual([]);
+    });
+
+    it('sees why an answer failed', async () => {
+      const { page } = await openSignedIn(browser, playing, playing.apiKey, '/console/playground');
+      await page.getByLabel('Message', { exact: true }).fill(play('say One', 'fail upstream_error 500'));
+      await page.keyboard.press('Enter');
+      await page.getByRole('region', { name: 'Answer of first' }).getByRole('alert').waitFor();
+    });
+
+    it('gets the chat as a command that works', async () => {
+      const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/playground');
+      await page.getByLabel('Message', { exact: true }).fill('Isn\'t it "odd"?');
+      await page.getByText('As code').click();
+      const command = (await page.locator('.code pre').textContent()) ?? '';
+      const { stdout } = await shell(command, { env: { PARLEY_API_KEY: parley.apiKey } });
+      expect(stdout).toContain('data: [DONE]');
+      for (const [language, expected] of [
+        ['TypeScript', 'import OpenAI from "openai"'],
+        ['Python', 'from openai import OpenAI'],
+        ['gRPC in Go', 'package main'],
+        ['gRPC in Python', 'chat_pb2.ChatCompletionParams('],
+      ] as const) {
+        await page.locator('.code').getByText(language, { exact: true }).click();
+        await expect.poll(() => page.locator('.code pre').textContent()).toContain(expected);
+      }
+    });
+
+    it('hears a voice, sees its waveform and its first byte', async () => {
+      const { page, complaints } = await openSignedIn(
+        browser,
+        parley,
+        parley.apiKey,
+        '/console/playground/speech',
+      );
+      await page.getByLabel('Voice').selectOption('slt');
+      await page.getByRole('button', { name: 'Speak' }).click();
+      await page.getByText('to the first byte').waitFor();
+      await expect.poll(() => page.locator('canvas').getAttribute('data-drawn')).toBe('true');
+      await expect
+        .poll(() => page.evaluate<number>('document.querySelector("audio").duration'))
+        .toBeGreaterThan(1);
+      expect(complaints).toEqual([]);
+    });
+
+    it('reads a recording, with the words where they are said, and saves captions', async () => {
+      const { page, complaints } = await openSignedIn(
+        browser,
+        playing,
+        playing.apiKey,
+        '/console/playground/transcription',
+      );
+      const file = { name: 'hello.wav', mimeType: 'audio/wav', buffer: recording('say hello', 'say there') };
+      await page.getByLabel('Choose a file').setInputFiles(file);
+      await page.locator('.words').getByRole('button', { name: 'there' }).waitFor();
+      const srt = await saved(page, () => page.getByRole('button', { name: 'Save as srt' }).click());
+      expect(srt.name).toBe('hello.srt');
+      expect(srt.text).toMatch(/^1\n00:00:00,000 --> 00:00:00,250\nhello\n\n2\n/);
+      const vtt = await saved(page, () => page.getByRole('button', { name: 'Save as vtt' }).click());
+      expect(vtt.text).toMatch(/^WEBVTT\n\n00:00:00\.000 --> /);
+      expect(complaints).toEqual([]);
+    });
+
+    it('refuses a file over 4 MB before it is sent', async () => {
+      const { page } = await openSignedIn(
+        browser,
+        playing,
+        playing.apiKey,
+        '/console/playground/transcription',
+      );
+      const buffer = Buffer.alloc(4_194_305);
+      await page
+        .getByLabel('Choose a file')
+        .setInputFiles({ name: 'long.wav', mimeType: 'audio/wav', buffer });
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain('larger than 4 MB');
+    });
+
+    it('records with the microphone', async () => {
+      const { page } = await openSignedIn(
+        browser,
+        parley,
+        parley.apiKey,
+        '/console/playground/transcription',
+      );
+      await page.getByRole('button', { name: 'Record' }).click();
+      const stop = page.getByRole('button', { name: /Stop recording \([1-9]/ });
+      await stop.waitFor();
+      await stop.click();
+      await page.getByText('to transcribe').waitFor();
+    });
+  },
+);

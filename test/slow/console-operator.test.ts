@@ -1,0 +1,155 @@
+/** An operator uses the console in a real browser. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../scripts/console/files.mjs';
+import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { bearer, type Parley, startParley } from '../support/parley.ts';
+
+let browser: Browser;
+let parley: Parley;
+
+beforeAll(async () => {
+  if (missingBrowser !== undefined) return;
+  browser = await launchBrowser();
+  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
+});
+afterAll(async () => {
+  if (missingBrowser !== undefined) return;
+  await browser.close();
+  await parley.close();
+});
+
+const open = (path: string) => openSignedIn(browser, parley, parley.adminKey, `/console${path}`);
+
+/** Opens a dialog by its button, fills it, and submits it. */
+async function fill(
+  page: Page,
+  button: string,
+  fields: Record<string, string>,
+  submit: string,
+): Promise<void> {
+  await page.getByRole('button', { name: button, exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  for (const [label, value] of Object.entries(fields)) await dialog.getByLabel(label).fill(value);
+  await dialog.getByRole('button', { name: submit }).click();
+}
+
+describe.skipIf(missingBrowser !== undefined)(
+  `an operator${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+  () => {
+    it('makes an account with trial, credits and a key that works, and takes it all back', async () => {
+      const { page, complaints } = await open('/accounts');
+      await fill(page, 'New account', { Name: 'Blue Harbour' }, 'Make the account');
+      await page.getByRole('heading', { name: 'Blue Harbour' }).waitFor();
+      await fill(page, 'Start the trial', {}, 'Start the trial');
+      await page.getByText('14 days left').waitFor();
+      await fill(page, 'Load credits', { Credits: '2.5', Reason: 'Invoice 7' }, 'Load');
+      await page.getByRole('cell', { name: 'Invoice 7' }).waitFor();
+      await fill(
+        page,
+        'Correct the balance',
+        { Credits: '-0.5', Reason: 'Too much' },
+        'Enter the correction',
+      );
+      await page.getByTitle('2 credits').waitFor();
+      await fill(page, 'New key', { Name: 'Website' }, 'Make the key');
+      const secret = await page.getByRole('dialog').getByLabel('The new key').inputValue();
+      expect((await parley.call('/models', bearer(secret))).status).toBe(200);
+      await page.keyboard.press('Escape');
+      await fill(page, 'Rotate Website', {}, 'Make the new key');
+      const next = await page.getByRole('dialog').getByLabel('The new key').inputValue();
+      expect(next).not.toBe(secret);
+      for (const key of [secret, next]) expect((await parley.call('/models', bearer(key))).status).toBe(200);
+      await page.keyboard.press('Escape');
+      await page
+        .getByRole('row', { name: new RegExp(next.slice(-4)) })
+        .getByRole('button', { name: 'Revoke' })
+        .click();
+      await page.getByRole('button', { name: 'Revoke the key' }).click();
+      await page.getByText(/^revoked /).waitFor();
+      expect((await parley.call('/models', bearer(next))).status).toBe(401);
+      await fill(page, 'End the trial', {}, 'End it now');
+      await page.getByText('ended', { exact: true }).waitFor();
+      expect(complaints).toEqual([]);
+    });
+
+    it('is told what the server refuses, in the dialog', async () => {
+      const { page } = await open('/accounts/account-1');
+      await fill(
+        page,
+        'Correct the balance',
+        { Credits: '-1000', Reason: 'Far too much' },
+        'Enter the correction',
+      );
+      await expect
+        .poll(() => page.getByRole('dialog').getByRole('alert').textContent())
+        .toContain('10 credits');
+      await page.keyboard.press('Escape');
+      await fill(page, 'Load credits', { Credits: 'ten', Reason: 'Words' }, 'Load');
+      await expect.poll(() => page.getByRole('dialog').getByRole('alert').textContent()).toContain('amount');
+    });
+
+    it('finds accounts by a part of their name, and sees their usage', async () => {
+      await (await parley.call('/models')).text();
+      await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hello.' })).arrayBuffer();
+      const { page } = await open('/accounts');
+      await page.getByPlaceholder('Find by name').fill('COUNT-1');
+      await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
+      await page.getByRole('link', { name: 'account-1' }).click();
+      await page.locator('main').getByRole('link', { name: 'Usage' }).click();
+      await expect.poll(() => page.url()).toContain('/console/usage?account=acc_');
+      await page
+        .getByRole('region', { name: 'Requests as a table' })
+        .getByText('account-1')
+        .first()
+        .waitFor();
+      await page.goto(`${new URL(parley.baseUrl).origin}/console/accounts?name=nobody`);
+      await page.getByText('No account has this in its name.').waitFor();
+    });
+
+    it('pages through many accounts', async () => {
+      for (let count = 0; count < 60; count++) {
+        const body = JSON.stringify({ name: `Many ${count}` });
+        await fetch(`${parley.baseUrl}/admin/accounts`, { method: 'POST', body, ...bearer(parley.adminKey) });
+      }
+      const { page } = await open('/accounts?name=Many');
+      await expect.poll(() => page.locator('tbody tr').count()).toBe(50);
+      await page.getByRole('button', { name: 'Load more' }).click();
+      await expect.poll(() => page.locator('tbody tr').count()).toBe(60);
+      expect(await page.getByRole('button', { name: 'Load more' }).count()).toBe(0);
+    });
+
+    it('sees engines, models, findings and settings without secrets', async () => {
+      const { page } = await open('/server');
+      await page.getByRole('region', { name: 'Engines' }).getByText('up').waitFor();
+      await page.getByRole('region', { name: 'Models' }).getByText('0.1 in, 0.4 out').waitFor();
+      await page.getByRole('button', { name: 'Check the engines' }).click();
+      await page.locator('.findings').getByText('engine builtin').first().waitFor();
+      await page.getByPlaceholder('Find a setting').fill('drainms');
+      await expect
+        .poll(() => page.getByRole('region', { name: 'Settings' }).last().locator('tbody tr').count())
+        .toBe(1);
+      await page.getByPlaceholder('Find a setting').fill('');
+      expect(await page.locator('main').textContent()).not.toContain(parley.adminKey);
+    });
+
+    it('makes and revokes admin keys, and finds each change in the audit trail', async () => {
+      const { page } = await open('/keys');
+      await fill(page, 'New admin key', { Name: 'Night shift' }, 'Make the key');
+      const secret = await page.getByRole('dialog').getByLabel('The new key').inputValue();
+      await page.keyboard.press('Escape');
+      const own = await openSignedIn(browser, parley, secret);
+      await page.getByRole('button', { name: 'Revoke Night shift' }).click();
+      await page.getByRole('button', { name: 'Revoke the key' }).click();
+      await page.getByText(/^revoked /).waitFor();
+      await own.page.getByRole('link', { name: 'Audit' }).click();
+      await expect.poll(() => own.page.getByRole('alert').textContent()).toContain('Your session has ended.');
+      await page.getByRole('link', { name: 'Audit' }).click();
+      await page.getByRole('cell', { name: 'key.revoke' }).first().waitFor();
+      await page
+        .getByRole('cell', { name: /Night shift/ })
+        .first()
+        .waitFor();
+    });
+  },
+);

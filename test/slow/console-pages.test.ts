@@ -1,0 +1,192 @@
+/** All pages of the console in a real browser: themes, widths, keyboard, barriers. */
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../scripts/console/files.mjs';
+import {
+  launchBrowser,
+  missingBrowser,
+  openConsole,
+  openSignedIn,
+  settled,
+} from '../support/console-browser.ts';
+import { type Parley, startParley } from '../support/parley.ts';
+
+const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+const holderPages = [
+  '',
+  '/usage',
+  '/keys',
+  '/credits',
+  '/playground',
+  '/playground/speech',
+  '/playground/transcription',
+];
+const operatorPages = ['', '/accounts', '/accounts/account-1', '/usage', '/server', '/keys', '/audit'];
+
+let browser: Browser;
+let parley: Parley;
+let origin: string;
+
+beforeAll(async () => {
+  if (missingBrowser !== undefined) return;
+  browser = await launchBrowser();
+  parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
+  origin = new URL(parley.baseUrl).origin;
+  const chat = { model: 'eliza', messages: [{ role: 'user', content: 'I am here.' }] };
+  await (await parley.postJson('/chat/completions', chat)).text();
+  await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hello.' })).arrayBuffer();
+  await (await parley.postJson('/chat/completions', { model: 'nobody', messages: [] })).text();
+});
+afterAll(async () => {
+  if (missingBrowser !== undefined) return;
+  await browser.close();
+  await parley.close();
+});
+
+const people = [
+  ['a holder', () => parley.apiKey, holderPages],
+  ['an operator', () => parley.adminKey, operatorPages],
+] as const;
+
+async function violations(page: Page): Promise<string[]> {
+  await page.addScriptTag({ path: axeFile });
+  const { violations: found } = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })");
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120))}`);
+}
+
+describe.skipIf(missingBrowser !== undefined)(
+  `the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+  () => {
+    it.each(people)('shows every page of %s, and breaks no rule of its policy', async (_, key, paths) => {
+      const { page, complaints } = await openSignedIn(browser, parley, key());
+      for (const path of paths) {
+        await page.goto(`${origin}/console${path}`);
+        await settled(page);
+        expect(await page.locator('main').textContent()).not.toContain('Not found');
+        expect(await page.getByRole('alert').filter({ hasText: /\S/ }).count()).toBe(0);
+        expect(await page.title()).toMatch(/ · Parley$/);
+      }
+      expect(complaints).toEqual([]);
+    });
+
+    it('would report a script that the policy forbids', async () => {
+      const { page, complaints } = await openConsole(browser, parley);
+      await page.evaluate(`{
+      const script = document.createElement('script');
+      script.textContent = 'document.title = "changed"';
+      document.body.append(script);
+    }`);
+      await expect.poll(() => complaints.join()).toContain('Content Security Policy');
+      expect(await page.title()).not.toBe('changed');
+    });
+
+    it.each(people)('has no barrier for %s that axe finds, in both themes', async (_, key, paths) => {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        // The policy keeps foreign scripts out of the page, axe too.
+        const options = { colorScheme, bypassCSP: true };
+        const { page } = await openSignedIn(browser, parley, key(), '/console', options);
+        for (const path of paths) {
+          await page.goto(`${origin}/console${path}`);
+          await settled(page);
+          if (path.startsWith('/playground')) await page.getByText('As code').click();
+          expect([path, await violations(page)]).toEqual([path, []]);
+        }
+      }
+    });
+
+    it('has no barrier on the sign-in page and in a dialog', async () => {
+      const signedOut = await openConsole(browser, parley, '/console', { bypassCSP: true });
+      await signedOut.page.getByText('Where do I get a key?').click();
+      expect(await violations(signedOut.page)).toEqual([]);
+      const { page } = await openSignedIn(browser, parley, parley.adminKey, '/console/accounts/account-1', {
+        bypassCSP: true,
+      });
+      for (const name of ['New key', 'Load credits', 'Change the plan’s end']) {
+        await page.getByRole('button', { name }).click();
+        await page.getByRole('dialog').waitFor();
+        expect([name, await violations(page)]).toEqual([name, []]);
+        await page.keyboard.press('Escape');
+        await page.getByRole('dialog').waitFor({ state: 'detached' });
+      }
+    });
+
+    it.each(people)('fits %s into 320 to 2,560 pixels', async (_, key, paths) => {
+      const { page } = await openSignedIn(browser, parley, key());
+      for (const width of [320, 768, 2560]) {
+        await page.setViewportSize({ width, height: 800 });
+        for (const path of paths) {
+          await page.goto(`${origin}/console${path}`);
+          await settled(page);
+          const wide = await page.evaluate<number>('document.documentElement.scrollWidth');
+          expect([path, width, wide <= width]).toEqual([path, width, true]);
+        }
+      }
+    });
+
+    it('has a menu on a phone', async () => {
+      const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console', {
+        viewport: { width: 360, height: 740 },
+      });
+      const link = page.getByRole('link', { name: 'Credits' });
+      expect(await link.isVisible()).toBe(false);
+      await page.locator('.menu summary').click();
+      await link.click();
+      await page.getByRole('heading', { name: 'Ledger' }).waitFor();
+      expect(await link.isVisible()).toBe(false);
+    });
+
+    it('can be used by the keyboard alone', async () => {
+      const { page } = await openConsole(browser, parley);
+      const { keyboard } = page;
+      /** The words of what has the focus, or the name of a field. */
+      const focused = () =>
+        page.evaluate<string>(
+          '(document.activeElement?.name || document.activeElement?.textContent || "").trim()',
+        );
+      const tabTo = async (text: string) => {
+        for (let steps = 0; steps < 60 && (await focused()) !== text; steps++) await keyboard.press('Tab');
+        expect(await focused()).toBe(text);
+      };
+      // The field has the focus from the start.
+      await keyboard.type(parley.adminKey);
+      await keyboard.press('Enter');
+      await settled(page);
+      await tabTo('Skip to the content');
+      await keyboard.press('Enter');
+      await expect.poll(() => page.evaluate('document.activeElement?.id')).toBe('content');
+      await page.reload();
+      await settled(page);
+      await tabTo('Accounts');
+      await keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Accounts' }).waitFor();
+      await tabTo('New account');
+      await keyboard.press('Enter');
+      await page.getByRole('dialog').waitFor();
+      await keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(await focused()).toBe('New account');
+      await keyboard.press('Enter');
+      await page.getByRole('dialog').waitFor();
+      await tabTo('name');
+      await keyboard.type('By keyboard');
+      await keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'By keyboard' }).waitFor();
+    });
+
+    it('keeps the theme that was chosen', async () => {
+      const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console', {
+        colorScheme: 'light',
+      });
+      const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+      const light = await ground();
+      await page.getByLabel('Theme').selectOption('Dark');
+      await expect.poll(ground).not.toBe(light);
+      await page.reload();
+      await settled(page);
+      await expect.poll(ground).not.toBe(light);
+    });
+  },
+);

@@ -1,0 +1,155 @@
+/** Sessions of the console in a real browser: signing in, expiry, revocation, a server that goes away. */
+
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../scripts/console/files.mjs';
+import { sessionIdleMs } from '../../src/core/access/sessions.ts';
+import {
+  launchBrowser,
+  missingBrowser,
+  openConsole,
+  openSignedIn,
+  signIn,
+} from '../support/console-browser.ts';
+import { bearer, type Parley, startParley, TestClock } from '../support/parley.ts';
+
+let browser: Browser;
+let parley: Parley;
+let pages: ReadonlyMap<string, Buffer>;
+const clock = new TestClock(Date.now());
+
+beforeAll(async () => {
+  if (missingBrowser !== undefined) return;
+  pages = new Map(Object.entries(await consoleFiles()));
+  browser = await launchBrowser();
+  parley = await startParley({ pages, clock });
+});
+afterAll(async () => {
+  if (missingBrowser !== undefined) return;
+  await browser.close();
+  await parley.close();
+});
+
+/** A further key of the account, and what revokes it. */
+async function spareKey(): Promise<{ secret: string; revoke: () => Promise<unknown> }> {
+  const admin = (path: string, body: object) =>
+    fetch(`${parley.baseUrl}/admin${path}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      ...bearer(parley.adminKey),
+    });
+  const made = await admin('/accounts/account-1/keys', { name: 'spare' });
+  const { key, secret } = (await made.json()) as { key: { id: string }; secret: string };
+  return { secret, revoke: () => admin(`/keys/${key.id}/revoke`, {}) };
+}
+
+describe.skipIf(missingBrowser !== undefined)(
+  `a session of the console${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+  () => {
+    it('begins with a key, stays over a reload, and ends by signing out', async () => {
+      const { page, complaints } = await openSignedIn(browser, parley, parley.apiKey);
+      await page.getByRole('heading', { name: 'account-1' }).waitFor();
+      await page.reload();
+      await page.getByRole('heading', { name: 'account-1' }).waitFor();
+      // No script can read the cookie.
+      expect(await page.evaluate('document.cookie')).toBe('');
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByLabel('API key or admin key').waitFor();
+      await page.reload();
+      await page.getByLabel('API key or admin key').waitFor();
+      expect(complaints).toEqual([]);
+    });
+
+    it('does not begin with a wrong key, and says why', async () => {
+      const { page } = await openConsole(browser, parley);
+      await page.getByLabel('API key or admin key').fill('pk_wrong');
+      await page.keyboard.press('Enter');
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain('API key');
+      expect(await page.getByLabel('API key or admin key').getAttribute('aria-invalid')).toBe('true');
+      await signIn(page, parley.apiKey);
+    });
+
+    it('does not begin without a key', async () => {
+      const { page } = await openConsole(browser, parley);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await expect.poll(() => page.getByRole('alert').textContent()).toBe('Enter a key.');
+    });
+
+    it('keeps the page that was asked for', async () => {
+      const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/credits');
+      await page.getByRole('heading', { name: 'Credits' }).first().waitFor();
+      expect(new URL(page.url()).pathname).toBe('/console/credits');
+    });
+
+    it('ends when it has not been used for half an hour', async () => {
+      const { page } = await openSignedIn(browser, parley, parley.apiKey);
+      clock.nowMs += sessionIdleMs + 1;
+      await page.getByRole('link', { name: 'Credits' }).click();
+      await expect
+        .poll(() => page.getByRole('alert').textContent())
+        .toBe('Your session has ended. Sign in again.');
+      await signIn(page, parley.apiKey);
+      await page.getByRole('heading', { name: 'Ledger' }).waitFor();
+    });
+
+    it('ends in the middle when its key is revoked', async () => {
+      const { secret, revoke } = await spareKey();
+      const { page } = await openSignedIn(browser, parley, secret);
+      await revoke();
+      await page.getByRole('link', { name: 'Usage', exact: true }).click();
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain('Your session has ended.');
+      await page.getByLabel('API key or admin key').fill(secret);
+      await page.keyboard.press('Enter');
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain('API key');
+    });
+
+    it('has no pages of operators for a holder, and none of holders for an operator', async () => {
+      const holder = await openSignedIn(browser, parley, parley.apiKey, '/console/accounts');
+      await holder.page.getByRole('heading', { name: 'Not found' }).waitFor();
+      const operator = await openSignedIn(browser, parley, parley.adminKey, '/console/playground');
+      await operator.page.getByRole('heading', { name: 'Not found' }).waitFor();
+    });
+
+    it('says that the key has no right, where the key has none', async () => {
+      const key = await parley.newKey({ scopes: ['speech'] });
+      const { page } = await openSignedIn(browser, parley, key, '/console/playground');
+      await page.getByText('Your key can call no model for this: Chat.').waitFor();
+    });
+
+    it('outlives a server that goes away, and goes on when it is back', async () => {
+      const { page } = await openSignedIn(browser, parley, parley.apiKey);
+      await page.context().setOffline(true);
+      await page.getByRole('link', { name: 'Credits' }).click();
+      await page.getByText('The server cannot be reached. This page goes on when it answers.').waitFor();
+      await page.getByRole('button', { name: 'Try again' }).first().waitFor();
+      await page.context().setOffline(false);
+      await page.getByRole('heading', { name: 'Ledger' }).waitFor();
+      await page.getByRole('cell', { name: 'load' }).waitFor();
+      await expect.poll(() => page.getByText('This page goes on').count()).toBe(0);
+    });
+
+    it('can be begun again when the server was away from the start', async () => {
+      const { page } = await openConsole(browser, parley);
+      await page.context().setOffline(true);
+      await page.getByLabel('API key or admin key').fill(parley.apiKey);
+      await page.keyboard.press('Enter');
+      await expect
+        .poll(() => page.getByRole('alert').textContent())
+        .toBe('The server cannot be reached. Try again.');
+      await page.context().setOffline(false);
+      await signIn(page, parley.apiKey);
+    });
+
+    it('is of one port, where administration has a port of its own', async () => {
+      const two = await startParley({ pages, settings: { admin: { port: 0 } } });
+      const { page } = await openConsole(browser, two);
+      await page.getByLabel('API key or admin key').fill(two.adminKey);
+      await page.keyboard.press('Enter');
+      await expect.poll(() => page.getByRole('alert').textContent()).toContain('port for administration');
+      await page.goto(`${new URL(two.app.adminBaseUrl).origin}/console`);
+      await signIn(page, two.adminKey);
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      await two.close();
+    });
+  },
+);

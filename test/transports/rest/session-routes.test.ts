@@ -1,0 +1,294 @@
+/** Sessions of the console, as a client without a browser sees them. */
+import { connect, type IncomingHttpHeaders } from 'node:http2';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { OpenStore } from '../../../src/app/data.ts';
+import { sessionIdleMs, sessionMsMax } from '../../../src/core/access/sessions.ts';
+import { ParleyError } from '../../../src/core/errors.ts';
+import { openStore as openSqliteStore } from '../../../src/store/sqlite/open-store.ts';
+import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
+
+let clock: TestClock;
+let parley: Parley;
+let origin: string;
+
+beforeAll(async () => {
+  clock = new TestClock();
+  parley = await startParley({ clock });
+  origin = new URL(parley.baseUrl).origin;
+});
+afterAll(() => parley.close());
+
+const ownPage = () => ({ origin, 'sec-fetch-site': 'same-origin' });
+
+function signIn(key: string, headers: Record<string, string> = ownPage()): Promise<Response> {
+  return fetch(`${origin}/console/session`, {
+    method: 'POST',
+    headers: { ...headers, authorization: `Bearer ${key}` },
+  });
+}
+
+/** The cookie that an answer sets, as a browser sends it back. */
+function cookieOf(response: Response): string {
+  const cookie = response.headers.get('set-cookie')?.split(';')[0];
+  if (cookie === undefined) throw new Error('the answer sets no cookie');
+  return cookie;
+}
+
+const newSession = async (key = parley.apiKey) => cookieOf(await signIn(key));
+
+const get = (path: string, headers: Record<string, string>) =>
+  fetch(origin + path, { headers: { 'sec-fetch-site': 'same-origin', ...headers } });
+const post = (path: string, headers: Record<string, string>, body: unknown = {}) =>
+  fetch(origin + path, { method: 'POST', headers, body: JSON.stringify(body) });
+
+const revoke = (secret: string) =>
+  parley.app.store
+    .listKeys(parley.accountId)
+    .then((keys) => keys.find(({ lastFour }) => lastFour === secret.slice(-4)))
+    .then((key) =>
+      fetch(`${parley.baseUrl}/admin/keys/${key?.id}/revoke`, {
+        method: 'POST',
+        ...bearer(parley.adminKey),
+      }),
+    );
+
+const newKey = async () => {
+  const response = await fetch(`${parley.baseUrl}/admin/accounts/account-1/keys`, {
+    method: 'POST',
+    ...bearer(parley.adminKey),
+    body: JSON.stringify({ name: 'one more' }),
+  });
+  return ((await response.json()) as { secret: string }).secret;
+};
+
+describe('signing in', () => {
+  it('exchanges a key for a cookie that scripts and other sites cannot use', async () => {
+    const response = await signIn(parley.apiKey);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('set-cookie')).toMatch(
+      /^parley_session=key_\w+\.[\w-]+; Path=\/; Max-Age=1800; HttpOnly; SameSite=Strict$/,
+    );
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    const text = await response.text();
+    expect(text).not.toContain(parley.apiKey);
+    expect(JSON.parse(text)).toMatchObject({
+      signed_in: true,
+      kind: 'account',
+      account_name: 'account-1',
+      key: { prefix: 'pk_', last_four: parley.apiKey.slice(-4), scopes: ['speech', 'transcription', 'chat'] },
+    });
+  });
+
+  it('tells that an operator has an admin key', async () => {
+    expect(await (await signIn(parley.adminKey)).json()).toMatchObject({
+      kind: 'admin',
+      account_name: null,
+      key: { prefix: 'pa_', name: 'test' },
+    });
+  });
+
+  it('sends the cookie over TLS only, where the page came over TLS', async () => {
+    const secure = await signIn(parley.apiKey, { ...ownPage(), origin: origin.replace('http:', 'https:') });
+    expect(secure.headers.get('set-cookie')).toMatch(/; Secure$/);
+  });
+
+  it('leaves no usage record', async () => {
+    const count = async () =>
+      (await parley.app.store.listRecords({}, { size: 1000, after: undefined })).items.length;
+    const before = await count();
+    await get('/console/session', { cookie: await newSession() });
+    expect(await count()).toBe(before);
+  });
+
+  it.each([
+    ['a page of another site', { origin: 'https://other.example', 'sec-fetch-site': 'cross-site' }],
+    ['another port of this host', { origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' }],
+    ['a page of another site, in a browser without Sec-Fetch-Site', { origin: 'http://other.example' }],
+    ['no page', {}],
+  ])('is refused to %s', async (_, headers) => {
+    const response = await signIn(parley.apiKey, headers as Record<string, string>);
+    expect(response.headers.get('set-cookie')).toBeNull();
+    expect(await errorOf(response)).toMatchObject({ status: 403, code: 'insufficient_scope' });
+  });
+
+  it('works in a browser without Sec-Fetch-Site', async () => {
+    expect((await signIn(parley.apiKey, { origin })).status).toBe(200);
+  });
+
+  it('counts failures as failed keys', async () => {
+    const limited = await startParley({ settings: { limits: { failedKeysPerMinuteMax: 2 } } });
+    const there = new URL(limited.baseUrl).origin;
+    const statuses: number[] = [];
+    for (let tries = 0; tries < 3; tries++) {
+      const headers = { origin: there, authorization: 'Bearer pk_wrong' };
+      statuses.push((await fetch(`${there}/console/session`, { method: 'POST', headers })).status);
+    }
+    expect(statuses).toEqual([401, 401, 429]);
+    await limited.close();
+  });
+});
+
+describe('a session', () => {
+  it('calls REST and Connect as the holder of its key', async () => {
+    const cookie = await newSession();
+    const account = await get('/api/v1/account', { cookie });
+    expect(await account.json()).toMatchObject({ name: 'account-1' });
+    const headers = { ...ownPage(), cookie, 'content-type': 'application/json' };
+    const rpc = await post('/parley.account.v1.AccountService/GetAccount', headers);
+    expect(await rpc.json()).toMatchObject({ account: { name: 'account-1' } });
+    expect((await parley.recordOf(account)).wire).toBe('rest');
+  });
+
+  it('administers with the session of an admin key only', async () => {
+    expect((await get('/api/v1/admin/accounts', { cookie: await newSession(parley.adminKey) })).status).toBe(
+      200,
+    );
+    expect((await get('/api/v1/admin/accounts', { cookie: await newSession() })).status).toBe(403);
+  });
+
+  it('does not count in requests from pages of others', async () => {
+    const cookie = await newSession();
+    const json = { 'content-type': 'application/json' };
+    const foreign = { ...json, cookie, origin: 'https://other.example' };
+    expect((await post('/parley.account.v1.AccountService/GetAccount', foreign)).status).toBe(401);
+    expect((await get('/api/v1/account', { cookie, 'sec-fetch-site': 'same-site' })).status).toBe(401);
+    expect((await post('/api/v1/chat/completions', { cookie })).status).toBe(401);
+    expect((await post('/console/session/end', foreign)).status).toBe(403);
+  });
+
+  it('gives way to a key in the request', async () => {
+    const headers = { cookie: await newSession(), authorization: 'Bearer pk_wrong' };
+    expect((await get('/api/v1/account', headers)).status).toBe(401);
+  });
+
+  it('ends with its key', async () => {
+    const key = await newKey();
+    const cookie = await newSession(key);
+    expect((await get('/api/v1/account', { cookie })).status).toBe(200);
+    expect((await revoke(key)).status).toBe(200);
+    expect((await get('/api/v1/account', { cookie })).status).toBe(401);
+    expect(await (await get('/console/session', { cookie })).json()).toEqual({ signed_in: false });
+  });
+
+  it('ends when it is not used, is renewed while it is, and ends after half a day in any case', async () => {
+    const begunMs = clock.nowMs;
+    const unused = await newSession();
+    let cookie = unused;
+    for (let renewals = 0; clock.nowMs - begunMs + sessionIdleMs / 2 < sessionMsMax; renewals++) {
+      clock.nowMs += sessionIdleMs / 2;
+      const response = await get('/api/v1/account', { cookie });
+      expect(response.status).toBe(200);
+      if (response.headers.has('set-cookie')) cookie = cookieOf(response);
+      expect(renewals).toBeLessThan(100);
+    }
+    expect((await get('/api/v1/account', { cookie: unused })).status).toBe(401);
+    clock.nowMs = begunMs + sessionMsMax - 1;
+    expect((await get('/api/v1/account', { cookie })).status).toBe(200);
+    clock.nowMs = begunMs + sessionMsMax;
+    expect((await get('/api/v1/account', { cookie })).status).toBe(401);
+    expect(await (await get('/console/session', { cookie })).json()).toEqual({ signed_in: false });
+  });
+
+  it('is lost with any change of the cookie', async () => {
+    const [name = '', token = ''] = (await newSession()).split('=');
+    const [id = '', sealed = ''] = token.split('.');
+    const other = (await newSession(await newKey())).split('.')[0]?.split('=')[1];
+    const changed = `${sealed.slice(0, 20)}${sealed[20] === 'A' ? 'B' : 'A'}${sealed.slice(21)}`;
+    const forged = [
+      `${id}.${changed}`,
+      `${other}.${sealed}`,
+      `${id}.`,
+      id,
+      '.',
+      `${id}.AAAA`,
+      'x'.repeat(5_000),
+    ];
+    for (const value of forged)
+      expect((await get('/api/v1/account', { cookie: `${name}=${value}` })).status).toBe(401);
+    expect((await get('/api/v1/account', { cookie: `other=1; ${name}=${token}` })).status).toBe(200);
+  });
+
+  it('ends when its holder signs out', async () => {
+    const cookie = await newSession();
+    const response = await post('/console/session/end', { ...ownPage(), cookie });
+    expect(response.headers.get('set-cookie')).toMatch(/^parley_session=; Path=\/; Max-Age=0;/);
+    expect(await response.json()).toEqual({ signed_in: false });
+  });
+});
+
+describe('a database that cannot be read', () => {
+  it('does not end a session', async () => {
+    let isAway = false;
+    const openStore: OpenStore = async (...args) => {
+      const store = await openSqliteStore(...args);
+      const findKeyById = store.findKeyById.bind(store);
+      return Object.assign(store, {
+        findKeyById: (id: string) =>
+          isAway ? Promise.reject(new ParleyError('overloaded')) : findKeyById(id),
+      });
+    };
+    const server = await startParley({ openStore });
+    const there = new URL(server.baseUrl).origin;
+    const headers = { origin: there, authorization: `Bearer ${server.apiKey}` };
+    const cookie = cookieOf(await fetch(`${there}/console/session`, { method: 'POST', headers }));
+    isAway = true;
+    const refused = await fetch(`${there}/api/v1/account`, { headers: { cookie } });
+    expect(await errorOf(refused)).toMatchObject({ status: 503, code: 'overloaded' });
+    isAway = false;
+    expect((await fetch(`${there}/api/v1/account`, { headers: { cookie } })).status).toBe(200);
+    await server.close();
+  });
+});
+
+describe('over HTTP/2', () => {
+  it('signs in, and calls with the cookie', async () => {
+    const session = connect(origin);
+    const ask = (path: string, headers: Record<string, string>) =>
+      new Promise<IncomingHttpHeaders>((resolve, reject) => {
+        const stream = session.request({ ':path': path, ...headers });
+        stream.once('response', resolve).once('error', reject).resume();
+        stream.end();
+      });
+    const signedIn = await ask('/console/session', {
+      ':method': 'POST',
+      // Chromium sends no Sec-Fetch-Site without TLS, but from this machine.
+      origin,
+      authorization: `Bearer ${parley.apiKey}`,
+    });
+    const cookie = String(signedIn['set-cookie']).split(';')[0] ?? '';
+    expect((await ask('/api/v1/account', { cookie }))[':status']).toBe(200);
+    const foreign = { ':method': 'POST', cookie, origin: 'http://other.example' };
+    expect((await ask('/console/session/end', foreign))[':status']).toBe(403);
+    session.destroy();
+  });
+});
+
+describe('a port for administration', () => {
+  it('has sessions of its own, for admin keys', async () => {
+    const two = await startParley({ settings: { admin: { port: 0 } } });
+    const main = new URL(two.app.baseUrl).origin;
+    const admin = new URL(two.app.adminBaseUrl).origin;
+    const at = (where: string, key: string) =>
+      fetch(`${where}/console/session`, {
+        method: 'POST',
+        headers: { origin: where, authorization: `Bearer ${key}` },
+      });
+    expect((await at(admin, two.adminKey)).headers.get('set-cookie')).toMatch(/^parley_admin_session=/);
+    expect((await at(main, two.apiKey)).headers.get('set-cookie')).toMatch(/^parley_session=/);
+    for (const refused of [await at(main, two.adminKey), await at(admin, two.apiKey)])
+      expect(await errorOf(refused)).toMatchObject({ status: 403, code: 'insufficient_scope' });
+    await two.close();
+  });
+});
+
+describe('console.access: off', () => {
+  it('serves neither sessions nor their cookies', async () => {
+    const cookie = await newSession();
+    const closed = await startParley({ settings: { console: { access: 'off' } } });
+    const there = new URL(closed.baseUrl).origin;
+    const headers = { origin: there, authorization: `Bearer ${closed.apiKey}` };
+    expect((await fetch(`${there}/console/session`, { method: 'POST', headers })).status).toBe(404);
+    expect((await fetch(`${there}/api/v1/account`, { headers: { cookie } })).status).toBe(401);
+    await closed.close();
+  });
+});
