@@ -141,7 +141,7 @@ export abstract class ColdOperations
   }
 
   /** Keys, names or subscriptions may have changed. */
-  protected abstract policyChanged(): void;
+  abstract policyChanged(): void;
 
   /** Writes a change and its audit entry, both or neither. False if the first step stopped the job. */
   async #change(steps: readonly Step[], audit: AuditEntry): Promise<boolean> {

@@ -6,7 +6,7 @@ import { soon } from './patience.ts';
 
 /** This many keys take about 10 MB. */
 const holdersMax = 10_000;
-/** How long a key may be used without asking the database again. */
+/** How long a key may be used without asking the database again, if no notification of a change arrives. */
 const lifeMs = 1_000;
 
 interface Known {

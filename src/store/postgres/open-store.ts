@@ -1,4 +1,6 @@
+import type { PoolClient } from 'pg';
 import type { Store, StoreObserver } from '../../core/ports/store.ts';
+import { policyChannel } from '../migrations/postgres-tables.ts';
 import { openPool } from './connection.ts';
 import { PostgresExecutor } from './executor.ts';
 import { Groups } from './groups/groups.ts';
@@ -40,8 +42,9 @@ export async function openPostgresStore({
 }: PostgresOptions): Promise<Store> {
   const health = new Health(observer);
   const pool = openPool({ url, connectionsMax, name: 'parley' });
-  // Heartbeats must not wait for requests.
+  // Heartbeats must not wait for requests. The same connection hears of changes that other nodes make.
   const own = openPool({ url, connectionsMax: 1, name: 'parley node' });
+  own.on('connect', (client) => listen(client, () => store.policyChanged()));
   try {
     await migrate(pool);
   } catch (error) {
@@ -57,5 +60,12 @@ export async function openPostgresStore({
   const node = new Node({ pool: own, health, version, leaseMs, onDue });
   const groups: Groups = new Groups({ pool, node, health });
   const close = async () => void (await Promise.all([pool.end(), own.end()]));
-  return new PostgresStore({ executor, groups, node, partitions, close });
+  const store: PostgresStore = new PostgresStore({ executor, groups, node, partitions, close });
+  return store;
+}
+
+/** Where a pooler or the database has no notifications, nodes hear of changes when the life of what they keep ends. */
+function listen(client: PoolClient, onChange: () => void): void {
+  client.on('notification', onChange);
+  client.query(`listen ${policyChannel}`).catch(() => undefined);
 }

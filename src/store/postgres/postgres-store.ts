@@ -158,7 +158,7 @@ export class PostgresStore extends ColdOperations implements Store {
     await this.#deps.close();
   }
 
-  protected override policyChanged(): void {
+  override policyChanged(): void {
     this.#keyCache.clear();
   }
 

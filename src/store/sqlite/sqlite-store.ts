@@ -108,7 +108,7 @@ export class SqliteStore extends ColdOperations implements Store {
     return { ...account, ...this.#credits.of(account.id) };
   }
 
-  protected override policyChanged(): void {
+  override policyChanged(): void {
     this.#keyCache.expire();
   }
 }
