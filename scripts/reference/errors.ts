@@ -46,6 +46,7 @@ const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   invalid_api_key: always,
   subscription_required: ['speech', 'transcription'],
   fair_use_limit_reached: ['speech', 'transcription'],
+  budget_exceeded: ['chat'],
   insufficient_credits: ['chat'],
   insufficient_scope: always,
   not_found: ({ namesObject }) => namesObject,

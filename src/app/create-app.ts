@@ -16,6 +16,7 @@ import { Catalog } from '../core/catalog/catalog.ts';
 import { CatalogOperations } from '../core/catalog/service.ts';
 import { ChatOperations } from '../core/chat/service.ts';
 import { CompletionOperations } from '../core/completions/service.ts';
+import { Rates } from '../core/limits/rates.ts';
 import { type Clock, systemClock } from '../core/ports/clock.ts';
 import type { TokenCounter } from '../core/ports/engines.ts';
 import type { Log } from '../core/ports/log.ts';
@@ -125,6 +126,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     },
     givenAdmin: config.adminKey && givenAdminHolder(config.adminKey.reveal()),
     knownHeaders: new KnownHeaders(),
+    rates: new Rates(),
     failedKeys: new FailedKeys(config.limits.failedKeysPerMinuteMax),
   });
   const probes = {

@@ -90,6 +90,11 @@ export const errorTable = {
     { advice: { kind: 'open_subscription' } },
   ),
   fair_use_limit_reached: rule(402, 'RESOURCE_EXHAUSTED', 'The fair-use limit of this month is reached.'),
+  budget_exceeded: rule(
+    402,
+    'RESOURCE_EXHAUSTED',
+    'The budget of the key or the account does not cover this request.',
+  ),
   insufficient_credits: rule(402, 'FAILED_PRECONDITION', 'The credits left do not cover this request.', {
     advice: { kind: 'load_credits' },
   }),

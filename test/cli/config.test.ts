@@ -82,9 +82,9 @@ const groups = {
     'completion',
     'notices',
   ],
-  account: ['create', 'list', 'show'],
+  account: ['create', 'list', 'show', 'limits'],
   plan: ['start-trial', 'activate', 'end'],
-  key: ['create', 'list', 'rotate', 'revoke'],
+  key: ['create', 'list', 'rotate', 'limits', 'revoke'],
   credits: ['load', 'adjust', 'show', 'ledger'],
   usage: ['export', 'totals'],
   config: ['show', 'check'],
@@ -147,7 +147,7 @@ describe('every command', () => {
     ],
     [
       ['key', 'create', '--account', 'a', '--scopes', 'speech,song'],
-      /is invalid\. Write some of speech,transcription,chat\. .*\n$/,
+      /is invalid\. Write some of speech,transcription,chat,manage\. .*\n$/,
     ],
     [
       ['key', 'rotate', 'key_1', '--overlap', '1 day'],

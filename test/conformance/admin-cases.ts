@@ -133,6 +133,50 @@ const keysByAdmin: Case[] = [
     'invalid_parameter',
     'scopes',
   ),
+  byAdmin(
+    'admin: a key is limited',
+    calling(admin.setKeyLimits, ({ keyId }) => ({
+      keyId,
+      limits: { models: ['gpt-*'], requestsPerMinute: 60, budgets: { month: '2.5' } },
+    })),
+    {
+      answer: [
+        {
+          key: {
+            limits: { models: ['gpt-*'], requests_per_minute: 60, budgets: { month: '2.5' } },
+            limit_counts: [{ name: 'budgets.month', used: '0', limit: '2.5' }],
+          },
+        },
+      ],
+    },
+  ),
+  byAdmin(
+    'admin: a key loses its limits',
+    calling(admin.setKeyLimits, ({ keyId }) => ({ keyId })),
+  ),
+  adminRefused(
+    'a network that is none',
+    calling(admin.setKeyLimits, ({ keyId }) => ({ keyId, limits: { addresses: ['10.0.0.0/33'] } })),
+    'invalid_parameter',
+    'limits.addresses',
+  ),
+  adminRefused(
+    'a budget below zero',
+    calling(admin.setAccountLimits, (subject) => ({
+      ...ofAccount(subject),
+      limits: { budgets: { day: '-1' } },
+    })),
+    'invalid_parameter',
+    'limits.budgets.day',
+  ),
+  byAdmin(
+    'admin: an account is limited',
+    calling(admin.setAccountLimits, (subject) => ({
+      ...ofAccount(subject),
+      limits: { audioSecondsPerDay: 3600 },
+    })),
+    { answer: [{ account: { limits: { audio_seconds_per_day: 3600 } } }] },
+  ),
   byAdmin('admin: the keys of an account', calling(admin.listKeys, ofAccount)),
   byAdmin(
     'admin: a key is rotated',

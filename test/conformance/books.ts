@@ -34,7 +34,7 @@ export class Operator {
     this.#adminKey = target.adminKey;
   }
 
-  async open({ trial = true, credits = '10', scopes = [], key }: Caller): Promise<Account> {
+  async open({ trial = true, credits = '10', scopes = [], limits, key }: Caller): Promise<Account> {
     const name = `conformance-${process.pid}-${Date.now()}-${++this.#accounts}`;
     const { id } = await this.#post('/accounts', { name });
     const path = `/accounts/${name}`;
@@ -46,6 +46,7 @@ export class Operator {
       name: 'test',
       // An empty list is an error; a key without the member has every scope.
       ...(scopes.length > 0 && { scopes }),
+      ...(limits && { limits }),
     });
     const secrets = {
       own: String(issued['secret']),

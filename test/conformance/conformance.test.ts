@@ -177,8 +177,6 @@ describe('the table', () => {
   const elsewhere: readonly string[] = [
     // Only a body of HTTP can be malformed: see below.
     'invalid_request_error',
-    // Nothing limits the rate of requests yet.
-    'rate_limit_exceeded',
     // Nobody is left to read it: the records of deadlines have it.
     'request_cancelled',
   ];

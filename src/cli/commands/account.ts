@@ -7,6 +7,13 @@ import { newCommand } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { dateText, timeText } from '../terminal/times.ts';
 import { type AdminCommandFlags, adminCommand, callAndShow, collect, show } from './admin-command.ts';
+import {
+  type LimitFlags,
+  limitFacts,
+  replacingLimits,
+  withLimitOptions,
+  withNoLimits,
+} from './limit-options.ts';
 
 export const accountArgument = ['<account>', 'its id or name'] as const;
 
@@ -21,13 +28,22 @@ export function accountCommand(): Command {
   const showOne = adminCommand('show', 'Show an account: its plan, balance and fair use.', [
     'parley account show acme',
   ]);
-  return newCommand('account', 'Create and show accounts.', [
+  const limit = adminCommand(
+    'limits',
+    'Set the limits of an account as a whole, in place of all earlier ones.',
+    [
+      'parley account limits acme --budget-per-month 100 --requests-per-minute 600',
+      'parley account limits acme --none',
+    ],
+  );
+  return newCommand('account', 'Create, show and limit accounts.', [
     'parley account create acme',
     'parley account list',
   ])
     .addCommand(createOne.argument('<name>', '1 to 100 characters, unique').action(createAccount))
     .addCommand(list.action(listAccounts))
-    .addCommand(showOne.argument(...accountArgument).action(showAccount));
+    .addCommand(showOne.argument(...accountArgument).action(showAccount))
+    .addCommand(withNoLimits(withLimitOptions(limit.argument(...accountArgument))).action(limitAccount));
 }
 
 function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
@@ -46,6 +62,15 @@ function listAccounts(flags: AdminCommandFlags): Promise<void> {
 
 function showAccount(accountId: string, flags: AdminCommandFlags): Promise<void> {
   return callAndShow(flags, 'getAccount', { accountId }, accountFacts);
+}
+
+function limitAccount(
+  accountId: string,
+  flags: AdminCommandFlags & LimitFlags,
+  command: Command,
+): Promise<void> {
+  const request = { accountId, ...replacingLimits(flags, command) };
+  return callAndShow(flags, 'setAccountLimits', request, accountFacts);
 }
 
 function accountTable({ accounts }: { readonly accounts: readonly Account[] }): string {
@@ -68,6 +93,7 @@ export function accountFacts({ account }: { readonly account?: Account | undefin
     ['subscription', account && subscriptionText(account)],
     ['credits', account?.balance],
     ['fair use', account && `${fairUseText(account)} units, from 0 again on ${resetDate(account)}`],
+    ...(account?.limits ? limitFacts(account.limits, account.limitCounts) : []),
   ]);
 }
 

@@ -4,6 +4,8 @@ import { Metering, type MeteringDeps } from '../billing/metering.ts';
 import type { AdminCall, Call, Caller } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
+import { type CallLimits, callLimits } from '../limits/call-limits.ts';
+import type { Rates } from '../limits/rates.ts';
 import { type KeyHolder, type Scope, scopes } from '../ports/keys.ts';
 import type { Operation, Wire } from '../ports/usage.ts';
 import type { Signal } from '../signal.ts';
@@ -25,6 +27,8 @@ interface Credentials {
   /** The `Authorization` header as it came. */
   readonly authorization: string | undefined;
   readonly client: Client;
+  /** Its answer, refusal or not, tells the limits of key and account. */
+  readonly answer?: { limits: CallLimits | undefined };
 }
 
 /** A request for an admin path, or for a path that is not served. */
@@ -45,6 +49,7 @@ const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'tr
 
 export interface GateDeps extends MeteringDeps, AuthDeps {
   readonly failedKeys: FailedKeys;
+  readonly rates: Rates;
 }
 
 export class Gate {
@@ -56,24 +61,28 @@ export class Gate {
 
   /**
    * Opens a call. The refusal of an account's key is recorded before it is thrown.
-   * @throws `invalid_api_key` (`rate_limit_exceeded` after too many of them), `insufficient_scope`, `subscription_required`, checked in
-   *   this order
+   * @throws `invalid_api_key` (`rate_limit_exceeded` after too many of them), `insufficient_scope`, `subscription_required`,
+   *   `rate_limit_exceeded` of the key or the account, checked in this order
    */
   async open(arrival: IncomingRequest): Promise<Call> {
     const { id, operation, wire, signal, idempotencyKey } = arrival;
     const startedAtMs = this.#deps.clock.now();
     const holder = await this.#authenticate(arrival);
     const { key, account } = holder;
-    const metering = this.#meteringOf(holder, arrival, startedAtMs);
+    const limits = this.#limitsOf(holder);
+    if (limits && arrival.answer) arrival.answer.limits = limits;
+    const metering = this.#meteringOf(holder, arrival, startedAtMs, limits);
     if (account === undefined || metering === undefined) {
       throw new ParleyError('insufficient_scope', {
         message: 'This is an admin key. Use an API key of an account for this path.',
       });
     }
     const entitlement = entitlementAt(account.subscription, this.#deps.accessClock.now());
-    const caller: Caller = { keyId: key.id, account, scopes: key.scopes, entitlement };
+    const caller: Caller = { keyId: key.id, account, scopes: key.scopes, entitlement, limits };
     try {
+      limits?.checkAddress(arrival.client.address);
       checkAllowed(caller, operation);
+      limits?.begin(operation);
     } catch (error) {
       await metering.void(error);
       throw error;
@@ -114,10 +123,17 @@ export class Gate {
     { key, account }: KeyHolder,
     { id, operation, wire }: Pick<IncomingRequest, 'id' | 'operation' | 'wire'>,
     startedAtMs: number,
+    limits?: CallLimits,
   ): Metering | undefined {
     if (account === undefined) return undefined;
     const start = { id, accountId: account.id, keyId: key.id, operation, wire, startedAtMs };
-    return new Metering(this.#deps, { ...start, model: undefined, characters: undefined });
+    return new Metering(this.#deps, { ...start, model: undefined, characters: undefined }, limits);
+  }
+
+  #limitsOf({ key, account }: KeyHolder): CallLimits | undefined {
+    if (account === undefined) return undefined;
+    const { rates, accessClock: clock } = this.#deps;
+    return callLimits({ rates, clock }, key, account);
   }
 
   async #authenticate(credentials: Credentials): Promise<KeyHolder> {

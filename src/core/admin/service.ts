@@ -1,33 +1,29 @@
 import { create } from '@bufbuild/protobuf';
-import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { entitlementAt, trialMs } from '../access/entitlement.ts';
-import { hashKey, newKeySecret } from '../access/keys.ts';
 import { type AccountDeps, describeAccount, describeRecord, readRecordFilter } from '../account/service.ts';
 import type { AdminCall } from '../call.ts';
 import { ParleyError } from '../errors.ts';
-import { newAccountId, newAuditId, newKeyId, newLedgerEntryId } from '../ids.ts';
+import { newAccountId, newLedgerEntryId } from '../ids.ts';
+import { readLimits } from '../limits/messages.ts';
 import { invalid, nextPage, readPage } from '../parameters.ts';
 import type { Account } from '../ports/accounts.ts';
 import type { AuditEntry } from '../ports/audit.ts';
-import type { Key } from '../ports/keys.ts';
 import type { LedgerEntry } from '../ports/ledger.ts';
 import { quote } from '../quote.ts';
 import * as check from './checks.ts';
+import { auditEntry, IssuedKeys, limitNames } from './keys.ts';
 import { getUsageTotals, pruneUsageRecords } from './usage.ts';
-import { describeAudit, describeEntry, describeKey } from './views.ts';
-
-interface IssuedKey {
-  readonly key: Key;
-  readonly secret: string;
-}
+import { describeAudit, describeEntry } from './views.ts';
 
 /** Implements AdminService. The gate decides who may call it; the audit trail records who did. */
 export class AdminOperations {
   readonly #deps: AccountDeps;
+  readonly #keys: IssuedKeys;
 
   constructor(deps: AccountDeps) {
     this.#deps = deps;
+    this.#keys = new IssuedKeys(deps);
   }
 
   async createAccount(request: pb.CreateAccountRequest, call: AdminCall): Promise<pb.CreateAccountResponse> {
@@ -64,7 +60,7 @@ export class AdminOperations {
   async activatePlan(request: pb.ActivatePlanRequest, call: AdminCall): Promise<pb.ActivatePlanResponse> {
     const { id, subscription } = await this.#account(request.accountId);
     const nowMs = this.#now();
-    const endsAtMs = check.required('ends_at', this.#future('ends_at', request.endsAt));
+    const endsAtMs = check.required('ends_at', this.#keys.future('ends_at', request.endsAt));
     const { plan } = subscription;
     const startsAtMs = plan && plan.endsAtMs > nowMs ? plan.startsAtMs : nowMs;
     const audit = this.#audit(call, 'plan.activate', id, { endsAt: new Date(endsAtMs).toISOString() });
@@ -80,6 +76,17 @@ export class AdminOperations {
     }
     await this.#deps.store.endSubscription(id, this.#now(), this.#audit(call, 'plan.end', id, { state }));
     return create(pb.EndPlanResponseSchema, await this.#view(id));
+  }
+
+  async setAccountLimits(
+    request: pb.SetAccountLimitsRequest,
+    call: AdminCall,
+  ): Promise<pb.SetAccountLimitsResponse> {
+    const { id } = await this.#account(request.accountId);
+    const limits = readLimits(request.limits);
+    const audit = this.#audit(call, 'account.limits', id, { limits: limitNames(limits) });
+    await this.#deps.store.setAccountLimits(id, limits, audit);
+    return create(pb.SetAccountLimitsResponseSchema, await this.#view(id));
   }
 
   async loadCredits(request: pb.LoadCreditsRequest, call: AdminCall): Promise<pb.LoadCreditsResponse> {
@@ -101,64 +108,55 @@ export class AdminOperations {
 
   async createKey(request: pb.CreateKeyRequest, call: AdminCall): Promise<pb.CreateKeyResponse> {
     const account = await this.#account(request.accountId);
-    const issued = this.#issue({
-      kind: 'account',
+    const facts = {
+      kind: 'account' as const,
       accountId: account.id,
       name: check.checkText('name', request.name, check.nameCharactersMax),
       scopes: check.checkScopes(request.scopes),
-      expiresAtMs: this.#future('expires_at', request.expiresAt),
-    });
-    await this.#store(issued, call);
-    return create(pb.CreateKeyResponseSchema, describeIssued(issued));
+      expiresAtMs: this.#keys.future('expires_at', request.expiresAt),
+      limits: readLimits(request.limits),
+    };
+    return create(pb.CreateKeyResponseSchema, await this.#keys.create(facts, call));
   }
 
   async listKeys(request: pb.ListKeysRequest): Promise<pb.ListKeysResponse> {
     const { id } = await this.#account(request.accountId);
-    const keys = await this.#deps.store.listKeys(id);
-    return create(pb.ListKeysResponseSchema, { keys: keys.map(describeKey) });
+    return create(pb.ListKeysResponseSchema, { keys: await this.#keys.list(id) });
   }
 
   async createAdminKey(
     request: pb.CreateAdminKeyRequest,
     call: AdminCall,
   ): Promise<pb.CreateAdminKeyResponse> {
-    const issued = this.#issue({
-      kind: 'admin',
+    const facts = {
+      kind: 'admin' as const,
       accountId: undefined,
       name: check.checkText('name', request.name, check.nameCharactersMax),
       scopes: [],
-      expiresAtMs: this.#future('expires_at', request.expiresAt),
-    });
-    await this.#store(issued, call);
-    return create(pb.CreateAdminKeyResponseSchema, describeIssued(issued));
+      expiresAtMs: this.#keys.future('expires_at', request.expiresAt),
+    };
+    return create(pb.CreateAdminKeyResponseSchema, await this.#keys.create(facts, call));
   }
 
   async listAdminKeys(_request: pb.ListAdminKeysRequest): Promise<pb.ListAdminKeysResponse> {
-    const keys = await this.#deps.store.listKeys(undefined);
-    return create(pb.ListAdminKeysResponseSchema, { keys: keys.map(describeKey) });
+    return create(pb.ListAdminKeysResponseSchema, { keys: await this.#keys.list(undefined) });
   }
 
   async rotateKey(request: pb.RotateKeyRequest, call: AdminCall): Promise<pb.RotateKeyResponse> {
-    const old = await this.#key(request.keyId);
-    const nowMs = this.#now();
-    const lastsUntilMs = old.expiresAtMs ?? Infinity;
-    if (old.revokedAtMs !== undefined || lastsUntilMs <= nowMs) {
-      throw invalid('key_id', 'The key is revoked or has expired. Create a new one.');
-    }
-    const overlapMs = check.checkOverlap(request.overlapSeconds) * 1000;
-    const end =
-      overlapMs === 0 ? { revokedAtMs: nowMs } : { expiresAtMs: Math.min(nowMs + overlapMs, lastsUntilMs) };
-    const issued = this.#issue(old);
-    const audit = this.#audit(call, 'key.rotate', old.id, { replacement: issued.key.id });
-    await this.#deps.store.rotateKey(old.id, end, issued.key, audit);
-    return create(pb.RotateKeyResponseSchema, describeIssued(issued));
+    const old = await this.#keys.find(request.keyId);
+    const issued = await this.#keys.rotate(old, request.overlapSeconds, call);
+    return create(pb.RotateKeyResponseSchema, issued);
+  }
+
+  async setKeyLimits(request: pb.SetKeyLimitsRequest, call: AdminCall): Promise<pb.SetKeyLimitsResponse> {
+    const key = await this.#keys.find(request.keyId);
+    const described = await this.#keys.setLimits(key, readLimits(request.limits), call);
+    return create(pb.SetKeyLimitsResponseSchema, { key: described });
   }
 
   async revokeKey(request: pb.RevokeKeyRequest, call: AdminCall): Promise<pb.RevokeKeyResponse> {
-    const key = await this.#key(request.keyId);
-    const revokedAtMs = key.revokedAtMs ?? this.#now();
-    await this.#deps.store.revokeKey(key.id, revokedAtMs, this.#audit(call, 'key.revoke', key.id, {}));
-    return create(pb.RevokeKeyResponseSchema, { key: describeKey({ ...key, revokedAtMs }) });
+    const key = await this.#keys.find(request.keyId);
+    return create(pb.RevokeKeyResponseSchema, { key: await this.#keys.revoke(key, call) });
   }
 
   async listUsageRecords(request: pb.ListUsageRecordsRequest): Promise<pb.ListUsageRecordsResponse> {
@@ -229,13 +227,8 @@ export class AdminOperations {
     return this.#deps.accessClock.now();
   }
 
-  #future(param: string, time: Timestamp | undefined): number | undefined {
-    return check.checkFuture(param, time && timestampMs(time), this.#now());
-  }
-
   #audit(call: AdminCall, action: string, target: string, details: AuditEntry['details']): AuditEntry {
-    const createdAtMs = this.#now();
-    return { id: newAuditId(createdAtMs), createdAtMs, actor: call.actor, action, target, details };
+    return auditEntry(this.#now(), call, { action, target, details });
   }
 
   async #account(idOrName: string): Promise<Account> {
@@ -250,36 +243,4 @@ export class AdminOperations {
   async #view(idOrName: string) {
     return { account: await describeAccount(await this.#account(idOrName), this.#deps) };
   }
-
-  async #key(id: string): Promise<Key> {
-    const key = await this.#deps.store.findKeyById(id);
-    if (key !== undefined) return key;
-    throw new ParleyError('not_found', {
-      message: `There is no such key: ${quote(id)}. List the account's keys to see their ids.`,
-      param: 'key_id',
-    });
-  }
-
-  #issue(facts: Pick<Key, 'kind' | 'accountId' | 'name' | 'scopes' | 'expiresAtMs'>): IssuedKey {
-    const { kind, accountId, name, scopes, expiresAtMs } = facts;
-    const secret = newKeySecret(kind);
-    const nowMs = this.#now();
-    const key: Key = {
-      ...{ id: newKeyId(nowMs), kind, accountId, name, scopes, expiresAtMs },
-      hash: hashKey(secret),
-      lastFour: secret.slice(-4),
-      createdAtMs: nowMs,
-      revokedAtMs: undefined,
-    };
-    return { key, secret };
-  }
-
-  async #store({ key }: IssuedKey, call: AdminCall): Promise<void> {
-    const details = { name: key.name, scopes: key.scopes, account: key.accountId ?? '' };
-    await this.#deps.store.createKey(key, this.#audit(call, 'key.create', key.id, details));
-  }
-}
-
-function describeIssued({ key, secret }: IssuedKey) {
-  return { key: describeKey(key), secret };
 }

@@ -31,6 +31,7 @@ export async function getUsageTotals(
 ): Promise<pb.GetUsageTotalsResponse> {
   const query: TotalsQuery = {
     accountId,
+    keyId: request.keyId,
     fromMs: firstOfDay('start_time', request.startTime),
     untilMs: firstOfDay('end_time', request.endTime),
     groupBy: readDimensions(request.groupBy),
@@ -91,11 +92,12 @@ function readDimensions(names: readonly string[]): TotalDimension[] {
 }
 
 function describeTotal({ of, ...sums }: UsageTotal): pb.UsageTotal {
-  const { account, model, ...asTheyAre } = of;
+  const { account, key, model, ...asTheyAre } = of;
   const { requests, characters, promptTokens, completionTokens, fairUseUnits, cost } = sums;
   return create(pb.UsageTotalSchema, {
     ...asTheyAre,
     ...(account !== undefined && { accountId: account }),
+    ...(key && { keyId: key }),
     ...(model && { model }),
     ...{ requests, characters, promptTokens, completionTokens, fairUseUnits },
     audioSecondsIn: Number(sums.audioMsIn) / 1000,

@@ -5,6 +5,7 @@ import {
   type LedgerEntry as LedgerEntryMessage,
   LedgerEntrySchema,
 } from '../../../gen/parley/account/v1/account_pb.ts';
+import type { LimitCount } from '../../../gen/parley/account/v1/limits_pb.ts';
 import {
   type AuditEntry as AuditEntryMessage,
   AuditEntrySchema,
@@ -13,12 +14,13 @@ import {
 } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { keyKinds } from '../access/keys.ts';
 import { formatCredits } from '../billing/money.ts';
+import { describeLimits } from '../limits/messages.ts';
 import type { AuditEntry } from '../ports/audit.ts';
 import type { Key } from '../ports/keys.ts';
 import type { LedgerEntry } from '../ports/ledger.ts';
 
 /** A key without its secret. */
-export function describeKey(key: Key): KeyMessage {
+export function describeKey(key: Key, limitCounts: LimitCount[] = []): KeyMessage {
   return create(KeySchema, {
     id: key.id,
     name: key.name,
@@ -26,6 +28,8 @@ export function describeKey(key: Key): KeyMessage {
     lastFour: key.lastFour,
     scopes: [...key.scopes],
     createdAt: timestampFromMs(key.createdAtMs),
+    limitCounts,
+    ...(key.limits && { limits: describeLimits(key.limits) }),
     ...(key.accountId !== undefined && { accountId: key.accountId }),
     ...(key.expiresAtMs !== undefined && { expiresAt: timestampFromMs(key.expiresAtMs) }),
     ...(key.revokedAtMs !== undefined && { revokedAt: timestampFromMs(key.revokedAtMs) }),

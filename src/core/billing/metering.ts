@@ -2,8 +2,11 @@
  * A request's usage record from start to end: reserve, run, then settle or void. A request ends exactly once, and the same write
  * spends or returns its reservation. A failed request debits nothing.
  */
-import { type ParleyError, toParleyError } from '../errors.ts';
+import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
+import { type Affordable, affordableCredits } from '../limits/affordable.ts';
+import type { CallLimits } from '../limits/call-limits.ts';
+import type { Amounts, CountedAmount } from '../limits/counts.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../ports/idempotency.ts';
 import type { Log } from '../ports/log.ts';
@@ -30,6 +33,10 @@ export interface Reserve {
   /** Fair-use units to reserve; undefined if the operation spends none. */
   readonly fairUse?: FairUseUnits;
   readonly hold?: Hold;
+  /** Seconds of audio to transcribe, as far as they are known. */
+  readonly audioSeconds?: number;
+  /** The most tokens that a chat can use. */
+  readonly tokens?: number;
 }
 
 export interface FairUseUnits {
@@ -52,6 +59,7 @@ export interface MeteringDeps {
 export class Metering {
   readonly used: Used = {};
   readonly #deps: MeteringDeps;
+  readonly #limits: CallLimits | undefined;
   #start: RecordStart;
   #state: 'open' | 'reserved' | 'ended' = 'open';
   #units: number | undefined;
@@ -63,8 +71,9 @@ export class Metering {
   /** The write of a stream's started record. */
   #started: Promise<void> | undefined;
 
-  constructor(deps: MeteringDeps, start: RecordStart) {
+  constructor(deps: MeteringDeps, start: RecordStart, limits?: CallLimits) {
     this.#deps = deps;
+    this.#limits = limits;
     this.#start = start;
     deps.observer.began(start);
   }
@@ -88,22 +97,45 @@ export class Metering {
   }
 
   /**
-   * Reserves units and hold. False if the available credits do not cover the hold.
-   * @throws `fair_use_limit_reached`
+   * Reserves units, hold, tokens and counted amounts. False if the credits, a budget or the minute's tokens do not cover them; for audio,
+   * which has no cheaper plan, that is an error.
+   * @throws `fair_use_limit_reached`, `insufficient_scope` for the model, `rate_limit_exceeded`
    */
   async reserve(wanted: Reserve): Promise<boolean> {
-    const { fairUse, hold, ...facts } = wanted;
+    const { fairUse, hold, tokens = 0, audioSeconds, ...facts } = wanted;
     this.note(facts);
-    const reservation = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
-    const outcome = await this.#deps.store.reserve(this.#start, { fairUse: reservation, hold });
+    const limits = this.#limits;
+    limits?.checkModel(wanted.model);
+    if (limits?.reserveTokens(tokens) === false) return false;
+    const month = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
+    const counted = this.#counted(wanted);
+    const outcome = await this.#deps.store.reserve(this.#start, { fairUse: month, hold, counted });
+    if (outcome !== 'reserved') limits?.useTokens(0);
     if (outcome === 'fair_use_limit_reached') throw await this.#fairUseError(fairUse);
-    if (outcome === 'insufficient_credits') return false;
+    if (outcome === 'limit_reached' && hold === undefined) throw await this.#countError(counted);
+    if (outcome !== 'reserved') return false;
     this.#state = 'reserved';
     this.#units = fairUse?.units;
     this.#hold = hold?.amount;
     if (hold) this.#deps.observer.held(hold.amount);
     if (this.#isStream) this.#writeStarted();
     return true;
+  }
+
+  /** What a chat can hold: the least of the account's credits and the budgets, and the tokens that the minute has left. */
+  async affordable(available: NanoCredits): Promise<Affordable> {
+    const limits = this.#limits;
+    if (limits === undefined) return affordableCredits(available);
+    const wanted = limits.countedAmounts({ credits: 1n }, this.#start.startedAtMs);
+    const taken = await this.#deps.store.taken(wanted);
+    return limits.affordable(available, wanted, taken, this.#start.startedAtMs);
+  }
+
+  /** Raises the seconds of audio that count against limits. @throws `rate_limit_exceeded` */
+  async extendAudio(audioSeconds: number): Promise<void> {
+    const counted = this.#counted({ audioSeconds });
+    if (counted === undefined || counted.length === 0) return;
+    if (!(await this.#deps.store.extendCounted(this.id, counted))) throw await this.#countError(counted);
   }
 
   /** Raises the reserved units of a request that turns out larger. @throws `fair_use_limit_reached` */
@@ -166,6 +198,7 @@ export class Metering {
       await this.#end(end, claim);
     } catch (reason) {
       this.#state = 'ended';
+      this.#limits?.end(0);
       this.#deps.observer.ended(this.#start, end, this.#hold);
       this.#deps.unsettled.add({ id: this.id, start, end, claim }, reason);
     }
@@ -188,8 +221,25 @@ export class Metering {
       this.#state = was;
       throw error;
     }
+    this.#limits?.end(recorded.cost === undefined ? 0 : (recorded.tokens?.totalTokens ?? 0));
     this.#reportOverrun(recorded);
     this.#deps.observer.ended(this.#start, recorded, this.#hold);
+  }
+
+  #counted({ hold, characters, audioSeconds }: Partial<Reserve>): readonly CountedAmount[] | undefined {
+    const amounts: Amounts = {
+      ...(hold && { credits: hold.amount }),
+      ...(characters !== undefined && { characters: BigInt(characters) }),
+      ...(audioSeconds !== undefined && { audio_seconds: BigInt(audioSeconds) }),
+    };
+    return this.#limits?.countedAmounts(amounts, this.#start.startedAtMs);
+  }
+
+  /** Reads what is left only to word the error: the reservation has already refused. */
+  async #countError(counted: readonly CountedAmount[] = []): Promise<ParleyError> {
+    const taken = await this.#deps.store.taken(counted);
+    const refusal = this.#limits?.countRefusal(counted, taken, this.#start.startedAtMs);
+    return refusal ?? new ParleyError('rate_limit_exceeded', { retryAfterSeconds: 1 });
   }
 
   #writeStarted(): void {

@@ -1,11 +1,12 @@
 import type { Period, Subscription } from '../access/entitlement.ts';
 import type { NanoCredits } from '../billing/money.ts';
 import type { AccountId } from '../ids.ts';
+import type { Limited, Limits } from '../limits/limits.ts';
 import type { AuditEntry } from './audit.ts';
 import type { Page, PageRequest } from './page.ts';
 
 /** The part of an account that only administrators change. */
-export interface AccountFacts {
+export interface AccountFacts extends Limited {
   readonly id: AccountId;
   readonly name: string;
   readonly createdAtMs: number;
@@ -27,6 +28,8 @@ export interface AccountStore {
   listAccounts(page: PageRequest): Promise<Page<Account, AccountId>>;
   /** False if the account had a trial before. */
   startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
+  /** Replaces the limits of an account. */
+  setAccountLimits(accountId: AccountId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
   /** Sets the plan of an account, in place of an earlier one. */
   setPlan(accountId: AccountId, period: Period, audit: AuditEntry): Promise<void>;
   /** Ends plan and trial at `atMs`, unless they end earlier. */

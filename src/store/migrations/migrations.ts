@@ -5,6 +5,7 @@ import * as debitsByRequest from './0002-debits-by-request.ts';
 import * as usageRollups from './0003-usage-rollups.ts';
 import * as policyVersion from './0004-policy-version.ts';
 import * as nodes from './0005-nodes.ts';
+import * as limits from './0006-limits.ts';
 import { migrationsOf } from './column-types.ts';
 
 /** Applied in the order of their names, never edited. Imported by name, so that a bundle holds them. */
@@ -13,6 +14,7 @@ const changes = {
   '0002-debits-by-request': debitsByRequest,
   '0003-usage-rollups': usageRollups,
   '0004-policy-version': policyVersion,
+  '0006-limits': limits,
 };
 
 /** Those of SQLite. */

@@ -1,6 +1,7 @@
 import type { Period } from '../../core/access/entitlement.ts';
 import { nanoCredits } from '../../core/billing/money.ts';
 import type { AccountId } from '../../core/ids.ts';
+import { type Limits, limitsFromText, limitsToText } from '../../core/limits/limits.ts';
 import type { Account, AccountFacts } from '../../core/ports/accounts.ts';
 import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
@@ -50,6 +51,9 @@ const insert = statement((p: NewAccount) =>
     })
     .onConflict((conflict) => conflict.column('name').doNothing()),
 );
+const replaceLimits = statement((p: { id: string; limits: string }) =>
+  query.updateTable('accounts').set({ limits: p.limits }).where('id', '=', p.id),
+);
 const insertTrial = statement((p: NewPeriod) =>
   insertPeriod('trial', p).onConflict((conflict) => conflict.doNothing()),
 );
@@ -87,6 +91,10 @@ export function startTrial(accountId: AccountId, period: Period): Step {
 
 export function setPlan(accountId: AccountId, period: Period): Step {
   return step(replacePlan, { accountId, ...period });
+}
+
+export function setAccountLimits(id: AccountId, limits: Limits | undefined): Step {
+  return step(replaceLimits, { id, limits: limitsToText(limits) });
 }
 
 export function endSubscription(accountId: AccountId, atMs: number): Step {
@@ -127,6 +135,7 @@ function toFacts(row: AccountWithPeriods): AccountFacts {
     id: row.id as AccountId,
     name: row.name,
     createdAtMs: Number(row.created_at_ms),
+    limits: limitsFromText(row.limits),
     subscription: {
       trial: toPeriod(row.trial_starts, row.trial_ends),
       plan: toPeriod(row.plan_starts, row.plan_ends),

@@ -10,6 +10,7 @@ export interface Database {
   api_keys: ApiKeysTable;
   ledger_entries: LedgerEntriesTable;
   fair_use: FairUseTable;
+  limit_counts: LimitCountsTable;
   usage_records: UsageRecordsTable;
   usage_rollups: UsageRollupsTable;
   kept_answers: KeptAnswersTable;
@@ -25,6 +26,10 @@ interface AccountsTable {
   balance_nano_credits: Integer;
   /** The sum of the holds of the account's started records. Younger requests hold credits in memory only. */
   held_nano_credits: Integer;
+  /** JSON; empty for none. */
+  limits: ColumnType<string, string | undefined, string>;
+  suspended_at_ms: OptionalInteger;
+  deleted_at_ms: OptionalInteger;
 }
 
 export type SubscriptionKind = 'trial' | 'plan';
@@ -49,6 +54,11 @@ interface ApiKeysTable {
   created_at_ms: Integer;
   expires_at_ms: OptionalInteger;
   revoked_at_ms: OptionalInteger;
+  /** JSON; empty for none. */
+  limits: string;
+  /** The id of the key before its first rotation; empty for that key itself. */
+  origin_id: string;
+  last_used_at_ms: OptionalInteger;
 }
 
 interface LedgerEntriesTable {
@@ -68,6 +78,17 @@ interface FairUseTable {
   month: string;
   used_units: Integer;
   reserved_units: Integer;
+}
+
+/** What is counted against limits. */
+interface LimitCountsTable {
+  /** The id of an account or of a key. */
+  owner: string;
+  unit: string;
+  /** A day, a month or `all`. */
+  period: string;
+  /** What ended requests have used. Running ones reserve in memory only. */
+  used: Integer;
 }
 
 export interface UsageRecordsTable {
@@ -109,6 +130,8 @@ interface UsageRollupsTable {
   /** The day (UTC) on which the requests started, such as `2026-11-21`. */
   day: string;
   account_id: string;
+  /** Empty for records that were pruned before sums were kept by key. */
+  key_id: string;
   operation: string;
   model: string;
   state: string;

@@ -83,6 +83,7 @@ function listBy(given: ReadonlySet<string>): Statement<RecordsWanted, UsageRecor
     let rows = query.selectFrom('usage_records').selectAll().orderBy('id', 'desc').limit(p.size);
     if (given.has('after')) rows = rows.where('id', '<', p.after);
     if (given.has('accountId')) rows = rows.where('account_id', '=', p.accountId);
+    if (given.has('keyId')) rows = rows.where('key_id', '=', p.keyId);
     if (given.has('fromMs')) rows = rows.where('started_at_ms', '>=', sql<bigint>`${p.fromMs}`);
     if (given.has('untilMs')) rows = rows.where('started_at_ms', '<', sql<bigint>`${p.untilMs}`);
     if (given.has('operation')) rows = rows.where('operation', '=', p.operation);

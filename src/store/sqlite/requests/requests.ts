@@ -1,6 +1,7 @@
 import type { Month } from '../../../core/billing/fair-use.ts';
 import { ParleyError } from '../../../core/errors.ts';
 import type { AccountId, RequestId } from '../../../core/ids.ts';
+import type { Count, CountedAmount } from '../../../core/limits/counts.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type {
   FairUseReservation,
@@ -12,10 +13,12 @@ import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
 import { charge } from '../../decisions.ts';
 import { usedUnits } from '../../tables/fair-use.ts';
 import { dropUnfinishedClaims } from '../../tables/idempotency-records.ts';
+import { usedAmount } from '../../tables/limit-counts.ts';
 import { startedRecords } from '../../usage/records.ts';
 import type { Reader } from '../reader.ts';
 import type { WriteHealth } from '../write-health.ts';
 import type { Writer } from '../writer/writer.ts';
+import { LimitCounts } from './counts.ts';
 import type { Credits } from './credits.ts';
 import { ending, extension, interruption, recording, starting } from './jobs.ts';
 import { type OpenRequest, openRequest } from './open-request.ts';
@@ -39,6 +42,7 @@ export class Requests implements ReservationStore {
   readonly #health: WriteHealth;
   readonly #credits: Credits;
   readonly #units: FairUseUnits;
+  readonly #counts: LimitCounts;
   readonly #open = new Map<RequestId, OpenRequest>();
   readonly #young = new YoungRequests((requests) => this.#writeStarted(requests));
 
@@ -48,17 +52,23 @@ export class Requests implements ReservationStore {
     this.#health = health;
     this.#credits = credits;
     this.#units = new FairUseUnits((counter) => reader.get(usedUnits, counter) ?? 0);
+    this.#counts = new LimitCounts((count) => reader.get(usedAmount, count) ?? 0n);
   }
 
   async reserve(start: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
     if (this.#health.isFailing) await this.#health.assertWritable();
-    const { fairUse, hold } = reservation;
+    const { fairUse, hold, counted } = reservation;
     const request = openRequest(start, reservation);
     const { counter } = request;
     if (counter && fairUse && !this.#units.reserve(counter, fairUse)) return 'fair_use_limit_reached';
     if (hold && !this.#credits.hold(start.accountId, hold.amount)) {
       if (counter) this.#units.release(counter, request.units);
       return 'insufficient_credits';
+    }
+    if (counted && !this.#counts.reserve(counted)) {
+      if (counter) this.#units.release(counter, request.units);
+      if (hold) this.#credits.release(start.accountId, hold.amount);
+      return 'limit_reached';
     }
     this.#open.set(start.id, request);
     this.#young.add(request);
@@ -87,6 +97,17 @@ export class Requests implements ReservationStore {
     }
   }
 
+  async extendCounted(id: RequestId, counted: readonly CountedAmount[]): Promise<boolean> {
+    const request = this.#running(id);
+    if (!this.#counts.extend(request.counted ?? [], counted)) return false;
+    request.counted = counted;
+    return true;
+  }
+
+  async taken(counts: readonly Count[]): Promise<readonly bigint[]> {
+    return counts.map((count) => this.#counts.taken(count) ?? this.#reader.get(usedAmount, count) ?? 0n);
+  }
+
   async settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd> {
     const request = this.#running(id);
     request.isEnding = true;
@@ -106,6 +127,7 @@ export class Requests implements ReservationStore {
     this.#open.delete(id);
     if (request.price) this.#credits.release(accountId, hold, recorded.cost);
     if (request.counter) this.#units.release(request.counter, request.units, recorded.fairUseUnits);
+    if (request.counted) this.#counts.release(request.counted, recorded);
     return recorded;
   }
 
