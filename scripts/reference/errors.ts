@@ -49,6 +49,7 @@ const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   budget_exceeded: ['chat'],
   insufficient_credits: ['chat'],
   insufficient_scope: always,
+  account_suspended: ({ operation }) => operation !== 'admin',
   not_found: ({ namesObject }) => namesObject,
   idempotency_conflict: ({ hasIdempotencyKey }) => hasIdempotencyKey,
   payload_too_large: withBody,

@@ -17,6 +17,7 @@ import { CatalogOperations } from '../core/catalog/service.ts';
 import { ChatOperations } from '../core/chat/service.ts';
 import { CompletionOperations } from '../core/completions/service.ts';
 import { Rates } from '../core/limits/rates.ts';
+import { ManagementOperations } from '../core/management/service.ts';
 import { type Clock, systemClock } from '../core/ports/clock.ts';
 import type { TokenCounter } from '../core/ports/engines.ts';
 import type { Log } from '../core/ports/log.ts';
@@ -238,6 +239,7 @@ function createServices({ store, clock, accessClock, tokens, catalog, fairUse }:
     completions: new CompletionOperations({ chat, idempotency }),
     catalog: new CatalogOperations(catalog),
     account: new AccountOperations({ store, clock, accessClock, fairUse }),
+    management: new ManagementOperations({ store, clock, accessClock }),
     admin: new AdminOperations({ store, clock, accessClock, fairUse }),
   };
 }

@@ -25,11 +25,14 @@ import {
   accountByName,
   accountsAfter,
   anyAccount,
+  deleteAccount,
   endSubscription,
   insertAccount,
+  renameAccount,
   setAccountLimits,
   setPlan,
   startTrial,
+  suspendAccount,
 } from './tables/accounts.ts';
 import { auditBefore, insertAudit } from './tables/audit.ts';
 import {
@@ -40,6 +43,7 @@ import {
   keyById,
   keysOfAccount,
   revokeKey,
+  revokeKeysOf,
   setKeyLimits,
 } from './tables/keys.ts';
 import { entriesBefore } from './tables/ledger.ts';
@@ -85,6 +89,18 @@ export abstract class ColdOperations
 
   async endSubscription(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void> {
     await this.#change([endSubscription(accountId, atMs)], audit);
+  }
+
+  renameAccount(id: AccountId, name: string, audit: AuditEntry): Promise<boolean> {
+    return this.#change([renameAccount(id, name)], audit);
+  }
+
+  async suspendAccount(id: AccountId, atMs: number | undefined, audit: AuditEntry): Promise<void> {
+    await this.#change([suspendAccount(id, atMs)], audit);
+  }
+
+  async deleteAccount(id: AccountId, atMs: number, audit: AuditEntry): Promise<void> {
+    await this.#change([...deleteAccount(id, atMs), revokeKeysOf(id, atMs)], audit);
   }
 
   async setAccountLimits(id: AccountId, limits: Limits | undefined, audit: AuditEntry): Promise<void> {

@@ -90,6 +90,31 @@ const accountsByAdmin: Case[] = [
   }),
 ];
 
+const livesByAdmin: Case[] = [
+  byAdmin(
+    'admin: an account is renamed',
+    calling(admin.renameAccount, ({ accountName }) => ({
+      accountId: accountName,
+      name: `${accountName} renamed`,
+    })),
+  ),
+  adminRefused(
+    'an account is renamed to nothing',
+    calling(admin.renameAccount, (subject) => ({ ...ofAccount(subject), name: ' ' })),
+    'invalid_parameter',
+    'name',
+  ),
+  byAdmin('admin: an account is suspended', calling(admin.suspendAccount, ofAccount), {
+    answer: [{ account: { suspended_at: '<chance>' } }],
+  }),
+  byAdmin('admin: an account is resumed', calling(admin.resumeAccount, ofAccount), {
+    before: [calling(admin.suspendAccount, ofAccount)],
+  }),
+  byAdmin('admin: an account is deleted', calling(admin.deleteAccount, ofAccount), {
+    answer: [{ account: { deleted_at: '<chance>' } }],
+  }),
+];
+
 const moneyByAdmin: Case[] = [
   byAdmin('admin: credits are loaded', load('2.5', 'k'), { answer: [{ account: { balance: '12.5' } }] }),
   byAdmin('admin: credits are loaded once', load('2.5', 'k'), {
@@ -240,6 +265,7 @@ const usageByAdmin: Case[] = [
 
 export const adminCases: readonly Case[] = [
   ...accountsByAdmin,
+  ...livesByAdmin,
   ...moneyByAdmin,
   ...keysByAdmin,
   ...usageByAdmin,

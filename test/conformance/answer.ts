@@ -50,6 +50,7 @@ function audioOf(parts: readonly SynthesizeSpeechResponse[]) {
 /** Members whose values differ from call to call. */
 const chance: ReadonlySet<string> = new Set([
   ...['created', 'created_at', 'started_at', 'ends_at', 'resets_at', 'expires_at', 'revoked_at'],
+  ...['suspended_at', 'deleted_at', 'last_used_at'],
   ...['first_output_ms', 'duration_ms', 'last_four', 'secret', 'wire', 'next_page_token'],
 ]);
 

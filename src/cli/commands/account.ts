@@ -43,7 +43,33 @@ export function accountCommand(): Command {
     .addCommand(createOne.argument('<name>', '1 to 100 characters, unique').action(createAccount))
     .addCommand(list.action(listAccounts))
     .addCommand(showOne.argument(...accountArgument).action(showAccount))
-    .addCommand(withNoLimits(withLimitOptions(limit.argument(...accountArgument))).action(limitAccount));
+    .addCommand(withNoLimits(withLimitOptions(limit.argument(...accountArgument))).action(limitAccount))
+    .addCommand(
+      lifeCommand('rename', 'Give an account another name.', 'parley account rename acme acme-corp')
+        .argument('<name>', '1 to 100 characters, unique')
+        .action((accountId: string, name: string, flags: AdminCommandFlags) =>
+          callAndShow(flags, 'renameAccount', { accountId, name }, accountFacts),
+        ),
+    )
+    .addCommand(
+      lifeCommand(
+        'suspend',
+        'Refuse all requests of an account. Nothing is lost.',
+        'parley account suspend acme',
+      ).action(changing('suspendAccount')),
+    )
+    .addCommand(
+      lifeCommand('resume', 'Serve a suspended account again.', 'parley account resume acme').action(
+        changing('resumeAccount'),
+      ),
+    )
+    .addCommand(
+      lifeCommand(
+        'delete',
+        'Delete an account for good. Its keys end, its name is free; its usage and ledger stay under its id.',
+        'parley account delete acme',
+      ).action(changing('deleteAccount')),
+    );
 }
 
 function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
@@ -62,6 +88,15 @@ function listAccounts(flags: AdminCommandFlags): Promise<void> {
 
 function showAccount(accountId: string, flags: AdminCommandFlags): Promise<void> {
   return callAndShow(flags, 'getAccount', { accountId }, accountFacts);
+}
+
+function lifeCommand(name: string, description: string, example: string): Command {
+  return adminCommand(name, description, [example]).argument(...accountArgument);
+}
+
+function changing(method: 'suspendAccount' | 'resumeAccount' | 'deleteAccount') {
+  return (accountId: string, flags: AdminCommandFlags): Promise<void> =>
+    callAndShow(flags, method, { accountId }, accountFacts);
 }
 
 function limitAccount(
@@ -90,11 +125,17 @@ export function accountFacts({ account }: { readonly account?: Account | undefin
     ['name', account?.name],
     ['id', account?.id],
     ['created', timeText(account?.createdAt)],
+    ...lifeFacts(account),
     ['subscription', account && subscriptionText(account)],
     ['credits', account?.balance],
     ['fair use', account && `${fairUseText(account)} units, from 0 again on ${resetDate(account)}`],
     ...(account?.limits ? limitFacts(account.limits, account.limitCounts) : []),
   ]);
+}
+
+function lifeFacts(account: Account | undefined): [string, string | undefined][] {
+  if (account?.deletedAt) return [['deleted', timeText(account.deletedAt)]];
+  return account?.suspendedAt ? [['suspended', timeText(account.suspendedAt)]] : [];
 }
 
 function subscriptionText({ subscription }: Account): string | undefined {

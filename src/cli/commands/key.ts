@@ -143,9 +143,7 @@ function rotateKey(keyId: string, flags: RotateFlags): Promise<void> {
 
 function limitKey(keyId: string, flags: AdminCommandFlags & LimitFlags, command: Command): Promise<void> {
   const request = { keyId, ...replacingLimits(flags, command) };
-  return callAndShow(flags, 'setKeyLimits', request, ({ key }) =>
-    facts([['id', key?.id], ['name', key?.name], ...limitFacts(key?.limits, key?.limitCounts ?? [])]),
-  );
+  return callAndShow(flags, 'setKeyLimits', request, ({ key }) => keyFacts(key));
 }
 
 function revokeKey(keyId: string, flags: AdminCommandFlags): Promise<void> {
@@ -158,7 +156,17 @@ function revokeKey(keyId: string, flags: AdminCommandFlags): Promise<void> {
   );
 }
 
-function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
+/** A key without its secret, one line for each fact. */
+export function keyFacts(key: Key | undefined): string {
+  return facts([
+    ['id', key?.id],
+    ['name', key?.name],
+    ['revoked', timeText(key?.revokedAt)],
+    ...limitFacts(key?.limits, key?.limitCounts ?? []),
+  ]);
+}
+
+export function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
   return table(keys, [
     { title: 'NAME', cell: ({ name }) => name },
     { title: 'ID', cell: ({ id }) => id },
@@ -167,6 +175,7 @@ function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
     { title: 'STATE', cell: stateText },
     { title: 'CREATED (UTC)', cell: ({ createdAt }) => timeText(createdAt) },
     { title: 'EXPIRES (UTC)', cell: ({ expiresAt }) => timeText(expiresAt) },
+    { title: 'USED (UTC)', cell: ({ lastUsedAt }) => timeText(lastUsedAt) },
   ]);
 }
 
@@ -175,7 +184,7 @@ function stateText({ revokedAt, expiresAt }: Key): string {
   return expiresAt && timestampDate(expiresAt).getTime() <= Date.now() ? 'expired' : 'live';
 }
 
-function parseScopes(text: string): Scope[] {
+export function parseScopes(text: string): Scope[] {
   return text.split(',').map((name) => {
     const scope = scopes.find((known) => known === name.trim());
     if (scope === undefined) throw new InvalidArgumentError(`Write some of ${scopes.join(',')}.`);

@@ -43,13 +43,14 @@ function showTotals(flags: TotalsFlags): Promise<void> {
   });
 }
 
-function totalsTable(
+export function totalsTable(
   totals: GetUsageTotalsResponse['totals'],
   by: readonly string[],
   names: ReadonlyMap<string, string>,
 ): string {
   const dimensions: Record<string, Column<UsageTotal>> = {
     account: { title: 'ACCOUNT', cell: ({ accountId = '' }) => names.get(accountId) },
+    key: { title: 'KEY', cell: ({ keyId }) => keyId },
     month: { title: 'MONTH', cell: ({ month }) => month },
     day: { title: 'DAY', cell: ({ day }) => day },
     operation: { title: 'OPERATION', cell: ({ operation }) => operation },
@@ -70,7 +71,7 @@ function totalsTable(
 }
 
 /** Totals have a resolution of one day (UTC). */
-function firstOfDay(moment: Date) {
+export function firstOfDay(moment: Date) {
   return timestampFromMs(Math.floor(moment.getTime() / dayMs) * dayMs);
 }
 

@@ -61,7 +61,7 @@ export class Gate {
 
   /**
    * Opens a call. The refusal of an account's key is recorded before it is thrown.
-   * @throws `invalid_api_key` (`rate_limit_exceeded` after too many of them), `insufficient_scope`, `subscription_required`,
+   * @throws `invalid_api_key` (`rate_limit_exceeded` after too many of them), `account_suspended`, `insufficient_scope`, `subscription_required`,
    *   `rate_limit_exceeded` of the key or the account, checked in this order
    */
   async open(arrival: IncomingRequest): Promise<Call> {
@@ -80,6 +80,7 @@ export class Gate {
     const entitlement = entitlementAt(account.subscription, this.#deps.accessClock.now());
     const caller: Caller = { keyId: key.id, account, scopes: key.scopes, entitlement, limits };
     try {
+      if (account.suspendedAtMs !== undefined) throw new ParleyError('account_suspended');
       limits?.checkAddress(arrival.client.address);
       checkAllowed(caller, operation);
       limits?.begin(operation);

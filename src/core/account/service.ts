@@ -106,6 +106,8 @@ export async function describeAccount(account: Account, deps: AccountDeps): Prom
     balanceNanoCredits: account.balance,
     balance: formatCredits(account.balance),
     heldNanoCredits: account.held,
+    ...(account.suspendedAtMs !== undefined && { suspendedAt: timestampFromMs(account.suspendedAtMs) }),
+    ...(account.deletedAtMs !== undefined && { deletedAt: timestampFromMs(account.deletedAtMs) }),
     ...(account.limits && { limits: describeLimits(account.limits) }),
     limitCounts: counts.map((count, at) => describeCount(count, taken[at] ?? 0n, nowMs)),
     fairUse: {

@@ -13,7 +13,7 @@ import type { LedgerEntry } from '../ports/ledger.ts';
 import { quote } from '../quote.ts';
 import * as check from './checks.ts';
 import { auditEntry, IssuedKeys, limitNames } from './keys.ts';
-import { getUsageTotals, pruneUsageRecords } from './usage.ts';
+import { pruneUsageRecords, totalsOfUsage } from './usage.ts';
 import { describeAudit, describeEntry } from './views.ts';
 
 /** Implements AdminService. The gate decides who may call it; the audit trail records who did. */
@@ -32,7 +32,7 @@ export class AdminOperations {
     const account = { id: newAccountId(nowMs), name, createdAtMs: nowMs };
     const audit = this.#audit(call, 'account.create', account.id, { name });
     if (!(await this.#deps.store.createAccount(account, audit))) {
-      throw invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
+      throw nameTaken(name);
     }
     return create(pb.CreateAccountResponseSchema, await this.#view(account.id));
   }
@@ -78,6 +78,35 @@ export class AdminOperations {
     return create(pb.EndPlanResponseSchema, await this.#view(id));
   }
 
+  async renameAccount(request: pb.RenameAccountRequest, call: AdminCall): Promise<pb.RenameAccountResponse> {
+    const { id, name: before } = await this.#account(request.accountId);
+    const name = check.checkText('name', request.name, check.nameCharactersMax);
+    const audit = this.#audit(call, 'account.rename', id, { before, name });
+    if (name !== before && !(await this.#deps.store.renameAccount(id, name, audit))) throw nameTaken(name);
+    return create(pb.RenameAccountResponseSchema, await this.#view(id));
+  }
+
+  async suspendAccount(
+    request: pb.SuspendAccountRequest,
+    call: AdminCall,
+  ): Promise<pb.SuspendAccountResponse> {
+    const { id, suspendedAtMs = this.#now() } = await this.#account(request.accountId);
+    await this.#deps.store.suspendAccount(id, suspendedAtMs, this.#audit(call, 'account.suspend', id, {}));
+    return create(pb.SuspendAccountResponseSchema, await this.#view(id));
+  }
+
+  async resumeAccount(request: pb.ResumeAccountRequest, call: AdminCall): Promise<pb.ResumeAccountResponse> {
+    const { id } = await this.#account(request.accountId);
+    await this.#deps.store.suspendAccount(id, undefined, this.#audit(call, 'account.resume', id, {}));
+    return create(pb.ResumeAccountResponseSchema, await this.#view(id));
+  }
+
+  async deleteAccount(request: pb.DeleteAccountRequest, call: AdminCall): Promise<pb.DeleteAccountResponse> {
+    const { id } = await this.#account(request.accountId);
+    await this.#deps.store.deleteAccount(id, this.#now(), this.#audit(call, 'account.delete', id, {}));
+    return create(pb.DeleteAccountResponseSchema, await this.#view(id));
+  }
+
   async setAccountLimits(
     request: pb.SetAccountLimitsRequest,
     call: AdminCall,
@@ -100,7 +129,7 @@ export class AdminOperations {
   }
 
   async listLedgerEntries(request: pb.ListLedgerEntriesRequest): Promise<pb.ListLedgerEntriesResponse> {
-    const { id } = await this.#account(request.accountId);
+    const { id } = await this.#anyAccount(request.accountId);
     const page = await this.#deps.store.listEntries(id, readPage(request));
     const entries = page.items.map(describeEntry);
     return create(pb.ListLedgerEntriesResponseSchema, { entries, ...nextPage(page) });
@@ -120,7 +149,7 @@ export class AdminOperations {
   }
 
   async listKeys(request: pb.ListKeysRequest): Promise<pb.ListKeysResponse> {
-    const { id } = await this.#account(request.accountId);
+    const { id } = await this.#anyAccount(request.accountId);
     return create(pb.ListKeysResponseSchema, { keys: await this.#keys.list(id) });
   }
 
@@ -160,7 +189,7 @@ export class AdminOperations {
   }
 
   async listUsageRecords(request: pb.ListUsageRecordsRequest): Promise<pb.ListUsageRecordsResponse> {
-    const account = request.accountId === undefined ? undefined : await this.#account(request.accountId);
+    const account = request.accountId === undefined ? undefined : await this.#anyAccount(request.accountId);
     const filter = readRecordFilter(request, account?.id);
     const page = await this.#deps.store.listRecords(filter, readPage(request));
     return create(pb.ListUsageRecordsResponseSchema, {
@@ -170,8 +199,9 @@ export class AdminOperations {
   }
 
   async getUsageTotals(request: pb.GetUsageTotalsRequest): Promise<pb.GetUsageTotalsResponse> {
-    const account = request.accountId === undefined ? undefined : await this.#account(request.accountId);
-    return getUsageTotals(this.#deps.store, request, account?.id);
+    const account = request.accountId === undefined ? undefined : await this.#anyAccount(request.accountId);
+    const totals = await totalsOfUsage(this.#deps.store, request, account?.id);
+    return create(pb.GetUsageTotalsResponseSchema, { totals });
   }
 
   pruneUsageRecords(
@@ -231,7 +261,15 @@ export class AdminOperations {
     return auditEntry(this.#now(), call, { action, target, details });
   }
 
+  /** @throws `not_found`, also for a deleted account */
   async #account(idOrName: string): Promise<Account> {
+    const account = await this.#anyAccount(idOrName);
+    if (account.deletedAtMs === undefined) return account;
+    throw new ParleyError('not_found', { message: 'The account is deleted.', param: 'account_id' });
+  }
+
+  /** A deleted account can still be read. */
+  async #anyAccount(idOrName: string): Promise<Account> {
     const account = await this.#deps.store.findAccount(idOrName);
     if (account !== undefined) return account;
     throw new ParleyError('not_found', {
@@ -241,6 +279,10 @@ export class AdminOperations {
   }
 
   async #view(idOrName: string) {
-    return { account: await describeAccount(await this.#account(idOrName), this.#deps) };
+    return { account: await describeAccount(await this.#anyAccount(idOrName), this.#deps) };
   }
+}
+
+function nameTaken(name: string): ParleyError {
+  return invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
 }

@@ -23,12 +23,14 @@ const totalsMax = 10_000;
 /** Records that one call removes at most, so that it ends within seconds. */
 const recordsPerCallMax = 50_000;
 
+type TotalsRequest = Pick<pb.GetUsageTotalsRequest, 'startTime' | 'endTime' | 'groupBy' | 'keyId'>;
+
 /** @throws `invalid_parameter` */
-export async function getUsageTotals(
+export async function totalsOfUsage(
   archive: UsageStore,
-  request: pb.GetUsageTotalsRequest,
+  request: TotalsRequest,
   accountId: AccountId | undefined,
-): Promise<pb.GetUsageTotalsResponse> {
+): Promise<pb.UsageTotal[]> {
   const query: TotalsQuery = {
     accountId,
     keyId: request.keyId,
@@ -42,7 +44,7 @@ export async function getUsageTotals(
     const message = `There would be more than ${totalsMax} totals. Group by less, or ask for fewer days or one account.`;
     throw invalid('group_by', message);
   }
-  return create(pb.GetUsageTotalsResponseSchema, { totals: totals.map(describeTotal) });
+  return totals.map(describeTotal);
 }
 
 /** @param audit makes the audit entry for records from before a time. @throws `invalid_parameter` */

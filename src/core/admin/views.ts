@@ -30,6 +30,7 @@ export function describeKey(key: Key, limitCounts: LimitCount[] = []): KeyMessag
     createdAt: timestampFromMs(key.createdAtMs),
     limitCounts,
     ...(key.limits && { limits: describeLimits(key.limits) }),
+    ...(key.lastUsedAtMs !== undefined && { lastUsedAt: timestampFromMs(key.lastUsedAtMs) }),
     ...(key.accountId !== undefined && { accountId: key.accountId }),
     ...(key.expiresAtMs !== undefined && { expiresAt: timestampFromMs(key.expiresAtMs) }),
     ...(key.revokedAtMs !== undefined && { revokedAt: timestampFromMs(key.revokedAtMs) }),

@@ -11,6 +11,10 @@ export interface AccountFacts extends Limited {
   readonly name: string;
   readonly createdAtMs: number;
   readonly subscription: Subscription;
+  /** Since when its requests are refused. */
+  readonly suspendedAtMs?: number | undefined;
+  /** A deleted account keeps its records and its ledger. */
+  readonly deletedAtMs?: number | undefined;
 }
 
 export interface Account extends AccountFacts {
@@ -25,9 +29,16 @@ export interface AccountStore {
   /** False if the name is taken. */
   createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
   findAccount(idOrName: string): Promise<Account | undefined>;
+  /** Without deleted ones. */
   listAccounts(page: PageRequest): Promise<Page<Account, AccountId>>;
   /** False if the account had a trial before. */
   startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
+  /** False if the name is taken. */
+  renameAccount(accountId: AccountId, name: string, audit: AuditEntry): Promise<boolean>;
+  /** @param atMs undefined: its requests are served again */
+  suspendAccount(accountId: AccountId, atMs: number | undefined, audit: AuditEntry): Promise<void>;
+  /** Frees the name, revokes the keys and removes the kept answers, for good. */
+  deleteAccount(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
   /** Replaces the limits of an account. */
   setAccountLimits(accountId: AccountId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
   /** Sets the plan of an account, in place of an earlier one. */

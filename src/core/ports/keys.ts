@@ -24,6 +24,8 @@ export interface Key extends Limited {
   readonly createdAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
+  /** To the minute. */
+  readonly lastUsedAtMs?: number | undefined;
 }
 
 export interface KeyHolder {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Period } from '../../core/access/entitlement.ts';
 import { nanoCredits } from '../../core/billing/money.ts';
 import type { AccountId } from '../../core/ids.ts';
@@ -5,7 +6,7 @@ import { type Limits, limitsFromText, limitsToText } from '../../core/limits/lim
 import type { Account, AccountFacts } from '../../core/ports/accounts.ts';
 import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
-import type { AccountRow, SubscriptionKind } from './schema.ts';
+import { type AccountRow, optionalNumber, type SubscriptionKind } from './schema.ts';
 
 type AccountWithPeriods = AccountRow & {
   trial_starts: bigint | null;
@@ -32,7 +33,11 @@ export const accountByName = statement((p: { name: string }) => withPeriods().wh
 );
 /** A page in the order of the ids. `after` is empty for the first one. */
 export const accountsAfter = statement((p: { after: string; size: number }) =>
-  withPeriods().where('accounts.id', '>', p.after).orderBy('accounts.id').limit(p.size),
+  withPeriods()
+    .where('accounts.id', '>', p.after)
+    .where('deleted_at_ms', 'is', null)
+    .orderBy('accounts.id')
+    .limit(p.size),
 ).map(toAccount);
 export const balanceOf = statement((p: { id: AccountId }) =>
   query.selectFrom('accounts').select('balance_nano_credits').where('id', '=', p.id),
@@ -50,6 +55,29 @@ const insert = statement((p: NewAccount) =>
       held_nano_credits: 0,
     })
     .onConflict((conflict) => conflict.column('name').doNothing()),
+);
+/** Changes nothing if the name is taken, also by the account itself. */
+const rename = statement((p: { id: string; name: string }) =>
+  query
+    .updateTable('accounts')
+    .set({ name: p.name })
+    .where('id', '=', p.id)
+    .where(({ not, exists }) =>
+      not(exists(query.selectFrom('accounts').select('id').where('name', '=', p.name))),
+    ),
+);
+const suspend = statement((p: { id: string; atMs: number | null }) =>
+  query.updateTable('accounts').set({ suspended_at_ms: p.atMs }).where('id', '=', p.id),
+);
+/** Its id is no other account's name. */
+const remove = statement((p: { id: string; atMs: number }) =>
+  query
+    .updateTable('accounts')
+    .set({ name: sql`id`, deleted_at_ms: p.atMs, limits: '' })
+    .where('id', '=', p.id),
+);
+const removeAnswers = statement((p: { id: string }) =>
+  query.deleteFrom('kept_answers').where('account_id', '=', p.id),
 );
 const replaceLimits = statement((p: { id: string; limits: string }) =>
   query.updateTable('accounts').set({ limits: p.limits }).where('id', '=', p.id),
@@ -91,6 +119,18 @@ export function startTrial(accountId: AccountId, period: Period): Step {
 
 export function setPlan(accountId: AccountId, period: Period): Step {
   return step(replacePlan, { accountId, ...period });
+}
+
+export function renameAccount(id: AccountId, name: string): Step {
+  return step(rename, { id, name }, 'stop');
+}
+
+export function suspendAccount(id: AccountId, atMs: number | undefined): Step {
+  return step(suspend, { id, atMs: atMs ?? null });
+}
+
+export function deleteAccount(id: AccountId, atMs: number): readonly Step[] {
+  return [step(remove, { id, atMs }), step(removeAnswers, { id })];
 }
 
 export function setAccountLimits(id: AccountId, limits: Limits | undefined): Step {
@@ -136,6 +176,8 @@ function toFacts(row: AccountWithPeriods): AccountFacts {
     name: row.name,
     createdAtMs: Number(row.created_at_ms),
     limits: limitsFromText(row.limits),
+    suspendedAtMs: optionalNumber(row.suspended_at_ms),
+    deletedAtMs: optionalNumber(row.deleted_at_ms),
     subscription: {
       trial: toPeriod(row.trial_starts, row.trial_ends),
       plan: toPeriod(row.plan_starts, row.plan_ends),

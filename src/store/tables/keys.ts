@@ -41,6 +41,16 @@ const revoke = statement((p: { id: string; atMs: number }) =>
     .where('revoked_at_ms', 'is', null),
 );
 
+const noteUse = statement((p: { id: string; atMs: number }) =>
+  query.updateTable('api_keys').set({ last_used_at_ms: p.atMs }).where('id', '=', p.id),
+);
+const revokeAll = statement((p: { accountId: string; atMs: number }) =>
+  query
+    .updateTable('api_keys')
+    .set({ revoked_at_ms: p.atMs })
+    .where('account_id', '=', p.accountId)
+    .where('revoked_at_ms', 'is', null),
+);
 const replaceLimits = statement((p: { id: string; limits: string }) =>
   query.updateTable('api_keys').set({ limits: p.limits }).where('id', '=', p.id),
 );
@@ -71,6 +81,14 @@ export function revokeKey(id: KeyId, atMs: number): Step {
   return step(revoke, { id, atMs }, 'stop');
 }
 
+export function noteKeyUse(id: KeyId, atMs: number): Step {
+  return step(noteUse, { id, atMs });
+}
+
+export function revokeKeysOf(accountId: AccountId, atMs: number): Step {
+  return step(revokeAll, { accountId, atMs });
+}
+
 export function endKey(id: KeyId, end: KeyEnd): Step {
   if ('revokedAtMs' in end) return step(revoke, { id, atMs: end.revokedAtMs });
   return step(expire, { id, atMs: end.expiresAtMs });
@@ -88,6 +106,7 @@ function toKey(row: KeyRow): Key {
     createdAtMs: Number(row.created_at_ms),
     expiresAtMs: optionalNumber(row.expires_at_ms),
     revokedAtMs: optionalNumber(row.revoked_at_ms),
+    lastUsedAtMs: optionalNumber(row.last_used_at_ms),
     limits: limitsFromText(row.limits),
     originId: (row.origin_id || row.id) as KeyId,
   };

@@ -151,7 +151,7 @@ function addRpc(router: ConnectRouter, rpc: AnyRpc, limits: ConnectLimits): void
 /** A misspelt field must not be ignored where it decides about a key. Other requests may be newer than this server. */
 function optionsOf(rpc: AnyRpc, limits: ConnectLimits) {
   const readMaxBytes = messageBytesMax(rpc, limits.messageBytesMax);
-  return rpc.kind === 'admin'
+  return rpc.kind === 'admin' || (rpc.kind === 'unary' && rpc.operation === 'manage')
     ? { readMaxBytes, jsonOptions: { ignoreUnknownFields: false } }
     : { readMaxBytes };
 }

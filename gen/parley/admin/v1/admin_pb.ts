@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/admin/v1/admin.proto.
  */
 export const file_parley_admin_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSKzAwoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXQSKQoGbGltaXRzGAogASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzEkEKDGxpbWl0X2NvdW50cxgLIAMoCzIdLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0Q291bnRSDGxpbWl0X2NvdW50c0INCgtfYWNjb3VudF9pZCIyChRDcmVhdGVBY2NvdW50UmVxdWVzdBIRCgRuYW1lGAEgASgJSACIAQFCBwoFX25hbWUiRAoVQ3JlYXRlQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50InoKE0xpc3RBY2NvdW50c1JlcXVlc3QSIQoJcGFnZV9zaXplGAEgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAIgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiKNAQoUTGlzdEFjY291bnRzUmVzcG9uc2USMgoIYWNjb3VudHMYASADKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiIzChFHZXRBY2NvdW50UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkEKEkdldEFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCIzChFTdGFydFRyaWFsUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkEKElN0YXJ0VHJpYWxSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCJrChNBY3RpdmF0ZVBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSNAoHZW5kc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSB2VuZHNfYXQiQwoUQWN0aXZhdGVQbGFuUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMAoORW5kUGxhblJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCI+Cg9FbmRQbGFuUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiZAoXU2V0QWNjb3VudExpbWl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIpCgZsaW1pdHMYAiABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHMiRwoYU2V0QWNjb3VudExpbWl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IrcBChJMb2FkQ3JlZGl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBITCgZhbW91bnQYAiABKAlIAIgBARITCgZyZWFzb24YAyABKAlIAYgBARItCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlIAlIPaWRlbXBvdGVuY3lfa2V5iAEBQgkKB19hbW91bnRCCQoHX3JlYXNvbkISChBfaWRlbXBvdGVuY3lfa2V5IkIKE0xvYWRDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiuQEKFEFkanVzdENyZWRpdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEwoGYW1vdW50GAIgASgJSACIAQESEwoGcmVhc29uGAMgASgJSAGIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJSAJSD2lkZW1wb3RlbmN5X2tleYgBAUIJCgdfYW1vdW50QgkKB19yZWFzb25CEgoQX2lkZW1wb3RlbmN5X2tleSJEChVBZGp1c3RDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQinwEKGExpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ilQEKGUxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2USNQoHZW50cmllcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLkxlZGdlckVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiJvChVDcmVhdGVBZG1pbktleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEjoKCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0QgcKBV9uYW1lIksKFkNyZWF0ZUFkbWluS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiFgoUTGlzdEFkbWluS2V5c1JlcXVlc3QiQQoVTGlzdEFkbWluS2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBIsUBChBDcmVhdGVLZXlSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEQoEbmFtZRgCIAEoCUgAiAEBEg4KBnNjb3BlcxgDIAMoCRI6CgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdBIpCgZsaW1pdHMYBSABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHNCBwoFX25hbWUiRgoRQ3JlYXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiMQoPTGlzdEtleXNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiPAoQTGlzdEtleXNSZXNwb25zZRIoCgRrZXlzGAEgAygLMhQucGFybGV5LmFkbWluLnYxLktleUIEuLsYASJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJGChFSb3RhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSJYChNTZXRLZXlMaW1pdHNSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEikKBmxpbWl0cxgCIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0cyI5ChRTZXRLZXlMaW1pdHNSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5IioKEFJldm9rZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSKwAwoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgBUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgCUgpwYWdlX3Rva2VuiAEBEjoKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSFgoJb3BlcmF0aW9uGAYgASgJSAOIAQESEgoFbW9kZWwYByABKAlIBIgBARISCgVzdGF0ZRgIIAEoCUgFiAEBEhsKBmtleV9pZBgJIAEoCUgGUgZrZXlfaWSIAQFCDQoLX2FjY291bnRfaWRCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbkIMCgpfb3BlcmF0aW9uQggKBl9tb2RlbEIICgZfc3RhdGVCCQoHX2tleV9pZCKUAQoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjUKB3JlY29yZHMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5Vc2FnZVJlY29yZEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4igwIKFUdldFVzYWdlVG90YWxzUmVxdWVzdBIjCgphY2NvdW50X2lkGAEgASgJSABSCmFjY291bnRfaWSIAQESOgoKc3RhcnRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0X3RpbWUSNgoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUghlbmRfdGltZRIaCghncm91cF9ieRgEIAMoCVIIZ3JvdXBfYnkSGwoGa2V5X2lkGAUgASgJSAFSBmtleV9pZIgBAUINCgtfYWNjb3VudF9pZEIJCgdfa2V5X2lkIksKFkdldFVzYWdlVG90YWxzUmVzcG9uc2USMQoGdG90YWxzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLlVzYWdlVG90YWxCBLi7GAEiugQKClVzYWdlVG90YWwSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEhIKBW1vbnRoGAIgASgJSAGIAQESEAoDZGF5GAMgASgJSAKIAQESFgoJb3BlcmF0aW9uGAQgASgJSAOIAQESEgoFbW9kZWwYBSABKAlIBIgBARISCgVzdGF0ZRgGIAEoCUgFiAEBEhAKCHJlcXVlc3RzGAcgASgDEhIKCmNoYXJhY3RlcnMYCCABKAMSKgoQYXVkaW9fc2Vjb25kc19pbhgJIAEoAVIQYXVkaW9fc2Vjb25kc19pbhIsChFhdWRpb19zZWNvbmRzX291dBgKIAEoAVIRYXVkaW9fc2Vjb25kc19vdXQSJAoNcHJvbXB0X3Rva2VucxgLIAEoA1INcHJvbXB0X3Rva2VucxIsChFjb21wbGV0aW9uX3Rva2VucxgMIAEoA1IRY29tcGxldGlvbl90b2tlbnMSJgoOZmFpcl91c2VfdW5pdHMYDSABKANSDmZhaXJfdXNlX3VuaXRzEiwKEWNvc3RfbmFub19jcmVkaXRzGA4gASgDUhFjb3N0X25hbm9fY3JlZGl0cxIMCgRjb3N0GA8gASgJEhsKBmtleV9pZBgQIAEoCUgGUgZrZXlfaWSIAQFCDQoLX2FjY291bnRfaWRCCAoGX21vbnRoQgYKBF9kYXlCDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlQgkKB19rZXlfaWQicQoYUHJ1bmVVc2FnZVJlY29yZHNSZXF1ZXN0EioKBmJlZm9yZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoHZHJ5X3J1bhgCIAEoCEgAUgdkcnlfcnVuiAEBQgoKCF9kcnlfcnVuIoEBChlQcnVuZVVzYWdlUmVjb3Jkc1Jlc3BvbnNlEigKD3JlY29yZHNfcmVtb3ZlZBgBIAEoA1IPcmVjb3Jkc19yZW1vdmVkEigKD2Fuc3dlcnNfcmVtb3ZlZBgCIAEoA1IPYW5zd2Vyc19yZW1vdmVkEhAKCGNvbXBsZXRlGAMgASgIIpQBCgpBdWRpdEVudHJ5EgoKAmlkGAEgASgJEjoKCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0Eg0KBWFjdG9yGAMgASgJEg4KBmFjdGlvbhgEIAEoCRIOCgZ0YXJnZXQYBSABKAkSDwoHZGV0YWlscxgGIAEoCSJ+ChdMaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIpEBChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USMgoHZW50cmllcxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5BdWRpdEVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbmIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_account_v1_limits, file_parley_rest_v1_options]);
+  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLzAwoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXQSKQoGbGltaXRzGAogASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzEkEKDGxpbWl0X2NvdW50cxgLIAMoCzIdLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0Q291bnRSDGxpbWl0X2NvdW50cxI+CgxsYXN0X3VzZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxsYXN0X3VzZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCJ6ChNMaXN0QWNjb3VudHNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ijQEKFExpc3RBY2NvdW50c1Jlc3BvbnNlEjIKCGFjY291bnRzGAEgAygLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4iMwoRR2V0QWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJHZXRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMwoRU3RhcnRUcmlhbFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJBChJTdGFydFRyaWFsUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiawoTQWN0aXZhdGVQbGFuUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEjQKB2VuZHNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0IkMKFEFjdGl2YXRlUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjAKDkVuZFBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiPgoPRW5kUGxhblJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IlIKFFJlbmFtZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEQoEbmFtZRgCIAEoCUgAiAEBQgcKBV9uYW1lIkQKFVJlbmFtZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCI3ChVTdXNwZW5kQWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJFChZTdXNwZW5kQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjYKFFJlc3VtZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiRAoVUmVzdW1lQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjYKFERlbGV0ZUFjY291bnRSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiRAoVRGVsZXRlQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50ImQKF1NldEFjY291bnRMaW1pdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSKQoGbGltaXRzGAIgASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzIkcKGFNldEFjY291bnRMaW1pdHNSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCK3AQoSTG9hZENyZWRpdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEwoGYW1vdW50GAIgASgJSACIAQESEwoGcmVhc29uGAMgASgJSAGIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJSAJSD2lkZW1wb3RlbmN5X2tleYgBAUIJCgdfYW1vdW50QgkKB19yZWFzb25CEgoQX2lkZW1wb3RlbmN5X2tleSJCChNMb2FkQ3JlZGl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IrkBChRBZGp1c3RDcmVkaXRzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEhMKBmFtb3VudBgCIAEoCUgAiAEBEhMKBnJlYXNvbhgDIAEoCUgBiAEBEi0KD2lkZW1wb3RlbmN5X2tleRgEIAEoCUgCUg9pZGVtcG90ZW5jeV9rZXmIAQFCCQoHX2Ftb3VudEIJCgdfcmVhc29uQhIKEF9pZGVtcG90ZW5jeV9rZXkiRAoVQWRqdXN0Q3JlZGl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50Ip8BChhMaXN0TGVkZ2VyRW50cmllc1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIhCglwYWdlX3NpemUYAiABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAyABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIpUBChlMaXN0TGVkZ2VyRW50cmllc1Jlc3BvbnNlEjUKB2VudHJpZXMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5MZWRnZXJFbnRyeUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ibwoVQ3JlYXRlQWRtaW5LZXlSZXF1ZXN0EhEKBG5hbWUYASABKAlIAIgBARI6CgpleHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdEIHCgVfbmFtZSJLChZDcmVhdGVBZG1pbktleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIhYKFExpc3RBZG1pbktleXNSZXF1ZXN0IkEKFUxpc3RBZG1pbktleXNSZXNwb25zZRIoCgRrZXlzGAEgAygLMhQucGFybGV5LmFkbWluLnYxLktleUIEuLsYASLFAQoQQ3JlYXRlS2V5UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEhEKBG5hbWUYAiABKAlIAIgBARIOCgZzY29wZXMYAyADKAkSOgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSKQoGbGltaXRzGAUgASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzQgcKBV9uYW1lIkYKEUNyZWF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIjEKD0xpc3RLZXlzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIjwKEExpc3RLZXlzUmVzcG9uc2USKAoEa2V5cxgBIAMoCzIULnBhcmxleS5hZG1pbi52MS5LZXlCBLi7GAEibQoQUm90YXRlS2V5UmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZBItCg9vdmVybGFwX3NlY29uZHMYAiABKAVIAFIPb3ZlcmxhcF9zZWNvbmRziAEBQhIKEF9vdmVybGFwX3NlY29uZHMiRgoRUm90YXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiWAoTU2V0S2V5TGltaXRzUmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZBIpCgZsaW1pdHMYAiABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHMiOQoUU2V0S2V5TGltaXRzUmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSIqChBSZXZva2VLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkIjYKEVJldm9rZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkisAMKF0xpc3RVc2FnZVJlY29yZHNSZXF1ZXN0EiMKCmFjY291bnRfaWQYASABKAlIAFIKYWNjb3VudF9pZIgBARIhCglwYWdlX3NpemUYAiABKAVIAVIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAyABKAlIAlIKcGFnZV90b2tlbogBARI6CgpzdGFydF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRfdGltZRI2CghlbmRfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCGVuZF90aW1lEhYKCW9wZXJhdGlvbhgGIAEoCUgDiAEBEhIKBW1vZGVsGAcgASgJSASIAQESEgoFc3RhdGUYCCABKAlIBYgBARIbCgZrZXlfaWQYCSABKAlIBlIGa2V5X2lkiAEBQg0KC19hY2NvdW50X2lkQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW5CDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlQgkKB19rZXlfaWQilAEKGExpc3RVc2FnZVJlY29yZHNSZXNwb25zZRI1CgdyZWNvcmRzGAEgAygLMh4ucGFybGV5LmFjY291bnQudjEuVXNhZ2VSZWNvcmRCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuIoMCChVHZXRVc2FnZVRvdGFsc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEjoKCnN0YXJ0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSGgoIZ3JvdXBfYnkYBCADKAlSCGdyb3VwX2J5EhsKBmtleV9pZBgFIAEoCUgBUgZrZXlfaWSIAQFCDQoLX2FjY291bnRfaWRCCQoHX2tleV9pZCJLChZHZXRVc2FnZVRvdGFsc1Jlc3BvbnNlEjEKBnRvdGFscxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5Vc2FnZVRvdGFsQgS4uxgBIroECgpVc2FnZVRvdGFsEiMKCmFjY291bnRfaWQYASABKAlIAFIKYWNjb3VudF9pZIgBARISCgVtb250aBgCIAEoCUgBiAEBEhAKA2RheRgDIAEoCUgCiAEBEhYKCW9wZXJhdGlvbhgEIAEoCUgDiAEBEhIKBW1vZGVsGAUgASgJSASIAQESEgoFc3RhdGUYBiABKAlIBYgBARIQCghyZXF1ZXN0cxgHIAEoAxISCgpjaGFyYWN0ZXJzGAggASgDEioKEGF1ZGlvX3NlY29uZHNfaW4YCSABKAFSEGF1ZGlvX3NlY29uZHNfaW4SLAoRYXVkaW9fc2Vjb25kc19vdXQYCiABKAFSEWF1ZGlvX3NlY29uZHNfb3V0EiQKDXByb21wdF90b2tlbnMYCyABKANSDXByb21wdF90b2tlbnMSLAoRY29tcGxldGlvbl90b2tlbnMYDCABKANSEWNvbXBsZXRpb25fdG9rZW5zEiYKDmZhaXJfdXNlX3VuaXRzGA0gASgDUg5mYWlyX3VzZV91bml0cxIsChFjb3N0X25hbm9fY3JlZGl0cxgOIAEoA1IRY29zdF9uYW5vX2NyZWRpdHMSDAoEY29zdBgPIAEoCRIbCgZrZXlfaWQYECABKAlIBlIGa2V5X2lkiAEBQg0KC19hY2NvdW50X2lkQggKBl9tb250aEIGCgRfZGF5QgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZUIJCgdfa2V5X2lkInEKGFBydW5lVXNhZ2VSZWNvcmRzUmVxdWVzdBIqCgZiZWZvcmUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh0KB2RyeV9ydW4YAiABKAhIAFIHZHJ5X3J1bogBAUIKCghfZHJ5X3J1biKBAQoZUHJ1bmVVc2FnZVJlY29yZHNSZXNwb25zZRIoCg9yZWNvcmRzX3JlbW92ZWQYASABKANSD3JlY29yZHNfcmVtb3ZlZBIoCg9hbnN3ZXJzX3JlbW92ZWQYAiABKANSD2Fuc3dlcnNfcmVtb3ZlZBIQCghjb21wbGV0ZRgDIAEoCCKUAQoKQXVkaXRFbnRyeRIKCgJpZBgBIAEoCRI6CgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKY3JlYXRlZF9hdBINCgVhY3RvchgDIAEoCRIOCgZhY3Rpb24YBCABKAkSDgoGdGFyZ2V0GAUgASgJEg8KB2RldGFpbHMYBiABKAkifgoXTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QSIQoJcGFnZV9zaXplGAEgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAIgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiKRAQoYTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlEjIKB2VudHJpZXMYASADKAsyGy5wYXJsZXkuYWRtaW4udjEuQXVkaXRFbnRyeUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW5iBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_account_v1_limits, file_parley_rest_v1_options]);
 
 /**
  * An API key without its secret, which is shown once at creation and stored only as a hash.
@@ -95,6 +95,13 @@ export type Key = Message<"parley.admin.v1.Key"> & {
    * @generated from field: repeated parley.account.v1.LimitCount limit_counts = 11 [json_name = "limit_counts"];
    */
   limitCounts: LimitCount[];
+
+  /**
+   * The minute of the last request of an account's key, refused ones included. Absent if there was none, and for admin keys.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 12 [json_name = "last_used_at"];
+   */
+  lastUsedAt?: Timestamp | undefined;
 };
 
 /**
@@ -342,6 +349,157 @@ export const EndPlanResponseSchema: GenMessage<EndPlanResponse> = /*@__PURE__*/
   messageDesc(file_parley_admin_v1_admin, 12);
 
 /**
+ * @generated from message parley.admin.v1.RenameAccountRequest
+ */
+export type RenameAccountRequest = Message<"parley.admin.v1.RenameAccountRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+
+  /**
+   * 1 to 100 characters, unique. Required.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.RenameAccountRequest.
+ * Use `create(RenameAccountRequestSchema)` to create a new message.
+ */
+export const RenameAccountRequestSchema: GenMessage<RenameAccountRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 13);
+
+/**
+ * @generated from message parley.admin.v1.RenameAccountResponse
+ */
+export type RenameAccountResponse = Message<"parley.admin.v1.RenameAccountResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.RenameAccountResponse.
+ * Use `create(RenameAccountResponseSchema)` to create a new message.
+ */
+export const RenameAccountResponseSchema: GenMessage<RenameAccountResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 14);
+
+/**
+ * @generated from message parley.admin.v1.SuspendAccountRequest
+ */
+export type SuspendAccountRequest = Message<"parley.admin.v1.SuspendAccountRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.SuspendAccountRequest.
+ * Use `create(SuspendAccountRequestSchema)` to create a new message.
+ */
+export const SuspendAccountRequestSchema: GenMessage<SuspendAccountRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 15);
+
+/**
+ * @generated from message parley.admin.v1.SuspendAccountResponse
+ */
+export type SuspendAccountResponse = Message<"parley.admin.v1.SuspendAccountResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.SuspendAccountResponse.
+ * Use `create(SuspendAccountResponseSchema)` to create a new message.
+ */
+export const SuspendAccountResponseSchema: GenMessage<SuspendAccountResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 16);
+
+/**
+ * @generated from message parley.admin.v1.ResumeAccountRequest
+ */
+export type ResumeAccountRequest = Message<"parley.admin.v1.ResumeAccountRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.ResumeAccountRequest.
+ * Use `create(ResumeAccountRequestSchema)` to create a new message.
+ */
+export const ResumeAccountRequestSchema: GenMessage<ResumeAccountRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 17);
+
+/**
+ * @generated from message parley.admin.v1.ResumeAccountResponse
+ */
+export type ResumeAccountResponse = Message<"parley.admin.v1.ResumeAccountResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.ResumeAccountResponse.
+ * Use `create(ResumeAccountResponseSchema)` to create a new message.
+ */
+export const ResumeAccountResponseSchema: GenMessage<ResumeAccountResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 18);
+
+/**
+ * @generated from message parley.admin.v1.DeleteAccountRequest
+ */
+export type DeleteAccountRequest = Message<"parley.admin.v1.DeleteAccountRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.DeleteAccountRequest.
+ * Use `create(DeleteAccountRequestSchema)` to create a new message.
+ */
+export const DeleteAccountRequestSchema: GenMessage<DeleteAccountRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 19);
+
+/**
+ * @generated from message parley.admin.v1.DeleteAccountResponse
+ */
+export type DeleteAccountResponse = Message<"parley.admin.v1.DeleteAccountResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.DeleteAccountResponse.
+ * Use `create(DeleteAccountResponseSchema)` to create a new message.
+ */
+export const DeleteAccountResponseSchema: GenMessage<DeleteAccountResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 20);
+
+/**
  * @generated from message parley.admin.v1.SetAccountLimitsRequest
  */
 export type SetAccountLimitsRequest = Message<"parley.admin.v1.SetAccountLimitsRequest"> & {
@@ -365,7 +523,7 @@ export type SetAccountLimitsRequest = Message<"parley.admin.v1.SetAccountLimitsR
  * Use `create(SetAccountLimitsRequestSchema)` to create a new message.
  */
 export const SetAccountLimitsRequestSchema: GenMessage<SetAccountLimitsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 13);
+  messageDesc(file_parley_admin_v1_admin, 21);
 
 /**
  * @generated from message parley.admin.v1.SetAccountLimitsResponse
@@ -382,7 +540,7 @@ export type SetAccountLimitsResponse = Message<"parley.admin.v1.SetAccountLimits
  * Use `create(SetAccountLimitsResponseSchema)` to create a new message.
  */
 export const SetAccountLimitsResponseSchema: GenMessage<SetAccountLimitsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 14);
+  messageDesc(file_parley_admin_v1_admin, 22);
 
 /**
  * @generated from message parley.admin.v1.LoadCreditsRequest
@@ -422,7 +580,7 @@ export type LoadCreditsRequest = Message<"parley.admin.v1.LoadCreditsRequest"> &
  * Use `create(LoadCreditsRequestSchema)` to create a new message.
  */
 export const LoadCreditsRequestSchema: GenMessage<LoadCreditsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 15);
+  messageDesc(file_parley_admin_v1_admin, 23);
 
 /**
  * @generated from message parley.admin.v1.LoadCreditsResponse
@@ -439,7 +597,7 @@ export type LoadCreditsResponse = Message<"parley.admin.v1.LoadCreditsResponse">
  * Use `create(LoadCreditsResponseSchema)` to create a new message.
  */
 export const LoadCreditsResponseSchema: GenMessage<LoadCreditsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 16);
+  messageDesc(file_parley_admin_v1_admin, 24);
 
 /**
  * @generated from message parley.admin.v1.AdjustCreditsRequest
@@ -480,7 +638,7 @@ export type AdjustCreditsRequest = Message<"parley.admin.v1.AdjustCreditsRequest
  * Use `create(AdjustCreditsRequestSchema)` to create a new message.
  */
 export const AdjustCreditsRequestSchema: GenMessage<AdjustCreditsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 17);
+  messageDesc(file_parley_admin_v1_admin, 25);
 
 /**
  * @generated from message parley.admin.v1.AdjustCreditsResponse
@@ -497,7 +655,7 @@ export type AdjustCreditsResponse = Message<"parley.admin.v1.AdjustCreditsRespon
  * Use `create(AdjustCreditsResponseSchema)` to create a new message.
  */
 export const AdjustCreditsResponseSchema: GenMessage<AdjustCreditsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 18);
+  messageDesc(file_parley_admin_v1_admin, 26);
 
 /**
  * @generated from message parley.admin.v1.ListLedgerEntriesRequest
@@ -528,7 +686,7 @@ export type ListLedgerEntriesRequest = Message<"parley.admin.v1.ListLedgerEntrie
  * Use `create(ListLedgerEntriesRequestSchema)` to create a new message.
  */
 export const ListLedgerEntriesRequestSchema: GenMessage<ListLedgerEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 19);
+  messageDesc(file_parley_admin_v1_admin, 27);
 
 /**
  * @generated from message parley.admin.v1.ListLedgerEntriesResponse
@@ -554,7 +712,7 @@ export type ListLedgerEntriesResponse = Message<"parley.admin.v1.ListLedgerEntri
  * Use `create(ListLedgerEntriesResponseSchema)` to create a new message.
  */
 export const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 20);
+  messageDesc(file_parley_admin_v1_admin, 28);
 
 /**
  * @generated from message parley.admin.v1.CreateAdminKeyRequest
@@ -580,7 +738,7 @@ export type CreateAdminKeyRequest = Message<"parley.admin.v1.CreateAdminKeyReque
  * Use `create(CreateAdminKeyRequestSchema)` to create a new message.
  */
 export const CreateAdminKeyRequestSchema: GenMessage<CreateAdminKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 21);
+  messageDesc(file_parley_admin_v1_admin, 29);
 
 /**
  * @generated from message parley.admin.v1.CreateAdminKeyResponse
@@ -604,7 +762,7 @@ export type CreateAdminKeyResponse = Message<"parley.admin.v1.CreateAdminKeyResp
  * Use `create(CreateAdminKeyResponseSchema)` to create a new message.
  */
 export const CreateAdminKeyResponseSchema: GenMessage<CreateAdminKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 22);
+  messageDesc(file_parley_admin_v1_admin, 30);
 
 /**
  * @generated from message parley.admin.v1.ListAdminKeysRequest
@@ -617,7 +775,7 @@ export type ListAdminKeysRequest = Message<"parley.admin.v1.ListAdminKeysRequest
  * Use `create(ListAdminKeysRequestSchema)` to create a new message.
  */
 export const ListAdminKeysRequestSchema: GenMessage<ListAdminKeysRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 23);
+  messageDesc(file_parley_admin_v1_admin, 31);
 
 /**
  * @generated from message parley.admin.v1.ListAdminKeysResponse
@@ -636,7 +794,7 @@ export type ListAdminKeysResponse = Message<"parley.admin.v1.ListAdminKeysRespon
  * Use `create(ListAdminKeysResponseSchema)` to create a new message.
  */
 export const ListAdminKeysResponseSchema: GenMessage<ListAdminKeysResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 24);
+  messageDesc(file_parley_admin_v1_admin, 32);
 
 /**
  * @generated from message parley.admin.v1.CreateKeyRequest
@@ -683,7 +841,7 @@ export type CreateKeyRequest = Message<"parley.admin.v1.CreateKeyRequest"> & {
  * Use `create(CreateKeyRequestSchema)` to create a new message.
  */
 export const CreateKeyRequestSchema: GenMessage<CreateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 25);
+  messageDesc(file_parley_admin_v1_admin, 33);
 
 /**
  * @generated from message parley.admin.v1.CreateKeyResponse
@@ -707,7 +865,7 @@ export type CreateKeyResponse = Message<"parley.admin.v1.CreateKeyResponse"> & {
  * Use `create(CreateKeyResponseSchema)` to create a new message.
  */
 export const CreateKeyResponseSchema: GenMessage<CreateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 26);
+  messageDesc(file_parley_admin_v1_admin, 34);
 
 /**
  * @generated from message parley.admin.v1.ListKeysRequest
@@ -726,7 +884,7 @@ export type ListKeysRequest = Message<"parley.admin.v1.ListKeysRequest"> & {
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema: GenMessage<ListKeysRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 27);
+  messageDesc(file_parley_admin_v1_admin, 35);
 
 /**
  * @generated from message parley.admin.v1.ListKeysResponse
@@ -745,7 +903,7 @@ export type ListKeysResponse = Message<"parley.admin.v1.ListKeysResponse"> & {
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema: GenMessage<ListKeysResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 28);
+  messageDesc(file_parley_admin_v1_admin, 36);
 
 /**
  * @generated from message parley.admin.v1.RotateKeyRequest
@@ -769,7 +927,7 @@ export type RotateKeyRequest = Message<"parley.admin.v1.RotateKeyRequest"> & {
  * Use `create(RotateKeyRequestSchema)` to create a new message.
  */
 export const RotateKeyRequestSchema: GenMessage<RotateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 29);
+  messageDesc(file_parley_admin_v1_admin, 37);
 
 /**
  * @generated from message parley.admin.v1.RotateKeyResponse
@@ -795,7 +953,7 @@ export type RotateKeyResponse = Message<"parley.admin.v1.RotateKeyResponse"> & {
  * Use `create(RotateKeyResponseSchema)` to create a new message.
  */
 export const RotateKeyResponseSchema: GenMessage<RotateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 30);
+  messageDesc(file_parley_admin_v1_admin, 38);
 
 /**
  * @generated from message parley.admin.v1.SetKeyLimitsRequest
@@ -819,7 +977,7 @@ export type SetKeyLimitsRequest = Message<"parley.admin.v1.SetKeyLimitsRequest">
  * Use `create(SetKeyLimitsRequestSchema)` to create a new message.
  */
 export const SetKeyLimitsRequestSchema: GenMessage<SetKeyLimitsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 31);
+  messageDesc(file_parley_admin_v1_admin, 39);
 
 /**
  * @generated from message parley.admin.v1.SetKeyLimitsResponse
@@ -836,7 +994,7 @@ export type SetKeyLimitsResponse = Message<"parley.admin.v1.SetKeyLimitsResponse
  * Use `create(SetKeyLimitsResponseSchema)` to create a new message.
  */
 export const SetKeyLimitsResponseSchema: GenMessage<SetKeyLimitsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 32);
+  messageDesc(file_parley_admin_v1_admin, 40);
 
 /**
  * @generated from message parley.admin.v1.RevokeKeyRequest
@@ -853,7 +1011,7 @@ export type RevokeKeyRequest = Message<"parley.admin.v1.RevokeKeyRequest"> & {
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 33);
+  messageDesc(file_parley_admin_v1_admin, 41);
 
 /**
  * @generated from message parley.admin.v1.RevokeKeyResponse
@@ -870,7 +1028,7 @@ export type RevokeKeyResponse = Message<"parley.admin.v1.RevokeKeyResponse"> & {
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 34);
+  messageDesc(file_parley_admin_v1_admin, 42);
 
 /**
  * @generated from message parley.admin.v1.ListUsageRecordsRequest
@@ -943,7 +1101,7 @@ export type ListUsageRecordsRequest = Message<"parley.admin.v1.ListUsageRecordsR
  * Use `create(ListUsageRecordsRequestSchema)` to create a new message.
  */
 export const ListUsageRecordsRequestSchema: GenMessage<ListUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 35);
+  messageDesc(file_parley_admin_v1_admin, 43);
 
 /**
  * @generated from message parley.admin.v1.ListUsageRecordsResponse
@@ -969,7 +1127,7 @@ export type ListUsageRecordsResponse = Message<"parley.admin.v1.ListUsageRecords
  * Use `create(ListUsageRecordsResponseSchema)` to create a new message.
  */
 export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 36);
+  messageDesc(file_parley_admin_v1_admin, 44);
 
 /**
  * @generated from message parley.admin.v1.GetUsageTotalsRequest
@@ -1017,7 +1175,7 @@ export type GetUsageTotalsRequest = Message<"parley.admin.v1.GetUsageTotalsReque
  * Use `create(GetUsageTotalsRequestSchema)` to create a new message.
  */
 export const GetUsageTotalsRequestSchema: GenMessage<GetUsageTotalsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 37);
+  messageDesc(file_parley_admin_v1_admin, 45);
 
 /**
  * @generated from message parley.admin.v1.GetUsageTotalsResponse
@@ -1036,7 +1194,7 @@ export type GetUsageTotalsResponse = Message<"parley.admin.v1.GetUsageTotalsResp
  * Use `create(GetUsageTotalsResponseSchema)` to create a new message.
  */
 export const GetUsageTotalsResponseSchema: GenMessage<GetUsageTotalsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 38);
+  messageDesc(file_parley_admin_v1_admin, 46);
 
 /**
  * Sums over requests, including those whose records are pruned. Fields that are not grouped by are absent.
@@ -1150,7 +1308,7 @@ export type UsageTotal = Message<"parley.admin.v1.UsageTotal"> & {
  * Use `create(UsageTotalSchema)` to create a new message.
  */
 export const UsageTotalSchema: GenMessage<UsageTotal> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 39);
+  messageDesc(file_parley_admin_v1_admin, 47);
 
 /**
  * @generated from message parley.admin.v1.PruneUsageRecordsRequest
@@ -1177,7 +1335,7 @@ export type PruneUsageRecordsRequest = Message<"parley.admin.v1.PruneUsageRecord
  * Use `create(PruneUsageRecordsRequestSchema)` to create a new message.
  */
 export const PruneUsageRecordsRequestSchema: GenMessage<PruneUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 40);
+  messageDesc(file_parley_admin_v1_admin, 48);
 
 /**
  * @generated from message parley.admin.v1.PruneUsageRecordsResponse
@@ -1208,7 +1366,7 @@ export type PruneUsageRecordsResponse = Message<"parley.admin.v1.PruneUsageRecor
  * Use `create(PruneUsageRecordsResponseSchema)` to create a new message.
  */
 export const PruneUsageRecordsResponseSchema: GenMessage<PruneUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 41);
+  messageDesc(file_parley_admin_v1_admin, 49);
 
 /**
  * One administrative change.
@@ -1260,7 +1418,7 @@ export type AuditEntry = Message<"parley.admin.v1.AuditEntry"> & {
  * Use `create(AuditEntrySchema)` to create a new message.
  */
 export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 42);
+  messageDesc(file_parley_admin_v1_admin, 50);
 
 /**
  * @generated from message parley.admin.v1.ListAuditEntriesRequest
@@ -1284,7 +1442,7 @@ export type ListAuditEntriesRequest = Message<"parley.admin.v1.ListAuditEntriesR
  * Use `create(ListAuditEntriesRequestSchema)` to create a new message.
  */
 export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 43);
+  messageDesc(file_parley_admin_v1_admin, 51);
 
 /**
  * @generated from message parley.admin.v1.ListAuditEntriesResponse
@@ -1310,5 +1468,5 @@ export type ListAuditEntriesResponse = Message<"parley.admin.v1.ListAuditEntries
  * Use `create(ListAuditEntriesResponseSchema)` to create a new message.
  */
 export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 44);
+  messageDesc(file_parley_admin_v1_admin, 52);
 

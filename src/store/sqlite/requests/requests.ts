@@ -11,6 +11,7 @@ import type {
 } from '../../../core/ports/reservations.ts';
 import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
 import { charge } from '../../decisions.ts';
+import type { Job } from '../../job.ts';
 import { usedUnits } from '../../tables/fair-use.ts';
 import { dropUnfinishedClaims } from '../../tables/idempotency-records.ts';
 import { usedAmount } from '../../tables/limit-counts.ts';
@@ -21,6 +22,7 @@ import type { Writer } from '../writer/writer.ts';
 import { LimitCounts } from './counts.ts';
 import type { Credits } from './credits.ts';
 import { ending, extension, interruption, recording, starting } from './jobs.ts';
+import { LastUses } from './last-uses.ts';
 import { type OpenRequest, openRequest } from './open-request.ts';
 import { FairUseUnits } from './units.ts';
 import { YoungRequests } from './young-requests.ts';
@@ -44,6 +46,7 @@ export class Requests implements ReservationStore {
   readonly #units: FairUseUnits;
   readonly #counts: LimitCounts;
   readonly #open = new Map<RequestId, OpenRequest>();
+  readonly #lastUses = new LastUses();
   readonly #young = new YoungRequests((requests) => this.#writeStarted(requests));
 
   constructor({ reader, writer, health, credits }: RequestsDeps) {
@@ -118,7 +121,7 @@ export class Requests implements ReservationStore {
     const hold = this.#credits.raise(accountId, request.hold, end.cost ?? 0n);
     const recorded = { ...end, ...charge(hold, end.cost) };
     try {
-      await this.#writer.run(ending(request, recorded, claim));
+      await this.#writer.run(this.#noting(request.start, ending(request, recorded, claim)));
     } catch (error) {
       request.isEnding = false;
       this.#credits.lower(accountId, hold - request.hold);
@@ -132,7 +135,7 @@ export class Requests implements ReservationStore {
   }
 
   async record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
-    await this.#writer.run(recording(start, end, claim));
+    await this.#writer.run(this.#noting(start, recording(start, end, claim)));
   }
 
   async recover(nowMs: number): Promise<number> {
@@ -149,6 +152,11 @@ export class Requests implements ReservationStore {
 
   close(): void {
     this.#young.close();
+  }
+
+  #noting({ keyId, startedAtMs }: RecordStart, job: Job): Job {
+    const use = this.#lastUses.note(keyId, startedAtMs);
+    return use.length === 0 ? job : { ...job, steps: [...job.steps, ...use] };
   }
 
   /** While writes fail, requests stay as they are: their ends are tried again. */
