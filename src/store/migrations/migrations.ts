@@ -14,14 +14,17 @@ const changes = {
   '0002-debits-by-request': debitsByRequest,
   '0003-usage-rollups': usageRollups,
   '0004-policy-version': policyVersion,
-  '0006-limits': limits,
 };
 
 /** Those of SQLite. */
-export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', changes);
+export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', {
+  ...changes,
+  '0006-limits': limits,
+});
 export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
   ...changes,
   '0005-nodes': nodes,
+  '0006-limits': limits,
 });
 
 /** A newer Parley has changed the schema. */

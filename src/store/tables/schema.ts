@@ -87,8 +87,10 @@ interface LimitCountsTable {
   unit: string;
   /** A day, a month or `all`. */
   period: string;
-  /** What ended requests have used. Running ones reserve in memory only. */
+  /** What ended requests have used. */
   used: Integer;
+  /** What running requests reserve. In PostgreSQL only: with SQLite, that is in memory. */
+  reserved: Integer;
 }
 
 export interface UsageRecordsTable {
@@ -123,6 +125,8 @@ export interface UsageRecordsTable {
   overrun_nano_credits: OptionalInteger;
   /** PostgreSQL: the node that began the request. SQLite has no such column. */
   node_epoch: OptionalInteger;
+  /** What a running request reserves of counts: JSON. In PostgreSQL only. */
+  counted: string | null;
 }
 
 /** Sums of pruned usage records. */

@@ -12,6 +12,7 @@ import type {
 import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
 import { charge } from '../../decisions.ts';
 import type { Job } from '../../job.ts';
+import { LastUses } from '../../last-uses.ts';
 import { usedUnits } from '../../tables/fair-use.ts';
 import { dropUnfinishedClaims } from '../../tables/idempotency-records.ts';
 import { usedAmount } from '../../tables/limit-counts.ts';
@@ -22,7 +23,6 @@ import type { Writer } from '../writer/writer.ts';
 import { LimitCounts } from './counts.ts';
 import type { Credits } from './credits.ts';
 import { ending, extension, interruption, recording, starting } from './jobs.ts';
-import { LastUses } from './last-uses.ts';
 import { type OpenRequest, openRequest } from './open-request.ts';
 import { FairUseUnits } from './units.ts';
 import { YoungRequests } from './young-requests.ts';
