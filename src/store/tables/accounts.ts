@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Period } from '../../core/access/entitlement.ts';
 import { nanoCredits } from '../../core/billing/money.ts';
 import type { AccountId } from '../../core/ids.ts';
@@ -69,11 +68,11 @@ const rename = statement((p: { id: string; name: string }) =>
 const suspend = statement((p: { id: string; atMs: number | null }) =>
   query.updateTable('accounts').set({ suspended_at_ms: p.atMs }).where('id', '=', p.id),
 );
-/** Its id is no other account's name. */
-const remove = statement((p: { id: string; atMs: number }) =>
+/** The name becomes the id, which is no other account's name. */
+const remove = statement((p: { id: string; name: string; atMs: number }) =>
   query
     .updateTable('accounts')
-    .set({ name: sql`id`, deleted_at_ms: p.atMs, limits: '' })
+    .set({ name: p.name, deleted_at_ms: p.atMs, limits: '' })
     .where('id', '=', p.id),
 );
 const removeAnswers = statement((p: { id: string }) =>
@@ -130,7 +129,7 @@ export function suspendAccount(id: AccountId, atMs: number | undefined): Step {
 }
 
 export function deleteAccount(id: AccountId, atMs: number): readonly Step[] {
-  return [step(remove, { id, atMs }), step(removeAnswers, { id })];
+  return [step(remove, { id, name: id, atMs }), step(removeAnswers, { id })];
 }
 
 export function setAccountLimits(id: AccountId, limits: Limits | undefined): Step {
