@@ -61,6 +61,7 @@ const chanceTexts: readonly (readonly [RegExp, string])[] = [
   [/\b(resp|msg|rs|fc|call)_[0-9a-f]{32}(_\d+)?\b/g, '<$1>'],
   [/\bconformance-[\d-]+/g, '<account>'],
   [/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>'],
+  [/\bin \d+ seconds?\b/g, 'in <time>'],
 ];
 
 /** The same JSON, with a mark where a value is one of chance. */
