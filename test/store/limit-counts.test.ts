@@ -1,4 +1,4 @@
-/** What is counted against limits, on each database. */
+/** Counted amounts, on each database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { nanoCredits } from '../../src/core/billing/money.ts';
 import {

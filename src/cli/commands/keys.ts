@@ -26,7 +26,7 @@ import { firstOfDay, totalsTable } from './usage-totals.ts';
 type Flags = ClientFlags & JsonFlag;
 const { method: methods } = ManagementService;
 
-/** What `totals` may group by: an account sees no other one. */
+/** The dimensions of totals for one account. */
 const dimensions = totalDimensions.filter((name) => name !== 'account');
 
 export function keysCommand(): Command {

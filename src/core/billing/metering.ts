@@ -122,7 +122,7 @@ export class Metering {
     return true;
   }
 
-  /** What a chat can hold: the least of the account's credits and the budgets, and the tokens that the minute has left. */
+  /** The most that a chat can reserve: the least of credits and budgets, and the tokens that the minute has left. */
   async affordable(available: NanoCredits): Promise<Affordable> {
     const limits = this.#limits;
     if (limits === undefined) return affordableCredits(available);

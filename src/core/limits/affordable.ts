@@ -1,7 +1,7 @@
 import type { NanoCredits } from '../billing/money.ts';
 import { ParleyError } from '../errors.ts';
 
-/** What a chat can reserve, and the error if that is not enough. */
+/** The most that a chat can reserve, and the error if that is not enough. */
 export interface Affordable {
   readonly credits: NanoCredits;
   readonly refuse: () => ParleyError;

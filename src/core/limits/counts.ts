@@ -9,7 +9,7 @@ export const countedUnits = ['credits', 'audio_seconds', 'characters'] as const;
 /** Credits are counted in nano-credits. */
 export type CountedUnit = (typeof countedUnits)[number];
 
-/** What is counted, for whom and in which period. */
+/** A unit that is counted for an owner in a period. */
 export interface Count {
   /** The id of an account, or that of a key before its first rotation. */
   readonly owner: string;
@@ -35,7 +35,7 @@ export function fits({ used, reserved }: Taken, more: bigint, limit: bigint): bo
   return used + reserved + more <= limit;
 }
 
-/** What a request has used of its reserved amount, by its end as it was recorded. A failed one uses nothing. */
+/** The part of a reserved amount that an ended request has used. A failed one uses nothing. @param end as it was recorded */
 export function usedOf({ unit, amount }: CountedAmount, end: RecordEnd): bigint {
   if (unit === 'credits') return end.cost ?? 0n;
   const isSpent = end.state === 'ok' || (end.state === 'cancelled' && end.firstOutputMs !== undefined);

@@ -56,7 +56,7 @@ function present<T extends object>(members: T): Partial<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** What limits are as text in the database: JSON, with amounts as decimal digits. Empty for none. */
+/** Limits as text in the database: JSON, with amounts as decimal digits. Empty for none. */
 export function limitsToText(limits: Limits | undefined): string {
   if (limits === undefined) return '';
   return JSON.stringify(limits, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value));

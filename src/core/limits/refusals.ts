@@ -4,7 +4,7 @@ import { ParleyError } from '../errors.ts';
 import type { CountedAmount } from './counts.ts';
 import { periodEndMs } from './counts.ts';
 
-/** Whose limit it is, as messages name it. */
+/** The owner of a limit, as messages name it. */
 export type OwnerKind = 'key' | 'account';
 
 const names: Readonly<Record<OwnerKind, string>> = { key: 'This API key', account: 'The account' };

@@ -14,7 +14,7 @@ export function widerMember(inner: Limits = {}, outer: Limits = {}): string | un
   return budget && `budgets.${budget}`;
 }
 
-/** What a new key gets where nothing is asked for: the limits of the key that makes it. */
+/** The wanted limits, and those of the issuing key where none are wanted. */
 export function inheritedLimits(wanted: Limits, own: Limits = {}): Limits {
   return { ...own, ...wanted, budgets: { ...own.budgets, ...wanted.budgets } };
 }

@@ -12,7 +12,7 @@ import { inheritedLimits, widerMember } from '../limits/within.ts';
 import { nextPage, readPage } from '../parameters.ts';
 import { defaultScopes, type Key, type Scope } from '../ports/keys.ts';
 
-/** What a key may do, and until when. */
+/** The rights of a key. */
 type Powers = Pick<Key, 'scopes' | 'expiresAtMs' | 'limits'>;
 
 /** Implements ManagementService. The gate has checked the scope; nothing here reaches another account. */

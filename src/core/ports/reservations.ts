@@ -42,7 +42,7 @@ export interface ReservationStore {
   extend(id: RequestId, fairUse: FairUseReservation): Promise<boolean>;
   /** Raises the counted amounts of a running request to these. False, and no change, if that exceeds a limit. */
   extendCounted(id: RequestId, counted: readonly CountedAmount[]): Promise<boolean>;
-  /** What is used and reserved of each count. */
+  /** The sum of used and reserved amounts of each count. */
   taken(counts: readonly Count[]): Promise<readonly bigint[]>;
   /**
    * Ends a reserved request in one write, with its record: releases its reservation, counts `end.fairUseUnits` and what it used of its

@@ -49,7 +49,7 @@ async function createCounts(db: Kysely<unknown>, types: ColumnTypes): Promise<vo
     table = table.addColumn('reserved', types.integer, (column) =>
       column.notNull().check(sql`reserved >= 0`),
     );
-    // What a running request reserves: JSON, for those who release it if its node dies.
+    // JSON. Another node releases these amounts if the node of the request dies.
     await db.schema.alterTable('usage_records').addColumn('counted', 'text').execute();
   }
   await table.$call(types.keyed).execute();

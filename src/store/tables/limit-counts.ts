@@ -3,7 +3,7 @@ import type { Count, CountedAmount } from '../../core/limits/counts.ts';
 import { type Addition, type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 
-/** What ended requests have used of a count. */
+/** The amount of a count that ended requests have used. */
 export const usedAmount = statement((p: Count) =>
   query
     .selectFrom('limit_counts')

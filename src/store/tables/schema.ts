@@ -80,16 +80,16 @@ interface FairUseTable {
   reserved_units: Integer;
 }
 
-/** What is counted against limits. */
+/** Amounts that count against limits. */
 interface LimitCountsTable {
   /** The id of an account or of a key. */
   owner: string;
   unit: string;
   /** A day, a month or `all`. */
   period: string;
-  /** What ended requests have used. */
+  /** The amount that ended requests have used. */
   used: Integer;
-  /** What running requests reserve. In PostgreSQL only: with SQLite, that is in memory. */
+  /** The amount that running requests reserve. In PostgreSQL only: with SQLite, that is in memory. */
   reserved: Integer;
 }
 
@@ -125,7 +125,7 @@ export interface UsageRecordsTable {
   overrun_nano_credits: OptionalInteger;
   /** PostgreSQL: the node that began the request. SQLite has no such column. */
   node_epoch: OptionalInteger;
-  /** What a running request reserves of counts: JSON. In PostgreSQL only. */
+  /** Counted amounts of a running request: JSON. In PostgreSQL only. */
   counted: string | null;
 }
 

@@ -67,7 +67,7 @@ export class Books {
   readonly endedRecords: (EndRow & { readonly id: RequestId })[] = [];
   /** The reserved units of running requests. */
   readonly extendedRecords = new Map<RequestId, number>();
-  /** What running requests reserve of counts, as text. */
+  /** Counted amounts of running requests, as text. */
   readonly extendedCounts = new Map<RequestId, string | null>();
   /** Further writes, which no decision depends on. */
   readonly steps: Step[] = [];

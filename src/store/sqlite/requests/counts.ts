@@ -7,7 +7,7 @@ interface Amounts {
   reserved: bigint;
 }
 
-/** The counts in use: what is in the database, and what running requests reserve. */
+/** The counts in use: the amounts in the database, and those that running requests reserve. */
 export class LimitCounts {
   readonly #counts: InUse<string, Amounts>;
 
