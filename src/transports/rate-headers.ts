@@ -20,29 +20,24 @@ export const rateHeaderNames: readonly string[] = [
  * `RateLimit` of the IETF, for both. None without limits.
  */
 export function rateHeaders(rates: readonly Rate[]): Headers {
-  if (rates.length === 0) return noHeaders;
+  const [first] = rates;
+  if (first === undefined) return noHeaders;
+  const seconds = Math.ceil(first.resetMs / 1000);
   const headers: Record<string, string> = {};
-  for (const unit of units) {
-    const rate = tightest(rates, unit);
-    if (rate === undefined) continue;
-    headers[`x-ratelimit-limit-${unit}`] = String(rate.limit);
-    headers[`x-ratelimit-remaining-${unit}`] = String(rate.left);
-    headers[`x-ratelimit-reset-${unit}`] = `${seconds(rate)}s`;
+  let [policies, lefts] = ['', ''];
+  for (const rate of rates) {
+    const { kind, unit, limit, left } = rate;
+    const separator = policies === '' ? '' : ', ';
+    const isTokens = unit === 'tokens';
+    policies += `${separator}"${kind}-${unit}";q=${limit}${isTokens ? ';qu="tokens"' : ''};w=${minuteSeconds}`;
+    lefts += `${separator}"${kind}-${unit}";r=${left};t=${seconds}`;
+    if (tightest(rates, unit) === rate) {
+      headers[`x-ratelimit-limit-${unit}`] = String(limit);
+      headers[`x-ratelimit-remaining-${unit}`] = String(left);
+      headers[`x-ratelimit-reset-${unit}`] = `${seconds}s`;
+    }
   }
-  headers['ratelimit-policy'] = rates.map(policy).join(', ');
-  headers['ratelimit'] = rates.map((rate) => `${name(rate)};r=${rate.left};t=${seconds(rate)}`).join(', ');
+  headers['ratelimit-policy'] = policies;
+  headers['ratelimit'] = lefts;
   return headers;
-}
-
-function policy(rate: Rate): string {
-  const unit = rate.unit === 'tokens' ? ';qu="tokens"' : '';
-  return `${name(rate)};q=${rate.limit}${unit};w=${minuteSeconds}`;
-}
-
-function name({ kind, unit }: Rate): string {
-  return `"${kind}-${unit}"`;
-}
-
-function seconds({ resetMs }: Rate): number {
-  return Math.ceil(resetMs / 1000);
 }

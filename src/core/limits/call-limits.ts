@@ -187,11 +187,18 @@ export class CallLimits {
   /** The rates of key and account as they are now. */
   get rates(): readonly Rate[] {
     const resetMs = this.#moveOn();
-    return this.#owners.flatMap(({ kind, limits, meter }) => {
-      const rateOf = (unit: Rate['unit'], limit: number | undefined): Rate[] =>
-        limit === undefined ? [] : [{ kind, unit, limit, left: Math.max(0, limit - meter[unit]), resetMs }];
-      return [...rateOf('requests', limits.requestsPerMinute), ...rateOf('tokens', limits.tokensPerMinute)];
-    });
+    const rates: Rate[] = [];
+    for (const { kind, limits, meter } of this.#owners) {
+      for (const [unit, limit] of [
+        ['requests', limits.requestsPerMinute],
+        ['tokens', limits.tokensPerMinute],
+      ] as const) {
+        if (limit !== undefined) {
+          rates.push({ kind, unit, limit, left: Math.max(0, limit - meter[unit]), resetMs });
+        }
+      }
+    }
+    return rates;
   }
 
   #tokensRefusal({ kind, limit, left }: Rate, needed: number): ParleyError {
@@ -212,7 +219,9 @@ export class CallLimits {
 
 /** The rate of a unit that has the least left. */
 export function tightest(rates: readonly Rate[], unit: Rate['unit']): Rate | undefined {
-  return rates
-    .filter((rate) => rate.unit === unit)
-    .reduce<Rate | undefined>((least, rate) => (least && least.left <= rate.left ? least : rate), undefined);
+  let least: Rate | undefined;
+  for (const rate of rates) {
+    if (rate.unit === unit && (least === undefined || rate.left < least.left)) least = rate;
+  }
+  return least;
 }

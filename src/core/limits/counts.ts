@@ -1,5 +1,5 @@
 /** Amounts that a key or an account uses in a day, a month or in all. They survive a restart. Times are UTC. */
-import { monthOf, nextMonthMs } from '../billing/fair-use.ts';
+import { nextMonthMs } from '../billing/fair-use.ts';
 import type { RecordEnd } from '../ports/usage.ts';
 import { budgetNames, type Limits } from './limits.ts';
 
@@ -69,7 +69,7 @@ export function countedAmounts(
 
 export function periodOf(name: (typeof budgetNames)[number], atMs: number): string {
   if (name === 'total') return 'all';
-  return name === 'day' ? dayOf(atMs) : monthOf(atMs);
+  return name === 'day' ? dayOf(atMs) : dayOf(atMs).slice(0, 'yyyy-mm'.length);
 }
 
 /** When a period of this moment ends; undefined for one that never does. */
@@ -78,9 +78,14 @@ export function periodEndMs(period: string, atMs: number): number | undefined {
   return period === dayOf(atMs) ? nextDayMs(atMs) : nextMonthMs(atMs);
 }
 
+/** The latest day: most requests are of the same one. */
+let latest = { number: 0, day: '1970-01-01' };
+
 /** A UTC day, such as `2026-11-22`. */
 function dayOf(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 10);
+  const number = Math.floor(atMs / dayMs);
+  if (number !== latest.number) latest = { number, day: new Date(atMs).toISOString().slice(0, 10) };
+  return latest.day;
 }
 
 function nextDayMs(atMs: number): number {

@@ -5,15 +5,25 @@ import { InUse } from './in-use.ts';
 interface Amounts {
   used: bigint;
   reserved: bigint;
+  /** Whether the database has its row. */
+  hasRow: boolean;
 }
 
 /** The counts in use: the amounts in the database, and those that running requests reserve. */
 export class LimitCounts {
   readonly #counts: InUse<string, Amounts>;
 
-  /** @param usedAmount reads what ended requests have used */
-  constructor(usedAmount: (count: Count) => bigint) {
-    this.#counts = new InUse((name) => ({ used: usedAmount(countOf(name)), reserved: 0n }));
+  /** @param usedAmount reads what ended requests have used; undefined if there is no row */
+  constructor(usedAmount: (count: Count) => bigint | undefined) {
+    this.#counts = new InUse((name) => {
+      const used = usedAmount(countOf(name));
+      return { used: used ?? 0n, reserved: 0n, hasRow: used !== undefined };
+    });
+  }
+
+  /** The counts whose rows are not known to be there. */
+  withoutRow(counted: readonly CountedAmount[]): readonly CountedAmount[] {
+    return counted.filter((one) => this.#counts.peek(nameOf(one))?.hasRow !== true);
   }
 
   /** Used and reserved. Undefined if the count is not in use: then the database knows. */
@@ -51,7 +61,9 @@ export class LimitCounts {
       const known = this.#counts.peek(name);
       if (known === undefined) continue;
       known.reserved -= one.amount;
-      if (end) known.used += usedOf(one, end);
+      const used = end ? usedOf(one, end) : 0n;
+      known.used += used;
+      if (used > 0n) known.hasRow = true;
       this.#counts.release(name);
     }
   }

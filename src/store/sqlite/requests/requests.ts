@@ -55,7 +55,7 @@ export class Requests implements ReservationStore {
     this.#health = health;
     this.#credits = credits;
     this.#units = new FairUseUnits((counter) => reader.get(usedUnits, counter) ?? 0);
-    this.#counts = new LimitCounts((count) => reader.get(usedAmount, count) ?? 0n);
+    this.#counts = new LimitCounts((count) => reader.get(usedAmount, count));
   }
 
   async reserve(start: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
@@ -120,8 +120,9 @@ export class Requests implements ReservationStore {
     const { accountId } = request.start;
     const hold = this.#credits.raise(accountId, request.hold, end.cost ?? 0n);
     const recorded = { ...end, ...charge(hold, end.cost) };
+    const newCounts = request.counted && this.#counts.withoutRow(request.counted);
     try {
-      await this.#writer.run(this.#noting(request.start, ending(request, recorded, claim)));
+      await this.#writer.run(this.#noting(request.start, ending(request, recorded, claim, newCounts)));
     } catch (error) {
       request.isEnding = false;
       this.#credits.lower(accountId, hold - request.hold);
