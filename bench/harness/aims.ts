@@ -23,6 +23,7 @@ export const aims = {
   plainCpu: atMost(1.35, 'chat plain, 64 connections: CPU against the bare relay'),
   plainAlone: atMost(2.5, 'chat plain, one connection: p50 against the bare relay'),
   plainByPortkey: atLeast(6, 'chat plain, 64 connections: throughput against Portkey’s gateway'),
+  limitsCpu: atMost(1.05, 'chat plain, 64 connections, every limit of key and account: CPU against none'),
   streamedCpu: atMost(1.2, 'chat streamed: CPU an event against parse and edit'),
   grpcUnary: atMost(1.5, 'gRPC unary: CPU against bare grpc-js'),
   grpcStream: atMost(1.2, 'gRPC stream of 100 messages: CPU against bare grpc-js'),

@@ -3,6 +3,8 @@
  *
  *   node bench/servers/parley.ts SETTINGS
  *
+ * With `PARLEY_BENCH_LIMITS=on` the key and the account have every limit.
+ *
  * SETTINGS is a `parley.yaml` as JSON. An engine named `scripted` answers chat with the messages of `messages.ts`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -38,7 +40,7 @@ writeFileSync(file, settings);
 const server = { port: 0, connectionsMax: 4_096, connectionsPerAddressMax: 4_096, keepAliveMs: 600_000 };
 const overrides = { server, dataDir, log: { level: 'silent' } };
 const app = await createApp(loadConfig({ env: {}, file, overrides }), { engines: { scripted } });
-const key = await openAccount(app);
+const key = await openAccount(app, 'bench', process.env['PARLEY_BENCH_LIMITS'] === 'on');
 serveParent({ origin: new URL(app.baseUrl).origin, key }, async () => {
   await app.close();
   rmSync(dataDir, { recursive: true });

@@ -17,12 +17,13 @@ const operationOfPackage: Readonly<Record<string, Operation>> = {
   catalog: 'catalog',
   account: 'account',
   admin: 'admin',
+  management: 'manage',
 };
 
 /** Operations whose plain answer is repeated under the same Idempotency-Key. */
 const idempotent: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription', 'chat']);
 /** Operations that refuse members and parameters that they do not know. */
-const strict: ReadonlySet<Operation> = new Set<Operation>(['account', 'admin']);
+const strict: ReadonlySet<Operation> = new Set<Operation>(['account', 'manage', 'admin']);
 
 export interface RestOperation {
   /** Such as `/admin/accounts/{account_id}`, under the base path. */
@@ -73,7 +74,8 @@ function factsOf(method: DescMethod, operation: Operation): OperationFacts {
     operation,
     hasBody: body !== '',
     hasParameters: strict.has(operation) || queryCount > 0,
-    namesObject: pathFields.size > 0 || fields.some(({ name }) => name.endsWith('_id')),
+    // A key by which usage is filtered need not be there.
+    namesObject: pathFields.size > 0 || fields.some(({ name }) => name.endsWith('_id') && name !== 'key_id'),
     hasIdempotencyKey: idempotent.has(operation) || fields.some(({ name }) => name === 'idempotency_key'),
     comments: [
       ...[method.parent, method, ...fields, ...inBody].map(commentOf),

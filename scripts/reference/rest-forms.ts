@@ -173,6 +173,13 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.speech.v1.SynthesizeSpeechRequest.input': { maxLength: 4000 },
   'parley.catalog.v1.ListModelsRequest.type': { enum: ['speech', 'transcription', 'chat'] },
   'parley.admin.v1.CreateKeyRequest.scopes': { items: { type: 'string', enum: [...scopes] }, minItems: 1 },
+  'parley.management.v1.CreateKeyRequest.scopes': {
+    items: { type: 'string', enum: [...scopes] },
+    minItems: 1,
+  },
+  'parley.management.v1.GetUsageTotalsRequest.group_by': {
+    items: { type: 'string', enum: totalDimensions.filter((name) => name !== 'account') },
+  },
   'parley.admin.v1.GetUsageTotalsRequest.group_by': {
     items: { type: 'string', enum: [...totalDimensions] },
   },

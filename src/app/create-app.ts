@@ -17,6 +17,8 @@ import { Catalog } from '../core/catalog/catalog.ts';
 import { CatalogOperations } from '../core/catalog/service.ts';
 import { ChatOperations } from '../core/chat/service.ts';
 import { CompletionOperations } from '../core/completions/service.ts';
+import { Rates } from '../core/limits/rates.ts';
+import { ManagementOperations } from '../core/management/service.ts';
 import { type Clock, systemClock } from '../core/ports/clock.ts';
 import type { TokenCounter } from '../core/ports/engines.ts';
 import type { Log } from '../core/ports/log.ts';
@@ -157,12 +159,18 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
 /** The gate, and the sessions of the console unless it is turned off. */
 function openAccess(
   { adminKey, console, limits }: Config,
-  deps: Omit<GateDeps, 'givenAdmin' | 'knownHeaders' | 'failedKeys'>,
+  deps: Omit<GateDeps, 'givenAdmin' | 'knownHeaders' | 'rates' | 'failedKeys'>,
 ) {
   const givenAdmin = adminKey && givenAdminHolder(adminKey.reveal());
   const failedKeys = new FailedKeys(limits.failedKeysPerMinuteMax);
   return {
-    gate: new Gate({ ...deps, givenAdmin, knownHeaders: new KnownHeaders(), failedKeys }),
+    gate: new Gate({
+      ...deps,
+      givenAdmin,
+      knownHeaders: new KnownHeaders(),
+      rates: new Rates(),
+      failedKeys,
+    }),
     sessions: console.access === 'off' ? undefined : new Sessions({ ...deps, givenAdmin }),
   };
 }
@@ -250,6 +258,7 @@ function createServices(deps: ServiceDeps): Services {
     completions: new CompletionOperations({ chat, idempotency }),
     catalog: new CatalogOperations(catalog),
     account: new AccountOperations({ store, clock, accessClock, fairUse }),
+    management: new ManagementOperations({ store, clock, accessClock }),
     admin: new AdminOperations({ store, clock, accessClock, fairUse, server }),
   };
 }

@@ -10,6 +10,7 @@ import { creditsCommand } from './commands/credits.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { healthCommand } from './commands/health.ts';
 import { keyCommand } from './commands/key.ts';
+import { keysCommand } from './commands/keys.ts';
 import { modelsCommand } from './commands/models.ts';
 import { planCommand } from './commands/plan.ts';
 import { pruneCommand } from './commands/prune.ts';
@@ -34,6 +35,7 @@ export function createProgram(version: string): Command {
     .addCommand(accountCommand())
     .addCommand(planCommand())
     .addCommand(keyCommand())
+    .addCommand(keysCommand())
     .addCommand(creditsCommand())
     .addCommand(usageCommand())
     .addCommand(pruneCommand())

@@ -3,6 +3,7 @@
 import type { Entitlement } from './access/entitlement.ts';
 import type { Metering } from './billing/metering.ts';
 import type { KeyId, RequestId } from './ids.ts';
+import type { CallLimits } from './limits/call-limits.ts';
 import type { AccountFacts } from './ports/accounts.ts';
 import type { Scope } from './ports/keys.ts';
 import type { Operation, Wire } from './ports/usage.ts';
@@ -14,6 +15,8 @@ export interface Caller {
   readonly scopes: readonly Scope[];
   /** Decided when the gate opened the call; it holds for the whole request. */
   readonly entitlement: Entitlement;
+  /** Undefined if neither the key nor its account has limits. */
+  readonly limits: CallLimits | undefined;
 }
 
 export interface Call {

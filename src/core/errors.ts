@@ -90,10 +90,20 @@ export const errorTable = {
     { advice: { kind: 'open_subscription' } },
   ),
   fair_use_limit_reached: rule(402, 'RESOURCE_EXHAUSTED', 'The fair-use limit of this month is reached.'),
+  budget_exceeded: rule(
+    402,
+    'RESOURCE_EXHAUSTED',
+    'The budget of the key or the account does not cover this request.',
+  ),
   insufficient_credits: rule(402, 'FAILED_PRECONDITION', 'The credits left do not cover this request.', {
     advice: { kind: 'load_credits' },
   }),
   insufficient_scope: rule(403, 'PERMISSION_DENIED', 'This API key is not allowed to do this.'),
+  account_suspended: rule(
+    403,
+    'PERMISSION_DENIED',
+    'The account is suspended. Ask the operator of this server.',
+  ),
   not_found: rule(404, 'NOT_FOUND', 'There is nothing at this path for this method.'),
   idempotency_conflict: rule(409, 'ABORTED', 'This Idempotency-Key was used for another request.'),
   payload_too_large: rule(413, 'RESOURCE_EXHAUSTED', 'The request body is too large.'),

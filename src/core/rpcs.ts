@@ -20,6 +20,7 @@ import {
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { StreamCompletionResponseSchema } from '../../gen/parley/completions/v1/completions_pb.ts';
 import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
+import { ManagementService } from '../../gen/parley/management/v1/management_service_pb.ts';
 import { StreamResponseResponseSchema } from '../../gen/parley/responses/v1/responses_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
@@ -81,6 +82,11 @@ export const plainRequestElementsMax = 1_000;
 /** Objects, arrays or messages within each other. Far more would overflow the stack. */
 export const requestLevelsMax = 100;
 
+/** Whether a request holds only names, ids and dates: catalog, account and management. */
+export function isPlain(operation: Operation): boolean {
+  return operation === 'catalog' || operation === 'account' || operation === 'manage';
+}
+
 export type Rpc = UnaryRpc | ServerStreamRpc | ClientStreamRpc | AdminRpc;
 export type RpcTable = ReturnType<typeof rpcTable>;
 
@@ -88,6 +94,7 @@ export function rpcTable(services: Services) {
   return {
     ...catalogRpcs(services.catalog),
     ...accountRpcs(services.account),
+    ...managementRpcs(services.management),
     ...chatRpcs(services),
     ...audioRpcs(services.speech, services.transcription),
     admin: adminRpcs(services.admin),
@@ -125,6 +132,19 @@ function accountRpcs(account: Services['account']) {
     listLedgerEntries: unary('account', AccountService.method.listLedgerEntries, (request, call) =>
       account.listLedgerEntries(request, call),
     ),
+  };
+}
+
+function managementRpcs(management: Services['management']) {
+  const { method } = ManagementService;
+  return {
+    listKeys: unary('manage', method.listKeys, (request, call) => management.listKeys(request, call)),
+    createKey: unary('manage', method.createKey, (request, call) => management.createKey(request, call)),
+    setKeyLimits: unary('manage', method.setKeyLimits, (request, call) =>
+      management.setKeyLimits(request, call),
+    ),
+    rotateKey: unary('manage', method.rotateKey, (request, call) => management.rotateKey(request, call)),
+    revokeKey: unary('manage', method.revokeKey, (request, call) => management.revokeKey(request, call)),
   };
 }
 

@@ -5,6 +5,7 @@ import type { AdminCall } from './call.ts';
 import type { CatalogOperations } from './catalog/service.ts';
 import type { ChatOperations } from './chat/service.ts';
 import type { CompletionOperations } from './completions/service.ts';
+import type { ManagementOperations } from './management/service.ts';
 import type { ResponseOperations } from './responses/service.ts';
 import type { SpeechOperations } from './speech/service.ts';
 import type { TranscriptionOperations } from './transcription/service.ts';
@@ -18,6 +19,7 @@ export interface Services {
   readonly completions: CompletionOperations;
   readonly catalog: CatalogOperations;
   readonly account: AccountOperations;
+  readonly management: ManagementOperations;
   readonly admin: AdminFunctions;
 }
 

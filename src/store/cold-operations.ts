@@ -1,5 +1,6 @@
 import type { Period } from '../core/access/entitlement.ts';
 import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../core/ids.ts';
+import type { Limits } from '../core/limits/limits.ts';
 import type { Account, AccountStore } from '../core/ports/accounts.ts';
 import type { AuditEntry, AuditStore } from '../core/ports/audit.ts';
 import type { Key, KeyEnd, KeyStore } from '../core/ports/keys.ts';
@@ -26,13 +27,27 @@ import {
   accountsNamed,
   anyAccount,
   containing,
+  deleteAccount,
   endSubscription,
   insertAccount,
+  renameAccount,
+  setAccountLimits,
   setPlan,
   startTrial,
+  suspendAccount,
 } from './tables/accounts.ts';
 import { auditBefore, insertAudit } from './tables/audit.ts';
-import { adminKeys, anyKey, endKey, insertKey, keyById, keysOfAccount, revokeKey } from './tables/keys.ts';
+import {
+  adminKeys,
+  anyKey,
+  endKey,
+  insertKey,
+  keyById,
+  keysOfAccount,
+  revokeKey,
+  revokeKeysOf,
+  setKeyLimits,
+} from './tables/keys.ts';
 import { entriesBefore } from './tables/ledger.ts';
 import { afterAll } from './tables/schema.ts';
 import { idsBetween, recordsBefore } from './usage/records.ts';
@@ -80,6 +95,22 @@ export abstract class ColdOperations
     await this.#change([endSubscription(accountId, atMs)], audit);
   }
 
+  renameAccount(id: AccountId, name: string, audit: AuditEntry): Promise<boolean> {
+    return this.#change([renameAccount(id, name)], audit);
+  }
+
+  async suspendAccount(id: AccountId, atMs: number | undefined, audit: AuditEntry): Promise<void> {
+    await this.#change([suspendAccount(id, atMs)], audit);
+  }
+
+  async deleteAccount(id: AccountId, atMs: number, audit: AuditEntry): Promise<void> {
+    await this.#change([...deleteAccount(id, atMs), revokeKeysOf(id, atMs)], audit);
+  }
+
+  async setAccountLimits(id: AccountId, limits: Limits | undefined, audit: AuditEntry): Promise<void> {
+    await this.#change([setAccountLimits(id, limits)], audit);
+  }
+
   listEntries(accountId: AccountId, page: PageRequest): Promise<Page<LedgerEntry, LedgerEntryId>> {
     return pageOf(page, ({ size, after = afterAll }) =>
       this.#executor.all(entriesBefore, { accountId, after, size }),
@@ -105,6 +136,10 @@ export abstract class ColdOperations
 
   async revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void> {
     await this.#change([revokeKey(id, revokedAtMs)], audit);
+  }
+
+  async setKeyLimits(id: KeyId, limits: Limits | undefined, audit: AuditEntry): Promise<void> {
+    await this.#change([setKeyLimits(id, limits)], audit);
   }
 
   listAudit(page: PageRequest): Promise<Page<AuditEntry, AuditId>> {

@@ -11,6 +11,7 @@ import { Deadline } from '../core/deadline.ts';
 import { ParleyError, toParleyError } from '../core/errors.ts';
 import { logFailure } from '../core/failure-log.ts';
 import { newRequestId, type RequestId } from '../core/ids.ts';
+import type { CallLimits } from '../core/limits/call-limits.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { KeyHolder } from '../core/ports/keys.ts';
 import type { Log } from '../core/ports/log.ts';
@@ -20,6 +21,7 @@ import type { AdminRpc, ClientStreamRpc, Rpc, ServerStreamRpc, UnaryRpc } from '
 import type { Signal, TimeLimit } from '../core/signal.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
 import { beginKeylessCall } from './keyless-calls.ts';
+import { type Headers, noHeaders, rateHeaders } from './rate-headers.ts';
 
 export interface CallDeps {
   readonly gate: Gate;
@@ -46,6 +48,8 @@ const encodingHeaders = ['grpc-encoding', 'content-encoding', 'connect-content-e
 /** One request, from its headers to the end of its record. */
 export class ServedCall {
   readonly id: RequestId;
+  /** Set by the gate, also if it refuses the request. */
+  limits: CallLimits | undefined;
   readonly #head: RequestHead;
   readonly #deps: CallDeps;
   readonly #deadline: Deadline;
@@ -82,6 +86,11 @@ export class ServedCall {
     return this.#call?.isReplay ?? false;
   }
 
+  /** Headers of the answer that tell what is left of the limits of the minute. */
+  get rateHeaders(): Headers {
+    return this.limits === undefined ? noHeaders : rateHeaders(this.limits.rates);
+  }
+
   /**
    * Asks the gate, with the headers alone. Called once, before the body is read.
    * @param name the operation as traces show it
@@ -90,18 +99,14 @@ export class ServedCall {
   async open(rpc: Rpc, name = `${rpc.method.parent.typeName}/${rpc.method.name}`): Promise<void> {
     const { header } = this.#head;
     const { gate, tracer } = this.#deps;
-    const { signal } = this;
-    const arrival = this.#arrival;
-    const traceHeaders = { traceparent: header('traceparent'), tracestate: header('tracestate') };
-    this.#span = tracer.span(name, traceHeaders);
+    this.#span = tracer.span(name, { traceparent: header('traceparent'), tracestate: header('tracestate') });
     await this.#within(async () => {
       if (rpc.kind === 'admin') {
-        this.#adminCall = await gate.openAdmin(arrival);
+        this.#adminCall = await gate.openAdmin(this.#arrival);
         return;
       }
-      const { operation } = rpc;
-      const idempotencyKey = header('idempotency-key');
-      this.#call = await gate.open({ ...arrival, operation, idempotencyKey, signal });
+      const facts = { operation: rpc.operation, signal: this.signal };
+      this.#call = await gate.open({ ...this.#arrival, ...facts, idempotencyKey: header('idempotency-key') });
     });
     if (!this.#isClosed) return;
     this.#recordUnread();
@@ -114,8 +119,8 @@ export class ServedCall {
   }
 
   /** Asks the gate for a path that is no RPC. @throws as `Gate.openAdmin` */
-  async openAdmin(): Promise<void> {
-    await this.#deps.gate.openAdmin(this.#arrival);
+  openAdmin(): Promise<AdminCall> {
+    return this.#deps.gate.openAdmin(this.#arrival);
   }
 
   /** Asks the gate who signs in to the console. @throws as `Gate.identify` */
@@ -134,7 +139,7 @@ export class ServedCall {
 
   get #arrival() {
     const { wire, client, header } = this.#head;
-    return { id: this.id, wire, client, authorization: header('authorization') };
+    return { id: this.id, wire, client, authorization: header('authorization'), answer: this };
   }
 
   /** Whether the body, or messages in it, may be compressed. */

@@ -87,6 +87,30 @@ describe.each([
     expect(stderr).toMatch(/^There is an account named `acme` already\. .*\(invalid_parameter.*\)\n$/);
   });
 
+  it('limit an account and its keys, and show what is used', async () => {
+    await run('account', 'create', 'limited');
+    await text('account', 'limits', 'limited', '--budget-per-month', '20', '--requests-per-minute', '60');
+    expect(await text('account', 'show', 'limited')).toMatch(
+      /\nrequests a minute +60\n.*credits a month +0 of 20, from 0 again at \d{4}-/s,
+    );
+    const made = await json<Issued>('key', 'create', '--account', 'limited', '--models', 'gpt-*,eliza');
+    const set = ['--addresses', '10.0.0.0/8', '--tokens-per-minute', '500'];
+    const shown = await text('key', 'limits', made.key.id, ...set);
+    expect(shown).toMatch(/\nmodels +-\naddresses +10\.0\.0\.0\/8\n.*tokens a minute +500\n/s);
+    expect(await text('key', 'limits', made.key.id, '--none')).toMatch(/\nlimits +none\n/);
+    const { code, stderr } = await run('key', 'limits', made.key.id);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('give the limits, or --none')]);
+  });
+
+  it('rename, suspend, resume and delete an account', async () => {
+    await run('account', 'create', 'short-lived');
+    expect(await json('account', 'rename', 'short-lived', 'renamed')).toMatchObject({ name: 'renamed' });
+    expect(await text('account', 'suspend', 'renamed')).toMatch(/\nsuspended +\d{4}-/);
+    expect(await text('account', 'resume', 'renamed')).not.toContain('suspended');
+    expect(await text('account', 'delete', 'renamed')).toMatch(/\ndeleted +\d{4}-/);
+    expect((await run('account', 'suspend', 'renamed')).code).toBe(1);
+  });
+
   it('start a trial once, and open and end the plan', async () => {
     expect(await text('plan', 'start-trial', 'acme')).toMatch(/^subscription +trial until \d{4}-\d\d-\d\d$/m);
     expect((await run('plan', 'start-trial', 'acme')).code).toBe(1);

@@ -102,6 +102,31 @@ const accountsByAdmin: Case[] = [
   }),
 ];
 
+const livesByAdmin: Case[] = [
+  byAdmin(
+    'admin: an account is renamed',
+    calling(admin.renameAccount, ({ accountName }) => ({
+      accountId: accountName,
+      name: `${accountName} renamed`,
+    })),
+  ),
+  adminRefused(
+    'an account is renamed to nothing',
+    calling(admin.renameAccount, (subject) => ({ ...ofAccount(subject), name: ' ' })),
+    'invalid_parameter',
+    'name',
+  ),
+  byAdmin('admin: an account is suspended', calling(admin.suspendAccount, ofAccount), {
+    answer: [{ account: { suspended_at: '<chance>' } }],
+  }),
+  byAdmin('admin: an account is resumed', calling(admin.resumeAccount, ofAccount), {
+    before: [calling(admin.suspendAccount, ofAccount)],
+  }),
+  byAdmin('admin: an account is deleted', calling(admin.deleteAccount, ofAccount), {
+    answer: [{ account: { deleted_at: '<chance>' } }],
+  }),
+];
+
 const moneyByAdmin: Case[] = [
   byAdmin('admin: credits are loaded', load('2.5', 'k'), { answer: [{ account: { balance: '12.5' } }] }),
   byAdmin('admin: credits are loaded once', load('2.5', 'k'), {
@@ -144,6 +169,50 @@ const keysByAdmin: Case[] = [
     calling(admin.createKey, (subject) => ({ ...ofAccount(subject), name: 'a', scopes: ['video'] })),
     'invalid_parameter',
     'scopes',
+  ),
+  byAdmin(
+    'admin: a key is limited',
+    calling(admin.setKeyLimits, ({ keyId }) => ({
+      keyId,
+      limits: { models: ['gpt-*'], requestsPerMinute: 60, budgets: { month: '2.5' } },
+    })),
+    {
+      answer: [
+        {
+          key: {
+            limits: { models: ['gpt-*'], requests_per_minute: 60, budgets: { month: '2.5' } },
+            limit_counts: [{ name: 'budgets.month', used: '0', limit: '2.5' }],
+          },
+        },
+      ],
+    },
+  ),
+  byAdmin(
+    'admin: a key loses its limits',
+    calling(admin.setKeyLimits, ({ keyId }) => ({ keyId })),
+  ),
+  adminRefused(
+    'a network that is none',
+    calling(admin.setKeyLimits, ({ keyId }) => ({ keyId, limits: { addresses: ['10.0.0.0/33'] } })),
+    'invalid_parameter',
+    'limits.addresses',
+  ),
+  adminRefused(
+    'a budget below zero',
+    calling(admin.setAccountLimits, (subject) => ({
+      ...ofAccount(subject),
+      limits: { budgets: { day: '-1' } },
+    })),
+    'invalid_parameter',
+    'limits.budgets.day',
+  ),
+  byAdmin(
+    'admin: an account is limited',
+    calling(admin.setAccountLimits, (subject) => ({
+      ...ofAccount(subject),
+      limits: { audioSecondsPerDay: 3600 },
+    })),
+    { answer: [{ account: { limits: { audio_seconds_per_day: 3600 } } }] },
   ),
   byAdmin('admin: the keys of an account', calling(admin.listKeys, ofAccount)),
   byAdmin(
@@ -225,6 +294,7 @@ const serverByAdmin: Case[] = [
 export const adminCases: readonly Case[] = [
   ...serverByAdmin,
   ...accountsByAdmin,
+  ...livesByAdmin,
   ...moneyByAdmin,
   ...keysByAdmin,
   ...usageByAdmin,

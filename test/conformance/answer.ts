@@ -50,6 +50,7 @@ function audioOf(parts: readonly SynthesizeSpeechResponse[]) {
 /** Members whose values differ from call to call. */
 const chance: ReadonlySet<string> = new Set([
   ...['created', 'created_at', 'started_at', 'ends_at', 'resets_at', 'expires_at', 'revoked_at'],
+  ...['suspended_at', 'deleted_at', 'last_used_at'],
   ...['first_output_ms', 'duration_ms', 'last_four', 'secret', 'wire', 'next_page_token'],
 ]);
 
@@ -60,6 +61,7 @@ const chanceTexts: readonly (readonly [RegExp, string])[] = [
   [/\b(resp|msg|rs|fc|call)_[0-9a-f]{32}(_\d+)?\b/g, '<$1>'],
   [/\bconformance-[\d-]+/g, '<account>'],
   [/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>'],
+  [/\bin \d+ seconds?\b/g, 'in <time>'],
 ];
 
 /** The same JSON, with a mark where a value is one of chance. */

@@ -34,7 +34,14 @@ export class Operator {
     this.#adminKey = target.adminKey;
   }
 
-  async open({ trial = true, credits = '10', scopes = [], key }: Caller): Promise<Account> {
+  async open({
+    trial = true,
+    credits = '10',
+    scopes = [],
+    limits,
+    isSuspended,
+    key,
+  }: Caller): Promise<Account> {
     const name = `conformance-${process.pid}-${Date.now()}-${++this.#accounts}`;
     const { id } = await this.#post('/accounts', { name });
     const path = `/accounts/${name}`;
@@ -46,7 +53,9 @@ export class Operator {
       name: 'test',
       // An empty list is an error; a key without the member has every scope.
       ...(scopes.length > 0 && { scopes }),
+      ...(limits && { limits }),
     });
+    if (isSuspended) await this.#post(`${path}/suspend`, {});
     const secrets = {
       own: String(issued['secret']),
       admin: this.#adminKey,

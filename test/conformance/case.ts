@@ -28,6 +28,10 @@ export interface Caller {
   /** Credits that are loaded. */
   readonly credits?: string;
   readonly scopes?: readonly string[];
+  /** Whether the operator has suspended the account. Default: false. */
+  readonly isSuspended?: boolean;
+  /** Limits of the key, as REST has them. */
+  readonly limits?: Readonly<Record<string, unknown>>;
   /** The key that is sent, if not the account's own. */
   readonly key?: 'admin' | 'unknown' | 'none';
 }

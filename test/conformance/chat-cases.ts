@@ -188,6 +188,24 @@ const refusals: Case[] = [
   },
 ];
 
+const overLimits: Case[] = bothWays((of, name) => ({
+  what: `budget_exceeded: ${name} with a key that may spend nothing`,
+  server: 'builtin' as const,
+  caller: { limits: { budgets: { month: '0' } } },
+  request: of(worried),
+  error: { code: 'budget_exceeded' as const },
+  records: [ended('refused', 'budget_exceeded', { operation: 'chat', model: 'eliza' })],
+})).concat(
+  bothWays((of, name) => ({
+    what: `insufficient_scope: ${name} with a key for other models`,
+    server: 'builtin',
+    caller: { limits: { models: ['other-*'] } },
+    request: of(worried),
+    error: { code: 'insufficient_scope', param: 'model' },
+    records: [ended('refused', 'insufficient_scope', { operation: 'chat', model: 'eliza' })],
+  })),
+);
+
 const declined: Case[] = bothWays((of, name) => ({
   what: `insufficient_credits: ${name} with an empty account`,
   server: 'builtin',
@@ -217,4 +235,4 @@ const declined: Case[] = bothWays((of, name) => ({
   })),
 );
 
-export const chatCases: readonly Case[] = [...answers, ...refusals, ...declined];
+export const chatCases: readonly Case[] = [...answers, ...refusals, ...overLimits, ...declined];

@@ -9,6 +9,7 @@ import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_se
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
+import { ManagementService } from '../../gen/parley/management/v1/management_service_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { type ErrorCode, errorTable } from '../../src/core/errors.ts';
@@ -31,6 +32,7 @@ const services = [
   CatalogService,
   ChatService,
   CompletionsService,
+  ManagementService,
   ResponsesService,
   SpeechService,
   TranscriptionService,
@@ -177,8 +179,6 @@ describe('the table', () => {
   const elsewhere: readonly string[] = [
     // Only a body of HTTP can be malformed: see below.
     'invalid_request_error',
-    // Nothing limits the rate of requests yet.
-    'rate_limit_exceeded',
     // Nobody is left to read it: the records of deadlines have it.
     'request_cancelled',
   ];

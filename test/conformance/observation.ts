@@ -61,7 +61,10 @@ function errorSeen(error: WireError, { error: expected }: Case, method: Method):
     return { code: isAudio && code === 'cut' ? expected.code : code };
   }
   const grpc = grpcCode === undefined ? expectedGrpc(error) : grpcStatus[grpcCode];
-  return { code, ...members, message: withoutChance(error.message), grpc };
+  // The time until the next minute or day differs with the moment.
+  const waits = code === 'rate_limit_exceeded' && members.retryAfterSeconds !== undefined;
+  const wait = waits ? { retryAfterSeconds: '<time>' } : {};
+  return { code, ...members, ...wait, message: withoutChance(error.message), grpc };
 }
 
 const ownOfRequest: ReadonlySet<string> = new Set(['id', 'account_id', 'key_id', 'wire', 'started_at']);

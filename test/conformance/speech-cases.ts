@@ -140,6 +140,22 @@ const declined: Case[] = [
     records: [ended('refused', 'insufficient_scope', { operation: 'speech' })],
   },
   {
+    what: 'rate_limit_exceeded: speech of more characters than the key may speak in a day',
+    server: 'builtin',
+    caller: { limits: { characters_per_day: 1 } },
+    request: speaking({}),
+    error: { code: 'rate_limit_exceeded' },
+    records: [ended('refused', 'rate_limit_exceeded', { model: 'flite' })],
+  },
+  {
+    what: 'rate_limit_exceeded: speech with a key that may send nothing',
+    server: 'builtin',
+    caller: { limits: { requests_per_minute: 0 } },
+    request: speaking({}),
+    error: { code: 'rate_limit_exceeded' },
+    records: [ended('refused', 'rate_limit_exceeded', { operation: 'speech' })],
+  },
+  {
     what: 'fair_use_limit_reached: speech of more than the month allows',
     server: 'playing',
     request: speaking({ input: tooDear }),

@@ -8,6 +8,7 @@ import type { Case, ServerName } from './case.ts';
 import { chatCases } from './chat-cases.ts';
 import { chatFailureCases } from './chat-failure-cases.ts';
 import { completionCases } from './completion-cases.ts';
+import { managementCases } from './management-cases.ts';
 import { responseCases } from './response-cases.ts';
 import { speechCases } from './speech-cases.ts';
 import { recognitionCases, transcriptionCases } from './transcription-cases.ts';
@@ -22,6 +23,7 @@ export const table: readonly Case[] = [
   ...recognition,
   ...chatCases,
   ...chatFailureCases,
+  ...managementCases,
   ...responseCases,
   ...completionCases,
   ...accountCases,

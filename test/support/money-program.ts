@@ -14,6 +14,7 @@ import { Unsettled } from '../../src/core/billing/unsettled.ts';
 import { cliCall } from '../../src/core/call.ts';
 import { toParleyError } from '../../src/core/errors.ts';
 import { newRequestId } from '../../src/core/ids.ts';
+import { Rates } from '../../src/core/limits/rates.ts';
 import type { Scope } from '../../src/core/ports/keys.ts';
 import { noObserver } from '../../src/core/ports/observer.ts';
 import type { Books } from './books.ts';
@@ -204,6 +205,7 @@ async function begin({ clock, settings: file }: MoneyFolder, folder: StoreFolder
     unsettled: new Unsettled(store, silent),
     observer: noObserver,
     failedKeys: new FailedKeys(0),
+    rates: new Rates(),
   });
   return { app, services, gate, script, folder };
 }

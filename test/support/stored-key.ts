@@ -6,6 +6,7 @@ import type { Key } from '../../src/core/ports/keys.ts';
 export function storedKey(id: KeyId, accountId: AccountId, more: Partial<Key> = {}): Key {
   return {
     id,
+    originId: id,
     accountId,
     kind: 'account',
     name: 'k',

@@ -7,6 +7,13 @@ import { newCommand } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { dateText, timeText } from '../terminal/times.ts';
 import { type AdminCommandFlags, adminCommand, callAndShow, collect, show } from './admin-command.ts';
+import {
+  type LimitFlags,
+  limitFacts,
+  replacingLimits,
+  withLimitOptions,
+  withNoLimits,
+} from './limit-options.ts';
 
 export const accountArgument = ['<account>', 'its id or name'] as const;
 
@@ -21,14 +28,49 @@ export function accountCommand(): Command {
   const showOne = adminCommand('show', 'Show an account: its plan, balance and fair use.', [
     'parley account show acme',
   ]);
-  return newCommand('account', 'Create and show accounts.', [
+  const limit = adminCommand(
+    'limits',
+    'Set the limits of an account as a whole, in place of all earlier ones.',
+    [
+      'parley account limits acme --budget-per-month 100 --requests-per-minute 600',
+      'parley account limits acme --none',
+    ],
+  );
+  return newCommand('account', 'Create, show and limit accounts.', [
     'parley account create acme',
     'parley account list',
     'parley account list --name acme',
   ])
     .addCommand(createOne.argument('<name>', '1 to 100 characters, unique').action(createAccount))
     .addCommand(list.option('--name <part>', 'only accounts with this in their name').action(listAccounts))
-    .addCommand(showOne.argument(...accountArgument).action(showAccount));
+    .addCommand(showOne.argument(...accountArgument).action(showAccount))
+    .addCommand(withNoLimits(withLimitOptions(limit.argument(...accountArgument))).action(limitAccount))
+    .addCommand(
+      lifeCommand('rename', 'Give an account another name.', 'parley account rename acme acme-corp')
+        .argument('<name>', '1 to 100 characters, unique')
+        .action((accountId: string, name: string, flags: AdminCommandFlags) =>
+          callAndShow(flags, 'renameAccount', { accountId, name }, accountFacts),
+        ),
+    )
+    .addCommand(
+      lifeCommand(
+        'suspend',
+        'Refuse all requests of an account. Nothing is lost.',
+        'parley account suspend acme',
+      ).action(changing('suspendAccount')),
+    )
+    .addCommand(
+      lifeCommand('resume', 'Serve a suspended account again.', 'parley account resume acme').action(
+        changing('resumeAccount'),
+      ),
+    )
+    .addCommand(
+      lifeCommand(
+        'delete',
+        'Delete an account for good. Its keys end, its name is free; its usage and ledger stay under its id.',
+        'parley account delete acme',
+      ).action(changing('deleteAccount')),
+    );
 }
 
 function createAccount(name: string, flags: AdminCommandFlags): Promise<void> {
@@ -54,6 +96,24 @@ function showAccount(accountId: string, flags: AdminCommandFlags): Promise<void>
   return callAndShow(flags, 'getAccount', { accountId }, accountFacts);
 }
 
+function lifeCommand(name: string, description: string, example: string): Command {
+  return adminCommand(name, description, [example]).argument(...accountArgument);
+}
+
+function changing(method: 'suspendAccount' | 'resumeAccount' | 'deleteAccount') {
+  return (accountId: string, flags: AdminCommandFlags): Promise<void> =>
+    callAndShow(flags, method, { accountId }, accountFacts);
+}
+
+function limitAccount(
+  accountId: string,
+  flags: AdminCommandFlags & LimitFlags,
+  command: Command,
+): Promise<void> {
+  const request = { accountId, ...replacingLimits(flags, command) };
+  return callAndShow(flags, 'setAccountLimits', request, accountFacts);
+}
+
 function accountTable({ accounts }: { readonly accounts: readonly Account[] }): string {
   return table(accounts, [
     { title: 'NAME', cell: ({ name }) => name },
@@ -71,10 +131,17 @@ export function accountFacts({ account }: { readonly account?: Account | undefin
     ['name', account?.name],
     ['id', account?.id],
     ['created', timeText(account?.createdAt)],
+    ...lifeFacts(account),
     ['subscription', account && subscriptionText(account)],
     ['credits', account?.balance],
     ['fair use', account && `${fairUseText(account)} units, from 0 again on ${resetDate(account)}`],
+    ...(account?.limits ? limitFacts(account.limits, account.limitCounts) : []),
   ]);
+}
+
+function lifeFacts(account: Account | undefined): [string, string | undefined][] {
+  if (account?.deletedAt) return [['deleted', timeText(account.deletedAt)]];
+  return account?.suspendedAt ? [['suspended', timeText(account.suspendedAt)]] : [];
 }
 
 function subscriptionText({ subscription }: Account): string | undefined {

@@ -8,8 +8,16 @@ import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { parseExpiry, parseSpan, timeText } from '../terminal/times.ts';
 import { type AdminCommandFlags, adminCommand, callAndShow, show } from './admin-command.ts';
+import {
+  type LimitFlags,
+  limitFacts,
+  replacingLimits,
+  wantedLimits,
+  withLimitOptions,
+  withNoLimits,
+} from './limit-options.ts';
 
-interface CreateFlags extends AdminCommandFlags {
+interface CreateFlags extends AdminCommandFlags, LimitFlags {
   readonly account?: string;
   readonly admin?: boolean;
   readonly name: string;
@@ -42,7 +50,12 @@ export function keyCommand(): Command {
   const revoke = adminCommand('revoke', 'Revoke a key. It stops working at once.', [
     'parley key revoke key_…',
   ]);
-  return newCommand('key', 'Create, list, rotate and revoke API keys.', [
+  const limit = adminCommand('limits', 'Set the limits of a key, in place of all earlier ones.', [
+    'parley key limits key_… --requests-per-minute 60 --budget-per-month 20',
+    'parley key limits key_… --models "gpt-*" --addresses 10.0.0.0/8',
+    'parley key limits key_… --none',
+  ]);
+  return newCommand('key', 'Create, list, limit, rotate and revoke API keys.', [
     'parley key create --account acme',
     'parley key list --account acme',
   ])
@@ -59,11 +72,16 @@ export function keyCommand(): Command {
         .option('--overlap <span>', 'how long the old key still works, at most 30d (default: 0s)', parseSpan)
         .action(rotateKey),
     )
+    .addCommand(
+      withNoLimits(withLimitOptions(limit.argument('<key-id>', 'as `parley key list` shows it'))).action(
+        limitKey,
+      ),
+    )
     .addCommand(revoke.argument('<key-id>', 'as `parley key list` shows it').action(revokeKey));
 }
 
 function withCreateOptions(command: Command): Command {
-  return command
+  return withLimitOptions(command)
     .option('--account <account>', "the account's id or name")
     .addOption(
       new Option('--admin', 'an admin key, which belongs to no account and manages all').conflicts([
@@ -72,7 +90,7 @@ function withCreateOptions(command: Command): Command {
       ]),
     )
     .option('--name <name>', 'a name for the key', 'cli')
-    .option('--scopes <list>', `some of ${scopes.join(',')} (default: all)`, parseScopes)
+    .option('--scopes <list>', `some of ${scopes.join(',')} (default: all but manage)`, parseScopes)
     .option(
       '--expires <when>',
       'a date such as 2027-01-31 (0:00 UTC), or a span such as 90d (default: never)',
@@ -89,7 +107,8 @@ function createKey(flags: CreateFlags, command: Command): Promise<void> {
     return withAdmin(flags, createOne, { mayMakeFolder: true, mayBeGuest: true });
   }
   if (account === undefined) usageError(command, 'give --account <account>, or --admin');
-  const request = { ...facts, accountId: account, scopes: flags.scopes ?? [] };
+  const limits = wantedLimits(flags);
+  const request = { ...facts, accountId: account, scopes: flags.scopes ?? [], ...(limits && { limits }) };
   return withAdmin(flags, async (admin) =>
     issue(flags, 'createKey', await admin.invoke('createKey', request)),
   );
@@ -122,6 +141,11 @@ function rotateKey(keyId: string, flags: RotateFlags): Promise<void> {
   });
 }
 
+function limitKey(keyId: string, flags: AdminCommandFlags & LimitFlags, command: Command): Promise<void> {
+  const request = { keyId, ...replacingLimits(flags, command) };
+  return callAndShow(flags, 'setKeyLimits', request, ({ key }) => keyFacts(key));
+}
+
 function revokeKey(keyId: string, flags: AdminCommandFlags): Promise<void> {
   return callAndShow(flags, 'revokeKey', { keyId }, ({ key }) =>
     facts([
@@ -132,7 +156,17 @@ function revokeKey(keyId: string, flags: AdminCommandFlags): Promise<void> {
   );
 }
 
-function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
+/** A key without its secret, one line for each fact. */
+export function keyFacts(key: Key | undefined): string {
+  return facts([
+    ['id', key?.id],
+    ['name', key?.name],
+    ['revoked', timeText(key?.revokedAt)],
+    ...limitFacts(key?.limits, key?.limitCounts ?? []),
+  ]);
+}
+
+export function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
   return table(keys, [
     { title: 'NAME', cell: ({ name }) => name },
     { title: 'ID', cell: ({ id }) => id },
@@ -141,6 +175,7 @@ function keyTable({ keys }: { readonly keys: readonly Key[] }): string {
     { title: 'STATE', cell: stateText },
     { title: 'CREATED (UTC)', cell: ({ createdAt }) => timeText(createdAt) },
     { title: 'EXPIRES (UTC)', cell: ({ expiresAt }) => timeText(expiresAt) },
+    { title: 'USED (UTC)', cell: ({ lastUsedAt }) => timeText(lastUsedAt) },
   ]);
 }
 
@@ -149,7 +184,7 @@ function stateText({ revokedAt, expiresAt }: Key): string {
   return expiresAt && timestampDate(expiresAt).getTime() <= Date.now() ? 'expired' : 'live';
 }
 
-function parseScopes(text: string): Scope[] {
+export function parseScopes(text: string): Scope[] {
   return text.split(',').map((name) => {
     const scope = scopes.find((known) => known === name.trim());
     if (scope === undefined) throw new InvalidArgumentError(`Write some of ${scopes.join(',')}.`);

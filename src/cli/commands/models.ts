@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { ListModelsResponse, Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
-import { scopes } from '../../core/ports/keys.ts';
+import { modelTypes } from '../../core/catalog/catalog.ts';
 import { clientServer } from '../client/known-servers.ts';
 import type { ServerConnection } from '../client/server-connection.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
@@ -19,7 +19,7 @@ export function modelsCommand(): Command {
     'parley models',
     'parley models --type speech --json',
   ])
-    .addOption(new Option('--type <type>', 'only models of this type').choices(scopes))
+    .addOption(new Option('--type <type>', 'only models of this type').choices(modelTypes))
     .option('--json', 'print one JSON document, as the REST API answers');
   return withClientFlags(command).action(showModels);
 }
@@ -33,7 +33,7 @@ async function showModels(flags: ModelsFlags): Promise<void> {
 /** The first model of a type that the key can call. @throws CliError for none */
 export async function firstModel(
   server: ServerConnection,
-  type: (typeof scopes)[number],
+  type: (typeof modelTypes)[number],
   signal?: AbortSignal,
 ): Promise<string> {
   const [model] = (await listModels(server, type, signal)).data;

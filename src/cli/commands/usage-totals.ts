@@ -1,6 +1,7 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { GetUsageTotalsResponse, UsageTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { UsageTotal as OwnTotal } from '../../../gen/parley/account/v1/account_pb.ts';
+import type { UsageTotal as AnyTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { totalDimensions } from '../../core/ports/usage.ts';
 import { withAdmin } from '../client/admin-connection.ts';
 import { type Column, table } from '../terminal/table.ts';
@@ -43,13 +44,17 @@ function showTotals(flags: TotalsFlags): Promise<void> {
   });
 }
 
-function totalsTable(
-  totals: GetUsageTotalsResponse['totals'],
+/** Only operators see accounts. */
+type UsageTotal = Omit<OwnTotal, '$typeName'> & Pick<AnyTotal, 'accountId'>;
+
+export function totalsTable(
+  totals: readonly UsageTotal[],
   by: readonly string[],
   names: ReadonlyMap<string, string>,
 ): string {
   const dimensions: Record<string, Column<UsageTotal>> = {
     account: { title: 'ACCOUNT', cell: ({ accountId = '' }) => names.get(accountId) },
+    key: { title: 'KEY', cell: ({ keyId }) => keyId },
     month: { title: 'MONTH', cell: ({ month }) => month },
     day: { title: 'DAY', cell: ({ day }) => day },
     operation: { title: 'OPERATION', cell: ({ operation }) => operation },
@@ -70,7 +75,7 @@ function totalsTable(
 }
 
 /** Totals have a resolution of one day (UTC). */
-function firstOfDay(moment: Date) {
+export function firstOfDay(moment: Date) {
   return timestampFromMs(Math.floor(moment.getTime() / dayMs) * dayMs);
 }
 

@@ -67,6 +67,7 @@ export function givenAdminHolder(secret: string): KeyHolder {
   const key = {
     id,
     kind: 'admin',
+    originId: id,
     hash: hashKey(secret),
     lastFour: secret.slice(-4),
     ...facts,

@@ -1,9 +1,12 @@
 /** The checks made on every request before its body is read: the key, its scope, the subscription. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { Metering, type MeteringDeps, type Rights } from '../billing/metering.ts';
 import type { AdminCall, Call, Caller } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
+import { type CallLimits, callLimits } from '../limits/call-limits.ts';
+import type { Rates } from '../limits/rates.ts';
 import type { AccountFacts } from '../ports/accounts.ts';
 import { type Key, type KeyHolder, type Scope, scopes } from '../ports/keys.ts';
 import type { Operation, Wire } from '../ports/usage.ts';
@@ -26,6 +29,8 @@ interface Credentials {
   /** The `Authorization` header as it came. */
   readonly authorization: string | undefined;
   readonly client: Client;
+  /** Its answer, refusal or not, tells the limits of key and account. */
+  readonly answer?: { limits: CallLimits | undefined };
 }
 
 /** A request for an admin path, or for a path that is not served. */
@@ -46,6 +51,7 @@ const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'tr
 
 export interface GateDeps extends MeteringDeps, AuthDeps {
   readonly failedKeys: FailedKeys;
+  readonly rates: Rates;
 }
 
 export class Gate {
@@ -57,24 +63,29 @@ export class Gate {
 
   /**
    * Opens a call. The refusal of an account's key is recorded before it is thrown.
-   * @throws `invalid_api_key` (`rate_limit_exceeded` after too many of them), `insufficient_scope`, `subscription_required`, checked in
-   *   this order
+   * @throws `invalid_api_key` (`rate_limit_exceeded` after too many of them), `account_suspended`, `insufficient_scope`, `subscription_required`,
+   *   `rate_limit_exceeded` of the key or the account, checked in this order
    */
   async open(arrival: IncomingRequest): Promise<Call> {
     const { id, operation, wire, signal, idempotencyKey } = arrival;
     const startedAtMs = this.#deps.clock.now();
     const holder = await this.#authenticate(arrival);
     const { key, account } = holder;
+    const limits = this.#limitsOf(holder);
+    if (limits && arrival.answer) arrival.answer.limits = limits;
     const rights = holder.policyVersion === undefined ? undefined : this.#rightsOf(holder, arrival);
-    const metering = this.#meteringOf(holder, arrival, startedAtMs, rights);
+    const metering = this.#meteringOf(holder, arrival, startedAtMs, { rights, limits });
     if (account === undefined || metering === undefined) {
       throw new ParleyError('insufficient_scope', {
         message: 'This is an admin key. Use an API key of an account for this path.',
       });
     }
-    const caller = this.#callerOf(key, account);
+    const caller = this.#callerOf(key, account, limits);
     try {
+      if (account.suspendedAtMs !== undefined) throw new ParleyError('account_suspended');
+      limits?.checkAddress(arrival.client.address);
       checkAllowed(caller, operation);
+      limits?.begin(operation);
     } catch (error) {
       await metering.void(error);
       throw error;
@@ -83,22 +94,24 @@ export class Gate {
     return { id, operation, wire, signal, idempotencyKey, caller, startedAtMs, metering, ...unread };
   }
 
-  #callerOf(key: Key, account: AccountFacts): Caller {
+  #callerOf(key: Key, account: AccountFacts, limits?: CallLimits): Caller {
     const entitlement = entitlementAt(account.subscription, this.#deps.accessClock.now());
-    return { keyId: key.id, account, scopes: key.scopes, entitlement };
+    return { keyId: key.id, account, scopes: key.scopes, entitlement, limits };
   }
 
-  /** The rights of a request whose key, plan or trial may change before it is admitted. */
+  /** The rights of a request whose key, plan, trial or limits may change before it is admitted. */
   #rightsOf(holder: KeyHolder, arrival: IncomingRequest): Rights {
     const { policyVersion, account } = holder;
     const renew = async (): Promise<Rights> => {
       const next = await authenticate(this.#deps, arrival.authorization);
       if (account === undefined || next.account === undefined) throw new ParleyError('invalid_api_key');
+      if (next.account.suspendedAtMs !== undefined) throw new ParleyError('account_suspended');
       const caller = this.#callerOf(next.key, next.account);
       checkAllowed(caller, arrival.operation);
+      if (!hasSameLimits(next, holder)) throw rightsChanged();
       // The month's limit depends on it.
       const isKept = caller.entitlement.state === this.#callerOf(holder.key, account).entitlement.state;
-      if (!isKept && includedInPlan.has(arrival.operation)) throw planChanged();
+      if (!isKept && includedInPlan.has(arrival.operation)) throw rightsChanged();
       return this.#rightsOf(next, arrival);
     };
     return { policyVersion, renew };
@@ -144,11 +157,21 @@ export class Gate {
     { key, account }: KeyHolder,
     { id, operation, wire }: Pick<IncomingRequest, 'id' | 'operation' | 'wire'>,
     startedAtMs: number,
-    rights?: Rights,
+    {
+      rights,
+      limits,
+    }: { readonly rights?: Rights | undefined; readonly limits?: CallLimits | undefined } = {},
   ): Metering | undefined {
     if (account === undefined) return undefined;
     const start = { id, accountId: account.id, keyId: key.id, operation, wire, startedAtMs };
-    return new Metering(this.#deps, { ...start, model: undefined, characters: undefined }, rights);
+    const unknown = { model: undefined, characters: undefined };
+    return new Metering(this.#deps, { ...start, ...unknown }, { rights, limits });
+  }
+
+  #limitsOf({ key, account }: KeyHolder): CallLimits | undefined {
+    if (account === undefined) return undefined;
+    const { rates, accessClock: clock } = this.#deps;
+    return callLimits({ rates, clock }, key, account);
   }
 
   async #authenticate(credentials: Credentials): Promise<KeyHolder> {
@@ -170,8 +193,15 @@ export class Gate {
   }
 }
 
-function planChanged(): ParleyError {
-  const message = 'The plan or the trial of the account changed during the request. Send it again.';
+function hasSameLimits(one: KeyHolder, other: KeyHolder): boolean {
+  return (
+    isDeepStrictEqual(one.key.limits, other.key.limits) &&
+    isDeepStrictEqual(one.account?.limits, other.account?.limits)
+  );
+}
+
+function rightsChanged(): ParleyError {
+  const message = 'The plan or the limits changed during the request. Send it again.';
   return new ParleyError('overloaded', { message, retryAfterSeconds: 1 });
 }
 

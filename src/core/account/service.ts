@@ -24,6 +24,7 @@ import { formatCredits } from '../billing/money.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
 import { type AccountId, isRequestId } from '../ids.ts';
+import { countsOf, describeCount, describeLimits } from '../limits/messages.ts';
 import { checkOneOf, invalid, nextPage, readPage } from '../parameters.ts';
 import type { Account } from '../ports/accounts.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -89,7 +90,7 @@ export class AccountOperations {
 
 type RecordFilterRequest = Pick<
   ListUsageRecordsRequest,
-  'startTime' | 'endTime' | 'operation' | 'model' | 'state' | 'id'
+  'startTime' | 'endTime' | 'operation' | 'model' | 'state' | 'id' | 'keyId'
 >;
 
 /** @throws `invalid_parameter` for an unknown operation or state, and for a blank model */
@@ -97,7 +98,7 @@ export function readRecordFilter(
   request: RecordFilterRequest,
   accountId: AccountId | undefined,
 ): RecordFilter {
-  const { startTime, endTime, operation, model, state, id } = request;
+  const { startTime, endTime, operation, model, state, id, keyId } = request;
   checkOneOf('operation', operation, operations);
   checkOneOf('state', state, recordStates);
   if (id !== undefined && !isRequestId(id)) {
@@ -106,6 +107,7 @@ export function readRecordFilter(
   if (model?.trim() === '') throw invalid('model', '`model` is blank. Send an id, or leave it out.');
   return {
     accountId,
+    keyId,
     fromMs: startTime && timestampMs(startTime),
     untilMs: endTime && timestampMs(endTime),
     operation,
@@ -119,6 +121,8 @@ export function readRecordFilter(
 export async function describeAccount(account: Account, deps: AccountDeps): Promise<AccountMessage> {
   const nowMs = deps.clock.now();
   const entitlement = entitlementAt(account.subscription, deps.accessClock.now());
+  const counts = countsOf(account.id, account.limits, nowMs);
+  const taken = counts.length === 0 ? [] : await deps.store.taken(counts);
   const period = entitlement.state === 'none' ? undefined : entitlement.period;
   return create(AccountSchema, {
     id: account.id,
@@ -134,6 +138,10 @@ export async function describeAccount(account: Account, deps: AccountDeps): Prom
     balanceNanoCredits: account.balance,
     balance: formatCredits(account.balance),
     heldNanoCredits: account.held,
+    ...(account.suspendedAtMs !== undefined && { suspendedAt: timestampFromMs(account.suspendedAtMs) }),
+    ...(account.deletedAtMs !== undefined && { deletedAt: timestampFromMs(account.deletedAtMs) }),
+    ...(account.limits && { limits: describeLimits(account.limits) }),
+    limitCounts: counts.map((count, at) => describeCount(count, taken[at] ?? 0n, nowMs)),
     fairUse: {
       limitUnits: BigInt(unitsPerMonth(deps.fairUse, entitlement)),
       usedUnits: BigInt(await deps.store.fairUseUnits(account.id, monthOf(nowMs))),

@@ -12,6 +12,7 @@ interface TotalsRequest {
   readonly startTime?: Timestamp | undefined;
   readonly endTime?: Timestamp | undefined;
   readonly groupBy: readonly string[];
+  readonly keyId?: string | undefined;
 }
 
 /**
@@ -27,6 +28,7 @@ export async function readTotals(
 ): Promise<readonly UsageTotal[]> {
   const totals = await store.usageTotals({
     accountId,
+    keyId: request.keyId,
     fromMs: firstOfDay('start_time', request.startTime),
     untilMs: firstOfDay('end_time', request.endTime),
     groupBy: readDimensions(request.groupBy, known),
@@ -58,10 +60,11 @@ function readDimensions(names: readonly string[], known: readonly TotalDimension
 
 /** The fields of a total that its holder and its operator see. */
 export function describeTotal({ of, ...sums }: UsageTotal) {
-  const { account: _, model, ...asTheyAre } = of;
+  const { account: _, key, model, ...asTheyAre } = of;
   const { requests, characters, promptTokens, completionTokens, fairUseUnits, cost } = sums;
   return {
     ...asTheyAre,
+    ...(key && { keyId: key }),
     ...(model && { model }),
     ...{ requests, characters, promptTokens, completionTokens, fairUseUnits },
     audioSecondsIn: Number(sums.audioMsIn) / 1000,

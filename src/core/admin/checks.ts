@@ -3,7 +3,7 @@
 import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../billing/money.ts';
 import { ParleyError } from '../errors.ts';
 import { invalid } from '../parameters.ts';
-import { type Scope, scopes } from '../ports/keys.ts';
+import { defaultScopes, type Scope, scopes } from '../ports/keys.ts';
 
 export const nameCharactersMax = 100;
 export const reasonCharactersMax = 200;
@@ -19,7 +19,7 @@ export function checkText(param: string, text: string | undefined, charactersMax
 }
 
 export function checkScopes(wanted: readonly string[]): readonly Scope[] {
-  if (wanted.length === 0) return scopes;
+  if (wanted.length === 0) return defaultScopes;
   const unknown = wanted.find((name) => !scopes.some((scope) => scope === name));
   if (unknown !== undefined) throw invalid('scopes', `\`scopes\` takes ${scopes.join(', ')}.`);
   return scopes.filter((scope) => wanted.includes(scope));

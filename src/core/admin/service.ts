@@ -1,24 +1,23 @@
 import { create } from '@bufbuild/protobuf';
-import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { entitlementAt, trialMs } from '../access/entitlement.ts';
-import { hashKey, newKeySecret } from '../access/keys.ts';
 import { describeEntry } from '../account/ledger-entry.ts';
 import { type AccountDeps, describeAccount, describeRecord, readRecordFilter } from '../account/service.ts';
 import type { AdminCall } from '../call.ts';
 import { ParleyError } from '../errors.ts';
-import { newAccountId, newAuditId, newKeyId, newLedgerEntryId } from '../ids.ts';
+import { newAccountId, newLedgerEntryId } from '../ids.ts';
+import { readLimits } from '../limits/messages.ts';
 import { invalid, nextPage, readPage } from '../parameters.ts';
 import type { Account } from '../ports/accounts.ts';
 import type { AuditEntry } from '../ports/audit.ts';
-import type { Key } from '../ports/keys.ts';
 import type { LedgerEntry } from '../ports/ledger.ts';
 import type { ServerFacts } from '../ports/server.ts';
 import { quote } from '../quote.ts';
 import * as check from './checks.ts';
+import { auditEntry, IssuedKeys, limitNames } from './keys.ts';
 import { describeServer, diagnoseServer } from './server.ts';
 import { getUsageTotals, pruneUsageRecords } from './usage.ts';
-import { describeAudit, describeIssued, describeKey, type IssuedKey } from './views.ts';
+import { describeAudit } from './views.ts';
 
 interface AdminDeps extends AccountDeps {
   /** Undefined in a command on the data folder, which runs no server. */
@@ -28,9 +27,11 @@ interface AdminDeps extends AccountDeps {
 /** Implements AdminService. The gate decides who may call it; the audit trail records who did. */
 export class AdminOperations {
   readonly #deps: AdminDeps;
+  readonly #keys: IssuedKeys;
 
   constructor(deps: AdminDeps) {
     this.#deps = deps;
+    this.#keys = new IssuedKeys(deps);
   }
 
   async createAccount(request: pb.CreateAccountRequest, call: AdminCall): Promise<pb.CreateAccountResponse> {
@@ -39,7 +40,7 @@ export class AdminOperations {
     const account = { id: newAccountId(nowMs), name, createdAtMs: nowMs };
     const audit = this.#audit(call, 'account.create', account.id, { name });
     if (!(await this.#deps.store.createAccount(account, audit))) {
-      throw invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
+      throw nameTaken(name);
     }
     return create(pb.CreateAccountResponseSchema, await this.#view(account.id));
   }
@@ -69,7 +70,7 @@ export class AdminOperations {
   async activatePlan(request: pb.ActivatePlanRequest, call: AdminCall): Promise<pb.ActivatePlanResponse> {
     const { id, subscription } = await this.#account(request.accountId);
     const nowMs = this.#now();
-    const endsAtMs = check.required('ends_at', this.#future('ends_at', request.endsAt));
+    const endsAtMs = check.required('ends_at', this.#keys.future('ends_at', request.endsAt));
     const { plan } = subscription;
     const startsAtMs = plan && plan.endsAtMs > nowMs ? plan.startsAtMs : nowMs;
     const audit = this.#audit(call, 'plan.activate', id, { endsAt: new Date(endsAtMs).toISOString() });
@@ -87,6 +88,46 @@ export class AdminOperations {
     return create(pb.EndPlanResponseSchema, await this.#view(id));
   }
 
+  async renameAccount(request: pb.RenameAccountRequest, call: AdminCall): Promise<pb.RenameAccountResponse> {
+    const { id, name: before } = await this.#account(request.accountId);
+    const name = check.checkText('name', request.name, check.nameCharactersMax);
+    const audit = this.#audit(call, 'account.rename', id, { before, name });
+    if (name !== before && !(await this.#deps.store.renameAccount(id, name, audit))) throw nameTaken(name);
+    return create(pb.RenameAccountResponseSchema, await this.#view(id));
+  }
+
+  async suspendAccount(
+    request: pb.SuspendAccountRequest,
+    call: AdminCall,
+  ): Promise<pb.SuspendAccountResponse> {
+    const { id, suspendedAtMs = this.#now() } = await this.#account(request.accountId);
+    await this.#deps.store.suspendAccount(id, suspendedAtMs, this.#audit(call, 'account.suspend', id, {}));
+    return create(pb.SuspendAccountResponseSchema, await this.#view(id));
+  }
+
+  async resumeAccount(request: pb.ResumeAccountRequest, call: AdminCall): Promise<pb.ResumeAccountResponse> {
+    const { id } = await this.#account(request.accountId);
+    await this.#deps.store.suspendAccount(id, undefined, this.#audit(call, 'account.resume', id, {}));
+    return create(pb.ResumeAccountResponseSchema, await this.#view(id));
+  }
+
+  async deleteAccount(request: pb.DeleteAccountRequest, call: AdminCall): Promise<pb.DeleteAccountResponse> {
+    const { id } = await this.#account(request.accountId);
+    await this.#deps.store.deleteAccount(id, this.#now(), this.#audit(call, 'account.delete', id, {}));
+    return create(pb.DeleteAccountResponseSchema, await this.#view(id));
+  }
+
+  async setAccountLimits(
+    request: pb.SetAccountLimitsRequest,
+    call: AdminCall,
+  ): Promise<pb.SetAccountLimitsResponse> {
+    const { id } = await this.#account(request.accountId);
+    const limits = readLimits(request.limits);
+    const audit = this.#audit(call, 'account.limits', id, { limits: limitNames(limits) });
+    await this.#deps.store.setAccountLimits(id, limits, audit);
+    return create(pb.SetAccountLimitsResponseSchema, await this.#view(id));
+  }
+
   async loadCredits(request: pb.LoadCreditsRequest, call: AdminCall): Promise<pb.LoadCreditsResponse> {
     const account = await this.#enter('load', request, call);
     return create(pb.LoadCreditsResponseSchema, await this.#view(account.id));
@@ -98,7 +139,7 @@ export class AdminOperations {
   }
 
   async listLedgerEntries(request: pb.ListLedgerEntriesRequest): Promise<pb.ListLedgerEntriesResponse> {
-    const { id } = await this.#account(request.accountId);
+    const { id } = await this.#anyAccount(request.accountId);
     const page = await this.#deps.store.listEntries(id, readPage(request));
     const entries = page.items.map(describeEntry);
     return create(pb.ListLedgerEntriesResponseSchema, { entries, ...nextPage(page) });
@@ -106,68 +147,59 @@ export class AdminOperations {
 
   async createKey(request: pb.CreateKeyRequest, call: AdminCall): Promise<pb.CreateKeyResponse> {
     const account = await this.#account(request.accountId);
-    const issued = this.#issue({
-      kind: 'account',
+    const facts = {
+      kind: 'account' as const,
       accountId: account.id,
       name: check.checkText('name', request.name, check.nameCharactersMax),
       scopes: check.checkScopes(request.scopes),
-      expiresAtMs: this.#future('expires_at', request.expiresAt),
-    });
-    await this.#store(issued, call);
-    return create(pb.CreateKeyResponseSchema, describeIssued(issued));
+      expiresAtMs: this.#keys.future('expires_at', request.expiresAt),
+      limits: readLimits(request.limits),
+    };
+    return create(pb.CreateKeyResponseSchema, await this.#keys.create(facts, call));
   }
 
   async listKeys(request: pb.ListKeysRequest): Promise<pb.ListKeysResponse> {
-    const { id } = await this.#account(request.accountId);
-    const keys = await this.#deps.store.listKeys(id);
-    return create(pb.ListKeysResponseSchema, { keys: keys.map(describeKey) });
+    const { id } = await this.#anyAccount(request.accountId);
+    return create(pb.ListKeysResponseSchema, { keys: await this.#keys.list(id) });
   }
 
   async createAdminKey(
     request: pb.CreateAdminKeyRequest,
     call: AdminCall,
   ): Promise<pb.CreateAdminKeyResponse> {
-    const issued = this.#issue({
-      kind: 'admin',
+    const facts = {
+      kind: 'admin' as const,
       accountId: undefined,
       name: check.checkText('name', request.name, check.nameCharactersMax),
       scopes: [],
-      expiresAtMs: this.#future('expires_at', request.expiresAt),
-    });
-    await this.#store(issued, call);
-    return create(pb.CreateAdminKeyResponseSchema, describeIssued(issued));
+      expiresAtMs: this.#keys.future('expires_at', request.expiresAt),
+    };
+    return create(pb.CreateAdminKeyResponseSchema, await this.#keys.create(facts, call));
   }
 
   async listAdminKeys(_request: pb.ListAdminKeysRequest): Promise<pb.ListAdminKeysResponse> {
-    const keys = await this.#deps.store.listKeys(undefined);
-    return create(pb.ListAdminKeysResponseSchema, { keys: keys.map(describeKey) });
+    return create(pb.ListAdminKeysResponseSchema, { keys: await this.#keys.list(undefined) });
   }
 
   async rotateKey(request: pb.RotateKeyRequest, call: AdminCall): Promise<pb.RotateKeyResponse> {
-    const old = await this.#key(request.keyId);
-    const nowMs = this.#now();
-    const lastsUntilMs = old.expiresAtMs ?? Infinity;
-    if (old.revokedAtMs !== undefined || lastsUntilMs <= nowMs) {
-      throw invalid('key_id', 'The key is revoked or has expired. Create a new one.');
-    }
-    const overlapMs = check.checkOverlap(request.overlapSeconds) * 1000;
-    const end =
-      overlapMs === 0 ? { revokedAtMs: nowMs } : { expiresAtMs: Math.min(nowMs + overlapMs, lastsUntilMs) };
-    const issued = this.#issue(old);
-    const audit = this.#audit(call, 'key.rotate', old.id, { replacement: issued.key.id });
-    await this.#deps.store.rotateKey(old.id, end, issued.key, audit);
-    return create(pb.RotateKeyResponseSchema, describeIssued(issued));
+    const old = await this.#keys.find(request.keyId);
+    const issued = await this.#keys.rotate(old, request.overlapSeconds, call);
+    return create(pb.RotateKeyResponseSchema, issued);
+  }
+
+  async setKeyLimits(request: pb.SetKeyLimitsRequest, call: AdminCall): Promise<pb.SetKeyLimitsResponse> {
+    const key = await this.#keys.find(request.keyId);
+    const described = await this.#keys.setLimits(key, readLimits(request.limits), call);
+    return create(pb.SetKeyLimitsResponseSchema, { key: described });
   }
 
   async revokeKey(request: pb.RevokeKeyRequest, call: AdminCall): Promise<pb.RevokeKeyResponse> {
-    const key = await this.#key(request.keyId);
-    const revokedAtMs = key.revokedAtMs ?? this.#now();
-    await this.#deps.store.revokeKey(key.id, revokedAtMs, this.#audit(call, 'key.revoke', key.id, {}));
-    return create(pb.RevokeKeyResponseSchema, { key: describeKey({ ...key, revokedAtMs }) });
+    const key = await this.#keys.find(request.keyId);
+    return create(pb.RevokeKeyResponseSchema, { key: await this.#keys.revoke(key, call) });
   }
 
   async listUsageRecords(request: pb.ListUsageRecordsRequest): Promise<pb.ListUsageRecordsResponse> {
-    const account = request.accountId === undefined ? undefined : await this.#account(request.accountId);
+    const account = request.accountId === undefined ? undefined : await this.#anyAccount(request.accountId);
     const filter = readRecordFilter(request, account?.id);
     const page = await this.#deps.store.listRecords(filter, readPage(request));
     return create(pb.ListUsageRecordsResponseSchema, {
@@ -177,7 +209,7 @@ export class AdminOperations {
   }
 
   async getUsageTotals(request: pb.GetUsageTotalsRequest): Promise<pb.GetUsageTotalsResponse> {
-    const account = request.accountId === undefined ? undefined : await this.#account(request.accountId);
+    const account = request.accountId === undefined ? undefined : await this.#anyAccount(request.accountId);
     return getUsageTotals(this.#deps.store, request, account?.id);
   }
 
@@ -242,16 +274,19 @@ export class AdminOperations {
     return this.#deps.accessClock.now();
   }
 
-  #future(param: string, time: Timestamp | undefined): number | undefined {
-    return check.checkFuture(param, time && timestampMs(time), this.#now());
-  }
-
   #audit(call: AdminCall, action: string, target: string, details: AuditEntry['details']): AuditEntry {
-    const createdAtMs = this.#now();
-    return { id: newAuditId(createdAtMs), createdAtMs, actor: call.actor, action, target, details };
+    return auditEntry(this.#now(), call, { action, target, details });
   }
 
+  /** @throws `not_found`, also for a deleted account */
   async #account(idOrName: string): Promise<Account> {
+    const account = await this.#anyAccount(idOrName);
+    if (account.deletedAtMs === undefined) return account;
+    throw new ParleyError('not_found', { message: 'The account is deleted.', param: 'account_id' });
+  }
+
+  /** A deleted account can still be read. */
+  async #anyAccount(idOrName: string): Promise<Account> {
     const account = await this.#deps.store.findAccount(idOrName);
     if (account !== undefined) return account;
     throw new ParleyError('not_found', {
@@ -261,34 +296,10 @@ export class AdminOperations {
   }
 
   async #view(idOrName: string) {
-    return { account: await describeAccount(await this.#account(idOrName), this.#deps) };
+    return { account: await describeAccount(await this.#anyAccount(idOrName), this.#deps) };
   }
+}
 
-  async #key(id: string): Promise<Key> {
-    const key = await this.#deps.store.findKeyById(id);
-    if (key !== undefined) return key;
-    throw new ParleyError('not_found', {
-      message: `There is no such key: ${quote(id)}. List the account's keys to see their ids.`,
-      param: 'key_id',
-    });
-  }
-
-  #issue(facts: Pick<Key, 'kind' | 'accountId' | 'name' | 'scopes' | 'expiresAtMs'>): IssuedKey {
-    const { kind, accountId, name, scopes, expiresAtMs } = facts;
-    const secret = newKeySecret(kind);
-    const nowMs = this.#now();
-    const key: Key = {
-      ...{ id: newKeyId(nowMs), kind, accountId, name, scopes, expiresAtMs },
-      hash: hashKey(secret),
-      lastFour: secret.slice(-4),
-      createdAtMs: nowMs,
-      revokedAtMs: undefined,
-    };
-    return { key, secret };
-  }
-
-  async #store({ key }: IssuedKey, call: AdminCall): Promise<void> {
-    const details = { name: key.name, scopes: key.scopes, account: key.accountId ?? '' };
-    await this.#deps.store.createKey(key, this.#audit(call, 'key.create', key.id, details));
-  }
+function nameTaken(name: string): ParleyError {
+  return invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
 }

@@ -1,6 +1,7 @@
 /** Keys and audit entries as administrators see them. */
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { LimitCount } from '../../../gen/parley/account/v1/limits_pb.ts';
 import {
   type AuditEntry as AuditEntryMessage,
   AuditEntrySchema,
@@ -8,11 +9,12 @@ import {
   KeySchema,
 } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { keyKinds } from '../access/keys.ts';
+import { describeLimits } from '../limits/messages.ts';
 import type { AuditEntry } from '../ports/audit.ts';
 import type { Key } from '../ports/keys.ts';
 
 /** A key without its secret. */
-export function describeKey(key: Key): KeyMessage {
+export function describeKey(key: Key, limitCounts: LimitCount[] = []): KeyMessage {
   return create(KeySchema, {
     id: key.id,
     name: key.name,
@@ -20,6 +22,9 @@ export function describeKey(key: Key): KeyMessage {
     lastFour: key.lastFour,
     scopes: [...key.scopes],
     createdAt: timestampFromMs(key.createdAtMs),
+    limitCounts,
+    ...(key.limits && { limits: describeLimits(key.limits) }),
+    ...(key.lastUsedAtMs !== undefined && { lastUsedAt: timestampFromMs(key.lastUsedAtMs) }),
     ...(key.accountId !== undefined && { accountId: key.accountId }),
     ...(key.expiresAtMs !== undefined && { expiresAt: timestampFromMs(key.expiresAtMs) }),
     ...(key.revokedAtMs !== undefined && { revokedAt: timestampFromMs(key.revokedAtMs) }),

@@ -8,6 +8,7 @@ import { requestedLimit } from '../chat/output-limit.ts';
 import { refersElsewhere } from '../chat/references.ts';
 import { promptBytes } from '../chat/text.ts';
 import { ParleyError } from '../errors.ts';
+import type { Affordable } from '../limits/affordable.ts';
 import { cost, type NanoCredits, type Price, tokensPerPrice } from './money.ts';
 
 /** Tokens that a model's template may add to a message, and to start the answer. */
@@ -16,6 +17,9 @@ const templateTokens = 16;
 /** Margin for models whose tokenizer counts more than ours. */
 const countMarginPercent = 25;
 
+/** An answer is not limited to fewer tokens because others have used most of the minute. */
+const usefulTokens = 256;
+
 /** A prompt of at most this share of the context is not counted to see what room it leaves. */
 const smallPromptShare = 8;
 
@@ -23,6 +27,8 @@ export interface HoldPlan {
   readonly amount: NanoCredits;
   /** The most tokens of each choice. The model must be told exactly this limit. */
   readonly outputLimit: number;
+  /** The most tokens of the prompt and all choices. */
+  readonly tokens: number;
 }
 
 export interface HoldFacts {
@@ -37,27 +43,53 @@ export interface HoldFacts {
 }
 
 /**
- * @throws `insufficient_credits` if `available` does not cover the prompt and one token of each choice, or `invalid_messages`
- * if the prompt cannot fit into the model's context
+ * @throws `insufficient_credits` or `budget_exceeded` if `affordable` does not cover the prompt and one token of each choice,
+ * `rate_limit_exceeded` if the minute has not enough tokens left, or `invalid_messages` if the prompt cannot fit into the model's context
  */
-export async function planHold(facts: HoldFacts, available: NanoCredits): Promise<HoldPlan> {
+export async function planHold(facts: HoldFacts, affordable: Affordable): Promise<HoldPlan> {
   const { model, params } = facts;
   const choices = params.n ?? 1;
-  const amountOf = (promptTokens: number, tokens: number) =>
-    cost(model.price, { promptTokens, completionTokens: tokens * choices });
+  const planFor = (promptTokens: number, outputLimit: number): HoldPlan => ({
+    amount: cost(model.price, { promptTokens, completionTokens: outputLimit * choices }),
+    outputLimit,
+    tokens: promptTokens + outputLimit * choices,
+  });
+  const fits = ({ amount, tokens }: HoldPlan) =>
+    amount <= affordable.credits && tokens <= (affordable.tokens?.left ?? Infinity);
   // Do not count a long prompt if even the shortest one is not affordable.
-  if (amountOf(1, 1) > available) throw new ParleyError('insufficient_credits');
+  if (planFor(1, 1).amount > affordable.credits) throw affordable.refuse();
   await refuseTooLong(facts);
   const byBytes = promptBound(facts, facts.requestBytes);
   const outputTokens = await outputBound(facts);
-  const whole = amountOf(byBytes, outputTokens);
-  if (whole <= available) return { amount: whole, outputLimit: outputTokens };
+  const whole = planFor(byBytes, outputTokens);
+  if (fits(whole)) return whole;
   const promptTokens = Math.min(byBytes, promptBound(facts, withMargin(await facts.countRequest(), params)));
-  const counted = amountOf(promptTokens, outputTokens);
-  if (counted <= available) return { amount: counted, outputLimit: outputTokens };
-  const outputLimit = affordableTokens(model.price, promptTokens, choices, available);
-  if (outputLimit < 1) throw new ParleyError('insufficient_credits');
-  return { amount: amountOf(promptTokens, outputLimit), outputLimit };
+  const counted = planFor(promptTokens, outputTokens);
+  if (fits(counted)) return counted;
+  const byCredits =
+    counted.amount <= affordable.credits
+      ? outputTokens
+      : affordableTokens(model.price, promptTokens, choices, affordable.credits);
+  if (byCredits < 1) throw affordable.refuse();
+  return planFor(promptTokens, limitToMinute(planFor(promptTokens, byCredits), choices, affordable));
+}
+
+/**
+ * A minute that has too few tokens left refuses a request that a fresh one could serve: to wait is better than a short answer. Only an
+ * answer that no minute covers is limited, to what is left.
+ */
+function limitToMinute(
+  { tokens, outputLimit }: HoldPlan,
+  choices: number,
+  { tokens: minute }: Affordable,
+): number {
+  if (minute === undefined || tokens <= minute.left) return outputLimit;
+  const promptTokens = tokens - outputLimit * choices;
+  const roomOf = (all: number) => Math.floor((all - promptTokens) / choices);
+  const room = roomOf(minute.left);
+  const wanted = Math.min(usefulTokens, roomOf(minute.limit));
+  if (tokens <= minute.limit || room < Math.max(1, wanted)) throw minute.refuse(tokens);
+  return room;
 }
 
 /** Refuses a prompt over the context where the engine counts as Parley does: for other engines the count is a guess. */

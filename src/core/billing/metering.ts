@@ -2,8 +2,11 @@
  * A request's usage record from start to end: reserve, run, then settle or void. A request ends exactly once, and the same write
  * spends or returns its reservation. A failed request debits nothing.
  */
-import { type ParleyError, toParleyError } from '../errors.ts';
+import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
+import { type Affordable, affordableCredits } from '../limits/affordable.ts';
+import type { CallLimits } from '../limits/call-limits.ts';
+import type { Amounts, CountedAmount } from '../limits/counts.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../ports/idempotency.ts';
 import type { Log } from '../ports/log.ts';
@@ -30,6 +33,10 @@ export interface Reserve {
   /** Fair-use units to reserve; undefined if the operation spends none. */
   readonly fairUse?: FairUseUnits;
   readonly hold?: Hold;
+  /** Seconds of audio to transcribe, as far as they are known. */
+  readonly audioSeconds?: number;
+  /** The most tokens that a chat can use. */
+  readonly tokens?: number;
 }
 
 export interface FairUseUnits {
@@ -58,9 +65,15 @@ export interface Rights {
 
 const fixedRights: Rights = { policyVersion: undefined, renew: async () => fixedRights };
 
+interface MeteringOptions {
+  readonly rights?: Rights | undefined;
+  readonly limits?: CallLimits | undefined;
+}
+
 export class Metering {
   readonly used: Used = {};
   readonly #deps: MeteringDeps;
+  readonly #limits: CallLimits | undefined;
   #start: RecordStart;
   #rights: Rights;
   #state: 'open' | 'reserved' | 'ended' = 'open';
@@ -73,9 +86,14 @@ export class Metering {
   /** The write of a stream's started record. */
   #started: Promise<void> | undefined;
 
-  constructor(deps: MeteringDeps, start: RecordStart, rights: Rights = fixedRights) {
+  constructor(
+    deps: MeteringDeps,
+    start: RecordStart,
+    { rights = fixedRights, limits }: MeteringOptions = {},
+  ) {
     this.#deps = deps;
     this.#rights = rights;
+    this.#limits = limits;
     this.#start = start;
     deps.observer.began(start);
   }
@@ -99,16 +117,23 @@ export class Metering {
   }
 
   /**
-   * Reserves units and hold. False if the available credits do not cover the hold.
-   * @throws `fair_use_limit_reached`
+   * Reserves units, hold, tokens and counted amounts. False if the credits, a budget or the minute's tokens do not cover them; for audio,
+   * which has no cheaper plan, that is an error.
+   * @throws `fair_use_limit_reached`, `insufficient_scope` for the model, `rate_limit_exceeded`
    */
   async reserve(wanted: Reserve): Promise<boolean> {
-    const { fairUse, hold, ...facts } = wanted;
+    const { fairUse, hold, tokens = 0, audioSeconds, ...facts } = wanted;
     this.note(facts);
-    const reservation = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
-    const outcome = await this.#reserve({ fairUse: reservation, hold });
+    const limits = this.#limits;
+    limits?.checkModel(wanted.model);
+    if (limits?.reserveTokens(tokens) === false) return false;
+    const month = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
+    const counted = this.#counted(wanted);
+    const outcome = await this.#reserve({ fairUse: month, hold, counted });
+    if (outcome !== 'reserved') limits?.useTokens(0);
     if (outcome === 'fair_use_limit_reached') throw await this.#fairUseError(fairUse);
-    if (outcome === 'insufficient_credits') return false;
+    if (outcome === 'limit_reached' && hold === undefined) throw await this.#countError(counted);
+    if (outcome !== 'reserved') return false;
     this.#state = 'reserved';
     this.#units = fairUse?.units;
     this.#hold = hold?.amount;
@@ -118,13 +143,29 @@ export class Metering {
   }
 
   /** Checks the rights of the caller again as often as they change meanwhile. */
-  async #reserve({ fairUse, hold }: Reservation): Promise<ReserveOutcome> {
+  async #reserve(reservation: Reservation): Promise<ReserveOutcome> {
     for (;;) {
       const { policyVersion } = this.#rights;
-      const outcome = await this.#deps.store.reserve(this.#start, { fairUse, hold, policyVersion });
+      const outcome = await this.#deps.store.reserve(this.#start, { ...reservation, policyVersion });
       if (outcome !== 'policy_changed') return outcome;
       this.#rights = await this.#rights.renew();
     }
+  }
+
+  /** The most that a chat can reserve: the least of credits and budgets, and the tokens that the minute has left. */
+  async affordable(available: NanoCredits): Promise<Affordable> {
+    const limits = this.#limits;
+    if (limits === undefined) return affordableCredits(available);
+    const wanted = limits.countedAmounts({ credits: 1n }, this.#start.startedAtMs);
+    const taken = await this.#deps.store.taken(wanted);
+    return limits.affordable(available, wanted, taken, this.#start.startedAtMs);
+  }
+
+  /** Raises the seconds of audio that count against limits. @throws `rate_limit_exceeded` */
+  async extendAudio(audioSeconds: number): Promise<void> {
+    const counted = this.#counted({ audioSeconds });
+    if (counted === undefined || counted.length === 0) return;
+    if (!(await this.#deps.store.extendCounted(this.id, counted))) throw await this.#countError(counted);
   }
 
   /** Raises the reserved units of a request that turns out larger. @throws `fair_use_limit_reached` */
@@ -187,6 +228,7 @@ export class Metering {
       await this.#end(end, claim);
     } catch (reason) {
       this.#state = 'ended';
+      this.#limits?.end(0);
       this.#deps.observer.ended(this.#start, end, this.#hold);
       this.#deps.unsettled.add({ id: this.id, start, end, claim }, reason);
     }
@@ -209,8 +251,25 @@ export class Metering {
       this.#state = was;
       throw error;
     }
+    this.#limits?.end(recorded.cost === undefined ? 0 : (recorded.tokens?.totalTokens ?? 0));
     this.#reportOverrun(recorded);
     this.#deps.observer.ended(this.#start, recorded, this.#hold);
+  }
+
+  #counted({ hold, characters, audioSeconds }: Partial<Reserve>): readonly CountedAmount[] | undefined {
+    const amounts: Amounts = {
+      ...(hold && { credits: hold.amount }),
+      ...(characters !== undefined && { characters: BigInt(characters) }),
+      ...(audioSeconds !== undefined && { audio_seconds: BigInt(audioSeconds) }),
+    };
+    return this.#limits?.countedAmounts(amounts, this.#start.startedAtMs);
+  }
+
+  /** Reads what is left only to word the error: the reservation has already refused. */
+  async #countError(counted: readonly CountedAmount[] = []): Promise<ParleyError> {
+    const taken = await this.#deps.store.taken(counted);
+    const refusal = this.#limits?.countRefusal(counted, taken, this.#start.startedAtMs);
+    return refusal ?? new ParleyError('rate_limit_exceeded', { retryAfterSeconds: 1 });
   }
 
   #writeStarted(): void {

@@ -97,5 +97,6 @@ export class Catalog {
 
 function isCallable(model: CatalogModel, caller: Caller): boolean {
   if (!caller.scopes.includes(model.type) || !model.engine.availability().available) return false;
+  if (caller.limits?.allowsModel(model.id) === false) return false;
   return model.type === 'chat' || isEntitled(caller.entitlement);
 }

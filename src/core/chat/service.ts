@@ -17,7 +17,7 @@ import { readReport } from '../billing/token-report.ts';
 import { breathe } from '../breathe.ts';
 import type { Call } from '../call.ts';
 import type { Catalog, ChatModel } from '../catalog/catalog.ts';
-import { ParleyError } from '../errors.ts';
+import { affordableCredits } from '../limits/affordable.ts';
 import type { TokenCounter } from '../ports/engines.ts';
 import type { Store } from '../ports/store.ts';
 import type { TokenUsage } from '../ports/usage.ts';
@@ -139,18 +139,19 @@ export class ChatOperations {
     };
     // Try the largest hold first: mostly the credits cover it, and they need not be read. Between that read and the next attempt,
     // other requests may take credits.
-    let available = nanoCredits(nanoCreditsMax);
+    let affordable = affordableCredits(nanoCredits(nanoCreditsMax));
     for (let attempt = 0; attempt < holdAttemptsMax; attempt++) {
-      const plan = await planHold(facts, available);
+      const plan = await planHold(facts, affordable);
       const hold = { amount: plan.amount, price: model.price };
-      if (await call.metering.reserve({ model: model.id, hold })) {
+      if (await call.metering.reserve({ model: model.id, hold, tokens: plan.tokens })) {
         setOutputLimit(params, plan.outputLimit);
         await breathe(call.requestBytes);
         return { model, params, call };
       }
-      available = await this.#deps.accounts.availableCredits(call.caller.account.id);
+      const available = await this.#deps.accounts.availableCredits(call.caller.account.id);
+      affordable = await call.metering.affordable(available);
     }
-    throw new ParleyError('insufficient_credits');
+    throw affordable.refuse();
   }
 
   /** Notes the tokens and the cost: from the model's report, or counted here if it gave none. */

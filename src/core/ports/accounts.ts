@@ -1,15 +1,20 @@
 import type { Period, Subscription } from '../access/entitlement.ts';
 import type { NanoCredits } from '../billing/money.ts';
 import type { AccountId } from '../ids.ts';
+import type { Limited, Limits } from '../limits/limits.ts';
 import type { AuditEntry } from './audit.ts';
 import type { Page, PageRequest } from './page.ts';
 
 /** The part of an account that only administrators change. */
-export interface AccountFacts {
+export interface AccountFacts extends Limited {
   readonly id: AccountId;
   readonly name: string;
   readonly createdAtMs: number;
   readonly subscription: Subscription;
+  /** Since when its requests are refused. */
+  readonly suspendedAtMs?: number | undefined;
+  /** A deleted account keeps its records and its ledger. */
+  readonly deletedAtMs?: number | undefined;
 }
 
 export interface Account extends AccountFacts {
@@ -24,10 +29,21 @@ export interface AccountStore {
   /** False if the name is taken. */
   createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
   findAccount(idOrName: string): Promise<Account | undefined>;
-  /** @param nameContains a part of the name, in either case of the letters A to Z. Default: all accounts */
+  /**
+   * Without deleted ones.
+   * @param nameContains a part of the name, in either case of the letters A to Z. Default: all accounts
+   */
   listAccounts(page: PageRequest, nameContains?: string): Promise<Page<Account, AccountId>>;
   /** False if the account had a trial before. */
   startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
+  /** False if the name is taken. */
+  renameAccount(accountId: AccountId, name: string, audit: AuditEntry): Promise<boolean>;
+  /** @param atMs undefined: its requests are served again */
+  suspendAccount(accountId: AccountId, atMs: number | undefined, audit: AuditEntry): Promise<void>;
+  /** Frees the name, revokes the keys and removes the kept answers, for good. */
+  deleteAccount(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
+  /** Replaces the limits of an account. */
+  setAccountLimits(accountId: AccountId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
   /** Sets the plan of an account, in place of an earlier one. */
   setPlan(accountId: AccountId, period: Period, audit: AuditEntry): Promise<void>;
   /** Ends plan and trial at `atMs`, unless they end earlier. */

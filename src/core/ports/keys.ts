@@ -1,14 +1,19 @@
 import type { KeyKind } from '../access/keys.ts';
 import type { AccountId, KeyId } from '../ids.ts';
+import type { Limited, Limits } from '../limits/limits.ts';
 import type { AccountFacts } from './accounts.ts';
 import type { AuditEntry } from './audit.ts';
 
-export const scopes = ['speech', 'transcription', 'chat'] as const;
+export const scopes = ['speech', 'transcription', 'chat', 'manage'] as const;
+/** The scopes of a key for which none are named. */
+export const defaultScopes: readonly Scope[] = ['speech', 'transcription', 'chat'];
 
 export type Scope = (typeof scopes)[number];
 
-export interface Key {
+export interface Key extends Limited {
   readonly id: KeyId;
+  /** The id of the key before its first rotation. Budgets and rates go on under it. */
+  readonly originId: KeyId;
   /** Undefined for an admin key. */
   readonly accountId: AccountId | undefined;
   readonly kind: KeyKind;
@@ -19,6 +24,8 @@ export interface Key {
   readonly createdAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
+  /** To the minute. */
+  readonly lastUsedAtMs?: number | undefined;
 }
 
 export interface KeyHolder {
@@ -45,5 +52,7 @@ export interface KeyStore {
   listKeys(accountId: AccountId | undefined): Promise<readonly Key[]>;
   /** Writes the new key and the end of the old one, both or neither. */
   rotateKey(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry): Promise<void>;
+  /** Replaces the limits of a key. */
+  setKeyLimits(id: KeyId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
   revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import type { Month } from '../billing/fair-use.ts';
 import type { NanoCredits, Price } from '../billing/money.ts';
 import type { AccountId, RequestId } from '../ids.ts';
+import type { Count, CountedAmount } from '../limits/counts.ts';
 import type { ClaimEnd } from './idempotency.ts';
 import type { RecordEnd, RecordStart } from './usage.ts';
 
@@ -23,6 +24,8 @@ export interface Reservation {
   readonly hold?: Hold | undefined;
   /** The `policyVersion` of the key holder who sends the request. */
   readonly policyVersion?: bigint | undefined;
+  /** Amounts that count against limits of the key and the account. */
+  readonly counted?: readonly CountedAmount[] | undefined;
 }
 
 /** `policy_changed`: the key holder is outdated, and its rights must be checked again. Nothing was reserved. */
@@ -30,13 +33,14 @@ export type ReserveOutcome =
   | 'reserved'
   | 'fair_use_limit_reached'
   | 'insufficient_credits'
+  | 'limit_reached'
   | 'policy_changed';
 
 /** The life of a request: reserve, then settle or void. */
 export interface ReservationStore {
   /**
-   * Reserves the units and the hold of a request, all or nothing: the month's units stay within the limit, and the holds of an account
-   * within its balance, however many requests reserve at once. The reservation ends with the process.
+   * Reserves the units, the hold and the counted amounts of a request, all or nothing: the month's units and the counted amounts stay
+   * within their limits, and the holds of an account within its balance, however many requests reserve at once. The reservation ends with the process.
    * @throws `overloaded` while the database cannot be written
    */
   reserve(record: RecordStart, reservation: Reservation): Promise<ReserveOutcome>;
@@ -44,8 +48,13 @@ export interface ReservationStore {
   recordStarted(id: RequestId): Promise<void>;
   /** Raises the reservation of a running request to `fairUse.units`. False, and no change, if that exceeds the limit. */
   extend(id: RequestId, fairUse: FairUseReservation): Promise<boolean>;
+  /** Raises the counted amounts of a running request to these. False, and no change, if that exceeds a limit. */
+  extendCounted(id: RequestId, counted: readonly CountedAmount[]): Promise<boolean>;
+  /** The sum of used and reserved amounts of each count. */
+  taken(counts: readonly Count[]): Promise<readonly bigint[]>;
   /**
-   * Ends a reserved request in one write, with its record: releases its reservation, counts `end.fairUseUnits`, debits `end.cost` with a ledger
+   * Ends a reserved request in one write, with its record: releases its reservation, counts `end.fairUseUnits` and what it used of its
+   * counted amounts, debits `end.cost` with a ledger
    * entry, and ends the claim of the request if there is one. Without units and cost, this voids the reservation.
    *
    * The debit is at most the hold and what the account has available; the rest of the cost becomes the overrun.

@@ -68,6 +68,7 @@ export type UsageRecord = RecordStart & {
 
 export interface RecordFilter {
   readonly accountId?: AccountId | undefined;
+  readonly keyId?: string | undefined;
   /** The earliest start. */
   readonly fromMs?: number | undefined;
   /** The first start that is too late. */
@@ -78,13 +79,15 @@ export interface RecordFilter {
   readonly id?: RequestId | undefined;
 }
 
-export const totalDimensions = ['account', 'month', 'day', 'operation', 'model', 'state'] as const;
+export const totalDimensions = ['account', 'key', 'month', 'day', 'operation', 'model', 'state'] as const;
 
 export type TotalDimension = (typeof totalDimensions)[number];
 
 export interface TotalsQuery {
   /** Undefined: all accounts. */
   readonly accountId: AccountId | undefined;
+  /** Undefined: all keys. */
+  readonly keyId?: string | undefined;
   /** The start of a day (UTC), as is `untilMs`. Undefined: no bound. */
   readonly fromMs: number | undefined;
   readonly untilMs: number | undefined;

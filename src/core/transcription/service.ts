@@ -102,7 +102,7 @@ export class TranscriptionOperations {
     this.#noteModel(call);
     const model = this.#activeModel();
     if (model.engine.tellsTimes === false) refuseWithoutTimes(needs);
-    await metering.reserve({ model: model.id, fairUse: this.#units(0, call) });
+    await metering.reserve({ model: model.id, fairUse: this.#units(0, call), audioSeconds: 0 });
     const events = model.engine.transcribe({
       audio,
       fileName: request.fileName,
@@ -155,6 +155,7 @@ export class TranscriptionOperations {
     }
     metering.used.audioMsIn = Math.max(metering.used.audioMsIn ?? 0, durationMs);
     await metering.extend(this.#units(metering.used.audioMsIn, call));
+    await metering.extendAudio(Math.ceil(metering.used.audioMsIn / 1000));
   }
 
   #units(durationMs: number, { caller }: Call): { units: number; limitUnits: number } {

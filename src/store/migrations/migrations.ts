@@ -5,6 +5,7 @@ import * as debitsByRequest from './0002-debits-by-request.ts';
 import * as usageRollups from './0003-usage-rollups.ts';
 import * as policyVersion from './0004-policy-version.ts';
 import * as nodes from './0005-nodes.ts';
+import * as limits from './0006-limits.ts';
 import { migrationsOf } from './column-types.ts';
 
 /** Applied in the order of their names, never edited. Imported by name, so that a bundle holds them. */
@@ -16,10 +17,14 @@ const changes = {
 };
 
 /** Those of SQLite. */
-export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', changes);
+export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', {
+  ...changes,
+  '0006-limits': limits,
+});
 export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
   ...changes,
   '0005-nodes': nodes,
+  '0006-limits': limits,
 });
 
 /** A newer Parley has changed the schema. */

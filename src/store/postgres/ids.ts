@@ -12,6 +12,7 @@ const prefixes: Readonly<Record<string, string>> = {
   account_id: 'acc',
   account: 'acc',
   key_id: 'key',
+  key: 'key',
   request_id: 'req',
   accounts: 'acc',
   api_keys: 'key',

@@ -3,6 +3,7 @@ import type { Month } from '../../core/billing/fair-use.ts';
 import { type NanoCredits, nanoCredits } from '../../core/billing/money.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { AccountId, RequestId } from '../../core/ids.ts';
+import type { Count, CountedAmount } from '../../core/limits/counts.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
 import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/idempotency.ts';
 import type { KeyHolder } from '../../core/ports/keys.ts';
@@ -12,14 +13,17 @@ import type { Store } from '../../core/ports/store.ts';
 import type { PruneCut, Pruned, RecordEnd, RecordStart } from '../../core/ports/usage.ts';
 import { ColdOperations } from '../cold-operations.ts';
 import type { Executor } from '../executor.ts';
+import { LastUses } from '../last-uses.ts';
 import { Pruning } from '../maintenance/prune.ts';
 import { accountById } from '../tables/accounts.ts';
 import { takenUnits } from '../tables/fair-use.ts';
 import { claimKey, claimOutcome, endClaim } from '../tables/idempotency-records.ts';
+import { takenAmount } from '../tables/limit-counts.ts';
 import type { Groups } from './groups/groups.ts';
 import {
   entering,
   extending,
+  extendingCounts,
   type OpenRequest,
   type Operation,
   recording,
@@ -41,9 +45,11 @@ export interface PostgresStoreDeps {
   readonly close: () => Promise<void>;
 }
 
-interface RunningRequest extends OpenRequest {
+interface RunningRequest extends Omit<OpenRequest, 'counted'> {
+  readonly start: RecordStart;
   /** The last operation on it. The next one begins after it. */
   last: Promise<unknown>;
+  counted: readonly CountedAmount[] | undefined;
   /** Whether it is reserved; until then nobody knows. */
   isReserved: boolean;
 }
@@ -55,6 +61,7 @@ const freeAgainMs = 1_000;
 export class PostgresStore extends ColdOperations implements Store {
   readonly #deps: PostgresStoreDeps;
   readonly #keyCache: KeyCache;
+  readonly #lastUses = new LastUses();
   readonly #open = new Map<RequestId, RunningRequest>();
   #isClosed = false;
 
@@ -69,11 +76,11 @@ export class PostgresStore extends ColdOperations implements Store {
   }
 
   async reserve(start: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
-    const { fairUse, hold } = reservation;
+    const { fairUse, hold, counted } = reservation;
     const counter = fairUse && { accountId: start.accountId, month: fairUse.month };
     const outcome = this.#deps.groups.run(reserving(start, reservation));
     const holdsCredits = hold !== undefined;
-    const request = { start, counter, holdsCredits, last: outcome, isReserved: false };
+    const request = { start, counter, holdsCredits, counted, last: outcome, isReserved: false };
     this.#open.set(start.id, request);
     // If it fails, the request stays open: nobody knows whether it was written, until its record is.
     const known = await outcome;
@@ -93,16 +100,29 @@ export class PostgresStore extends ColdOperations implements Store {
     return this.#follow(request, extending(request, fairUse));
   }
 
+  async extendCounted(id: RequestId, counted: readonly CountedAmount[]): Promise<boolean> {
+    const request = this.#running(id);
+    const isExtended = await this.#follow(request, extendingCounts(request, counted));
+    if (isExtended) request.counted = counted;
+    return isExtended;
+  }
+
+  taken(counts: readonly Count[]): Promise<readonly bigint[]> {
+    return Promise.all(
+      counts.map(async (count) => (await this.#deps.executor.get(takenAmount, count)) ?? 0n),
+    );
+  }
+
   async settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd> {
     const request = this.#running(id);
-    const recorded = await this.#follow(request, settling(request, end, claim));
+    const recorded = await this.#follow(request, this.#noting(request.start, settling(request, end, claim)));
     this.#open.delete(id);
     return recorded;
   }
 
   async record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
     const doubted = this.#open.get(start.id);
-    const operation = recording(start, end, { claim, doubted });
+    const operation = this.#noting(start, recording(start, end, { claim, doubted }));
     if (doubted === undefined) return this.#deps.groups.run(operation);
     await this.#follow(doubted, operation);
     this.#open.delete(start.id);
@@ -172,6 +192,22 @@ export class PostgresStore extends ColdOperations implements Store {
         // The database is still away.
       }
     }
+  }
+
+  /** Notes the last use of the key with the operation, once a minute. */
+  #noting<Value>(
+    start: Pick<RecordStart, 'keyId' | 'startedAtMs'>,
+    operation: Operation<Value>,
+  ): Operation<Value> {
+    const use = this.#lastUses.note(start.keyId, start.startedAtMs);
+    if (use.length === 0) return operation;
+    return {
+      ...operation,
+      decide(books, epoch) {
+        books.steps.push(...use);
+        return operation.decide(books, epoch);
+      },
+    };
   }
 
   /** Runs an operation after the last one on the request. */

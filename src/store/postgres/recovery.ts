@@ -1,9 +1,11 @@
 /** Ends what dead nodes left open. Any node may do so, also several at once: the rows of the accounts are locked meanwhile. */
 import { sql } from 'kysely';
+import type { CountedAmount } from '../../core/limits/counts.ts';
 import type { RecordStart } from '../../core/ports/usage.ts';
 import type { Executor } from '../executor.ts';
 import { step } from '../job.ts';
 import { query, statement } from '../statement.ts';
+import { countedFromText } from '../tables/limit-counts.ts';
 import { interruptedEnd, type StartedRecord, startedColumns, toStarted } from '../usage/record-row.ts';
 import type { Groups } from './groups/groups.ts';
 import { settling } from './groups/operations.ts';
@@ -15,11 +17,11 @@ const ofDeadNodes = sql<boolean>`node_epoch in (select epoch from nodes where de
 const leftOpen = statement((_: object) =>
   query
     .selectFrom('usage_records')
-    .select(startedColumns)
+    .select([...startedColumns, 'counted'])
     .where('state', '=', sql.lit('started'))
     .where(ofDeadNodes)
     .limit(requestsAtOnce),
-).map(toStarted);
+).map((row) => ({ ...toStarted(row), counted: countedFromText(row.counted) }));
 const anyDead = statement((_: object) => sql<{ epoch: bigint }>`select epoch from nodes where dead limit 1`);
 const freeClaims = statement((_: object) =>
   query.deleteFrom('kept_answers').where('answer', 'is', null).where(ofDeadNodes),
@@ -47,14 +49,17 @@ export async function endRequestsOfDeadNodes(
   return count;
 }
 
-function interrupting(record: StartedRecord, nowMs: number) {
-  const { id, accountId, model, startedAtMs, month, hold } = record;
+function interrupting(
+  record: StartedRecord & { readonly counted: readonly CountedAmount[] | undefined },
+  nowMs: number,
+) {
+  const { id, accountId, model, startedAtMs, month, hold, counted } = record;
   const start: Pick<RecordStart, 'id' | 'accountId' | 'model' | 'startedAtMs'> = {
     id,
     accountId,
     model,
     startedAtMs,
   };
-  const request = { start, counter: month && { accountId, month }, holdsCredits: hold > 0n };
+  const request = { start, counter: month && { accountId, month }, holdsCredits: hold > 0n, counted };
   return settling(request, interruptedEnd(record, nowMs));
 }

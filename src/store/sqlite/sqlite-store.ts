@@ -1,6 +1,7 @@
 import type { Month } from '../../core/billing/fair-use.ts';
 import { type NanoCredits, nanoCredits } from '../../core/billing/money.ts';
 import type { AccountId, RequestId } from '../../core/ids.ts';
+import type { Count, CountedAmount } from '../../core/limits/counts.ts';
 import type { Account } from '../../core/ports/accounts.ts';
 import type { AuditEntry } from '../../core/ports/audit.ts';
 import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/idempotency.ts';
@@ -66,6 +67,14 @@ export class SqliteStore extends ColdOperations implements Store {
 
   extend(id: RequestId, reservation: FairUseReservation): Promise<boolean> {
     return this.#requests.extend(id, reservation);
+  }
+
+  extendCounted(id: RequestId, counted: readonly CountedAmount[]): Promise<boolean> {
+    return this.#requests.extendCounted(id, counted);
+  }
+
+  taken(counts: readonly Count[]): Promise<readonly bigint[]> {
+    return this.#requests.taken(counts);
   }
 
   settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd> {

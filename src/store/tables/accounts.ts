@@ -2,10 +2,11 @@ import { sql } from 'kysely';
 import type { Period } from '../../core/access/entitlement.ts';
 import { nanoCredits } from '../../core/billing/money.ts';
 import type { AccountId } from '../../core/ids.ts';
+import { type Limits, limitsFromText, limitsToText } from '../../core/limits/limits.ts';
 import type { Account, AccountFacts } from '../../core/ports/accounts.ts';
 import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
-import type { AccountRow, SubscriptionKind } from './schema.ts';
+import { type AccountRow, optionalNumber, type SubscriptionKind } from './schema.ts';
 
 type AccountWithPeriods = AccountRow & {
   trial_starts: bigint | null;
@@ -32,7 +33,11 @@ export const accountByName = statement((p: { name: string }) => withPeriods().wh
 );
 /** A page in the order of the ids. `after` is empty for the first one. */
 export const accountsAfter = statement((p: { after: string; size: number }) =>
-  withPeriods().where('accounts.id', '>', p.after).orderBy('accounts.id').limit(p.size),
+  withPeriods()
+    .where('accounts.id', '>', p.after)
+    .where('deleted_at_ms', 'is', null)
+    .orderBy('accounts.id')
+    .limit(p.size),
 ).map(toAccount);
 /** Such a page of the accounts whose name is like a pattern of `containing`. */
 export const accountsNamed = statement((p: { after: string; size: number; pattern: string }) =>
@@ -58,6 +63,32 @@ const insert = statement((p: NewAccount) =>
       held_nano_credits: 0,
     })
     .onConflict((conflict) => conflict.column('name').doNothing()),
+);
+/** Changes nothing if the name is taken, also by the account itself. */
+const rename = statement((p: { id: string; name: string }) =>
+  query
+    .updateTable('accounts')
+    .set({ name: p.name })
+    .where('id', '=', p.id)
+    .where(({ not, exists }) =>
+      not(exists(query.selectFrom('accounts').select('id').where('name', '=', p.name))),
+    ),
+);
+const suspend = statement((p: { id: string; atMs: number | null }) =>
+  query.updateTable('accounts').set({ suspended_at_ms: p.atMs }).where('id', '=', p.id),
+);
+/** The name becomes the id, which is no other account's name. */
+const remove = statement((p: { id: string; name: string; atMs: number }) =>
+  query
+    .updateTable('accounts')
+    .set({ name: p.name, deleted_at_ms: p.atMs, limits: '' })
+    .where('id', '=', p.id),
+);
+const removeAnswers = statement((p: { id: string }) =>
+  query.deleteFrom('kept_answers').where('account_id', '=', p.id),
+);
+const replaceLimits = statement((p: { id: string; limits: string }) =>
+  query.updateTable('accounts').set({ limits: p.limits }).where('id', '=', p.id),
 );
 const insertTrial = statement((p: NewPeriod) =>
   insertPeriod('trial', p).onConflict((conflict) => conflict.doNothing()),
@@ -96,6 +127,22 @@ export function startTrial(accountId: AccountId, period: Period): Step {
 
 export function setPlan(accountId: AccountId, period: Period): Step {
   return step(replacePlan, { accountId, ...period });
+}
+
+export function renameAccount(id: AccountId, name: string): Step {
+  return step(rename, { id, name }, 'stop');
+}
+
+export function suspendAccount(id: AccountId, atMs: number | undefined): Step {
+  return step(suspend, { id, atMs: atMs ?? null });
+}
+
+export function deleteAccount(id: AccountId, atMs: number): readonly Step[] {
+  return [step(remove, { id, name: id, atMs }), step(removeAnswers, { id })];
+}
+
+export function setAccountLimits(id: AccountId, limits: Limits | undefined): Step {
+  return step(replaceLimits, { id, limits: limitsToText(limits) });
 }
 
 export function endSubscription(accountId: AccountId, atMs: number): Step {
@@ -142,6 +189,9 @@ function toFacts(row: AccountWithPeriods): AccountFacts {
     id: row.id as AccountId,
     name: row.name,
     createdAtMs: Number(row.created_at_ms),
+    limits: limitsFromText(row.limits),
+    suspendedAtMs: optionalNumber(row.suspended_at_ms),
+    deletedAtMs: optionalNumber(row.deleted_at_ms),
     subscription: {
       trial: toPeriod(row.trial_starts, row.trial_ends),
       plan: toPeriod(row.plan_starts, row.plan_ends),

@@ -1,4 +1,5 @@
 import type { AccountId, KeyId } from '../../core/ids.ts';
+import { type Limits, limitsFromText, limitsToText } from '../../core/limits/limits.ts';
 import { type Key, type KeyEnd, type Scope, scopes } from '../../core/ports/keys.ts';
 import { type Step, step } from '../job.ts';
 import { columnsOf, query, statement } from '../statement.ts';
@@ -15,6 +16,8 @@ const keyColumns = [
   'created_at_ms',
   'expires_at_ms',
   'revoked_at_ms',
+  'limits',
+  'origin_id',
 ] as const;
 
 const keys = query.selectFrom('api_keys').selectAll();
@@ -38,6 +41,20 @@ const revoke = statement((p: { id: string; atMs: number }) =>
     .where('revoked_at_ms', 'is', null),
 );
 
+const noteUse = statement((p: { id: string; atMs: number }) =>
+  query.updateTable('api_keys').set({ last_used_at_ms: p.atMs }).where('id', '=', p.id),
+);
+const revokeAll = statement((p: { accountId: string; atMs: number }) =>
+  query
+    .updateTable('api_keys')
+    .set({ revoked_at_ms: p.atMs })
+    .where('account_id', '=', p.accountId)
+    .where('revoked_at_ms', 'is', null),
+);
+const replaceLimits = statement((p: { id: string; limits: string }) =>
+  query.updateTable('api_keys').set({ limits: p.limits }).where('id', '=', p.id),
+);
+
 export function insertKey(key: Key): Step {
   return step(insert, {
     id: key.id,
@@ -50,12 +67,26 @@ export function insertKey(key: Key): Step {
     created_at_ms: key.createdAtMs,
     expires_at_ms: key.expiresAtMs ?? null,
     revoked_at_ms: key.revokedAtMs ?? null,
+    limits: limitsToText(key.limits),
+    origin_id: key.originId === key.id ? '' : key.originId,
   });
+}
+
+export function setKeyLimits(id: KeyId, limits: Limits | undefined): Step {
+  return step(replaceLimits, { id, limits: limitsToText(limits) });
 }
 
 /** Changes nothing if the key was revoked before. */
 export function revokeKey(id: KeyId, atMs: number): Step {
   return step(revoke, { id, atMs }, 'stop');
+}
+
+export function noteKeyUse(id: KeyId, atMs: number): Step {
+  return step(noteUse, { id, atMs });
+}
+
+export function revokeKeysOf(accountId: AccountId, atMs: number): Step {
+  return step(revokeAll, { accountId, atMs });
 }
 
 export function endKey(id: KeyId, end: KeyEnd): Step {
@@ -75,6 +106,9 @@ function toKey(row: KeyRow): Key {
     createdAtMs: Number(row.created_at_ms),
     expiresAtMs: optionalNumber(row.expires_at_ms),
     revokedAtMs: optionalNumber(row.revoked_at_ms),
+    lastUsedAtMs: optionalNumber(row.last_used_at_ms),
+    limits: limitsFromText(row.limits),
+    originId: (row.origin_id || row.id) as KeyId,
   };
 }
 

@@ -10,6 +10,7 @@ export interface Database {
   api_keys: ApiKeysTable;
   ledger_entries: LedgerEntriesTable;
   fair_use: FairUseTable;
+  limit_counts: LimitCountsTable;
   usage_records: UsageRecordsTable;
   usage_rollups: UsageRollupsTable;
   kept_answers: KeptAnswersTable;
@@ -27,6 +28,10 @@ interface AccountsTable {
   held_nano_credits: Integer;
   /** PostgreSQL: raised by each change of its keys, its name or its subscriptions. SQLite has no such column. */
   policy_version: ColumnType<bigint, undefined, bigint>;
+  /** JSON; empty for none. */
+  limits: ColumnType<string, string | undefined, string>;
+  suspended_at_ms: OptionalInteger;
+  deleted_at_ms: OptionalInteger;
 }
 
 export type SubscriptionKind = 'trial' | 'plan';
@@ -51,6 +56,11 @@ interface ApiKeysTable {
   created_at_ms: Integer;
   expires_at_ms: OptionalInteger;
   revoked_at_ms: OptionalInteger;
+  /** JSON; empty for none. */
+  limits: string;
+  /** The id of the key before its first rotation; empty for that key itself. */
+  origin_id: string;
+  last_used_at_ms: OptionalInteger;
 }
 
 interface LedgerEntriesTable {
@@ -70,6 +80,19 @@ interface FairUseTable {
   month: string;
   used_units: Integer;
   reserved_units: Integer;
+}
+
+/** Amounts that count against limits. */
+interface LimitCountsTable {
+  /** The id of an account or of a key. */
+  owner: string;
+  unit: string;
+  /** A day, a month or `all`. */
+  period: string;
+  /** The amount that ended requests have used. */
+  used: Integer;
+  /** The amount that running requests reserve. In PostgreSQL only: with SQLite, that is in memory. */
+  reserved: Integer;
 }
 
 export interface UsageRecordsTable {
@@ -104,6 +127,8 @@ export interface UsageRecordsTable {
   overrun_nano_credits: OptionalInteger;
   /** PostgreSQL: the node that began the request. SQLite has no such column. */
   node_epoch: OptionalInteger;
+  /** Counted amounts of a running request: JSON. In PostgreSQL only. */
+  counted: string | null;
 }
 
 /** Sums of pruned usage records. */
@@ -111,6 +136,8 @@ interface UsageRollupsTable {
   /** The day (UTC) on which the requests started, such as `2026-11-21`. */
   day: string;
   account_id: string;
+  /** Empty for records that were pruned before sums were kept by key. */
+  key_id: string;
   operation: string;
   model: string;
   state: string;

@@ -99,6 +99,7 @@ function listBy(given: ReadonlySet<string>): Statement<RecordsWanted, UsageRecor
     if (given.has('accountId')) rows = rows.where('account_id', '=', p.accountId);
     if (given.has('since')) rows = rows.where('id', '>=', sql<RequestId>`${p.since}`);
     if (given.has('until')) rows = rows.where('id', '<', sql<RequestId>`${p.until}`);
+    if (given.has('keyId')) rows = rows.where('key_id', '=', p.keyId);
     if (given.has('fromMs')) rows = rows.where('started_at_ms', '>=', sql<bigint>`${p.fromMs}`);
     if (given.has('untilMs')) rows = rows.where('started_at_ms', '<', sql<bigint>`${p.untilMs}`);
     if (given.has('operation')) rows = rows.where('operation', '=', p.operation);

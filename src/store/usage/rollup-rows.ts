@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type Dialect, query } from '../statement.ts';
 
-export const rollupKey = ['day', 'account_id', 'operation', 'model', 'state'] as const;
+export const rollupKey = ['day', 'account_id', 'key_id', 'operation', 'model', 'state'] as const;
 
 const summedColumns = [
   'characters',
@@ -26,6 +26,7 @@ export function recordsAsRollups(dialect: Dialect) {
   return query.selectFrom('usage_records').select([
     days[dialect].as('day'),
     'account_id',
+    'key_id',
     'operation',
     // Clients may name any model in a refused request: each would make a total of its own.
     sql<string>`case state when 'refused' then '' else coalesce(model, '') end`.as('model'),

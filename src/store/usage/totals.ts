@@ -13,6 +13,7 @@ interface RecordStep {
   readonly after: string;
   readonly last: string;
   readonly accountId: string;
+  readonly keyId: string;
 }
 
 type Row = Record<(typeof sumColumns)[number], bigint> & Record<string, string | bigint>;
@@ -36,22 +37,27 @@ export async function readTotals(
 }
 
 /** The totals of each step of records. */
-async function* recordTotals(snapshot: Queries, { accountId, fromMs, untilMs, groupBy }: TotalsQuery) {
+async function* recordTotals(snapshot: Queries, { accountId, keyId, fromMs, untilMs, groupBy }: TotalsQuery) {
   const totals = statement((p: RecordStep, dialect) => {
     let records = recordsAsRollups(dialect).where('id', '>', p.after).where('id', '<=', p.last);
     if (accountId !== undefined) records = records.where('account_id', '=', p.accountId);
+    if (keyId !== undefined) records = records.where('key_id', '=', p.keyId);
     if (fromMs !== undefined) records = records.where('started_at_ms', '>=', BigInt(fromMs));
     if (untilMs !== undefined) records = records.where('started_at_ms', '<', BigInt(untilMs));
     return totalsOf(records, groupBy);
   });
   const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
   for await (const step of steps(snapshot, { after, until, accountId })) {
-    yield (await snapshot.all(totals, { ...step, accountId: accountId ?? '' })) as Row[];
+    yield (await snapshot.all(totals, {
+      ...step,
+      accountId: accountId ?? '',
+      keyId: keyId ?? '',
+    })) as Row[];
   }
 }
 
 /** The totals of each day of rollups. */
-async function* rollupTotals(snapshot: Queries, { accountId, fromMs, untilMs, groupBy }: TotalsQuery) {
+async function* rollupTotals(snapshot: Queries, { accountId, keyId, fromMs, untilMs, groupBy }: TotalsQuery) {
   const nextDay = statement((p: { from: string; before: string }) =>
     query
       .selectFrom('usage_rollups')
@@ -61,9 +67,10 @@ async function* rollupTotals(snapshot: Queries, { accountId, fromMs, untilMs, gr
       .orderBy('day')
       .limit(1),
   );
-  const totals = statement((p: { day: string; accountId: string }) => {
+  const totals = statement((p: { day: string; accountId: string; keyId: string }) => {
     const rollups = query.selectFrom('usage_rollups').selectAll().where('day', '=', p.day);
-    const wanted = accountId === undefined ? rollups : rollups.where('account_id', '=', p.accountId);
+    const ofAccount = accountId === undefined ? rollups : rollups.where('account_id', '=', p.accountId);
+    const wanted = keyId === undefined ? ofAccount : ofAccount.where('key_id', '=', p.keyId);
     return totalsOf(wanted, groupBy);
   });
   const before = untilMs === undefined ? afterAll : dayOf(untilMs);
@@ -71,7 +78,11 @@ async function* rollupTotals(snapshot: Queries, { accountId, fromMs, untilMs, gr
   for (;;) {
     const next = await snapshot.get(nextDay, { from, before });
     if (next === undefined) return;
-    yield (await snapshot.all(totals, { day: next.day, accountId: accountId ?? '' })) as Row[];
+    yield (await snapshot.all(totals, {
+      day: next.day,
+      accountId: accountId ?? '',
+      keyId: keyId ?? '',
+    })) as Row[];
     // Sorts after the day and before the next one.
     from = `${next.day}~`;
   }
@@ -79,6 +90,7 @@ async function* rollupTotals(snapshot: Queries, { accountId, fromMs, untilMs, gr
 
 const dimensions: Readonly<Record<TotalDimension, RawBuilder<string>>> = {
   account: sql`account_id`,
+  key: sql`key_id`,
   month: sql`substr(day, 1, 7)`,
   day: sql`day`,
   operation: sql`operation`,

@@ -8,6 +8,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
+import type { Headers } from '../rate-headers.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { type AnyRpc, bodyBytesMax, elementLimits, messageBytesMax, rpcPath } from '../rpc/rpcs.ts';
 import { readTimeout, type Timeout } from '../rpc/timeout.ts';
@@ -71,13 +72,17 @@ export function createConnectHandler(
       serve(handle, { request, message, gated: { served, refusal, response, timeout, bytesMax } }, deps.log);
     const open = async () => {
       if (rpc.kind === 'open') served.openKeyless();
-      else await served.open(rpc);
+      else await served.open(rpc).finally(() => setHeaders(response, served.rateHeaders));
       const timeout = readTimeout(head);
       if (bytesMax !== undefined) await admitBody(request, served, bytesMax);
       return timeout;
     };
     open().then((timeout) => answer(undefined, timeout), answer);
   };
+}
+
+function setHeaders(response: Response, headers: Headers): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 }
 
 interface Arrival {
@@ -146,7 +151,7 @@ function addRpc(router: ConnectRouter, rpc: AnyRpc, limits: ConnectLimits): void
 /** A misspelt field must not be ignored where it decides about a key. Other requests may be newer than this server. */
 function optionsOf(rpc: AnyRpc, limits: ConnectLimits) {
   const readMaxBytes = messageBytesMax(rpc, limits.messageBytesMax);
-  return rpc.kind === 'admin'
+  return rpc.kind === 'admin' || (rpc.kind === 'unary' && rpc.operation === 'manage')
     ? { readMaxBytes, jsonOptions: { ignoreUnknownFields: false } }
     : { readMaxBytes };
 }

@@ -11,6 +11,7 @@ export function serviceError(thrown: unknown, served: ServedCall): ServiceError 
   const details = rpcMessage(error);
   const metadata = new Metadata();
   metadata.set('grpc-status-details-bin', Buffer.from(statusDetails(error, served.id)));
+  for (const [name, value] of Object.entries(served.rateHeaders)) metadata.set(name, value);
   const object: StatusObject = { code: statusCode(error), details, metadata };
   return Object.assign(new Error(details), object);
 }
@@ -43,6 +44,7 @@ export function refuse(stream: ServerHttp2Stream, thrown: unknown, served: Serve
       'content-type': 'application/grpc+proto',
       'grpc-accept-encoding': acceptedEncodings.join(','),
       'x-request-id': served.id,
+      ...served.rateHeaders,
     },
     { waitForTrailers: true },
   );

@@ -12,9 +12,10 @@ export type WritableCall =
   | ServerWritableStream<Received | ParleyError, Message>
   | ServerDuplexStream<Message, Message>;
 
-export function answerHead({ id, isReplay }: ServedCall): Metadata {
+export function answerHead({ id, isReplay, rateHeaders }: ServedCall): Metadata {
   const head = new Metadata();
   head.set('x-request-id', id);
+  for (const [name, value] of Object.entries(rateHeaders)) head.set(name, value);
   if (isReplay) head.set('idempotent-replayed', 'true');
   return head;
 }

@@ -1,6 +1,7 @@
 /** Allows web pages of listed origins to call over REST, Connect and gRPC-Web. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { rateHeaderNames } from '../rate-headers.ts';
 import type { PortHandler } from './server.ts';
 
 /** How long a browser may cache the answer to a preflight request. */
@@ -8,6 +9,7 @@ const maxAgeSeconds = 7_200;
 /** Response headers that a page may read. */
 const exposed = [
   ...['x-request-id', 'retry-after', 'x-should-retry', 'idempotent-replayed'],
+  ...rateHeaderNames,
   ...['grpc-status', 'grpc-message', 'grpc-status-details-bin'],
 ].join(', ');
 

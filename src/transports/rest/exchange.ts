@@ -82,6 +82,7 @@ export class Exchange {
   ): void {
     this.#response.writeHead(status, {
       'x-request-id': this.served.id,
+      ...this.served.rateHeaders,
       ...headers,
       'content-type': contentType,
       'content-length': Buffer.byteLength(text),
@@ -93,7 +94,7 @@ export class Exchange {
 
   /** Begins an answer in parts. */
   begin(headers: Record<string, string>): void {
-    this.#response.writeHead(200, { 'x-request-id': this.served.id, ...headers });
+    this.#response.writeHead(200, { 'x-request-id': this.served.id, ...this.served.rateHeaders, ...headers });
   }
 
   /** Sends a part; resolves when the client has room for more. Texts written in one turn leave together. */

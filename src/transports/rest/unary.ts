@@ -12,14 +12,18 @@ import {
 import { jsonCodec } from '../../codec/codec.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
+import type { Operation } from '../../core/ports/usage.ts';
 import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
 import { answerEncoder } from '../encode-once.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
 import { checkMembers, checkQuery } from './strict-members.ts';
 
+/** They refuse what they do not know: a misspelt filter or limit must not be ignored. */
+const strictOperations: ReadonlySet<Operation> = new Set<Operation>(['account', 'manage']);
+
 export function unaryHandler(rpc: UnaryRpc): RestHandler {
-  const read = requestReader(rpc.method, rpc.operation === 'account');
+  const read = requestReader(rpc.method, strictOperations.has(rpc.operation));
   const { encode } = responseBodyCodec(rpc.method);
   const textOf = answerEncoder(rpc.operation, (response: Message) => JSON.stringify(encode(response)));
   return async (exchange, parameters) => {

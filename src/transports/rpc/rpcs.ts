@@ -4,6 +4,7 @@ import type { ElementLimits } from '../../codec/json-scan.ts';
 import { type Batches, singly } from '../../core/batches.ts';
 import { ParleyError } from '../../core/errors.ts';
 import {
+  isPlain,
   plainRequestBytesMax,
   plainRequestElementsMax,
   type Rpc,
@@ -30,7 +31,7 @@ export function rpcPath({ method }: AnyRpc): string {
 
 /** Whether a request can be large: a conversation, a text, a recording. */
 function isLarge(rpc: AnyRpc): boolean {
-  return 'operation' in rpc && rpc.operation !== 'catalog' && rpc.operation !== 'account';
+  return 'operation' in rpc && !isPlain(rpc.operation);
 }
 
 /** Bytes of a request's message after decompression. @param largest the configured limit of large ones */

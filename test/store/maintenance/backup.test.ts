@@ -66,9 +66,13 @@ describe('a backup', () => {
   it('contains commits that are only in the log of an open database', async () => {
     await withAccount('a');
     const writer = await openDatabase(dataDir);
-    writer.exec("insert into accounts values ('acc_b', 'b', 1, 0, 0)");
+    writer.exec(
+      "insert into accounts (id, name, created_at_ms, balance_nano_credits, held_nano_credits) values ('acc_b', 'b', 1, 0, 0)",
+    );
     writer.exec('begin');
-    writer.exec("insert into accounts values ('acc_c', 'c', 1, 0, 0)");
+    writer.exec(
+      "insert into accounts (id, name, created_at_ms, balance_nano_credits, held_nano_credits) values ('acc_c', 'c', 1, 0, 0)",
+    );
     await backUp(dataDir, file);
     expect(accounts(file)).toEqual(['a', 'b']);
     writer.exec('commit');
@@ -129,7 +133,7 @@ describe('a backup', () => {
     await expect(backUp(dataDir, file)).rejects.toThrow('used units');
     const sums = '0, 0, 0, 0, 0, 7, 0';
     database.exec(
-      `insert into usage_rollups values ('2026-11-30', 'acc_a', 'speech', 'm', 'ok', 1, ${sums})`,
+      `insert into usage_rollups values ('2026-11-30', 'acc_a', 'key_a', 'speech', 'm', 'ok', 1, ${sums})`,
     );
     await backUp(dataDir, file);
     database.close();
@@ -164,7 +168,9 @@ describe('a restore', () => {
     await withAccount('a');
     await backUp(dataDir, file);
     const writer = await openDatabase(dataDir);
-    writer.exec("insert into accounts values ('acc_b', 'b', 1, 0, 0)");
+    writer.exec(
+      "insert into accounts (id, name, created_at_ms, balance_nano_credits, held_nano_credits) values ('acc_b', 'b', 1, 0, 0)",
+    );
     // As after a kill: the database with its log, not open anywhere.
     const left = ['parley.db', 'parley.db-wal'].map(
       (name) => [name, readFileSync(join(dataDir, name))] as const,

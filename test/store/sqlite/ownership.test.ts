@@ -113,7 +113,9 @@ describe('the owner of a database', () => {
     const { diagnostics } = await diagnoseStore(dataDir, AbortSignal.timeout(60_000));
     expect(diagnostics.filter(({ state }) => state === 'problem')).toEqual([]);
     const other = new Sqlite(join(dataDir, 'parley.db'), { timeout: 5_000 });
-    other.exec("insert into accounts values ('acc_b', 'b', 1, 0, 0)");
+    other.exec(
+      "insert into accounts (id, name, created_at_ms, balance_nano_credits, held_nano_credits) values ('acc_b', 'b', 1, 0, 0)",
+    );
     other.close();
     const guest = await openStore(dataDir, { as: 'guest' });
     expect((await guest.findAccount('b'))?.id).toBe('acc_b');

@@ -22,6 +22,7 @@ let parley: Parley;
 /** It allows one failed key. */
 let wary: Parley;
 let plainKey: string;
+let managerKey: string;
 /** The error of the database, while it has one. */
 let trouble: Error | undefined;
 
@@ -33,6 +34,9 @@ beforeAll(async () => {
   wary = await startParley({ engines, settings: { limits: { failedKeysPerMinuteMax: 1 } } });
   await wary.call('/models', { headers: { authorization: '' } });
   plainKey = await parley.newKey();
+  const scopes = ['speech', 'transcription', 'chat', 'manage'];
+  const manager = await administer(`/accounts/${parley.accountId}/keys`, { name: 'manager', scopes });
+  managerKey = String(manager['secret']);
 });
 afterAll(() => Promise.all([parley.close(), wary.close()]));
 
@@ -90,9 +94,15 @@ function isForAdmins({ json }: ApiOperation): boolean {
   return JSON.stringify(json['security']).includes('adminKey');
 }
 
+/** Whether it needs the scope `manage`. */
+function isManagement({ path }: ApiOperation): boolean {
+  return /\/v1\/(keys|ledger|usage\/totals)/.test(path);
+}
+
 function ownKey(operation: ApiOperation): string | undefined {
   if (JSON.stringify(operation.json['security']) === '[]') return undefined;
-  return isForAdmins(operation) ? parley.adminKey : parley.apiKey;
+  if (isForAdmins(operation)) return parley.adminKey;
+  return isManagement(operation) ? managerKey : parley.apiKey;
 }
 
 /** The members that hold the text of a request, by the operation's id. */
@@ -139,7 +149,10 @@ async function filled({ id, path }: ApiOperation, value?: string): Promise<strin
   if (value !== undefined) return path.replace(/\{\w+\}/, value);
   if (path.includes('{account_id}'))
     return path.replace('{account_id}', await newAccount(id === 'adminEndPlan'));
-  if (path.includes('{key_id}')) return path.replace('{key_id}', await newKeyId());
+  if (path.includes('{key_id}')) {
+    const account = path.includes('/admin/') ? await newAccount(false) : parley.accountId;
+    return path.replace('{key_id}', await newKeyId(account));
+  }
   return path.replace('{id}', 'eliza');
 }
 
@@ -155,8 +168,8 @@ async function newAccount(withTrial: boolean): Promise<string> {
   return String(id);
 }
 
-async function newKeyId(): Promise<string> {
-  const { key } = await administer(`/accounts/${await newAccount(false)}/keys`, { name: 'a' });
+async function newKeyId(account: string): Promise<string> {
+  const { key } = await administer(`/accounts/${account}/keys`, { name: 'a' });
   return (key as { id: string }).id;
 }
 

@@ -34,6 +34,7 @@ const services = [
   'parley.catalog.v1.CatalogService',
   'parley.chat.v1.ChatService',
   'parley.completions.v1.CompletionsService',
+  'parley.management.v1.ManagementService',
   'parley.responses.v1.ResponsesService',
   'parley.speech.v1.SpeechService',
 ];

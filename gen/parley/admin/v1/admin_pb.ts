@@ -8,6 +8,8 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Account, LedgerEntry, UsageRecord } from "../../account/v1/account_pb.ts";
 import { file_parley_account_v1_account } from "../../account/v1/account_pb.ts";
+import type { LimitCount, Limits } from "../../account/v1/limits_pb.ts";
+import { file_parley_account_v1_limits } from "../../account/v1/limits_pb.ts";
 import { file_parley_rest_v1_options } from "../../rest/v1/options_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/admin/v1/admin.proto.
  */
 export const file_parley_admin_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLFAgoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCK3AQoTTGlzdEFjY291bnRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARIpCg1uYW1lX2NvbnRhaW5zGAMgASgJSAJSDW5hbWVfY29udGFpbnOIAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbkIQCg5fbmFtZV9jb250YWlucyKNAQoUTGlzdEFjY291bnRzUmVzcG9uc2USMgoIYWNjb3VudHMYASADKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiIzChFHZXRBY2NvdW50UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkEKEkdldEFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCIzChFTdGFydFRyaWFsUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkEKElN0YXJ0VHJpYWxSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCJrChNBY3RpdmF0ZVBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSNAoHZW5kc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSB2VuZHNfYXQiQwoUQWN0aXZhdGVQbGFuUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMAoORW5kUGxhblJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCI+Cg9FbmRQbGFuUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQitwEKEkxvYWRDcmVkaXRzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEhMKBmFtb3VudBgCIAEoCUgAiAEBEhMKBnJlYXNvbhgDIAEoCUgBiAEBEi0KD2lkZW1wb3RlbmN5X2tleRgEIAEoCUgCUg9pZGVtcG90ZW5jeV9rZXmIAQFCCQoHX2Ftb3VudEIJCgdfcmVhc29uQhIKEF9pZGVtcG90ZW5jeV9rZXkiQgoTTG9hZENyZWRpdHNSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCK5AQoUQWRqdXN0Q3JlZGl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBITCgZhbW91bnQYAiABKAlIAIgBARITCgZyZWFzb24YAyABKAlIAYgBARItCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlIAlIPaWRlbXBvdGVuY3lfa2V5iAEBQgkKB19hbW91bnRCCQoHX3JlYXNvbkISChBfaWRlbXBvdGVuY3lfa2V5IkQKFUFkanVzdENyZWRpdHNSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCKfAQoYTGlzdExlZGdlckVudHJpZXNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSIQoJcGFnZV9zaXplGAIgASgFSABSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAMgASgJSAFSCnBhZ2VfdG9rZW6IAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbiKVAQoZTGlzdExlZGdlckVudHJpZXNSZXNwb25zZRI1CgdlbnRyaWVzGAEgAygLMh4ucGFybGV5LmFjY291bnQudjEuTGVkZ2VyRW50cnlCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuIm8KFUNyZWF0ZUFkbWluS2V5UmVxdWVzdBIRCgRuYW1lGAEgASgJSACIAQESOgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXRCBwoFX25hbWUiSwoWQ3JlYXRlQWRtaW5LZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSIWChRMaXN0QWRtaW5LZXlzUmVxdWVzdCJBChVMaXN0QWRtaW5LZXlzUmVzcG9uc2USKAoEa2V5cxgBIAMoCzIULnBhcmxleS5hZG1pbi52MS5LZXlCBLi7GAEimgEKEENyZWF0ZUtleVJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIRCgRuYW1lGAIgASgJSACIAQESDgoGc2NvcGVzGAMgAygJEjoKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0QgcKBV9uYW1lIkYKEUNyZWF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIjEKD0xpc3RLZXlzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIjwKEExpc3RLZXlzUmVzcG9uc2USKAoEa2V5cxgBIAMoCzIULnBhcmxleS5hZG1pbi52MS5LZXlCBLi7GAEibQoQUm90YXRlS2V5UmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZBItCg9vdmVybGFwX3NlY29uZHMYAiABKAVIAFIPb3ZlcmxhcF9zZWNvbmRziAEBQhIKEF9vdmVybGFwX3NlY29uZHMiRgoRUm90YXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiKgoQUmV2b2tlS2V5UmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZCI2ChFSZXZva2VLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5IqADChdMaXN0VXNhZ2VSZWNvcmRzUmVxdWVzdBIjCgphY2NvdW50X2lkGAEgASgJSABSCmFjY291bnRfaWSIAQESIQoJcGFnZV9zaXplGAIgASgFSAFSCXBhZ2Vfc2l6ZYgBARIjCgpwYWdlX3Rva2VuGAMgASgJSAJSCnBhZ2VfdG9rZW6IAQESOgoKc3RhcnRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0X3RpbWUSNgoIZW5kX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUghlbmRfdGltZRIWCglvcGVyYXRpb24YBiABKAlIA4gBARISCgVtb2RlbBgHIAEoCUgEiAEBEhIKBXN0YXRlGAggASgJSAWIAQESDwoCaWQYCSABKAlIBogBAUINCgtfYWNjb3VudF9pZEIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZUIFCgNfaWQilAEKGExpc3RVc2FnZVJlY29yZHNSZXNwb25zZRI1CgdyZWNvcmRzGAEgAygLMh4ucGFybGV5LmFjY291bnQudjEuVXNhZ2VSZWNvcmRCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuItsBChVHZXRVc2FnZVRvdGFsc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEjoKCnN0YXJ0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSGgoIZ3JvdXBfYnkYBCADKAlSCGdyb3VwX2J5Qg0KC19hY2NvdW50X2lkIksKFkdldFVzYWdlVG90YWxzUmVzcG9uc2USMQoGdG90YWxzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLlVzYWdlVG90YWxCBLi7GAEikgQKClVzYWdlVG90YWwSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEhIKBW1vbnRoGAIgASgJSAGIAQESEAoDZGF5GAMgASgJSAKIAQESFgoJb3BlcmF0aW9uGAQgASgJSAOIAQESEgoFbW9kZWwYBSABKAlIBIgBARISCgVzdGF0ZRgGIAEoCUgFiAEBEhAKCHJlcXVlc3RzGAcgASgDEhIKCmNoYXJhY3RlcnMYCCABKAMSKgoQYXVkaW9fc2Vjb25kc19pbhgJIAEoAVIQYXVkaW9fc2Vjb25kc19pbhIsChFhdWRpb19zZWNvbmRzX291dBgKIAEoAVIRYXVkaW9fc2Vjb25kc19vdXQSJAoNcHJvbXB0X3Rva2VucxgLIAEoA1INcHJvbXB0X3Rva2VucxIsChFjb21wbGV0aW9uX3Rva2VucxgMIAEoA1IRY29tcGxldGlvbl90b2tlbnMSJgoOZmFpcl91c2VfdW5pdHMYDSABKANSDmZhaXJfdXNlX3VuaXRzEiwKEWNvc3RfbmFub19jcmVkaXRzGA4gASgDUhFjb3N0X25hbm9fY3JlZGl0cxIMCgRjb3N0GA8gASgJQg0KC19hY2NvdW50X2lkQggKBl9tb250aEIGCgRfZGF5QgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZSJxChhQcnVuZVVzYWdlUmVjb3Jkc1JlcXVlc3QSKgoGYmVmb3JlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdCgdkcnlfcnVuGAIgASgISABSB2RyeV9ydW6IAQFCCgoIX2RyeV9ydW4igQEKGVBydW5lVXNhZ2VSZWNvcmRzUmVzcG9uc2USKAoPcmVjb3Jkc19yZW1vdmVkGAEgASgDUg9yZWNvcmRzX3JlbW92ZWQSKAoPYW5zd2Vyc19yZW1vdmVkGAIgASgDUg9hbnN3ZXJzX3JlbW92ZWQSEAoIY29tcGxldGUYAyABKAgilAEKCkF1ZGl0RW50cnkSCgoCaWQYASABKAkSOgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSDQoFYWN0b3IYAyABKAkSDgoGYWN0aW9uGAQgASgJEg4KBnRhcmdldBgFIAEoCRIPCgdkZXRhaWxzGAYgASgJIn4KF0xpc3RBdWRpdEVudHJpZXNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ikQEKGExpc3RBdWRpdEVudHJpZXNSZXNwb25zZRIyCgdlbnRyaWVzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLkF1ZGl0RW50cnlCBLi7GAESLQoPbmV4dF9wYWdlX3Rva2VuGAIgASgJSABSD25leHRfcGFnZV90b2tlbogBAUISChBfbmV4dF9wYWdlX3Rva2VuIkYKC0VuZ2luZVN0YXRlEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRIKCgJ1cBgDIAEoCBIPCgd3YWl0aW5nGAQgASgFItsBCgpNb2RlbFN0YXRlEgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSDwoHZW5naW5lcxgDIAMoCRIRCglhdmFpbGFibGUYBCABKAgSEwoGcmVhc29uGAUgASgJSACIAQESJQoLaW5wdXRfcHJpY2UYBiABKAlIAVILaW5wdXRfcHJpY2WIAQESJwoMb3V0cHV0X3ByaWNlGAcgASgJSAJSDG91dHB1dF9wcmljZYgBAUIJCgdfcmVhc29uQg4KDF9pbnB1dF9wcmljZUIPCg1fb3V0cHV0X3ByaWNlIiYKB1NldHRpbmcSDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSIXChVHZXRTZXJ2ZXJTdGF0ZVJlcXVlc3Qi/wEKFkdldFNlcnZlclN0YXRlUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRI6CgpzdGFydGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKc3RhcnRlZF9hdBIzCgdlbmdpbmVzGAMgAygLMhwucGFybGV5LmFkbWluLnYxLkVuZ2luZVN0YXRlQgS4uxgBEjEKBm1vZGVscxgEIAMoCzIbLnBhcmxleS5hZG1pbi52MS5Nb2RlbFN0YXRlQgS4uxgBEjAKCHNldHRpbmdzGAUgAygLMhgucGFybGV5LmFkbWluLnYxLlNldHRpbmdCBLi7GAEiFwoVRGlhZ25vc2VTZXJ2ZXJSZXF1ZXN0IlAKFkRpYWdub3NlU2VydmVyUmVzcG9uc2USNgoLZGlhZ25vc3RpY3MYASADKAsyGy5wYXJsZXkuYWRtaW4udjEuRGlhZ25vc3RpY0IEuLsYASJpCgpEaWFnbm9zdGljEgwKBGFyZWEYASABKAkSDwoHc3ViamVjdBgCIAEoCRINCgVzdGF0ZRgDIAEoCRINCgVmb3VuZBgEIAEoCRITCgZhZHZpY2UYBSABKAlIAIgBAUIJCgdfYWR2aWNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_rest_v1_options]);
+  fileDesc("ChtwYXJsZXkvYWRtaW4vdjEvYWRtaW4ucHJvdG8SD3BhcmxleS5hZG1pbi52MSLzAwoDS2V5EgoKAmlkGAEgASgJEiMKCmFjY291bnRfaWQYAiABKAlIAFIKYWNjb3VudF9pZIgBARIMCgRuYW1lGAMgASgJEg4KBnByZWZpeBgEIAEoCRIcCglsYXN0X2ZvdXIYBSABKAlSCWxhc3RfZm91chIOCgZzY29wZXMYBiADKAkSOgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmNyZWF0ZWRfYXQSOgoKZXhwaXJlc19hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCmV4cGlyZXNfYXQSOgoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnJldm9rZWRfYXQSKQoGbGltaXRzGAogASgLMhkucGFybGV5LmFjY291bnQudjEuTGltaXRzEkEKDGxpbWl0X2NvdW50cxgLIAMoCzIdLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0Q291bnRSDGxpbWl0X2NvdW50cxI+CgxsYXN0X3VzZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxsYXN0X3VzZWRfYXRCDQoLX2FjY291bnRfaWQiMgoUQ3JlYXRlQWNjb3VudFJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBQgcKBV9uYW1lIkQKFUNyZWF0ZUFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCK3AQoTTGlzdEFjY291bnRzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBARIpCg1uYW1lX2NvbnRhaW5zGAMgASgJSAJSDW5hbWVfY29udGFpbnOIAQFCDAoKX3BhZ2Vfc2l6ZUINCgtfcGFnZV90b2tlbkIQCg5fbmFtZV9jb250YWlucyKNAQoUTGlzdEFjY291bnRzUmVzcG9uc2USMgoIYWNjb3VudHMYASADKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiIzChFHZXRBY2NvdW50UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkEKEkdldEFjY291bnRSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCIzChFTdGFydFRyaWFsUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkEKElN0YXJ0VHJpYWxSZXNwb25zZRIrCgdhY2NvdW50GAEgASgLMhoucGFybGV5LmFjY291bnQudjEuQWNjb3VudCJrChNBY3RpdmF0ZVBsYW5SZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSNAoHZW5kc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSB2VuZHNfYXQiQwoUQWN0aXZhdGVQbGFuUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiMAoORW5kUGxhblJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCI+Cg9FbmRQbGFuUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiUgoUUmVuYW1lQWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIRCgRuYW1lGAIgASgJSACIAQFCBwoFX25hbWUiRAoVUmVuYW1lQWNjb3VudFJlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IjcKFVN1c3BlbmRBY2NvdW50UmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkIkUKFlN1c3BlbmRBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiNgoUUmVzdW1lQWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJEChVSZXN1bWVBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiNgoURGVsZXRlQWNjb3VudFJlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZCJEChVEZWxldGVBY2NvdW50UmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiZAoXU2V0QWNjb3VudExpbWl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBIpCgZsaW1pdHMYAiABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHMiRwoYU2V0QWNjb3VudExpbWl0c1Jlc3BvbnNlEisKB2FjY291bnQYASABKAsyGi5wYXJsZXkuYWNjb3VudC52MS5BY2NvdW50IrcBChJMb2FkQ3JlZGl0c1JlcXVlc3QSHgoKYWNjb3VudF9pZBgBIAEoCVIKYWNjb3VudF9pZBITCgZhbW91bnQYAiABKAlIAIgBARITCgZyZWFzb24YAyABKAlIAYgBARItCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlIAlIPaWRlbXBvdGVuY3lfa2V5iAEBQgkKB19hbW91bnRCCQoHX3JlYXNvbkISChBfaWRlbXBvdGVuY3lfa2V5IkIKE0xvYWRDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQiuQEKFEFkanVzdENyZWRpdHNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEwoGYW1vdW50GAIgASgJSACIAQESEwoGcmVhc29uGAMgASgJSAGIAQESLQoPaWRlbXBvdGVuY3lfa2V5GAQgASgJSAJSD2lkZW1wb3RlbmN5X2tleYgBAUIJCgdfYW1vdW50QgkKB19yZWFzb25CEgoQX2lkZW1wb3RlbmN5X2tleSJEChVBZGp1c3RDcmVkaXRzUmVzcG9uc2USKwoHYWNjb3VudBgBIAEoCzIaLnBhcmxleS5hY2NvdW50LnYxLkFjY291bnQinwEKGExpc3RMZWRnZXJFbnRyaWVzUmVxdWVzdBIeCgphY2NvdW50X2lkGAEgASgJUgphY2NvdW50X2lkEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ilQEKGUxpc3RMZWRnZXJFbnRyaWVzUmVzcG9uc2USNQoHZW50cmllcxgBIAMoCzIeLnBhcmxleS5hY2NvdW50LnYxLkxlZGdlckVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiJvChVDcmVhdGVBZG1pbktleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEjoKCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0QgcKBV9uYW1lIksKFkNyZWF0ZUFkbWluS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiFgoUTGlzdEFkbWluS2V5c1JlcXVlc3QiQQoVTGlzdEFkbWluS2V5c1Jlc3BvbnNlEigKBGtleXMYASADKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5QgS4uxgBIsUBChBDcmVhdGVLZXlSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQSEQoEbmFtZRgCIAEoCUgAiAEBEg4KBnNjb3BlcxgDIAMoCRI6CgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdBIpCgZsaW1pdHMYBSABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHNCBwoFX25hbWUiRgoRQ3JlYXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiMQoPTGlzdEtleXNSZXF1ZXN0Eh4KCmFjY291bnRfaWQYASABKAlSCmFjY291bnRfaWQiPAoQTGlzdEtleXNSZXNwb25zZRIoCgRrZXlzGAEgAygLMhQucGFybGV5LmFkbWluLnYxLktleUIEuLsYASJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJGChFSb3RhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSJYChNTZXRLZXlMaW1pdHNSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEikKBmxpbWl0cxgCIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0cyI5ChRTZXRLZXlMaW1pdHNSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5IioKEFJldm9rZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSLIAwoXTGlzdFVzYWdlUmVjb3Jkc1JlcXVlc3QSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEiEKCXBhZ2Vfc2l6ZRgCIAEoBUgBUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgDIAEoCUgCUgpwYWdlX3Rva2VuiAEBEjoKCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpzdGFydF90aW1lEjYKCGVuZF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIIZW5kX3RpbWUSFgoJb3BlcmF0aW9uGAYgASgJSAOIAQESEgoFbW9kZWwYByABKAlIBIgBARISCgVzdGF0ZRgIIAEoCUgFiAEBEg8KAmlkGAkgASgJSAaIAQESGwoGa2V5X2lkGAogASgJSAdSBmtleV9pZIgBAUINCgtfYWNjb3VudF9pZEIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuQgwKCl9vcGVyYXRpb25CCAoGX21vZGVsQggKBl9zdGF0ZUIFCgNfaWRCCQoHX2tleV9pZCKUAQoYTGlzdFVzYWdlUmVjb3Jkc1Jlc3BvbnNlEjUKB3JlY29yZHMYASADKAsyHi5wYXJsZXkuYWNjb3VudC52MS5Vc2FnZVJlY29yZEIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4igwIKFUdldFVzYWdlVG90YWxzUmVxdWVzdBIjCgphY2NvdW50X2lkGAEgASgJSABSCmFjY291bnRfaWSIAQESOgoKc3RhcnRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0X3RpbWUSNgoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUghlbmRfdGltZRIaCghncm91cF9ieRgEIAMoCVIIZ3JvdXBfYnkSGwoGa2V5X2lkGAUgASgJSAFSBmtleV9pZIgBAUINCgtfYWNjb3VudF9pZEIJCgdfa2V5X2lkIksKFkdldFVzYWdlVG90YWxzUmVzcG9uc2USMQoGdG90YWxzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLlVzYWdlVG90YWxCBLi7GAEiugQKClVzYWdlVG90YWwSIwoKYWNjb3VudF9pZBgBIAEoCUgAUgphY2NvdW50X2lkiAEBEhIKBW1vbnRoGAIgASgJSAGIAQESEAoDZGF5GAMgASgJSAKIAQESFgoJb3BlcmF0aW9uGAQgASgJSAOIAQESEgoFbW9kZWwYBSABKAlIBIgBARISCgVzdGF0ZRgGIAEoCUgFiAEBEhAKCHJlcXVlc3RzGAcgASgDEhIKCmNoYXJhY3RlcnMYCCABKAMSKgoQYXVkaW9fc2Vjb25kc19pbhgJIAEoAVIQYXVkaW9fc2Vjb25kc19pbhIsChFhdWRpb19zZWNvbmRzX291dBgKIAEoAVIRYXVkaW9fc2Vjb25kc19vdXQSJAoNcHJvbXB0X3Rva2VucxgLIAEoA1INcHJvbXB0X3Rva2VucxIsChFjb21wbGV0aW9uX3Rva2VucxgMIAEoA1IRY29tcGxldGlvbl90b2tlbnMSJgoOZmFpcl91c2VfdW5pdHMYDSABKANSDmZhaXJfdXNlX3VuaXRzEiwKEWNvc3RfbmFub19jcmVkaXRzGA4gASgDUhFjb3N0X25hbm9fY3JlZGl0cxIMCgRjb3N0GA8gASgJEhsKBmtleV9pZBgQIAEoCUgGUgZrZXlfaWSIAQFCDQoLX2FjY291bnRfaWRCCAoGX21vbnRoQgYKBF9kYXlCDAoKX29wZXJhdGlvbkIICgZfbW9kZWxCCAoGX3N0YXRlQgkKB19rZXlfaWQicQoYUHJ1bmVVc2FnZVJlY29yZHNSZXF1ZXN0EioKBmJlZm9yZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHQoHZHJ5X3J1bhgCIAEoCEgAUgdkcnlfcnVuiAEBQgoKCF9kcnlfcnVuIoEBChlQcnVuZVVzYWdlUmVjb3Jkc1Jlc3BvbnNlEigKD3JlY29yZHNfcmVtb3ZlZBgBIAEoA1IPcmVjb3Jkc19yZW1vdmVkEigKD2Fuc3dlcnNfcmVtb3ZlZBgCIAEoA1IPYW5zd2Vyc19yZW1vdmVkEhAKCGNvbXBsZXRlGAMgASgIIpQBCgpBdWRpdEVudHJ5EgoKAmlkGAEgASgJEjoKCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0Eg0KBWFjdG9yGAMgASgJEg4KBmFjdGlvbhgEIAEoCRIOCgZ0YXJnZXQYBSABKAkSDwoHZGV0YWlscxgGIAEoCSJ+ChdMaXN0QXVkaXRFbnRyaWVzUmVxdWVzdBIhCglwYWdlX3NpemUYASABKAVIAFIJcGFnZV9zaXpliAEBEiMKCnBhZ2VfdG9rZW4YAiABKAlIAVIKcGFnZV90b2tlbogBAUIMCgpfcGFnZV9zaXplQg0KC19wYWdlX3Rva2VuIpEBChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USMgoHZW50cmllcxgBIAMoCzIbLnBhcmxleS5hZG1pbi52MS5BdWRpdEVudHJ5QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiJGCgtFbmdpbmVTdGF0ZRIMCgRuYW1lGAEgASgJEgwKBGtpbmQYAiABKAkSCgoCdXAYAyABKAgSDwoHd2FpdGluZxgEIAEoBSLbAQoKTW9kZWxTdGF0ZRIKCgJpZBgBIAEoCRIMCgR0eXBlGAIgASgJEg8KB2VuZ2luZXMYAyADKAkSEQoJYXZhaWxhYmxlGAQgASgIEhMKBnJlYXNvbhgFIAEoCUgAiAEBEiUKC2lucHV0X3ByaWNlGAYgASgJSAFSC2lucHV0X3ByaWNliAEBEicKDG91dHB1dF9wcmljZRgHIAEoCUgCUgxvdXRwdXRfcHJpY2WIAQFCCQoHX3JlYXNvbkIOCgxfaW5wdXRfcHJpY2VCDwoNX291dHB1dF9wcmljZSImCgdTZXR0aW5nEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkiFwoVR2V0U2VydmVyU3RhdGVSZXF1ZXN0Iv8BChZHZXRTZXJ2ZXJTdGF0ZVJlc3BvbnNlEg8KB3ZlcnNpb24YASABKAkSOgoKc3RhcnRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCnN0YXJ0ZWRfYXQSMwoHZW5naW5lcxgDIAMoCzIcLnBhcmxleS5hZG1pbi52MS5FbmdpbmVTdGF0ZUIEuLsYARIxCgZtb2RlbHMYBCADKAsyGy5wYXJsZXkuYWRtaW4udjEuTW9kZWxTdGF0ZUIEuLsYARIwCghzZXR0aW5ncxgFIAMoCzIYLnBhcmxleS5hZG1pbi52MS5TZXR0aW5nQgS4uxgBIhcKFURpYWdub3NlU2VydmVyUmVxdWVzdCJQChZEaWFnbm9zZVNlcnZlclJlc3BvbnNlEjYKC2RpYWdub3N0aWNzGAEgAygLMhsucGFybGV5LmFkbWluLnYxLkRpYWdub3N0aWNCBLi7GAEiaQoKRGlhZ25vc3RpYxIMCgRhcmVhGAEgASgJEg8KB3N1YmplY3QYAiABKAkSDQoFc3RhdGUYAyABKAkSDQoFZm91bmQYBCABKAkSEwoGYWR2aWNlGAUgASgJSACIAQFCCQoHX2FkdmljZWIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_account_v1_account, file_parley_account_v1_limits, file_parley_rest_v1_options]);
 
 /**
  * An API key without its secret, which is shown once at creation and stored only as a hash.
@@ -55,7 +57,7 @@ export type Key = Message<"parley.admin.v1.Key"> & {
   lastFour: string;
 
   /**
-   * Allowed operations: `speech`, `transcription`, `chat`. Every account key may also call the catalog and account services.
+   * Allowed operations: `speech`, `transcription`, `chat`, `manage`. Every account key may also call the catalog and account services.
    *
    * @generated from field: repeated string scopes = 6;
    */
@@ -79,6 +81,27 @@ export type Key = Message<"parley.admin.v1.Key"> & {
    * @generated from field: google.protobuf.Timestamp revoked_at = 9 [json_name = "revoked_at"];
    */
   revokedAt?: Timestamp | undefined;
+
+  /**
+   * Absent if there are none.
+   *
+   * @generated from field: parley.account.v1.Limits limits = 10;
+   */
+  limits?: Limits | undefined;
+
+  /**
+   * What is used of its limits of a day, a month and in all. A key that replaces another goes on where that one was.
+   *
+   * @generated from field: repeated parley.account.v1.LimitCount limit_counts = 11 [json_name = "limit_counts"];
+   */
+  limitCounts: LimitCount[];
+
+  /**
+   * The minute of the last request of an account's key, refused ones included. Absent if there was none, and for admin keys.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_at = 12 [json_name = "last_used_at"];
+   */
+  lastUsedAt?: Timestamp | undefined;
 };
 
 /**
@@ -333,6 +356,200 @@ export const EndPlanResponseSchema: GenMessage<EndPlanResponse> = /*@__PURE__*/
   messageDesc(file_parley_admin_v1_admin, 12);
 
 /**
+ * @generated from message parley.admin.v1.RenameAccountRequest
+ */
+export type RenameAccountRequest = Message<"parley.admin.v1.RenameAccountRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+
+  /**
+   * 1 to 100 characters, unique. Required.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.RenameAccountRequest.
+ * Use `create(RenameAccountRequestSchema)` to create a new message.
+ */
+export const RenameAccountRequestSchema: GenMessage<RenameAccountRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 13);
+
+/**
+ * @generated from message parley.admin.v1.RenameAccountResponse
+ */
+export type RenameAccountResponse = Message<"parley.admin.v1.RenameAccountResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.RenameAccountResponse.
+ * Use `create(RenameAccountResponseSchema)` to create a new message.
+ */
+export const RenameAccountResponseSchema: GenMessage<RenameAccountResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 14);
+
+/**
+ * @generated from message parley.admin.v1.SuspendAccountRequest
+ */
+export type SuspendAccountRequest = Message<"parley.admin.v1.SuspendAccountRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.SuspendAccountRequest.
+ * Use `create(SuspendAccountRequestSchema)` to create a new message.
+ */
+export const SuspendAccountRequestSchema: GenMessage<SuspendAccountRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 15);
+
+/**
+ * @generated from message parley.admin.v1.SuspendAccountResponse
+ */
+export type SuspendAccountResponse = Message<"parley.admin.v1.SuspendAccountResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.SuspendAccountResponse.
+ * Use `create(SuspendAccountResponseSchema)` to create a new message.
+ */
+export const SuspendAccountResponseSchema: GenMessage<SuspendAccountResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 16);
+
+/**
+ * @generated from message parley.admin.v1.ResumeAccountRequest
+ */
+export type ResumeAccountRequest = Message<"parley.admin.v1.ResumeAccountRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.ResumeAccountRequest.
+ * Use `create(ResumeAccountRequestSchema)` to create a new message.
+ */
+export const ResumeAccountRequestSchema: GenMessage<ResumeAccountRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 17);
+
+/**
+ * @generated from message parley.admin.v1.ResumeAccountResponse
+ */
+export type ResumeAccountResponse = Message<"parley.admin.v1.ResumeAccountResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.ResumeAccountResponse.
+ * Use `create(ResumeAccountResponseSchema)` to create a new message.
+ */
+export const ResumeAccountResponseSchema: GenMessage<ResumeAccountResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 18);
+
+/**
+ * @generated from message parley.admin.v1.DeleteAccountRequest
+ */
+export type DeleteAccountRequest = Message<"parley.admin.v1.DeleteAccountRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+};
+
+/**
+ * Describes the message parley.admin.v1.DeleteAccountRequest.
+ * Use `create(DeleteAccountRequestSchema)` to create a new message.
+ */
+export const DeleteAccountRequestSchema: GenMessage<DeleteAccountRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 19);
+
+/**
+ * @generated from message parley.admin.v1.DeleteAccountResponse
+ */
+export type DeleteAccountResponse = Message<"parley.admin.v1.DeleteAccountResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.DeleteAccountResponse.
+ * Use `create(DeleteAccountResponseSchema)` to create a new message.
+ */
+export const DeleteAccountResponseSchema: GenMessage<DeleteAccountResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 20);
+
+/**
+ * @generated from message parley.admin.v1.SetAccountLimitsRequest
+ */
+export type SetAccountLimitsRequest = Message<"parley.admin.v1.SetAccountLimitsRequest"> & {
+  /**
+   * An account's id or its name.
+   *
+   * @generated from field: string account_id = 1 [json_name = "account_id"];
+   */
+  accountId: string;
+
+  /**
+   * In place of all earlier ones. Absent: none.
+   *
+   * @generated from field: parley.account.v1.Limits limits = 2;
+   */
+  limits?: Limits | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.SetAccountLimitsRequest.
+ * Use `create(SetAccountLimitsRequestSchema)` to create a new message.
+ */
+export const SetAccountLimitsRequestSchema: GenMessage<SetAccountLimitsRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 21);
+
+/**
+ * @generated from message parley.admin.v1.SetAccountLimitsResponse
+ */
+export type SetAccountLimitsResponse = Message<"parley.admin.v1.SetAccountLimitsResponse"> & {
+  /**
+   * @generated from field: parley.account.v1.Account account = 1;
+   */
+  account?: Account | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.SetAccountLimitsResponse.
+ * Use `create(SetAccountLimitsResponseSchema)` to create a new message.
+ */
+export const SetAccountLimitsResponseSchema: GenMessage<SetAccountLimitsResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 22);
+
+/**
  * @generated from message parley.admin.v1.LoadCreditsRequest
  */
 export type LoadCreditsRequest = Message<"parley.admin.v1.LoadCreditsRequest"> & {
@@ -370,7 +587,7 @@ export type LoadCreditsRequest = Message<"parley.admin.v1.LoadCreditsRequest"> &
  * Use `create(LoadCreditsRequestSchema)` to create a new message.
  */
 export const LoadCreditsRequestSchema: GenMessage<LoadCreditsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 13);
+  messageDesc(file_parley_admin_v1_admin, 23);
 
 /**
  * @generated from message parley.admin.v1.LoadCreditsResponse
@@ -387,7 +604,7 @@ export type LoadCreditsResponse = Message<"parley.admin.v1.LoadCreditsResponse">
  * Use `create(LoadCreditsResponseSchema)` to create a new message.
  */
 export const LoadCreditsResponseSchema: GenMessage<LoadCreditsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 14);
+  messageDesc(file_parley_admin_v1_admin, 24);
 
 /**
  * @generated from message parley.admin.v1.AdjustCreditsRequest
@@ -428,7 +645,7 @@ export type AdjustCreditsRequest = Message<"parley.admin.v1.AdjustCreditsRequest
  * Use `create(AdjustCreditsRequestSchema)` to create a new message.
  */
 export const AdjustCreditsRequestSchema: GenMessage<AdjustCreditsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 15);
+  messageDesc(file_parley_admin_v1_admin, 25);
 
 /**
  * @generated from message parley.admin.v1.AdjustCreditsResponse
@@ -445,7 +662,7 @@ export type AdjustCreditsResponse = Message<"parley.admin.v1.AdjustCreditsRespon
  * Use `create(AdjustCreditsResponseSchema)` to create a new message.
  */
 export const AdjustCreditsResponseSchema: GenMessage<AdjustCreditsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 16);
+  messageDesc(file_parley_admin_v1_admin, 26);
 
 /**
  * @generated from message parley.admin.v1.ListLedgerEntriesRequest
@@ -476,7 +693,7 @@ export type ListLedgerEntriesRequest = Message<"parley.admin.v1.ListLedgerEntrie
  * Use `create(ListLedgerEntriesRequestSchema)` to create a new message.
  */
 export const ListLedgerEntriesRequestSchema: GenMessage<ListLedgerEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 17);
+  messageDesc(file_parley_admin_v1_admin, 27);
 
 /**
  * @generated from message parley.admin.v1.ListLedgerEntriesResponse
@@ -502,7 +719,7 @@ export type ListLedgerEntriesResponse = Message<"parley.admin.v1.ListLedgerEntri
  * Use `create(ListLedgerEntriesResponseSchema)` to create a new message.
  */
 export const ListLedgerEntriesResponseSchema: GenMessage<ListLedgerEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 18);
+  messageDesc(file_parley_admin_v1_admin, 28);
 
 /**
  * @generated from message parley.admin.v1.CreateAdminKeyRequest
@@ -528,7 +745,7 @@ export type CreateAdminKeyRequest = Message<"parley.admin.v1.CreateAdminKeyReque
  * Use `create(CreateAdminKeyRequestSchema)` to create a new message.
  */
 export const CreateAdminKeyRequestSchema: GenMessage<CreateAdminKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 19);
+  messageDesc(file_parley_admin_v1_admin, 29);
 
 /**
  * @generated from message parley.admin.v1.CreateAdminKeyResponse
@@ -552,7 +769,7 @@ export type CreateAdminKeyResponse = Message<"parley.admin.v1.CreateAdminKeyResp
  * Use `create(CreateAdminKeyResponseSchema)` to create a new message.
  */
 export const CreateAdminKeyResponseSchema: GenMessage<CreateAdminKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 20);
+  messageDesc(file_parley_admin_v1_admin, 30);
 
 /**
  * @generated from message parley.admin.v1.ListAdminKeysRequest
@@ -565,7 +782,7 @@ export type ListAdminKeysRequest = Message<"parley.admin.v1.ListAdminKeysRequest
  * Use `create(ListAdminKeysRequestSchema)` to create a new message.
  */
 export const ListAdminKeysRequestSchema: GenMessage<ListAdminKeysRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 21);
+  messageDesc(file_parley_admin_v1_admin, 31);
 
 /**
  * @generated from message parley.admin.v1.ListAdminKeysResponse
@@ -584,7 +801,7 @@ export type ListAdminKeysResponse = Message<"parley.admin.v1.ListAdminKeysRespon
  * Use `create(ListAdminKeysResponseSchema)` to create a new message.
  */
 export const ListAdminKeysResponseSchema: GenMessage<ListAdminKeysResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 22);
+  messageDesc(file_parley_admin_v1_admin, 32);
 
 /**
  * @generated from message parley.admin.v1.CreateKeyRequest
@@ -605,7 +822,7 @@ export type CreateKeyRequest = Message<"parley.admin.v1.CreateKeyRequest"> & {
   name?: string | undefined;
 
   /**
-   * `speech`, `transcription`, `chat`. Default: all three. REST refuses an empty list.
+   * `speech`, `transcription`, `chat`, `manage`. Default: the first three. REST refuses an empty list.
    *
    * @generated from field: repeated string scopes = 3;
    */
@@ -617,6 +834,13 @@ export type CreateKeyRequest = Message<"parley.admin.v1.CreateKeyRequest"> & {
    * @generated from field: google.protobuf.Timestamp expires_at = 4 [json_name = "expires_at"];
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * Default: none.
+   *
+   * @generated from field: parley.account.v1.Limits limits = 5;
+   */
+  limits?: Limits | undefined;
 };
 
 /**
@@ -624,7 +848,7 @@ export type CreateKeyRequest = Message<"parley.admin.v1.CreateKeyRequest"> & {
  * Use `create(CreateKeyRequestSchema)` to create a new message.
  */
 export const CreateKeyRequestSchema: GenMessage<CreateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 23);
+  messageDesc(file_parley_admin_v1_admin, 33);
 
 /**
  * @generated from message parley.admin.v1.CreateKeyResponse
@@ -648,7 +872,7 @@ export type CreateKeyResponse = Message<"parley.admin.v1.CreateKeyResponse"> & {
  * Use `create(CreateKeyResponseSchema)` to create a new message.
  */
 export const CreateKeyResponseSchema: GenMessage<CreateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 24);
+  messageDesc(file_parley_admin_v1_admin, 34);
 
 /**
  * @generated from message parley.admin.v1.ListKeysRequest
@@ -667,7 +891,7 @@ export type ListKeysRequest = Message<"parley.admin.v1.ListKeysRequest"> & {
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema: GenMessage<ListKeysRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 25);
+  messageDesc(file_parley_admin_v1_admin, 35);
 
 /**
  * @generated from message parley.admin.v1.ListKeysResponse
@@ -686,7 +910,7 @@ export type ListKeysResponse = Message<"parley.admin.v1.ListKeysResponse"> & {
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema: GenMessage<ListKeysResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 26);
+  messageDesc(file_parley_admin_v1_admin, 36);
 
 /**
  * @generated from message parley.admin.v1.RotateKeyRequest
@@ -710,14 +934,14 @@ export type RotateKeyRequest = Message<"parley.admin.v1.RotateKeyRequest"> & {
  * Use `create(RotateKeyRequestSchema)` to create a new message.
  */
 export const RotateKeyRequestSchema: GenMessage<RotateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 27);
+  messageDesc(file_parley_admin_v1_admin, 37);
 
 /**
  * @generated from message parley.admin.v1.RotateKeyResponse
  */
 export type RotateKeyResponse = Message<"parley.admin.v1.RotateKeyResponse"> & {
   /**
-   * The new key, with the old one's account, name, scopes and expiry.
+   * The new key, with the old one's account, name, scopes, expiry and limits.
    *
    * @generated from field: parley.admin.v1.Key key = 1;
    */
@@ -736,7 +960,48 @@ export type RotateKeyResponse = Message<"parley.admin.v1.RotateKeyResponse"> & {
  * Use `create(RotateKeyResponseSchema)` to create a new message.
  */
 export const RotateKeyResponseSchema: GenMessage<RotateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 28);
+  messageDesc(file_parley_admin_v1_admin, 38);
+
+/**
+ * @generated from message parley.admin.v1.SetKeyLimitsRequest
+ */
+export type SetKeyLimitsRequest = Message<"parley.admin.v1.SetKeyLimitsRequest"> & {
+  /**
+   * @generated from field: string key_id = 1 [json_name = "key_id"];
+   */
+  keyId: string;
+
+  /**
+   * In place of all earlier ones. Absent: none.
+   *
+   * @generated from field: parley.account.v1.Limits limits = 2;
+   */
+  limits?: Limits | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.SetKeyLimitsRequest.
+ * Use `create(SetKeyLimitsRequestSchema)` to create a new message.
+ */
+export const SetKeyLimitsRequestSchema: GenMessage<SetKeyLimitsRequest> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 39);
+
+/**
+ * @generated from message parley.admin.v1.SetKeyLimitsResponse
+ */
+export type SetKeyLimitsResponse = Message<"parley.admin.v1.SetKeyLimitsResponse"> & {
+  /**
+   * @generated from field: parley.admin.v1.Key key = 1;
+   */
+  key?: Key | undefined;
+};
+
+/**
+ * Describes the message parley.admin.v1.SetKeyLimitsResponse.
+ * Use `create(SetKeyLimitsResponseSchema)` to create a new message.
+ */
+export const SetKeyLimitsResponseSchema: GenMessage<SetKeyLimitsResponse> = /*@__PURE__*/
+  messageDesc(file_parley_admin_v1_admin, 40);
 
 /**
  * @generated from message parley.admin.v1.RevokeKeyRequest
@@ -753,7 +1018,7 @@ export type RevokeKeyRequest = Message<"parley.admin.v1.RevokeKeyRequest"> & {
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 29);
+  messageDesc(file_parley_admin_v1_admin, 41);
 
 /**
  * @generated from message parley.admin.v1.RevokeKeyResponse
@@ -770,7 +1035,7 @@ export type RevokeKeyResponse = Message<"parley.admin.v1.RevokeKeyResponse"> & {
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 30);
+  messageDesc(file_parley_admin_v1_admin, 42);
 
 /**
  * @generated from message parley.admin.v1.ListUsageRecordsRequest
@@ -836,6 +1101,13 @@ export type ListUsageRecordsRequest = Message<"parley.admin.v1.ListUsageRecordsR
    * @generated from field: optional string id = 9;
    */
   id?: string | undefined;
+
+  /**
+   * Only requests of this key.
+   *
+   * @generated from field: optional string key_id = 10 [json_name = "key_id"];
+   */
+  keyId?: string | undefined;
 };
 
 /**
@@ -843,7 +1115,7 @@ export type ListUsageRecordsRequest = Message<"parley.admin.v1.ListUsageRecordsR
  * Use `create(ListUsageRecordsRequestSchema)` to create a new message.
  */
 export const ListUsageRecordsRequestSchema: GenMessage<ListUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 31);
+  messageDesc(file_parley_admin_v1_admin, 43);
 
 /**
  * @generated from message parley.admin.v1.ListUsageRecordsResponse
@@ -869,7 +1141,7 @@ export type ListUsageRecordsResponse = Message<"parley.admin.v1.ListUsageRecords
  * Use `create(ListUsageRecordsResponseSchema)` to create a new message.
  */
 export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 32);
+  messageDesc(file_parley_admin_v1_admin, 44);
 
 /**
  * @generated from message parley.admin.v1.GetUsageTotalsRequest
@@ -897,12 +1169,19 @@ export type GetUsageTotalsRequest = Message<"parley.admin.v1.GetUsageTotalsReque
   endTime?: Timestamp | undefined;
 
   /**
-   * Any of `account`, `month`, `day`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total over
+   * Any of `account`, `key`, `month`, `day`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total over
    * everything.
    *
    * @generated from field: repeated string group_by = 4 [json_name = "group_by"];
    */
   groupBy: string[];
+
+  /**
+   * Only requests of this key.
+   *
+   * @generated from field: optional string key_id = 5 [json_name = "key_id"];
+   */
+  keyId?: string | undefined;
 };
 
 /**
@@ -910,7 +1189,7 @@ export type GetUsageTotalsRequest = Message<"parley.admin.v1.GetUsageTotalsReque
  * Use `create(GetUsageTotalsRequestSchema)` to create a new message.
  */
 export const GetUsageTotalsRequestSchema: GenMessage<GetUsageTotalsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 33);
+  messageDesc(file_parley_admin_v1_admin, 45);
 
 /**
  * @generated from message parley.admin.v1.GetUsageTotalsResponse
@@ -929,7 +1208,7 @@ export type GetUsageTotalsResponse = Message<"parley.admin.v1.GetUsageTotalsResp
  * Use `create(GetUsageTotalsResponseSchema)` to create a new message.
  */
 export const GetUsageTotalsResponseSchema: GenMessage<GetUsageTotalsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 34);
+  messageDesc(file_parley_admin_v1_admin, 46);
 
 /**
  * Sums over requests, including those whose records are pruned. Fields that are not grouped by are absent.
@@ -1029,6 +1308,13 @@ export type UsageTotal = Message<"parley.admin.v1.UsageTotal"> & {
    * @generated from field: string cost = 15;
    */
   cost: string;
+
+  /**
+   * Also absent for records that were pruned before their sums were kept by key.
+   *
+   * @generated from field: optional string key_id = 16 [json_name = "key_id"];
+   */
+  keyId?: string | undefined;
 };
 
 /**
@@ -1036,7 +1322,7 @@ export type UsageTotal = Message<"parley.admin.v1.UsageTotal"> & {
  * Use `create(UsageTotalSchema)` to create a new message.
  */
 export const UsageTotalSchema: GenMessage<UsageTotal> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 35);
+  messageDesc(file_parley_admin_v1_admin, 47);
 
 /**
  * @generated from message parley.admin.v1.PruneUsageRecordsRequest
@@ -1063,7 +1349,7 @@ export type PruneUsageRecordsRequest = Message<"parley.admin.v1.PruneUsageRecord
  * Use `create(PruneUsageRecordsRequestSchema)` to create a new message.
  */
 export const PruneUsageRecordsRequestSchema: GenMessage<PruneUsageRecordsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 36);
+  messageDesc(file_parley_admin_v1_admin, 48);
 
 /**
  * @generated from message parley.admin.v1.PruneUsageRecordsResponse
@@ -1094,7 +1380,7 @@ export type PruneUsageRecordsResponse = Message<"parley.admin.v1.PruneUsageRecor
  * Use `create(PruneUsageRecordsResponseSchema)` to create a new message.
  */
 export const PruneUsageRecordsResponseSchema: GenMessage<PruneUsageRecordsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 37);
+  messageDesc(file_parley_admin_v1_admin, 49);
 
 /**
  * One administrative change.
@@ -1146,7 +1432,7 @@ export type AuditEntry = Message<"parley.admin.v1.AuditEntry"> & {
  * Use `create(AuditEntrySchema)` to create a new message.
  */
 export const AuditEntrySchema: GenMessage<AuditEntry> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 38);
+  messageDesc(file_parley_admin_v1_admin, 50);
 
 /**
  * @generated from message parley.admin.v1.ListAuditEntriesRequest
@@ -1170,7 +1456,7 @@ export type ListAuditEntriesRequest = Message<"parley.admin.v1.ListAuditEntriesR
  * Use `create(ListAuditEntriesRequestSchema)` to create a new message.
  */
 export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 39);
+  messageDesc(file_parley_admin_v1_admin, 51);
 
 /**
  * @generated from message parley.admin.v1.ListAuditEntriesResponse
@@ -1196,7 +1482,7 @@ export type ListAuditEntriesResponse = Message<"parley.admin.v1.ListAuditEntries
  * Use `create(ListAuditEntriesResponseSchema)` to create a new message.
  */
 export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 40);
+  messageDesc(file_parley_admin_v1_admin, 52);
 
 /**
  * An engine of the running server.
@@ -1238,7 +1524,7 @@ export type EngineState = Message<"parley.admin.v1.EngineState"> & {
  * Use `create(EngineStateSchema)` to create a new message.
  */
 export const EngineStateSchema: GenMessage<EngineState> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 41);
+  messageDesc(file_parley_admin_v1_admin, 53);
 
 /**
  * A model of the configuration, as the running server has it.
@@ -1299,7 +1585,7 @@ export type ModelState = Message<"parley.admin.v1.ModelState"> & {
  * Use `create(ModelStateSchema)` to create a new message.
  */
 export const ModelStateSchema: GenMessage<ModelState> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 42);
+  messageDesc(file_parley_admin_v1_admin, 54);
 
 /**
  * A setting of the running server.
@@ -1327,7 +1613,7 @@ export type Setting = Message<"parley.admin.v1.Setting"> & {
  * Use `create(SettingSchema)` to create a new message.
  */
 export const SettingSchema: GenMessage<Setting> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 43);
+  messageDesc(file_parley_admin_v1_admin, 55);
 
 /**
  * @generated from message parley.admin.v1.GetServerStateRequest
@@ -1340,7 +1626,7 @@ export type GetServerStateRequest = Message<"parley.admin.v1.GetServerStateReque
  * Use `create(GetServerStateRequestSchema)` to create a new message.
  */
 export const GetServerStateRequestSchema: GenMessage<GetServerStateRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 44);
+  messageDesc(file_parley_admin_v1_admin, 56);
 
 /**
  * @generated from message parley.admin.v1.GetServerStateResponse
@@ -1379,7 +1665,7 @@ export type GetServerStateResponse = Message<"parley.admin.v1.GetServerStateResp
  * Use `create(GetServerStateResponseSchema)` to create a new message.
  */
 export const GetServerStateResponseSchema: GenMessage<GetServerStateResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 45);
+  messageDesc(file_parley_admin_v1_admin, 57);
 
 /**
  * @generated from message parley.admin.v1.DiagnoseServerRequest
@@ -1392,7 +1678,7 @@ export type DiagnoseServerRequest = Message<"parley.admin.v1.DiagnoseServerReque
  * Use `create(DiagnoseServerRequestSchema)` to create a new message.
  */
 export const DiagnoseServerRequestSchema: GenMessage<DiagnoseServerRequest> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 46);
+  messageDesc(file_parley_admin_v1_admin, 58);
 
 /**
  * @generated from message parley.admin.v1.DiagnoseServerResponse
@@ -1409,7 +1695,7 @@ export type DiagnoseServerResponse = Message<"parley.admin.v1.DiagnoseServerResp
  * Use `create(DiagnoseServerResponseSchema)` to create a new message.
  */
 export const DiagnoseServerResponseSchema: GenMessage<DiagnoseServerResponse> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 47);
+  messageDesc(file_parley_admin_v1_admin, 59);
 
 /**
  * One finding.
@@ -1458,5 +1744,5 @@ export type Diagnostic = Message<"parley.admin.v1.Diagnostic"> & {
  * Use `create(DiagnosticSchema)` to create a new message.
  */
 export const DiagnosticSchema: GenMessage<Diagnostic> = /*@__PURE__*/
-  messageDesc(file_parley_admin_v1_admin, 48);
+  messageDesc(file_parley_admin_v1_admin, 60);
 

@@ -1,9 +1,11 @@
 import type { AccountId, RequestId } from '../../../core/ids.ts';
+import type { Count } from '../../../core/limits/counts.ts';
 import type { AuditEntry } from '../../../core/ports/audit.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type { LedgerEntry } from '../../../core/ports/ledger.ts';
 import type { RecordEnd } from '../../../core/ports/usage.ts';
 import type { Funds, Units } from '../../decisions.ts';
+import type { Step } from '../../job.ts';
 import type { Counter } from '../../tables/fair-use.ts';
 import type { EndRow, NewRow } from '../../usage/record-row.ts';
 
@@ -21,6 +23,21 @@ export interface StoredFunds extends Funds {
 interface Kept<Value> {
   readonly before: Readonly<Value> | undefined;
   readonly now: Value;
+}
+
+interface KeptCount extends Kept<Amounts> {
+  readonly count: Count;
+}
+
+/** Used and reserved amounts. */
+export interface Amounts {
+  used: bigint;
+  reserved: bigint;
+}
+
+export interface CountChange extends Count, Amounts {
+  /** Whether the count has no row yet. */
+  readonly isNew: boolean;
 }
 
 interface KeptUnits extends Kept<Units> {
@@ -43,12 +60,17 @@ export interface UnitsChange extends Units {
 export class Books {
   readonly #funds = new Map<AccountId, Kept<StoredFunds>>();
   readonly #units = new Map<string, KeptUnits>();
+  readonly #counts = new Map<string, KeptCount>();
   readonly #records = new Map<RequestId, StoredRecord>();
   readonly #entries = new Map<string, LedgerEntry>();
   readonly insertedRecords: NewRow[] = [];
   readonly endedRecords: (EndRow & { readonly id: RequestId })[] = [];
   /** The reserved units of running requests. */
   readonly extendedRecords = new Map<RequestId, number>();
+  /** Counted amounts of running requests, as text. */
+  readonly extendedCounts = new Map<RequestId, string | null>();
+  /** Further writes, which no decision depends on. */
+  readonly steps: Step[] = [];
   readonly insertedEntries: LedgerEntry[] = [];
   readonly audits: AuditEntry[] = [];
   readonly claimEnds: ClaimEnd[] = [];
@@ -59,6 +81,10 @@ export class Books {
 
   readUnits(counter: Counter, units: Units): void {
     this.#units.set(nameOf(counter), { counter, before: units, now: { ...units } });
+  }
+
+  readCount(count: Count, amounts: Amounts): void {
+    this.#counts.set(nameOfCount(count), { count, before: amounts, now: { ...amounts } });
   }
 
   readRecord(id: RequestId, record: StoredRecord): void {
@@ -87,6 +113,17 @@ export class Books {
     return kept.now;
   }
 
+  /** A count, to change. */
+  count(count: Count): Amounts {
+    const name = nameOfCount(count);
+    let kept = this.#counts.get(name);
+    if (kept === undefined) {
+      kept = { count, before: undefined, now: { used: 0n, reserved: 0n } };
+      this.#counts.set(name, kept);
+    }
+    return kept.now;
+  }
+
   record(id: RequestId): StoredRecord | undefined {
     return this.#records.get(id);
   }
@@ -109,6 +146,15 @@ export class Books {
     });
   }
 
+  countChanges(): CountChange[] {
+    return [...this.#counts.values()].flatMap(({ count: { owner, unit, period }, before, now }) => {
+      const used = now.used - (before?.used ?? 0n);
+      const reserved = now.reserved - (before?.reserved ?? 0n);
+      const isNew = before === undefined;
+      return used === 0n && reserved === 0n ? [] : [{ owner, unit, period, used, reserved, isNew }];
+    });
+  }
+
   unitsChanges(): UnitsChange[] {
     return [...this.#units.values()].flatMap(({ counter, before, now }) => {
       const used = now.used - (before?.used ?? 0);
@@ -121,6 +167,10 @@ export class Books {
 
 function nameOf({ accountId, month }: Counter): string {
   return `${month} ${accountId}`;
+}
+
+function nameOfCount({ owner, unit, period }: Count): string {
+  return `${owner} ${unit} ${period}`;
 }
 
 function referenceOf({ accountId, reference }: Pick<LedgerEntry, 'accountId' | 'reference'>): string {

@@ -2,6 +2,7 @@
 import { nanoCredits, nanoCreditsMax } from '../../../core/billing/money.ts';
 import { ParleyError } from '../../../core/errors.ts';
 import { type AccountId, debitEntryId, type RequestId } from '../../../core/ids.ts';
+import { type CountedAmount, fits, usedOf } from '../../../core/limits/counts.ts';
 import type { AuditEntry } from '../../../core/ports/audit.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type { EntryOutcome, LedgerEntry } from '../../../core/ports/ledger.ts';
@@ -9,6 +10,7 @@ import type { FairUseReservation, Reservation, ReserveOutcome } from '../../../c
 import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
 import { charge, holdCredits, raiseHold, reserveUnits } from '../../decisions.ts';
 import type { Counter } from '../../tables/fair-use.ts';
+import { countedToText } from '../../tables/limit-counts.ts';
 import { endedRow, endRow, startedRow } from '../../usage/record-row.ts';
 import type { Books, StoredRecord } from './books.ts';
 
@@ -17,6 +19,8 @@ export interface Operation<Outcome> {
   readonly accountId: AccountId | undefined;
   /** The counter to read. */
   readonly counter?: Counter | undefined;
+  /** The counts to read. */
+  readonly counted?: readonly CountedAmount[] | undefined;
   /** The record that it begins or changes. */
   readonly recordId?: RequestId;
   /** Whether that record is there, or may be. */
@@ -34,15 +38,17 @@ export interface OpenRequest {
   readonly start: Pick<RecordStart, 'id' | 'accountId' | 'model' | 'startedAtMs'>;
   readonly counter: Counter | undefined;
   readonly holdsCredits: boolean;
+  readonly counted?: readonly CountedAmount[] | undefined;
 }
 
 export function reserving(start: RecordStart, reservation: Reservation): Operation<ReserveOutcome> {
   const { accountId, id } = start;
-  const { fairUse, hold, policyVersion } = reservation;
+  const { fairUse, hold, policyVersion, counted = [] } = reservation;
   const counter = fairUse && { accountId, month: fairUse.month };
   return {
     accountId,
     counter,
+    counted,
     recordId: id,
     isAdmission: true,
     decide(books, epoch) {
@@ -52,9 +58,12 @@ export function reserving(start: RecordStart, reservation: Reservation): Operati
       if (policyVersion !== undefined && policyVersion !== funds.policyVersion) return 'policy_changed';
       const units = counter && books.units(counter);
       if (units && fairUse && !reserveUnits({ ...units }, fairUse)) return 'fair_use_limit_reached';
-      if (hold && !holdCredits(funds, hold.amount)) return 'insufficient_credits';
+      if (hold && funds.balance - funds.held < hold.amount) return 'insufficient_credits';
+      if (!reserveCounts(books, counted)) return 'limit_reached';
+      if (hold) holdCredits(funds, hold.amount);
       if (units && fairUse) reserveUnits(units, fairUse);
-      books.insertedRecords.push({ ...startedRow(start, reservation), node_epoch: epoch });
+      const row = { ...startedRow(start, reservation), counted: countedToText(counted) };
+      books.insertedRecords.push({ ...row, node_epoch: epoch });
       return 'reserved';
     },
   };
@@ -79,12 +88,41 @@ export function extending({ start, counter }: OpenRequest, fairUse: FairUseReser
   };
 }
 
+/** Raises the counted amounts of a running request. */
+export function extendingCounts(
+  { start: { id, accountId }, counted: before = [] }: OpenRequest,
+  counted: readonly CountedAmount[],
+): Operation<boolean> {
+  return {
+    accountId,
+    counted,
+    recordId: id,
+    hasRecord: true,
+    decide(books) {
+      if (books.record(id)?.state !== 'started') throw notRunning(id);
+      const more = counted.map((one, at) => ({ ...one, amount: one.amount - (before[at]?.amount ?? 0n) }));
+      if (!reserveCounts(books, more)) return false;
+      books.extendedCounts.set(id, countedToText(counted));
+      return true;
+    },
+  };
+}
+
+/** All or none. */
+function reserveCounts(books: Books, counted: readonly CountedAmount[]): boolean {
+  if (!counted.every((one) => fits(books.count(one), one.amount, one.limit))) return false;
+  for (const one of counted) books.count(one).reserved += one.amount;
+  return true;
+}
+
 /** The end of a running request. */
 export function settling(request: OpenRequest, end: RecordEnd, claim?: ClaimEnd): Operation<RecordEnd> {
-  const { start, counter, holdsCredits } = request;
+  const { start, counter, holdsCredits, counted = [] } = request;
+  const isCharged = counter !== undefined || holdsCredits || counted.length > 0;
   return {
-    accountId: counter || holdsCredits ? start.accountId : undefined,
+    accountId: isCharged ? start.accountId : undefined,
     counter,
+    counted,
     recordId: start.id,
     hasRecord: true,
     decide(books) {
@@ -109,6 +147,7 @@ export function recording(
   return {
     accountId: doubted && start.accountId,
     counter: doubted?.counter,
+    counted: doubted?.counted,
     recordId: start.id,
     hasRecord: doubted !== undefined,
     decide(books, epoch) {
@@ -168,6 +207,11 @@ function settle(books: Books, { request, record, end, claim }: Settlement): Reco
     const units = books.units(counter);
     units.reserved -= record.units;
     units.used += recorded.fairUseUnits ?? 0;
+  }
+  for (const one of request.counted ?? []) {
+    const count = books.count(one);
+    count.reserved -= one.amount;
+    count.used += usedOf(one, recorded);
   }
   record.state = recorded.state;
   books.endedRecords.push({ id, ...endRow(recorded) });

@@ -2,6 +2,7 @@
 import type { Month } from '../../../core/billing/fair-use.ts';
 import type { NanoCredits } from '../../../core/billing/money.ts';
 import type { AccountId, LedgerEntryId, RequestId } from '../../../core/ids.ts';
+import type { Count } from '../../../core/limits/counts.ts';
 import type { LedgerEntry } from '../../../core/ports/ledger.ts';
 import { fromUuid, storable, toUuid } from '../ids.ts';
 import type { Transaction } from '../transaction.ts';
@@ -18,6 +19,9 @@ const lockAccounts = `
 const readCounters = `
   select account_id, month, used_units, reserved_units from fair_use
   where account_id = any($1::uuid[]) and month = any($2::text[])`;
+const readLimitCounts = `
+  select owner, unit, period, used, reserved from limit_counts
+  where owner = any($1::text[]) and period = any($2::text[])`;
 const readRecords = `
   select id, state, hold_nano_credits, reserved_units, cost_nano_credits, overrun_nano_credits from usage_records
   where id = any($1::uuid[])`;
@@ -81,6 +85,8 @@ function readAmounts(
     const months = new Set(counters.map(({ month }) => month));
     reads.push(readUnits(transaction, { ids: [...ids], months: [...months] }, books));
   }
+  const counts = operations.flatMap(({ counted = [] }) => counted);
+  if (counts.length > 0) reads.push(readCounts(transaction, counts, books));
   return reads;
 }
 
@@ -109,6 +115,17 @@ async function readUnits(
       month: row.month as Month,
     };
     books.readUnits(counter, { used: Number(row.used_units), reserved: Number(row.reserved_units) });
+  }
+}
+
+/** Whoever changes a count has locked its account. */
+async function readCounts(transaction: Transaction, counts: readonly Count[], books: Books): Promise<void> {
+  const owners = new Set(counts.map(({ owner }) => owner));
+  const periods = new Set(counts.map(({ period }) => period));
+  const values = [textArray([...owners]), textArray([...periods])];
+  const { rows } = await transaction.query({ name: 'read_limit_counts', text: readLimitCounts, values });
+  for (const { owner, unit, period, used, reserved } of rows) {
+    books.readCount({ owner, unit, period }, { used, reserved });
   }
 }
 

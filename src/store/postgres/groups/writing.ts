@@ -14,7 +14,7 @@ type Kind = 'uuid' | 'text' | 'bigint';
 const uuidColumns: ReadonlySet<string> = new Set(['id', 'account_id', 'key_id']);
 const textColumns: ReadonlySet<string> = new Set([
   ...['operation', 'model', 'wire', 'state', 'code', 'tokens_source', 'reserved_month'],
-  ...['kind', 'reason', 'reference', 'month'],
+  ...['kind', 'reason', 'reference', 'month', 'owner', 'unit', 'period', 'counted'],
 ]);
 
 function kindOf(column: string): Kind {
@@ -32,7 +32,7 @@ function insertInto(table: string, columns: readonly string[]): string {
   return `insert into ${table} (${columns.join(', ')}) select * from ${unnested(columns)}`;
 }
 
-const newRecordColumns = [...recordColumns, 'node_epoch'] as const;
+const newRecordColumns = [...recordColumns, 'node_epoch', 'counted'] as const;
 const endedColumns = ['id', ...endColumns] as const;
 const entryColumns = [
   'account_id',
@@ -43,15 +43,23 @@ const entryColumns = [
   'reason',
   'reference',
 ];
+const countColumns = ['owner', 'unit', 'period', 'used', 'reserved'];
 const counterColumns = ['account_id', 'month', 'used_units', 'reserved_units'];
 
 const texts = {
   insert_records: insertInto('usage_records', newRecordColumns),
   end_records: `update usage_records as record set ${endColumns.map((name) => `${name} = new.${name}`).join(', ')},
-    reserved_units = 0, reserved_month = null, hold_nano_credits = 0
+    reserved_units = 0, reserved_month = null, hold_nano_credits = 0, counted = null
     from ${unnested(endedColumns)} where record.id = new.id and record.state = 'started'`,
   extend_records: `update usage_records as record set reserved_units = new.reserved_units
     from ${unnested(['id', 'reserved_units'])} where record.id = new.id and record.state = 'started'`,
+  extend_counts: `update usage_records as record set counted = new.counted
+    from ${unnested(['id', 'counted'])} where record.id = new.id and record.state = 'started'`,
+  insert_limit_counts: insertInto('limit_counts', countColumns),
+  update_limit_counts: `update limit_counts as count set used = count.used + new.used,
+    reserved = count.reserved + new.reserved
+    from ${unnested(countColumns)}
+    where count.owner = new.owner and count.unit = new.unit and count.period = new.period`,
   insert_entries: insertInto('ledger_entries', entryColumns),
   update_accounts: `update accounts as account set
     balance_nano_credits = account.balance_nano_credits + new.balance,
@@ -83,6 +91,7 @@ export function writeBooks(transaction: Transaction, books: Books): void {
 
 function* writesOf(books: Books): Generator<Query> {
   const extended = [...books.extendedRecords].map(([id, units]) => ({ id, reserved_units: units }));
+  const counts = books.countChanges();
   const counters = books.unitsChanges().map(({ counter, used, reserved, isNew }) => ({
     ...{ isNew, account_id: counter.accountId, month: counter.month },
     ...{ used_units: used, reserved_units: reserved },
@@ -95,14 +104,21 @@ function* writesOf(books: Books): Generator<Query> {
     ],
     ['insert_counters', counterColumns, counters.filter(({ isNew }) => isNew)],
     ['update_counters', counterColumns, counters.filter(({ isNew }) => !isNew)],
+    ['insert_limit_counts', countColumns, rowsOf(counts.filter(({ isNew }) => isNew))],
+    ['update_limit_counts', countColumns, rowsOf(counts.filter(({ isNew }) => !isNew))],
+    ['extend_counts', ['id', 'counted'], [...books.extendedCounts].map(([id, counted]) => ({ id, counted }))],
     ['extend_records', ['id', 'reserved_units'], extended],
     ['insert_records', newRecordColumns, books.insertedRecords],
     ['end_records', endedColumns, books.endedRecords],
     ['insert_entries', entryColumns, books.insertedEntries.map(entryRow)],
   ];
   for (const [name, columns, rows] of writes) if (rows.length > 0) yield writeOf(name, columns, rows);
-  const steps = [...books.audits.map(insertAudit), ...books.claimEnds.map(endClaim)];
+  const steps = [...books.audits.map(insertAudit), ...books.claimEnds.map(endClaim), ...books.steps];
   for (const { statement, parameters } of steps) yield queryOf(statement, parameters);
+}
+
+function rowsOf(changes: readonly object[]): readonly Row[] {
+  return changes as readonly Row[];
 }
 
 /** Debits have no reference: their id is that of the request. */

@@ -1,12 +1,14 @@
 /** Requests as they are written. */
 import { nanoCredits } from '../../../core/billing/money.ts';
 import type { AccountId, RequestId } from '../../../core/ids.ts';
+import { type Count, usedOf } from '../../../core/limits/counts.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
 import type { Addition, Job, Step } from '../../job.ts';
 import { addUnits, type Counter, openCounter } from '../../tables/fair-use.ts';
 import { endClaim } from '../../tables/idempotency-records.ts';
 import { addCredits, insertDebit } from '../../tables/ledger.ts';
+import { addUsed, openCount } from '../../tables/limit-counts.ts';
 import { interruptedEnd, type StartedRecord } from '../../usage/record-row.ts';
 import { endStarted, extendStarted, insertEnded, insertStarted } from '../../usage/records.ts';
 import type { OpenRequest } from './open-request.ts';
@@ -31,9 +33,17 @@ export function extension(id: RequestId, counter: Counter, units: { before: numb
   };
 }
 
-/** The end of a request: its record, its debit, and what its started record holds. */
-export function ending(request: OpenRequest, end: RecordEnd, claim: ClaimEnd | undefined): Job {
-  const { start, price, counter, isStarted } = request;
+/**
+ * The end of a request: its record, its debit, and what its started record holds.
+ * @param newCounts those of its counts that may have no row yet
+ */
+export function ending(
+  request: OpenRequest,
+  end: RecordEnd,
+  claim: ClaimEnd | undefined,
+  newCounts: readonly Count[] = [],
+): Job {
+  const { start, price, counter, counted = [], isStarted } = request;
   const { id, accountId, model = '', startedAtMs } = start;
   const steps: Step[] = [];
   if (counter && !isStarted) steps.push(openCounter(counter));
@@ -46,7 +56,13 @@ export function ending(request: OpenRequest, end: RecordEnd, claim: ClaimEnd | u
   }
   if (claim) steps.push(endClaim(claim));
   const held = isStarted ? request : { hold: 0n, units: 0 };
-  return { steps, additions: booked({ accountId, counter, end, ...held }) };
+  const additions = booked({ accountId, counter, end, ...held });
+  for (const one of newCounts) steps.push(openCount(one));
+  for (const one of counted) {
+    const used = usedOf(one, end);
+    if (used > 0n) additions.push(addUsed(one, used));
+  }
+  return { steps, additions };
 }
 
 /** The record of a request that reserved nothing. */

@@ -1,6 +1,7 @@
 import type { Month } from '../../../core/billing/fair-use.ts';
 import { ParleyError } from '../../../core/errors.ts';
 import type { AccountId, RequestId } from '../../../core/ids.ts';
+import type { Count, CountedAmount } from '../../../core/limits/counts.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type {
   FairUseReservation,
@@ -10,12 +11,16 @@ import type {
 } from '../../../core/ports/reservations.ts';
 import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
 import { charge } from '../../decisions.ts';
+import type { Job } from '../../job.ts';
+import { LastUses } from '../../last-uses.ts';
 import { usedUnits } from '../../tables/fair-use.ts';
 import { dropUnfinishedClaims } from '../../tables/idempotency-records.ts';
+import { usedAmount } from '../../tables/limit-counts.ts';
 import { startedRecords } from '../../usage/records.ts';
 import type { Reader } from '../reader.ts';
 import type { WriteHealth } from '../write-health.ts';
 import type { Writer } from '../writer/writer.ts';
+import { LimitCounts } from './counts.ts';
 import type { Credits } from './credits.ts';
 import { ending, extension, interruption, recording, starting } from './jobs.ts';
 import { type OpenRequest, openRequest } from './open-request.ts';
@@ -39,7 +44,9 @@ export class Requests implements ReservationStore {
   readonly #health: WriteHealth;
   readonly #credits: Credits;
   readonly #units: FairUseUnits;
+  readonly #counts: LimitCounts;
   readonly #open = new Map<RequestId, OpenRequest>();
+  readonly #lastUses = new LastUses();
   readonly #young = new YoungRequests((requests) => this.#writeStarted(requests));
 
   constructor({ reader, writer, health, credits }: RequestsDeps) {
@@ -48,17 +55,23 @@ export class Requests implements ReservationStore {
     this.#health = health;
     this.#credits = credits;
     this.#units = new FairUseUnits((counter) => reader.get(usedUnits, counter) ?? 0);
+    this.#counts = new LimitCounts((count) => reader.get(usedAmount, count));
   }
 
   async reserve(start: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
     if (this.#health.isFailing) await this.#health.assertWritable();
-    const { fairUse, hold } = reservation;
+    const { fairUse, hold, counted } = reservation;
     const request = openRequest(start, reservation);
     const { counter } = request;
     if (counter && fairUse && !this.#units.reserve(counter, fairUse)) return 'fair_use_limit_reached';
     if (hold && !this.#credits.hold(start.accountId, hold.amount)) {
       if (counter) this.#units.release(counter, request.units);
       return 'insufficient_credits';
+    }
+    if (counted && !this.#counts.reserve(counted)) {
+      if (counter) this.#units.release(counter, request.units);
+      if (hold) this.#credits.release(start.accountId, hold.amount);
+      return 'limit_reached';
     }
     this.#open.set(start.id, request);
     this.#young.add(request);
@@ -87,6 +100,17 @@ export class Requests implements ReservationStore {
     }
   }
 
+  async extendCounted(id: RequestId, counted: readonly CountedAmount[]): Promise<boolean> {
+    const request = this.#running(id);
+    if (!this.#counts.extend(request.counted ?? [], counted)) return false;
+    request.counted = counted;
+    return true;
+  }
+
+  async taken(counts: readonly Count[]): Promise<readonly bigint[]> {
+    return counts.map((count) => this.#counts.taken(count) ?? this.#reader.get(usedAmount, count) ?? 0n);
+  }
+
   async settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd> {
     const request = this.#running(id);
     request.isEnding = true;
@@ -96,8 +120,9 @@ export class Requests implements ReservationStore {
     const { accountId } = request.start;
     const hold = this.#credits.raise(accountId, request.hold, end.cost ?? 0n);
     const recorded = { ...end, ...charge(hold, end.cost) };
+    const newCounts = request.counted && this.#counts.withoutRow(request.counted);
     try {
-      await this.#writer.run(ending(request, recorded, claim));
+      await this.#writer.run(this.#noting(request.start, ending(request, recorded, claim, newCounts)));
     } catch (error) {
       request.isEnding = false;
       this.#credits.lower(accountId, hold - request.hold);
@@ -106,11 +131,12 @@ export class Requests implements ReservationStore {
     this.#open.delete(id);
     if (request.price) this.#credits.release(accountId, hold, recorded.cost);
     if (request.counter) this.#units.release(request.counter, request.units, recorded.fairUseUnits);
+    if (request.counted) this.#counts.release(request.counted, recorded);
     return recorded;
   }
 
   async record(start: RecordStart, end: RecordEnd, claim?: ClaimEnd): Promise<void> {
-    await this.#writer.run(recording(start, end, claim));
+    await this.#writer.run(this.#noting(start, recording(start, end, claim)));
   }
 
   async recover(nowMs: number): Promise<number> {
@@ -127,6 +153,11 @@ export class Requests implements ReservationStore {
 
   close(): void {
     this.#young.close();
+  }
+
+  #noting({ keyId, startedAtMs }: RecordStart, job: Job): Job {
+    const use = this.#lastUses.note(keyId, startedAtMs);
+    return use.length === 0 ? job : { ...job, steps: [...job.steps, ...use] };
   }
 
   /** While writes fail, requests stay as they are: their ends are tried again. */

@@ -45,8 +45,9 @@ async function newAccount(store: Store, name: string): Promise<AccountId> {
 
 function newKey(kind: Key['kind'], accountId: AccountId | undefined, name: string): Key {
   const createdAtMs = tick();
+  const id = newKeyId(createdAtMs);
   return {
-    ...{ id: newKeyId(createdAtMs), kind, accountId, name, hash: `hash of ${name}`, lastFour: 'wxyz' },
+    ...{ id, originId: id, kind, accountId, name, hash: `hash of ${name}`, lastFour: 'wxyz' },
     ...{ scopes: accountId ? ['speech', 'chat'] : [], createdAtMs },
     ...{ expiresAtMs: undefined, revokedAtMs: undefined },
   };
@@ -113,7 +114,11 @@ async function addRequests(store: Store, caller: Caller): Promise<void> {
   const overrun = { tokens, cost: hold.amount, overrun: nanoCredits(7n) };
   await store.settle(left.id, end('cancelled', { ...overrun, httpStatus: 499, code: 'request_cancelled' }));
   const speech = newStart(caller, 'speech', 'flite');
-  await store.reserve(speech, { fairUse: { month, units: 12, limitUnits: 1_000 } });
+  const counted = {
+    ...{ owner: caller.keyId, unit: 'characters' as const, period: '2026-11-01' },
+    ...{ amount: 12n, limit: 100n },
+  };
+  await store.reserve(speech, { fairUse: { month, units: 12, limitUnits: 1_000 }, counted: [counted] });
   await store.settle(speech.id, end('ok', { fairUseUnits: 12, audioMsOut: 1_234 }));
   const failed = newStart(caller, 'transcription', 'pocketsphinx');
   await store.reserve(failed, { fairUse: { month, units: 30, limitUnits: 1_000 } });

@@ -1,0 +1,112 @@
+/** The options with which commands set the limits of a key or an account. */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { LimitCount, Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
+import { usageError } from '../terminal/command.ts';
+import { timeText } from '../terminal/times.ts';
+
+export interface LimitFlags {
+  readonly models?: string[];
+  readonly addresses?: string[];
+  readonly requestsPerMinute?: number;
+  readonly tokensPerMinute?: number;
+  readonly concurrentRequests?: number;
+  readonly audioSecondsPerDay?: number;
+  readonly charactersPerDay?: number;
+  readonly budgetPerDay?: string;
+  readonly budgetPerMonth?: string;
+  readonly budgetInAll?: string;
+}
+
+type WantedLimits = MessageInitShape<typeof LimitsSchema>;
+
+export function withLimitOptions(command: Command): Command {
+  return command
+    .option('--models <list>', 'models that it may call, such as gpt-4o,claude-*', parseList)
+    .option('--addresses <list>', 'addresses and networks that may call, such as 10.0.0.0/8', parseList)
+    .option('--requests-per-minute <number>', 'requests of speech, transcription and chat', parseCount)
+    .option('--tokens-per-minute <number>', 'tokens of chats, prompt and answer', parseCount)
+    .option('--concurrent-requests <number>', 'requests that run at once', parseCount)
+    .option('--audio-seconds-per-day <number>', 'seconds of audio to transcribe', parseCount)
+    .option('--characters-per-day <number>', 'characters to speak', parseCount)
+    .option('--budget-per-day <credits>', 'credits in a day (UTC)')
+    .option('--budget-per-month <credits>', 'credits in a month (UTC)')
+    .option('--budget-in-all <credits>', 'credits in all');
+}
+
+/** Adds the option that removes all limits. */
+export function withNoLimits(command: Command): Command {
+  return command.addOption(new Option('--none', 'no limits'));
+}
+
+/** Undefined if no limit is given. */
+export function wantedLimits(flags: LimitFlags): WantedLimits | undefined {
+  const { budgetPerDay, budgetPerMonth, budgetInAll } = flags;
+  const budgets = {
+    ...(budgetPerDay !== undefined && { day: budgetPerDay }),
+    ...(budgetPerMonth !== undefined && { month: budgetPerMonth }),
+    ...(budgetInAll !== undefined && { total: budgetInAll }),
+  };
+  const { models, addresses, requestsPerMinute, tokensPerMinute, concurrentRequests } = flags;
+  const { audioSecondsPerDay, charactersPerDay } = flags;
+  const limits: WantedLimits = {
+    ...(models && { models }),
+    ...(addresses && { addresses }),
+    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+    ...(tokensPerMinute !== undefined && { tokensPerMinute }),
+    ...(concurrentRequests !== undefined && { concurrentRequests }),
+    ...(audioSecondsPerDay !== undefined && { audioSecondsPerDay }),
+    ...(charactersPerDay !== undefined && { charactersPerDay }),
+    ...(Object.keys(budgets).length > 0 && { budgets }),
+  };
+  return Object.keys(limits).length > 0 ? limits : undefined;
+}
+
+/** The limits in place of all earlier ones. A command without options must not remove them by mistake. */
+export function replacingLimits(
+  flags: LimitFlags & { readonly none?: boolean },
+  command: Command,
+): { limits?: WantedLimits } {
+  const limits = wantedLimits(flags);
+  if (limits === undefined && !flags.none) usageError(command, 'give the limits, or --none');
+  return limits ? { limits } : {};
+}
+
+/** Lines of facts: each limit, and what is used of it. */
+export function limitFacts(
+  limits: Limits | undefined,
+  counts: readonly LimitCount[],
+): [string, string | undefined][] {
+  if (limits === undefined) return [['limits', 'none']];
+  const { models, addresses } = limits;
+  return [
+    ['models', models.join(', ') || undefined],
+    ['addresses', addresses.join(', ') || undefined],
+    ['requests a minute', limits.requestsPerMinute?.toString()],
+    ['tokens a minute', limits.tokensPerMinute?.toString()],
+    ['requests at once', limits.concurrentRequests?.toString()],
+    ...counts.map(({ name, used, limit, resetsAt }): [string, string] => {
+      const reset = timeText(resetsAt);
+      return [countNames[name] ?? name, `${used} of ${limit}${reset ? `, from 0 again at ${reset}` : ''}`];
+    }),
+  ];
+}
+
+const countNames: Readonly<Record<string, string>> = {
+  'budgets.day': 'credits a day',
+  'budgets.month': 'credits a month',
+  'budgets.total': 'credits in all',
+  audio_seconds_per_day: 'seconds a day',
+  characters_per_day: 'characters a day',
+};
+
+function parseList(text: string): string[] {
+  const entries = text.split(',').map((entry) => entry.trim());
+  if (entries.every((entry) => entry !== '')) return entries;
+  throw new InvalidArgumentError('Write entries with commas between them.');
+}
+
+function parseCount(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Write a whole number from 0 to 999999999.');
+}

@@ -1,0 +1,156 @@
+/** Keys, as administrators and the holders of keys with the scope `manage` issue, limit and end them. */
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
+import type { Key as KeyMessage } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { hashKey, newKeySecret } from '../access/keys.ts';
+import { ParleyError } from '../errors.ts';
+import { newAuditId, newKeyId } from '../ids.ts';
+import type { Limits } from '../limits/limits.ts';
+import { countsOf, describeCount } from '../limits/messages.ts';
+import { invalid } from '../parameters.ts';
+import type { AuditEntry } from '../ports/audit.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Key } from '../ports/keys.ts';
+import type { Store } from '../ports/store.ts';
+import { quote } from '../quote.ts';
+import * as check from './checks.ts';
+import { describeKey } from './views.ts';
+
+export interface KeysDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** The time by which keys and subscriptions end. */
+  readonly accessClock: Clock;
+}
+
+/** A key and its secret, which is shown once. */
+interface IssuedKey {
+  readonly key: KeyMessage;
+  readonly secret: string;
+}
+
+type NewKey = Pick<Key, 'kind' | 'accountId' | 'name' | 'scopes' | 'expiresAtMs' | 'limits'>;
+
+/** @param actor the id of the key that makes the change, or `cli` */
+export function auditEntry(
+  createdAtMs: number,
+  { actor }: { readonly actor: string },
+  change: Pick<AuditEntry, 'action' | 'target' | 'details'>,
+): AuditEntry {
+  return { id: newAuditId(createdAtMs), createdAtMs, actor, ...change };
+}
+
+/** Who makes a change. */
+interface By {
+  readonly actor: string;
+}
+
+export class IssuedKeys {
+  readonly #deps: KeysDeps;
+
+  constructor(deps: KeysDeps) {
+    this.#deps = deps;
+  }
+
+  async create(facts: NewKey, by: By): Promise<IssuedKey> {
+    const issued = this.#issue(facts);
+    const { key } = issued;
+    const details = { name: key.name, scopes: key.scopes, account: key.accountId ?? '' };
+    await this.#deps.store.createKey(key, this.#audit(by, 'key.create', key, details));
+    return this.#describeIssued(issued);
+  }
+
+  /** @throws `invalid_parameter` for a key that has ended */
+  async rotate(old: Key, overlapSeconds: number | undefined, by: By): Promise<IssuedKey> {
+    const nowMs = this.#now();
+    const lastsUntilMs = old.expiresAtMs ?? Infinity;
+    if (old.revokedAtMs !== undefined || lastsUntilMs <= nowMs) {
+      throw invalid('key_id', 'The key is revoked or has expired. Create a new one.');
+    }
+    const overlapMs = check.checkOverlap(overlapSeconds) * 1000;
+    const end =
+      overlapMs === 0 ? { revokedAtMs: nowMs } : { expiresAtMs: Math.min(nowMs + overlapMs, lastsUntilMs) };
+    const issued = this.#issue(old, old.originId);
+    const audit = this.#audit(by, 'key.rotate', old, { replacement: issued.key.id });
+    await this.#deps.store.rotateKey(old.id, end, issued.key, audit);
+    return this.#describeIssued(issued);
+  }
+
+  async revoke(key: Key, by: By): Promise<KeyMessage> {
+    const revokedAtMs = key.revokedAtMs ?? this.#now();
+    await this.#deps.store.revokeKey(key.id, revokedAtMs, this.#audit(by, 'key.revoke', key, {}));
+    return this.describe({ ...key, revokedAtMs });
+  }
+
+  async setLimits(key: Key, limits: Limits | undefined, by: By): Promise<KeyMessage> {
+    if (key.kind === 'admin') throw invalid('key_id', 'An admin key has no limits.');
+    const audit = this.#audit(by, 'key.limits', key, { limits: limitNames(limits) });
+    await this.#deps.store.setKeyLimits(key.id, limits, audit);
+    return this.describe({ ...key, limits });
+  }
+
+  /** @throws `not_found` */
+  async find(id: string): Promise<Key> {
+    const key = await this.#deps.store.findKeyById(id);
+    if (key !== undefined) return key;
+    throw noSuchKey(id);
+  }
+
+  /** @param accountId undefined: the admin keys */
+  async list(accountId: Key['accountId']): Promise<KeyMessage[]> {
+    const keys = await this.#deps.store.listKeys(accountId);
+    return Promise.all(keys.map((key) => this.describe(key)));
+  }
+
+  /** A key without its secret, with what is used of its limits. */
+  async describe(key: Key): Promise<KeyMessage> {
+    const nowMs = this.#deps.clock.now();
+    const counts = countsOf(key.originId, key.limits, nowMs);
+    const taken = counts.length === 0 ? [] : await this.#deps.store.taken(counts);
+    const limitCounts = counts.map((count, at) => describeCount(count, taken[at] ?? 0n, nowMs));
+    return describeKey(key, limitCounts);
+  }
+
+  /** @throws `invalid_parameter` for a time that is over */
+  future(param: string, time: Timestamp | undefined): number | undefined {
+    return check.checkFuture(param, time && timestampMs(time), this.#now());
+  }
+
+  #issue(facts: NewKey, originId?: Key['originId']): { readonly key: Key; readonly secret: string } {
+    const { kind, accountId, name, scopes, expiresAtMs, limits } = facts;
+    const secret = newKeySecret(kind);
+    const nowMs = this.#now();
+    const id = newKeyId(nowMs);
+    const key: Key = {
+      ...{ id, originId: originId ?? id, kind, accountId, name, scopes, expiresAtMs, limits },
+      hash: hashKey(secret),
+      lastFour: secret.slice(-4),
+      createdAtMs: nowMs,
+      revokedAtMs: undefined,
+    };
+    return { key, secret };
+  }
+
+  async #describeIssued({ key, secret }: { readonly key: Key; readonly secret: string }): Promise<IssuedKey> {
+    return { key: await this.describe(key), secret };
+  }
+
+  #audit(by: By, action: string, { id: target }: Key, details: AuditEntry['details']): AuditEntry {
+    return auditEntry(this.#now(), by, { action, target, details });
+  }
+
+  #now(): number {
+    return this.#deps.accessClock.now();
+  }
+}
+
+export function noSuchKey(id: string): ParleyError {
+  return new ParleyError('not_found', {
+    message: `There is no such key: ${quote(id)}. List the account's keys to see their ids.`,
+    param: 'key_id',
+  });
+}
+
+/** The limits that are set, for the audit trail. */
+export function limitNames(limits: Limits = {}): string {
+  return Object.keys(limits).join(' ');
+}

@@ -1,0 +1,227 @@
+/** The limits of one request: those of its key and those of its account. */
+import { type NanoCredits, nanoCredits } from '../billing/money.ts';
+import type { ParleyError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Operation } from '../ports/usage.ts';
+import { isWithinAddresses } from './addresses.ts';
+import { type Affordable, affordableCredits } from './affordable.ts';
+import { type Amounts, type CountedAmount, countedAmounts } from './counts.ts';
+import type { Limited, Limits } from './limits.ts';
+import { matchesModel } from './models.ts';
+import { type Meter, minuteMs, type Rates } from './rates.ts';
+import {
+  addressNotAllowed,
+  countExceeded,
+  modelNotAllowed,
+  type OwnerKind,
+  tooManyAtOnce,
+  tooManyRequests,
+  tooManyTokens,
+} from './refusals.ts';
+
+interface Owner {
+  readonly kind: OwnerKind;
+  readonly id: string;
+  readonly limits: Limits;
+  readonly meter: Meter;
+}
+
+/** The limit of a minute, and what is left of it. */
+export interface Rate {
+  readonly kind: OwnerKind;
+  readonly unit: 'requests' | 'tokens';
+  readonly limit: number;
+  readonly left: number;
+  /** Time until the next minute. */
+  readonly resetMs: number;
+}
+
+/** Operations whose requests have rates. Others are for looking around, and stay open when a rate is used up. */
+const ratedOperations: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription', 'chat']);
+
+export interface LimitsDeps {
+  readonly rates: Rates;
+  /** Does not go back, or the minute of a meter would begin again. */
+  readonly clock: Clock;
+}
+
+/** Finds the limits of a request; undefined if neither key nor account has any. */
+export function callLimits(
+  { rates, clock }: LimitsDeps,
+  key: Limited & { readonly originId: string },
+  account: Limited & { readonly id: string },
+): CallLimits | undefined {
+  if (key.limits === undefined && account.limits === undefined) return undefined;
+  const owners: Owner[] = [];
+  const add = (kind: OwnerKind, id: string, limits: Limits | undefined) => {
+    if (limits) owners.push({ kind, id, limits, meter: rates.meterOf(id) });
+  };
+  add('key', key.originId, key.limits);
+  add('account', account.id, account.limits);
+  return new CallLimits(owners, clock);
+}
+
+export class CallLimits {
+  readonly #owners: readonly Owner[];
+  readonly #clock: Clock;
+  #runs = false;
+  #tokens = 0;
+  /** The minute in which the tokens are reserved. */
+  #minute = 0;
+
+  constructor(owners: readonly Owner[], clock: Clock) {
+    this.#owners = owners;
+    this.#clock = clock;
+  }
+
+  /** @throws `insufficient_scope` */
+  checkAddress(address: string): void {
+    for (const { kind, limits } of this.#owners) {
+      if (limits.addresses && !isWithinAddresses(limits.addresses, address)) throw addressNotAllowed(kind);
+    }
+  }
+
+  /** Counts the request, all or nothing. @throws `rate_limit_exceeded` */
+  begin(operation: Operation): void {
+    if (!ratedOperations.has(operation)) return;
+    const waitMs = this.#moveOn();
+    for (const { kind, limits, meter } of this.#owners) {
+      const { requestsPerMinute: limit, concurrentRequests } = limits;
+      if (limit !== undefined && meter.requests >= limit) throw tooManyRequests({ kind, limit, waitMs });
+      if (concurrentRequests !== undefined && meter.running >= concurrentRequests) {
+        throw tooManyAtOnce(kind, concurrentRequests);
+      }
+    }
+    this.#runs = true;
+    for (const { meter } of this.#owners) {
+      meter.requests++;
+      meter.running++;
+    }
+  }
+
+  allowsModel(model: string): boolean {
+    return this.#owners.every(
+      ({ limits }) => limits.models === undefined || matchesModel(limits.models, model),
+    );
+  }
+
+  /** @throws `insufficient_scope` */
+  checkModel(model: string): void {
+    for (const { kind, limits } of this.#owners) {
+      if (limits.models && !matchesModel(limits.models, model)) throw modelNotAllowed(kind, model);
+    }
+  }
+
+  /** The tightest limit of tokens; undefined if there is none. */
+  get tokens(): Rate | undefined {
+    return tightest(this.rates, 'tokens');
+  }
+
+  /** Reserves tokens of the running minute. False, and no change, if a limit does not cover them. Called once. */
+  reserveTokens(tokens: number): boolean {
+    this.#moveOn();
+    for (const { limits, meter } of this.#owners) {
+      if (meter.tokens + tokens > (limits.tokensPerMinute ?? Infinity)) return false;
+    }
+    for (const { meter } of this.#owners) {
+      meter.tokens += tokens;
+      this.#minute = meter.minute;
+    }
+    this.#tokens = tokens;
+    return true;
+  }
+
+  /** @param startedAtMs decides about day and month */
+  countedAmounts(amounts: Amounts, startedAtMs: number): readonly CountedAmount[] {
+    return this.#owners.flatMap(({ id, limits }) => countedAmounts(id, limits, amounts, startedAtMs));
+  }
+
+  /** @param taken used and reserved amounts, one for each counted amount */
+  countRefusal(
+    counted: readonly CountedAmount[],
+    taken: readonly bigint[],
+    nowMs: number,
+  ): ParleyError | undefined {
+    const index = counted.findIndex(({ amount, limit }, at) => (taken[at] ?? 0n) + amount > limit);
+    const exceeded = counted[index];
+    if (exceeded === undefined) return undefined;
+    const kind = this.#kindOf(exceeded.owner);
+    return countExceeded({ kind, counted: exceeded, taken: taken[index] ?? 0n, nowMs });
+  }
+
+  /** @param taken used and reserved amounts, one for each of `counted`, which are budgets */
+  affordable(
+    available: NanoCredits,
+    counted: readonly CountedAmount[],
+    taken: readonly bigint[],
+    nowMs: number,
+  ): Affordable {
+    let least = affordableCredits(available);
+    counted.forEach((one, at) => {
+      const used = taken[at] ?? 0n;
+      const credits = nanoCredits(used < one.limit ? one.limit - used : 0n);
+      if (credits >= least.credits) return;
+      const kind = this.#kindOf(one.owner);
+      least = { credits, refuse: () => countExceeded({ kind, counted: one, taken: used, nowMs }) };
+    });
+    const { tokens } = this;
+    return tokens
+      ? { ...least, tokens: { ...tokens, refuse: (needed) => this.#tokensRefusal(tokens, needed) } }
+      : least;
+  }
+
+  /** The reserved tokens become those that are used, unless their minute is over. */
+  useTokens(used: number): void {
+    const more = used - this.#tokens;
+    this.#tokens = used;
+    for (const { meter } of this.#owners) if (meter.minute === this.#minute) meter.tokens += more;
+  }
+
+  /** Ends the request. */
+  end(usedTokens: number): void {
+    this.useTokens(usedTokens);
+    if (this.#runs) for (const { meter } of this.#owners) meter.running--;
+    this.#runs = false;
+  }
+
+  /** The rates of key and account as they are now. */
+  get rates(): readonly Rate[] {
+    const resetMs = this.#moveOn();
+    const rates: Rate[] = [];
+    for (const { kind, limits, meter } of this.#owners) {
+      for (const [unit, limit] of [
+        ['requests', limits.requestsPerMinute],
+        ['tokens', limits.tokensPerMinute],
+      ] as const) {
+        if (limit !== undefined) {
+          rates.push({ kind, unit, limit, left: Math.max(0, limit - meter[unit]), resetMs });
+        }
+      }
+    }
+    return rates;
+  }
+
+  #tokensRefusal({ kind, limit, left }: Rate, needed: number): ParleyError {
+    return tooManyTokens({ kind, limit, waitMs: this.#moveOn() }, needed, left);
+  }
+
+  #kindOf(owner: string): OwnerKind {
+    return this.#owners.find(({ id }) => id === owner)?.kind ?? 'key';
+  }
+
+  /** Begins a new minute if it is over. Returns the time until the next one. */
+  #moveOn(): number {
+    const nowMs = this.#clock.now();
+    for (const { meter } of this.#owners) meter.moveTo(nowMs);
+    return minuteMs - (nowMs % minuteMs);
+  }
+}
+
+/** The rate of a unit that has the least left. */
+export function tightest(rates: readonly Rate[], unit: Rate['unit']): Rate | undefined {
+  let least: Rate | undefined;
+  for (const rate of rates) {
+    if (rate.unit === unit && (least === undefined || rate.left < least.left)) least = rate;
+  }
+  return least;
+}

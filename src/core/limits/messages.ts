@@ -1,0 +1,121 @@
+/** Limits as requests and answers have them. */
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  type LimitCount as LimitCountMessage,
+  LimitCountSchema,
+  type Limits as LimitsMessage,
+  LimitsSchema,
+} from '../../../gen/parley/account/v1/limits_pb.ts';
+import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../billing/money.ts';
+import { ParleyError } from '../errors.ts';
+import { invalid } from '../parameters.ts';
+import { readNetwork } from './addresses.ts';
+import { type CountedAmount, countedAmounts, periodEndMs } from './counts.ts';
+import { budgetNames, compactLimits, type Limits } from './limits.ts';
+
+const entriesMax = 100;
+const modelCharactersMax = 200;
+/** More would make matching slow. */
+const starsMax = 3;
+
+/** @throws `invalid_parameter` */
+export function readLimits(message: LimitsMessage | undefined): Limits | undefined {
+  if (message === undefined) return undefined;
+  const { requestsPerMinute, tokensPerMinute, concurrentRequests, audioSecondsPerDay, charactersPerDay } =
+    message;
+  const wholes = {
+    ...{ requestsPerMinute, tokensPerMinute, concurrentRequests, audioSecondsPerDay, charactersPerDay },
+  };
+  for (const [name, value] of Object.entries(wholes)) {
+    if (value !== undefined && value < 0) throw refused(snakeCase(name), 'must not be negative');
+  }
+  const { day, month, total } = message.budgets ?? {};
+  return compactLimits({
+    ...wholes,
+    models: readModels(message.models),
+    addresses: readAddresses(message.addresses),
+    budgets: {
+      day: readBudget('day', day),
+      month: readBudget('month', month),
+      total: readBudget('total', total),
+    },
+  });
+}
+
+function readModels(patterns: readonly string[]): readonly string[] | undefined {
+  checkEntries('models', patterns);
+  const fits = (text: string) =>
+    text.trim() !== '' && text.length <= modelCharactersMax && text.split('*').length - 1 <= starsMax;
+  if (patterns.every(fits)) return patterns.length === 0 ? undefined : patterns;
+  throw refused(
+    'models',
+    `takes ids of 1 to ${modelCharactersMax} characters with at most ${starsMax} \`*\``,
+  );
+}
+
+function readAddresses(networks: readonly string[]): readonly string[] | undefined {
+  checkEntries('addresses', networks);
+  if (networks.every((text) => readNetwork(text))) return networks.length === 0 ? undefined : networks;
+  throw refused('addresses', 'takes addresses and networks such as `192.0.2.1` and `10.0.0.0/8`');
+}
+
+function checkEntries(name: string, entries: readonly string[]): void {
+  if (entries.length > entriesMax) throw refused(name, `takes at most ${entriesMax} entries`);
+}
+
+function readBudget(name: string, text: string | undefined): NanoCredits | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const amount = parseCredits(text);
+    if (amount >= 0n) return amount;
+  } catch (error) {
+    if (!(error instanceof ParleyError)) throw error;
+    throw invalid(`limits.budgets.${name}`, error.message);
+  }
+  throw refused(`budgets.${name}`, 'must not be negative');
+}
+
+function refused(name: string, problem: string): ParleyError {
+  return invalid(`limits.${name}`, `\`limits.${name}\` ${problem}.`);
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+export function describeLimits(limits: Limits): LimitsMessage {
+  const { models = [], addresses = [], budgets, ...rates } = limits;
+  const amounts = Object.entries(budgets ?? {}).map(([name, amount]) => [name, formatCredits(amount)]);
+  return create(LimitsSchema, {
+    ...rates,
+    models: [...models],
+    addresses: [...addresses],
+    ...(budgets && { budgets: Object.fromEntries(amounts) }),
+  });
+}
+
+/** The counts of all limits of an owner that last longer than a minute. */
+export function countsOf(owner: string, limits: Limits | undefined, nowMs: number): readonly CountedAmount[] {
+  if (limits === undefined) return [];
+  return countedAmounts(owner, limits, { credits: 1n, audio_seconds: 1n, characters: 1n }, nowMs);
+}
+
+export function describeCount(count: CountedAmount, taken: bigint, nowMs: number): LimitCountMessage {
+  const textOf = (amount: bigint) =>
+    count.unit === 'credits' ? formatCredits(nanoCredits(amount)) : String(amount);
+  const endMs = periodEndMs(count.period, nowMs);
+  return create(LimitCountSchema, {
+    name: nameOf(count),
+    used: textOf(taken),
+    limit: textOf(count.limit),
+    ...(endMs !== undefined && { resetsAt: timestampFromMs(endMs) }),
+  });
+}
+
+function nameOf({ unit, period }: CountedAmount): string {
+  if (unit !== 'credits') return `${unit}_per_day`;
+  const [day, month, total] = budgetNames;
+  if (period === 'all') return `budgets.${total}`;
+  return `budgets.${period.length === 'yyyy-mm'.length ? month : day}`;
+}

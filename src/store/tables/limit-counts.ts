@@ -1,0 +1,58 @@
+import { sql } from 'kysely';
+import type { Count, CountedAmount } from '../../core/limits/counts.ts';
+import { type Addition, type Step, step } from '../job.ts';
+import { query, statement } from '../statement.ts';
+
+/** The amount of a count that ended requests have used. */
+export const usedAmount = statement((p: Count) =>
+  query
+    .selectFrom('limit_counts')
+    .select('used')
+    .where('owner', '=', p.owner)
+    .where('unit', '=', p.unit)
+    .where('period', '=', p.period),
+).map(({ used }) => used);
+/** Used and reserved, where the database knows both. */
+export const takenAmount = statement((p: Count) =>
+  query
+    .selectFrom('limit_counts')
+    .select(['used', 'reserved'])
+    .where('owner', '=', p.owner)
+    .where('unit', '=', p.unit)
+    .where('period', '=', p.period),
+).map(({ used, reserved }) => used + reserved);
+const open = statement(
+  (p: Count) => sql`insert into limit_counts (owner, unit, period, used)
+    values (${p.owner}, ${p.unit}, ${p.period}, 0) on conflict do nothing`,
+);
+const add = statement((p: Count & { used: bigint }) =>
+  query
+    .updateTable('limit_counts')
+    .set({ used: sql`used + ${p.used}` })
+    .where('owner', '=', p.owner)
+    .where('unit', '=', p.unit)
+    .where('period', '=', p.period),
+);
+
+/** Creates the count if it is missing. */
+export function openCount({ owner, unit, period }: Count): Step {
+  return step(open, { owner, unit, period });
+}
+
+export function addUsed({ owner, unit, period }: Count, used: bigint): Addition {
+  return { statement: add, amounts: [used], row: [owner, unit, period] };
+}
+
+/** The counts of a running request as text in its started record. */
+export function countedToText(counted: readonly CountedAmount[] | undefined): string | null {
+  if (counted === undefined || counted.length === 0) return null;
+  return JSON.stringify(
+    counted.map((one) => ({ ...one, amount: String(one.amount), limit: String(one.limit) })),
+  );
+}
+
+export function countedFromText(text: string | null): readonly CountedAmount[] | undefined {
+  if (text === null) return undefined;
+  const entries = JSON.parse(text) as readonly (Count & Record<'amount' | 'limit', string>)[];
+  return entries.map((one) => ({ ...one, amount: BigInt(one.amount), limit: BigInt(one.limit) }));
+}

@@ -1,0 +1,66 @@
+/** `parley keys`: the keys of one's own account. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parley, printed, printedJson, type Serving, scratchFolder, serve } from '../support/command-line.ts';
+
+interface KeyList {
+  readonly keys: readonly { readonly id: string; readonly name: string; readonly revoked_at?: string }[];
+}
+
+const folder = scratchFolder();
+const dataFlags = ['--data-dir', folder.file('data')];
+let server: Serving;
+let flags: string[];
+beforeAll(async () => {
+  const adminKey = (await printed(['key', 'create', '--admin', ...dataFlags])).trim();
+  await printed(['account', 'create', 'acme', ...dataFlags]);
+  server = await serve(dataFlags);
+  const create = [
+    'key',
+    'create',
+    '--account',
+    'acme',
+    '--scopes',
+    'chat,manage',
+    '--requests-per-minute',
+    '60',
+  ];
+  const secret = (await printed([...create, ...dataFlags, '--admin-key', adminKey])).trim();
+  flags = ['--base-url', server.baseUrl, '--api-key', secret];
+});
+afterAll(async () => {
+  await server.close();
+  folder.remove();
+});
+
+describe('parley keys', () => {
+  it('creates, limits, rotates and revokes a key', async () => {
+    const secret = await printed(['keys', 'create', '--name', 'app', '--budget-per-day', '2', ...flags]);
+    expect(secret).toMatch(/^pk_[0-9a-z]{57}\n$/);
+    const { keys } = await printedJson<KeyList>(['keys', 'list', ...flags]);
+    const app = keys.find(({ name }) => name === 'app');
+    expect(app).toMatchObject({
+      scopes: ['chat'],
+      limits: { requests_per_minute: 60, budgets: { day: '2' } },
+    });
+    const id = app?.id ?? '';
+    expect(await printed(['keys', 'limits', id, '--characters-per-day', '100', ...flags])).toMatch(
+      /\nrequests a minute +60\n.*characters a day +0 of 100, from 0 again at /s,
+    );
+    expect(await printed(['keys', 'rotate', id, '--overlap', '1h', ...flags])).toMatch(/^pk_/);
+    expect(await printed(['keys', 'revoke', id, ...flags])).toMatch(/\nrevoked +\d{4}-/);
+  });
+
+  it('refuses what is wider than the calling key, in a line with the code', async () => {
+    const { code, stderr } = await parley(['keys', 'create', '--requests-per-minute', '61', ...flags]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^This API key cannot give a wider limit `requests_per_minute`.*\(insufficient_scope/,
+    );
+  });
+
+  it('sums the usage by key', async () => {
+    expect(await printed(['keys', 'usage', '--by', 'key,operation', ...flags])).toMatch(
+      /^KEY +OPERATION +REQUESTS .*\nkey_[0-9a-f]{32} +manage +\d+ /,
+    );
+  });
+});

@@ -1,0 +1,81 @@
+/** Calls by a key that manages the keys of its own account. */
+import { ManagementService } from '../../gen/parley/management/v1/management_service_pb.ts';
+import { type Case, type CaseRequest, calling, ended, ok } from './case.ts';
+
+const { method } = ManagementService;
+const scopes = ['chat', 'manage'];
+
+function managed(what: string, request: CaseRequest, rest: Partial<Case> = {}): Case {
+  const records = [ok({ operation: 'manage' })];
+  return { what: `manage: ${what}`, server: 'builtin', caller: { scopes }, request, records, ...rest };
+}
+
+function refused(
+  what: string,
+  code: 'insufficient_scope' | 'not_found' | 'invalid_parameter',
+  param: string,
+  request: CaseRequest,
+  rest: Partial<Case> = {},
+): Case {
+  const records = [ended('refused', code, { operation: 'manage' })];
+  return managed(`${code}: ${what}`, request, { error: { code, param }, records, ...rest });
+}
+
+export const managementCases: readonly Case[] = [
+  managed('the keys of the account', calling(method.listKeys, {}), {
+    answer: [{ keys: [{ name: 'test', scopes }] }],
+  }),
+  managed(
+    'a key is made, with the scopes of the caller but `manage`',
+    calling(method.createKey, { name: 'a' }),
+    {
+      answer: [{ key: { name: 'a', scopes: ['chat'], prefix: 'pk_' } }],
+    },
+  ),
+  managed('a key inherits the limits of the caller', calling(method.createKey, { name: 'a' }), {
+    caller: { scopes, limits: { requests_per_minute: 9, models: ['eliza'] } },
+    answer: [{ key: { limits: { requests_per_minute: 9, models: ['eliza'] } } }],
+  }),
+  refused(
+    'a key with more scopes',
+    'insufficient_scope',
+    'scopes',
+    calling(method.createKey, { name: 'a', scopes: ['speech'] }),
+  ),
+  refused(
+    'a key with a larger budget',
+    'insufficient_scope',
+    'limits.budgets.month',
+    calling(method.createKey, { name: 'a', limits: { budgets: { month: '3' } } }),
+    { caller: { scopes, limits: { budgets: { month: '2.5' } } } },
+  ),
+  refused('a key without a name', 'invalid_parameter', 'name', calling(method.createKey, {})),
+  managed(
+    'a key is limited',
+    calling(method.setKeyLimits, ({ keyId }) => ({ keyId, limits: { tokensPerMinute: 1000 } })),
+    { answer: [{ key: { limits: { tokens_per_minute: 1000 } } }] },
+  ),
+  managed(
+    'a key is rotated',
+    calling(method.rotateKey, ({ keyId }) => ({ keyId, overlapSeconds: 60 })),
+    { answer: [{ key: { name: 'test', scopes } }] },
+  ),
+  refused('a key of nobody', 'not_found', 'key_id', calling(method.revokeKey, { keyId: 'key_none' })),
+  managed(
+    'a key revokes itself',
+    calling(method.revokeKey, ({ keyId }) => ({ keyId })),
+    { answer: [{ key: { revoked_at: '<chance>' } }] },
+  ),
+  {
+    ...managed('insufficient_scope: a key without the scope', calling(method.listKeys, {})),
+    caller: {},
+    error: { code: 'insufficient_scope' },
+    records: [ended('refused', 'insufficient_scope', { operation: 'manage' })],
+  },
+  {
+    ...managed('account_suspended: the operator has suspended the account', calling(method.listKeys, {})),
+    caller: { scopes, isSuspended: true },
+    error: { code: 'account_suspended' },
+    records: [ended('refused', 'account_suspended', { operation: 'manage' })],
+  },
+];

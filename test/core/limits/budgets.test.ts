@@ -1,0 +1,201 @@
+/** Budgets of keys and accounts, and amounts a day, over REST. */
+import { create } from '@bufbuild/protobuf';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { cliCall } from '../../../src/core/call.ts';
+import {
+  countStatuses,
+  type LimitedKey,
+  type LimitedParley,
+  startLimited,
+} from '../../support/limited-parley.ts';
+import { bearer, errorOf } from '../../support/parley.ts';
+import { Random } from '../../support/random.ts';
+
+const soon = { timeout: 120_000 };
+
+let parley: LimitedParley;
+beforeEach(async () => {
+  parley = await startLimited();
+  await load('1000');
+});
+afterEach(() => parley.close());
+
+async function load(amount: string): Promise<void> {
+  const { accountId } = parley;
+  const request = { accountId, amount, reason: 'test', idempotencyKey: `load ${amount}` };
+  await parley.app.services.admin.loadCredits(create(pb.LoadCreditsRequestSchema, request), cliCall);
+}
+
+/** What is used of each limit of a key. */
+async function countsOf({ id }: LimitedKey): Promise<Record<string, string>> {
+  const request = create(pb.ListKeysRequestSchema, { accountId: parley.accountId });
+  const { keys } = await parley.app.services.admin.listKeys(request, cliCall);
+  const key = keys.find((known) => known.id === id);
+  return Object.fromEntries((key?.limitCounts ?? []).map(({ name, used }) => [name, used]));
+}
+
+describe('a budget', () => {
+  it.each(['day', 'month', 'total'] as const)(
+    'for 10 chats (%s) lets exactly 10 of 200 at once pass',
+    async (period) => {
+      const key = await parley.keyWith({ budgets: { [period]: '10' } });
+      const answers = await Promise.all(Array.from({ length: 200 }, () => key.chat(1)));
+      expect(countStatuses(answers)).toEqual({ 200: 10, 402: 190 });
+      expect(await countsOf(key)).toEqual({ [`budgets.${period}`]: '10' });
+      const refused = await key.chat(1);
+      expect(refused.headers.get('x-should-retry')).toBe('false');
+      expect(await errorOf(refused)).toMatchObject({ code: 'budget_exceeded', type: 'insufficient_quota' });
+    },
+  );
+
+  it('of an account lets exactly 10 of 200 at once pass, over all its keys', async () => {
+    await parley.setAccountLimits({ budgets: { month: '10' } });
+    const keys = await Promise.all(Array.from({ length: 4 }, () => parley.keyWith({})));
+    const answers = await Promise.all(keys.flatMap((key) => Array.from({ length: 50 }, () => key.chat(1))));
+    expect(countStatuses(answers)).toEqual({ 200: 10, 402: 190 });
+  });
+
+  it('gets back what a chat held and did not use', async () => {
+    const key = await parley.keyWith({ budgets: { total: '10' } });
+    parley.engine.completionTokens = 2;
+    expect((await key.chat(9)).status).toBe(200);
+    parley.engine.fails = true;
+    expect((await key.chat(8)).status).toBe(500);
+    parley.engine.fails = false;
+    expect(await countsOf(key)).toEqual({ 'budgets.total': '2' });
+    expect((await key.chat(8)).status).toBe(200);
+    expect(await countsOf(key)).toEqual({ 'budgets.total': '4' });
+  });
+
+  it('gets back what a chat held whose credits the account does not have', async () => {
+    const key = await parley.keyWith({ budgets: { total: '5000' } });
+    parley.engine.completionTokens = 1;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    parley.engine.goesOn = promise;
+    const running = [key.chat(1000), key.chat(10)];
+    await vi.waitFor(() => expect(parley.engine.running).toBe(2), soon);
+    expect(await errorOf(await key.chat(1))).toMatchObject({ code: 'insufficient_credits' });
+    expect(await countsOf(key)).toEqual({ 'budgets.total': '1010' });
+    resolve();
+    expect(countStatuses(await Promise.all(running))).toEqual({ 200: 2 });
+    expect(await countsOf(key)).toEqual({ 'budgets.total': '2' });
+  });
+
+  it('limits an answer to what is left', async () => {
+    const key = await parley.keyWith({ budgets: { day: '3' } });
+    expect((await key.chat(500)).status).toBe(200);
+    expect(parley.engine.outputLimits).toEqual([3]);
+    const { message } = await errorOf(await key.chat(500));
+    expect(message).toBe(
+      'This API key has a budget of 3 credits a day; 0 are left, which do not cover this request. It resets at 2026-11-11T00:00:00.000Z.',
+    );
+  });
+
+  it('begins again with the first moment of a day and a month', async () => {
+    parley.clock.nowMs = Date.UTC(2026, 10, 30, 23, 59, 59, 999);
+    const key = await parley.keyWith({ budgets: { day: '1', month: '2' } });
+    expect((await key.chat(1)).status).toBe(200);
+    expect((await key.chat(1)).status).toBe(402);
+    parley.clock.nowMs += 1;
+    expect((await key.chat(1)).status).toBe(200);
+    parley.clock.nowMs += 86_400_000;
+    expect((await key.chat(1)).status).toBe(200);
+    parley.clock.nowMs += 86_400_000;
+    expect(await errorOf(await key.chat(1))).toMatchObject({
+      message: expect.stringContaining('a budget of 2 credits a month'),
+    });
+  });
+
+  it('does not count free chats, and goes on under a key that replaces another', async () => {
+    const key = await parley.keyWith({ budgets: { total: '1' } });
+    expect((await key.chat(1)).status).toBe(200);
+    expect((await key.chat(1, 'free-1')).status).toBe(200);
+    const rotated = await parley.call(`/admin/keys/${key.id}/rotate`, {
+      method: 'POST',
+      ...bearer(parley.adminKey),
+    });
+    const { secret } = (await rotated.json()) as { secret: string };
+    const body = { model: 'm', messages: [{ role: 'user', content: 'a' }], max_tokens: 1 };
+    expect((await parley.postJson('/chat/completions', body, bearer(secret))).status).toBe(402);
+  });
+});
+
+describe('amounts a day', () => {
+  it('are characters to speak', async () => {
+    const key = await parley.keyWith({ charactersPerDay: 10 });
+    const answers = await Promise.all(Array.from({ length: 6 }, () => key.speak('four')));
+    expect(countStatuses(answers)).toEqual({ 200: 2, 429: 4 });
+    expect((await key.speak('ab')).status).toBe(200);
+    const refused = await key.speak('a');
+    expect(refused.headers.get('retry-after')).toBe(String(12 * 3600));
+    expect(await errorOf(refused)).toMatchObject({
+      code: 'rate_limit_exceeded',
+      message:
+        'This API key has 10 characters to speak a day; 0 are left. It resets at 2026-11-11T00:00:00.000Z.',
+    });
+    parley.clock.nowMs = Date.UTC(2026, 10, 11);
+    expect((await key.speak('four')).status).toBe(200);
+  });
+
+  it('are seconds of audio to transcribe, known as they are decoded', async () => {
+    const key = await parley.keyWith({ audioSecondsPerDay: 10 });
+    parley.engine.seconds = 3.5;
+    const answers = await Promise.all(Array.from({ length: 6 }, () => key.transcribe()));
+    expect(countStatuses(answers)).toEqual({ 200: 2, 429: 4 });
+    expect(await countsOf(key)).toEqual({ audio_seconds_per_day: '8' });
+    parley.engine.seconds = 2;
+    expect((await key.transcribe()).status).toBe(200);
+    expect((await key.transcribe()).status).toBe(429);
+  });
+
+  it('come back from requests that fail', async () => {
+    const key = await parley.keyWith({ audioSecondsPerDay: 10, charactersPerDay: 10 });
+    parley.engine.fails = true;
+    parley.engine.seconds = 8;
+    expect((await key.transcribe()).status).toBe(500);
+    expect((await key.speak('a text')).status).toBe(500);
+    expect(await countsOf(key)).toEqual({ audio_seconds_per_day: '0', characters_per_day: '0' });
+  });
+});
+
+describe('random histories', () => {
+  it.each([1, 2, 3])('keep every budget, and leave exactly what was spent (seed %i)', async (seed) => {
+    const random = new Random(seed);
+    const keys = [
+      await parley.keyWith({ budgets: { day: '12', total: '30' } }),
+      await parley.keyWith({ budgets: { month: '20' } }),
+      await parley.keyWith({}),
+    ];
+    await parley.setAccountLimits({ budgets: { day: '40' } });
+    const spent = new Map<string, number>();
+    const spend = (count: string, credits: number) => spent.set(count, (spent.get(count) ?? 0) + credits);
+    for (let round = 0; round < 12; round++) {
+      const day = new Date(parley.clock.nowMs).toISOString().slice(0, 10);
+      parley.engine.fails = random.onceIn(5);
+      parley.engine.completionTokens = random.onceIn(2) ? 1 : undefined;
+      const chats = Array.from({ length: random.between(1, 12) }, () => keys.indexOf(random.pick(keys)));
+      const answers = await Promise.all(
+        chats.map(async (at) => ({ at, answer: await keys[at]?.chat(random.between(1, 4)) })),
+      );
+      for (const { at, answer } of answers) {
+        if (answer?.status !== 200) continue;
+        const { usage } = (await answer.json()) as { usage: { completion_tokens: number } };
+        for (const count of [`${at} ${day}`, `${at} all`, `account ${day}`])
+          spend(count, usage.completion_tokens);
+      }
+      expect(spent.get(`0 ${day}`) ?? 0).toBeLessThanOrEqual(12);
+      expect(spent.get('0 all') ?? 0).toBeLessThanOrEqual(30);
+      expect(spent.get('1 all') ?? 0).toBeLessThanOrEqual(20);
+      expect(spent.get(`account ${day}`) ?? 0).toBeLessThanOrEqual(40);
+      const [first, second] = keys as [LimitedKey, LimitedKey];
+      expect(await countsOf(first)).toEqual({
+        'budgets.day': String(spent.get(`0 ${day}`) ?? 0),
+        'budgets.total': String(spent.get('0 all') ?? 0),
+      });
+      expect(await countsOf(second)).toEqual({ 'budgets.month': String(spent.get('1 all') ?? 0) });
+      if (random.onceIn(3)) parley.clock.nowMs += 86_400_000;
+    }
+    expect(spent.get('0 all')).toBeGreaterThan(0);
+  });
+});

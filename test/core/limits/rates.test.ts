@@ -1,0 +1,225 @@
+/** Requests, tokens and concurrency of keys and accounts, over REST. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { countStatuses, type LimitedParley, startLimited } from '../../support/limited-parley.ts';
+import { bearer, errorOf } from '../../support/parley.ts';
+
+/** For events that take a moment, on a machine that may be busy. */
+const soon = { timeout: 120_000 };
+
+let parley: LimitedParley;
+beforeEach(async () => {
+  parley = await startLimited();
+  parley.engine.completionTokens = 1;
+});
+afterEach(() => parley.close());
+
+const header = (answer: Response, name: string) => answer.headers.get(name);
+
+describe('requests a minute', () => {
+  it('are as many as the limit, then wait for the next minute of the clock', async () => {
+    const key = await parley.keyWith({ requestsPerMinute: 3 });
+    parley.clock.nowMs = Date.UTC(2026, 10, 10, 12, 0, 48);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => key.chat(1)));
+    expect(countStatuses(answers)).toEqual({ 200: 3, 429: 5 });
+    const refused = await key.chat(1);
+    expect(header(refused, 'retry-after')).toBe('12');
+    expect(await errorOf(refused)).toMatchObject({
+      code: 'rate_limit_exceeded',
+      type: 'rate_limit_error',
+      message: 'This API key may send 3 requests a minute. Try again in 12 seconds.',
+    });
+    parley.clock.nowMs = Date.UTC(2026, 10, 10, 12, 0, 59, 999);
+    expect((await key.chat(1)).status).toBe(429);
+    parley.clock.nowMs += 1;
+    expect((await key.chat(1)).status).toBe(200);
+  });
+
+  it('do not begin again when the clock is set back', async () => {
+    const key = await parley.keyWith({ requestsPerMinute: 1 });
+    expect((await key.chat(1)).status).toBe(200);
+    parley.clock.nowMs -= 3_600_000;
+    expect((await key.chat(1)).status).toBe(429);
+  });
+
+  it('of an account are shared by its keys', async () => {
+    await parley.setAccountLimits({ requestsPerMinute: 2 });
+    const [one, other] = [await parley.keyWith({}), await parley.keyWith({ requestsPerMinute: 5 })];
+    expect((await one.chat(1)).status).toBe(200);
+    expect((await other.chat(1)).status).toBe(200);
+    const { message } = await errorOf(await one.chat(1));
+    expect(message).toContain('The account may send 2 requests a minute.');
+  });
+
+  it('leave the catalog and the account open, and leave a record of a refusal', async () => {
+    const key = await parley.keyWith({ requestsPerMinute: 0 });
+    const refused = await key.chat(1);
+    expect(refused.status).toBe(429);
+    expect(await parley.recordOf(refused)).toMatchObject({ state: 'refused', code: 'rate_limit_exceeded' });
+    const models = await parley.call('/models', bearer(key.secret));
+    expect(models.status).toBe(200);
+    expect(header(models, 'x-ratelimit-limit-requests')).toBe('0');
+  });
+
+  it('go on under a key that replaces another', async () => {
+    const key = await parley.keyWith({ requestsPerMinute: 1 });
+    expect((await key.chat(1)).status).toBe(200);
+    const rotated = await parley.call(`/admin/keys/${key.id}/rotate`, {
+      method: 'POST',
+      ...bearer(parley.adminKey),
+    });
+    const { secret } = (await rotated.json()) as { secret: string };
+    const again = await parley.postJson('/chat/completions', { model: 'm', messages: [] }, bearer(secret));
+    expect(again.status).toBe(429);
+  });
+});
+
+describe('headers', () => {
+  it('tell the limits of key and account, and what is left', async () => {
+    parley.clock.nowMs = Date.UTC(2026, 10, 10, 12, 0, 20);
+    await parley.setAccountLimits({ requestsPerMinute: 10 });
+    const key = await parley.keyWith({ requestsPerMinute: 60, tokensPerMinute: 5000 });
+    parley.engine.promptTokens = 30;
+    const answer = await key.chat(20);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'x-ratelimit-limit-requests': '10',
+      'x-ratelimit-remaining-requests': '9',
+      'x-ratelimit-reset-requests': '40s',
+      'x-ratelimit-limit-tokens': '5000',
+      'x-ratelimit-remaining-tokens': '4969',
+      'x-ratelimit-reset-tokens': '40s',
+      'ratelimit-policy':
+        '"key-requests";q=60;w=60, "key-tokens";q=5000;qu="tokens";w=60, "account-requests";q=10;w=60',
+      ratelimit: '"key-requests";r=59;t=40, "key-tokens";r=4969;t=40, "account-requests";r=9;t=40',
+    });
+  });
+
+  it('are absent without limits', async () => {
+    const answer = await parley.call('/models');
+    expect([...answer.headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);
+  });
+});
+
+describe('requests at once', () => {
+  it('are as many as the limit', async () => {
+    const key = await parley.keyWith({ concurrentRequests: 2 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    parley.engine.goesOn = promise;
+    const running = [key.chat(1), key.chat(1)];
+    await vi.waitFor(() => expect(parley.engine.running).toBe(2), soon);
+    const refused = await key.chat(1);
+    expect(await errorOf(refused)).toMatchObject({ code: 'rate_limit_exceeded', status: 429 });
+    expect(header(refused, 'retry-after')).toBe('1');
+    resolve();
+    expect(countStatuses(await Promise.all(running))).toEqual({ 200: 2 });
+    expect((await key.chat(1)).status).toBe(200);
+  });
+
+  it('end with a failure, a refusal and a client that leaves', async () => {
+    const key = await parley.keyWith({ concurrentRequests: 1 });
+    parley.engine.fails = true;
+    expect((await key.chat(1)).status).toBe(500);
+    expect((await key.chat(1, 'unknown')).status).toBe(400);
+    parley.engine.fails = false;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    parley.engine.goesOn = promise;
+    const leaving = new AbortController();
+    const left = parley.postJson(
+      '/chat/completions',
+      { model: 'm', messages: [{ role: 'user', content: 'a' }], max_tokens: 1 },
+      { ...bearer(key.secret), signal: leaving.signal },
+    );
+    await vi.waitFor(() => expect(parley.engine.running).toBe(1), soon);
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+    resolve();
+    await vi.waitFor(async () => expect((await key.chat(1)).status).toBe(200), soon);
+  });
+});
+
+describe('tokens a minute', () => {
+  it('are reserved with the longest answer and corrected at the end', async () => {
+    const key = await parley.keyWith({ tokensPerMinute: 1000 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    parley.engine.goesOn = promise;
+    const running = key.chat(700, 'free-1');
+    await vi.waitFor(() => expect(parley.engine.running).toBe(1), soon);
+    const refused = await key.chat(700, 'free-1');
+    expect(await errorOf(refused)).toMatchObject({ code: 'rate_limit_exceeded' });
+    expect(header(refused, 'retry-after')).toBe('60');
+    parley.engine.promptTokens = 4;
+    resolve();
+    expect((await running).status).toBe(200);
+    const next = await key.chat(700, 'free-1');
+    expect(next.status).toBe(200);
+    expect(header(next, 'x-ratelimit-remaining-tokens')).toBe('990');
+  });
+
+  it('of a failed chat come back', async () => {
+    const key = await parley.keyWith({ tokensPerMinute: 1000 });
+    parley.engine.fails = true;
+    expect(header(await key.chat(500, 'free-1'), 'x-ratelimit-remaining-tokens')).toBe('1000');
+  });
+
+  it('limit an answer that no minute covers, but not to a stub', async () => {
+    const key = await parley.keyWith({ tokensPerMinute: 800 });
+    parley.engine.completionTokens = 100;
+    const first = await key.chat(undefined, 'free-1');
+    expect(first.status).toBe(200);
+    const [limit = 0] = parley.engine.outputLimits;
+    expect(limit).toBeGreaterThan(600);
+    expect(limit).toBeLessThan(800);
+    parley.engine.completionTokens = 500;
+    expect((await key.chat(undefined, 'free-1')).status).toBe(200);
+    expect((await key.chat(undefined, 'free-1')).status).toBe(429);
+    parley.clock.nowMs += 60_000;
+    expect((await key.chat(undefined, 'free-1')).status).toBe(200);
+  });
+
+  it('of a request that began in an earlier minute count in the minute of their reservation', async () => {
+    const key = await parley.keyWith({ tokensPerMinute: 1000 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    parley.engine.goesOn = promise;
+    const running = key.chat(500, 'free-1');
+    await vi.waitFor(() => expect(parley.engine.running).toBe(1), soon);
+    parley.clock.nowMs += 60_000;
+    parley.engine.goesOn = Promise.resolve();
+    expect((await key.chat(500, 'free-1')).status).toBe(200);
+    resolve();
+    const answer = await running;
+    expect(answer.status).toBe(200);
+    expect(header(answer, 'x-ratelimit-remaining-tokens')).toBe('998');
+  });
+});
+
+describe('models and addresses', () => {
+  it('that are not allowed are refused, and not listed', async () => {
+    const key = await parley.keyWith({ models: ['free-*', 'voice'] });
+    expect((await key.chat(1, 'free-1')).status).toBe(200);
+    const refused = await key.chat(1);
+    expect(await errorOf(refused)).toMatchObject({ code: 'insufficient_scope', param: 'model', status: 403 });
+    expect((await key.speak('hello')).status).toBe(200);
+    expect(await errorOf(await key.transcribe())).toMatchObject({ code: 'insufficient_scope' });
+    const models = (await (await parley.call('/models', bearer(key.secret))).json()) as {
+      data: { id: string }[];
+    };
+    expect(models.data.map(({ id }) => id)).toEqual(['free-1', 'voice']);
+  });
+
+  it('are those of key and account both', async () => {
+    await parley.setAccountLimits({ models: ['free-*'] });
+    const key = await parley.keyWith({ models: ['m', 'free-*'] });
+    expect(await errorOf(await key.chat(1))).toMatchObject({
+      message: expect.stringContaining('The account is not allowed the model `m`.'),
+    });
+    expect((await key.chat(1, 'free-1')).status).toBe(200);
+  });
+
+  it('let a key be used from its addresses alone', async () => {
+    const here = await parley.keyWith({ addresses: ['127.0.0.0/8', '::1'] });
+    const elsewhere = await parley.keyWith({ addresses: ['192.0.2.0/24'] });
+    expect((await here.chat(1)).status).toBe(200);
+    const refused = await elsewhere.chat(1);
+    expect(await errorOf(refused)).toMatchObject({ code: 'insufficient_scope', status: 403 });
+    expect((await parley.call('/account', bearer(elsewhere.secret))).status).toBe(403);
+  });
+});

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { coversNetwork, isWithinAddresses, readNetwork } from '../../../src/core/limits/addresses.ts';
+import { periodEndMs, periodOf } from '../../../src/core/limits/counts.ts';
+import { limitsFromText, limitsToText } from '../../../src/core/limits/limits.ts';
+import { coversPattern, matchesModel } from '../../../src/core/limits/models.ts';
+import { inheritedLimits, widerMember } from '../../../src/core/limits/within.ts';
+
+const nano = (credits: number) => nanoCredits(BigInt(credits) * 1_000_000_000n);
+
+describe('models', () => {
+  it.each([
+    ['gpt-4', 'gpt-4', true],
+    ['gpt-4', 'gpt-4o', false],
+    ['gpt-*', 'gpt-4', true],
+    ['gpt-*', 'a-gpt-4', false],
+    ['*-mini', 'gpt-4-mini', true],
+    ['*', '', true],
+    ['a.c', 'abc', false],
+    ['**', 'any', true],
+  ])('%s allows %s: %s', (pattern, model, allowed) => {
+    expect(matchesModel([pattern], model)).toBe(allowed);
+  });
+
+  it('covers a pattern that matches no more', () => {
+    expect(coversPattern(['gpt-*'], 'gpt-4*')).toBe(true);
+    expect(coversPattern(['gpt-*'], 'gpt-*')).toBe(true);
+    expect(coversPattern(['gpt-*'], 'gpt*')).toBe(false);
+    expect(coversPattern(['gpt-4'], 'gpt-*')).toBe(false);
+  });
+});
+
+describe('addresses', () => {
+  it.each([
+    ['10.0.0.0/8', '10.1.2.3', true],
+    ['10.0.0.0/8', '11.1.2.3', false],
+    ['10.0.0.0/8', '::ffff:10.1.2.3', true],
+    ['192.0.2.1', '192.0.2.1', true],
+    ['192.0.2.1', '192.0.2.2', false],
+    ['2001:db8::/32', '2001:db8:1::1', true],
+    ['2001:db8::/32', '2001:db9::1', false],
+    ['0.0.0.0/0', '::1', false],
+    ['0.0.0.0/0', 'not an address', false],
+  ])('%s allows %s: %s', (network, address, allowed) => {
+    expect(isWithinAddresses([network], address)).toBe(allowed);
+  });
+
+  it.each(['10.0.0.0/33', '10.0.0', '10.0.0.0/8/8', '::1/129', 'fe80::1%eth0', '', '10.0.0.0/'])(
+    'refuses %j',
+    (text) => {
+      expect(readNetwork(text)).toBeUndefined();
+    },
+  );
+
+  it('covers a network that lies within', () => {
+    expect(coversNetwork(['10.0.0.0/8'], '10.1.0.0/16')).toBe(true);
+    expect(coversNetwork(['10.1.0.0/16'], '10.0.0.0/8')).toBe(false);
+    expect(coversNetwork(['10.0.0.0/8'], '11.0.0.1')).toBe(false);
+    expect(coversNetwork(['10.0.0.0/8'], '::1')).toBe(false);
+  });
+});
+
+describe('limits', () => {
+  const own = {
+    models: ['gpt-*'],
+    requestsPerMinute: 10,
+    budgets: { month: nano(5) },
+  };
+
+  it('come back from their text', () => {
+    expect(limitsFromText(limitsToText(own))).toEqual(own);
+    expect(limitsFromText(limitsToText(undefined))).toBeUndefined();
+  });
+
+  it('are no wider than others only if each of them is', () => {
+    expect(widerMember(own, own)).toBeUndefined();
+    expect(widerMember(own, undefined)).toBeUndefined();
+    expect(widerMember(undefined, own)).toBe('models');
+    expect(widerMember({ ...own, models: ['gpt-4', 'other'] }, own)).toBe('models');
+    expect(widerMember({ ...own, requestsPerMinute: 11 }, own)).toBe('requestsPerMinute');
+    expect(widerMember({ ...own, budgets: { day: nano(1) } }, own)).toBe('budgets.month');
+    expect(widerMember({ ...own, budgets: { month: nano(5), day: nano(9) } }, own)).toBeUndefined();
+  });
+
+  it('are inherited where nothing is asked for', () => {
+    const inherited = inheritedLimits({ requestsPerMinute: 3, budgets: { day: nano(1) } }, own);
+    expect(inherited).toEqual({
+      models: ['gpt-*'],
+      requestsPerMinute: 3,
+      budgets: { day: nano(1), month: nano(5) },
+    });
+  });
+});
+
+describe('periods', () => {
+  const lastMs = Date.UTC(2027, 0, 1) - 1;
+
+  it('change with the first moment of a day and a month (UTC)', () => {
+    expect(periodOf('day', lastMs)).toBe('2026-12-31');
+    expect(periodOf('day', lastMs + 1)).toBe('2027-01-01');
+    expect(periodOf('month', lastMs)).toBe('2026-12');
+    expect(periodOf('month', lastMs + 1)).toBe('2027-01');
+    expect(periodOf('total', lastMs)).toBe('all');
+  });
+
+  it('end with the next one', () => {
+    expect(periodEndMs('2026-12-31', lastMs)).toBe(lastMs + 1);
+    expect(periodEndMs('2026-12', lastMs - 86_400_000)).toBe(lastMs + 1);
+    expect(periodEndMs('all', lastMs)).toBeUndefined();
+  });
+});

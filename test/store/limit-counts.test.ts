@@ -1,0 +1,126 @@
+/** Counted amounts, on each database. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { nanoCredits } from '../../src/core/billing/money.ts';
+import {
+  type AccountId,
+  type KeyId,
+  newAccountId,
+  newKeyId,
+  newLedgerEntryId,
+  newRequestId,
+} from '../../src/core/ids.ts';
+import type { CountedAmount } from '../../src/core/limits/counts.ts';
+import type { Store } from '../../src/core/ports/store.ts';
+import type { RecordEnd, RecordStart } from '../../src/core/ports/usage.ts';
+import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
+import { auditEntry, storedKey } from '../support/stored-key.ts';
+
+const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
+const hold = (amount: bigint) => ({ amount: nanoCredits(amount), price });
+
+let folder: StoreFolder;
+let store: Store;
+let accountId: AccountId;
+let keyId: KeyId;
+beforeEach(async () => {
+  folder = await newStoreFolder();
+  store = await folder.open();
+  accountId = newAccountId(1);
+  keyId = newKeyId(1);
+  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  const load = { id: newLedgerEntryId(1), accountId, kind: 'load', amount: nanoCredits(1000n) } as const;
+  await store.enter({ ...load, reason: 'r', reference: 'k', createdAtMs: 1 }, auditEntry());
+});
+afterEach(async () => {
+  await store.close();
+  await folder.remove();
+});
+
+const start = (): RecordStart => ({
+  ...{ id: newRequestId(Date.now()), accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' },
+  ...{ startedAtMs: 5, characters: undefined },
+});
+const ended = (cost: bigint | undefined): RecordEnd => ({
+  ...{ state: cost === undefined ? 'failed' : 'ok', httpStatus: 200, code: undefined },
+  ...{ firstOutputMs: 1, durationMs: 1, audioMsIn: undefined, audioMsOut: undefined },
+  ...{ tokens: undefined, fairUseUnits: undefined, overrun: undefined },
+  cost: cost === undefined ? undefined : nanoCredits(cost),
+});
+const budget = (amount: bigint, limit: bigint): CountedAmount => ({
+  ...{ owner: keyId, unit: 'credits', period: '1970-01', amount, limit },
+});
+
+describe('counted amounts', () => {
+  it('are reserved within their limits, all or none, and become what was used', async () => {
+    const [month, total] = [budget(6n, 10n), { ...budget(6n, 5n), period: 'all' }];
+    expect(await store.reserve(start(), { hold: hold(6n), counted: [month, total] })).toBe('limit_reached');
+    expect(await store.taken([month, total])).toEqual([0n, 0n]);
+    expect(await store.availableCredits(accountId)).toBe(1000n);
+    const request = start();
+    expect(await store.reserve(request, { hold: hold(6n), counted: [month] })).toBe('reserved');
+    expect(await store.reserve(start(), { hold: hold(5n), counted: [budget(5n, 10n)] })).toBe(
+      'limit_reached',
+    );
+    expect(await store.taken([month])).toEqual([6n]);
+    await store.settle(request.id, ended(2n));
+    expect(await store.taken([month])).toEqual([2n]);
+    const failing = start();
+    await store.reserve(failing, { hold: hold(6n), counted: [month] });
+    await store.settle(failing.id, ended(undefined));
+    expect(await store.taken([month])).toEqual([2n]);
+  });
+
+  it('give nothing to a request whose credits do not cover it', async () => {
+    const month = budget(2000n, 5000n);
+    expect(await store.reserve(start(), { hold: hold(2000n), counted: [month] })).toBe(
+      'insufficient_credits',
+    );
+    expect(await store.taken([month])).toEqual([0n]);
+  });
+
+  it('are raised within their limits', async () => {
+    const seconds = (amount: bigint): CountedAmount => ({
+      ...{ owner: accountId, unit: 'audio_seconds', period: '1970-01-01', amount, limit: 10n },
+    });
+    const request = start();
+    await store.reserve(request, { counted: [seconds(0n)] });
+    expect(await store.extendCounted(request.id, [seconds(8n)])).toBe(true);
+    expect(await store.extendCounted(request.id, [seconds(11n)])).toBe(false);
+    expect(await store.taken([seconds(0n)])).toEqual([8n]);
+    await store.settle(request.id, ended(0n));
+    expect(await store.taken([seconds(0n)])).toEqual([8n]);
+  });
+
+  it('survive a kill as they were used, and running requests give theirs back', async () => {
+    const month = budget(6n, 100n);
+    const [spent, running] = [start(), start()];
+    await store.reserve(spent, { hold: hold(6n), counted: [month] });
+    await store.settle(spent.id, ended(4n));
+    await store.reserve(running, { hold: hold(6n), counted: [month] });
+    await store.recordStarted(running.id);
+    const killed = await folder.killed();
+    const next = await killed.open();
+    expect(await next.recover(10)).toBe(1);
+    expect(await next.taken([month])).toEqual([4n]);
+    await next.close();
+    await killed.remove();
+  });
+
+  it('of 200 reservations at once let exactly 10 pass, from every node', async () => {
+    const nodes = [store, ...(testsPostgres ? [await folder.open(), await folder.open()] : [])];
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, async (_, n) => {
+        const node = nodes[n % nodes.length] ?? store;
+        const request = start();
+        const outcome = await node.reserve(request, { hold: hold(1n), counted: [budget(1n, 10n)] });
+        if (outcome === 'reserved') await node.settle(request.id, ended(1n));
+        return outcome;
+      }),
+    );
+    expect(outcomes.filter((outcome) => outcome === 'reserved')).toHaveLength(10);
+    expect(outcomes.filter((outcome) => outcome === 'limit_reached')).toHaveLength(190);
+    expect(await store.taken([budget(0n, 0n)])).toEqual([10n]);
+    for (const node of nodes.slice(1)) await node.close();
+  });
+});

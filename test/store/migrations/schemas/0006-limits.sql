@@ -1,0 +1,81 @@
+PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE IF NOT EXISTS "kysely_migration" ("name" varchar(255) not null primary key, "timestamp" varchar(255) not null);
+INSERT INTO kysely_migration VALUES('0001-initial','2026-11-22T15:40:28.421Z');
+INSERT INTO kysely_migration VALUES('0002-debits-by-request','2026-11-22T15:40:28.422Z');
+INSERT INTO kysely_migration VALUES('0003-usage-rollups','2026-11-22T15:40:28.423Z');
+INSERT INTO kysely_migration VALUES('0004-policy-version','2026-11-22T15:40:28.424Z');
+INSERT INTO kysely_migration VALUES('0006-limits','2026-11-22T15:40:28.426Z');
+CREATE TABLE IF NOT EXISTS "kysely_migration_lock" ("id" varchar(255) not null primary key, "is_locked" integer default 0 not null);
+INSERT INTO kysely_migration_lock VALUES('migration_lock',0);
+CREATE TABLE IF NOT EXISTS "accounts" ("id" text primary key, "name" text not null unique, "created_at_ms" integer not null, "balance_nano_credits" integer not null check (balance_nano_credits >= held_nano_credits), "held_nano_credits" integer not null check (held_nano_credits >= 0), "limits" text default '' not null, "suspended_at_ms" integer, "deleted_at_ms" integer) strict, without rowid;
+INSERT INTO accounts VALUES('acc_01a196fb1601e6d78cbf59161aee3324','acme ü',1793534400001,8999936001,50000,'',NULL,NULL);
+INSERT INTO accounts VALUES('acc_01a196fb1603a7ffec6fb17ce0c71c0a','poor',1793534400003,0,0,'',NULL,NULL);
+CREATE TABLE IF NOT EXISTS "subscriptions" ("account_id" text not null references "accounts" ("id"), "kind" text not null check (kind in ('trial', 'plan')), "starts_at_ms" integer not null, "ends_at_ms" integer not null, constraint "subscriptions_key" primary key ("account_id", "kind")) strict, without rowid;
+INSERT INTO subscriptions VALUES('acc_01a196fb1601e6d78cbf59161aee3324','plan',1793534400005,1801310400005);
+INSERT INTO subscriptions VALUES('acc_01a196fb1601e6d78cbf59161aee3324','trial',1793534400004,1794744000004);
+INSERT INTO subscriptions VALUES('acc_01a196fb1603a7ffec6fb17ce0c71c0a','trial',1793534400006,1793620800007);
+CREATE TABLE IF NOT EXISTS "api_keys" ("id" text primary key, "account_id" text references "accounts" ("id"), "kind" text not null check ((kind = 'admin') = (account_id is null)), "name" text not null, "hash" text not null unique, "last_four" text not null, "scopes" text not null, "created_at_ms" integer not null, "expires_at_ms" integer, "revoked_at_ms" integer, "limits" text default '' not null, "origin_id" text default '' not null, "last_used_at_ms" integer) strict, without rowid;
+INSERT INTO api_keys VALUES('key_01a196fb160915b17f2b0aadae79850f','acc_01a196fb1601e6d78cbf59161aee3324','account','app','hash of app','wxyz','speech chat',1793534400009,NULL,NULL,'','',1793534400000);
+INSERT INTO api_keys VALUES('key_01a196fb160bb63ae9a1514a2b067a78',NULL,'admin','boss','hash of boss','wxyz','',1793534400011,NULL,NULL,'','',NULL);
+INSERT INTO api_keys VALUES('key_01a196fb160d3226eb9375f5088c47cc','acc_01a196fb1603a7ffec6fb17ce0c71c0a','account','old','hash of old','wxyz','speech chat',1793534400013,1793534400014,1793534400016,'','',NULL);
+INSERT INTO api_keys VALUES('key_01a196fb160f46d543237075134900f9','acc_01a196fb1603a7ffec6fb17ce0c71c0a','account','new','hash of new','wxyz','speech chat',1793534400015,NULL,NULL,'','',NULL);
+CREATE TABLE IF NOT EXISTS "fair_use" ("account_id" text not null references "accounts" ("id"), "month" text not null, "used_units" integer not null check (used_units >= 0), "reserved_units" integer not null check (reserved_units >= 0), constraint "fair_use_key" primary key ("account_id", "month")) strict, without rowid;
+INSERT INTO fair_use VALUES('acc_01a196fb1601e6d78cbf59161aee3324','2026-11',12,12);
+CREATE TABLE IF NOT EXISTS "usage_records" ("id" text primary key, "account_id" text not null references "accounts" ("id"), "key_id" text not null references "api_keys" ("id"), "operation" text not null, "model" text, "wire" text not null, "state" text not null, "http_status" integer, "code" text, "started_at_ms" integer not null, "first_output_ms" integer, "duration_ms" integer, "audio_ms_in" integer, "audio_ms_out" integer, "characters" integer, "prompt_tokens" integer, "completion_tokens" integer, "total_tokens" integer, "tokens_source" text, "reserved_units" integer not null, "reserved_month" text, "hold_nano_credits" integer not null, "price_input" integer, "price_output" integer, "fair_use_units" integer, "cost_nano_credits" integer, "overrun_nano_credits" integer) strict, without rowid;
+INSERT INTO usage_records VALUES('req_01a196fb161a1e5cd8f20ca9b0f9f010','acc_01a196fb1601e6d78cbf59161aee3324','key_01a196fb160915b17f2b0aadae79850f','transcription','pocketsphinx','rest','failed',502,'upstream_error',1793534400026,3,40,2000,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,0,NULL,NULL,0,NULL,NULL);
+INSERT INTO usage_records VALUES('req_01a196fb161b282317bcc95603b1732a','acc_01a196fb1601e6d78cbf59161aee3324','key_01a196fb160915b17f2b0aadae79850f','catalog',NULL,'rest','ok',200,NULL,1793534400027,3,40,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,0,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO usage_records VALUES('req_01a196fb161c0744e69ade4055a8feed','acc_01a196fb1601e6d78cbf59161aee3324','key_01a196fb160915b17f2b0aadae79850f','chat',NULL,'rest','refused',400,'missing_model',1793534400028,3,40,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,0,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO usage_records VALUES('req_01a196fb161ddca45c81bb20b7d12330','acc_01a196fb1601e6d78cbf59161aee3324','key_01a196fb160915b17f2b0aadae79850f','chat','eliza','rest','started',NULL,NULL,1793534400029,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,50000,100000000,400000000,NULL,NULL,NULL);
+INSERT INTO usage_records VALUES('req_01a196fb161ea2b401b17c95e8782be4','acc_01a196fb1601e6d78cbf59161aee3324','key_01a196fb160915b17f2b0aadae79850f','speech','flite','rest','started',NULL,NULL,1793534400030,NULL,NULL,NULL,NULL,12,NULL,NULL,NULL,NULL,12,'2026-11',0,NULL,NULL,NULL,NULL,NULL);
+CREATE TABLE IF NOT EXISTS "kept_answers" ("account_id" text not null references "accounts" ("id"), "operation" text not null, "key" text not null, "fingerprint" text not null, "request_id" text not null, "created_at_ms" integer not null, "answer" blob, constraint "kept_answers_key" primary key ("account_id", "operation", "key")) strict;
+INSERT INTO kept_answers VALUES('acc_01a196fb1601e6d78cbf59161aee3324','chat','first','print of first','req_01a196fb1616ce90a824e1e59b7cfc6e',1793534400022,X'0102ff');
+INSERT INTO kept_answers VALUES('acc_01a196fb1601e6d78cbf59161aee3324','chat','second','print of second','req_01a196fb161ddca45c81bb20b7d12330',1793534400029,NULL);
+CREATE TABLE IF NOT EXISTS "audit_entries" ("id" text primary key, "created_at_ms" integer not null, "actor" text not null, "action" text not null, "target" text not null, "details" text not null) strict, without rowid;
+INSERT INTO audit_entries VALUES('aud_01a196fb16023a4b2e090e59e44c0bf1',1793534400002,'cli','account.create','acc_01a196fb1601e6d78cbf59161aee3324','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb16041ab4f56f03a8e10d27de',1793534400004,'cli','account.create','acc_01a196fb1603a7ffec6fb17ce0c71c0a','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb1605d96febe3762250f93f03',1793534400005,'cli','trial.start','a','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb1606eb8655127a5212923bc5',1793534400006,'cli','plan.activate','a','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb160736b8b7caae8b0abbe9d5',1793534400007,'cli','trial.start','a','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb160883e22f1c85db221fae4f',1793534400008,'cli','plan.end','a','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb160a75b2882675c09cff59c8',1793534400010,'cli','key.create','key_01a196fb160915b17f2b0aadae79850f','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb160c374f4364e30c92af0b61',1793534400012,'cli','key.create','k','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb160eff50dde04e27eb498b7c',1793534400014,'cli','key.create','key_01a196fb160d3226eb9375f5088c47cc','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb1610323ed95133941e723f79',1793534400016,'cli','key.rotate','key_01a196fb160d3226eb9375f5088c47cc','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb16114a5f77bfa49a0b6803ce',1793534400017,'cli','key.revoke','key_01a196fb160d3226eb9375f5088c47cc','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb1613201f2c834c7da42621e0',1793534400019,'cli','credits.load','acc_01a196fb1601e6d78cbf59161aee3324','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb1615925b6c7cb868feb53233',1793534400021,'cli','credits.adjustment','acc_01a196fb1601e6d78cbf59161aee3324','{"by":"test"}');
+INSERT INTO audit_entries VALUES('aud_01a196fb161f00ade94dbf2f3854d28b',1793534400031,'cli','usage.prune','usage','{"by":"test"}');
+CREATE TABLE IF NOT EXISTS "ledger_entries" ("account_id" text not null references "accounts" ("id"), "id" text not null, "kind" text not null, "amount_nano_credits" integer not null, "reason" text not null, "reference" text not null, "created_at_ms" integer not null, constraint "ledger_entries_key" primary key ("account_id", "id")) strict, without rowid;
+INSERT INTO ledger_entries VALUES('acc_01a196fb1601e6d78cbf59161aee3324','led_01a196fb161233d8054499e89c262073','load',10000000001,'a load – “ü”','load-1',1793534400018);
+INSERT INTO ledger_entries VALUES('acc_01a196fb1601e6d78cbf59161aee3324','led_01a196fb16148739e887399f154adbd7','adjustment',-1000000000,'a adjustment – “ü”','adjustment-1',1793534400020);
+INSERT INTO ledger_entries VALUES('acc_01a196fb1601e6d78cbf59161aee3324','led_01a196fb1616ce90a824e1e59b7cfc6e','debit',-14000,'eliza','req_01a196fb1616ce90a824e1e59b7cfc6e',1793534400062);
+INSERT INTO ledger_entries VALUES('acc_01a196fb1601e6d78cbf59161aee3324','led_01a196fb1618085eaeb1c014e4b14a12','debit',-50000,'eliza','req_01a196fb1618085eaeb1c014e4b14a12',1793534400064);
+CREATE TABLE IF NOT EXISTS "policy" ("version" integer not null) strict;
+INSERT INTO policy VALUES(6);
+CREATE TABLE IF NOT EXISTS "limit_counts" ("owner" text not null, "unit" text not null, "period" text not null, "used" integer not null check (used >= 0), constraint "limit_counts_key" primary key ("owner", "unit", "period")) strict, without rowid;
+INSERT INTO limit_counts VALUES('key_01a196fb160915b17f2b0aadae79850f','characters','2026-11-01',12);
+CREATE TABLE IF NOT EXISTS "usage_rollups" ("day" text not null, "account_id" text not null references "accounts" ("id"), "key_id" text not null, "operation" text not null, "model" text not null, "state" text not null, "requests" integer not null, "characters" integer not null, "audio_ms_in" integer not null, "audio_ms_out" integer not null, "prompt_tokens" integer not null, "completion_tokens" integer not null, "fair_use_units" integer not null, "cost_nano_credits" integer not null, constraint "usage_rollups_key" primary key ("day", "account_id", "key_id", "operation", "model", "state")) strict, without rowid;
+INSERT INTO usage_rollups VALUES('2026-11-01','acc_01a196fb1601e6d78cbf59161aee3324','key_01a196fb160915b17f2b0aadae79850f','chat','eliza','cancelled',1,0,0,0,20,30,0,50000);
+INSERT INTO usage_rollups VALUES('2026-11-01','acc_01a196fb1601e6d78cbf59161aee3324','key_01a196fb160915b17f2b0aadae79850f','chat','eliza','ok',1,0,0,0,20,30,0,14000);
+INSERT INTO usage_rollups VALUES('2026-11-01','acc_01a196fb1601e6d78cbf59161aee3324','key_01a196fb160915b17f2b0aadae79850f','chat','eliza','replayed',1,0,0,0,20,30,0,0);
+INSERT INTO usage_rollups VALUES('2026-11-01','acc_01a196fb1601e6d78cbf59161aee3324','key_01a196fb160915b17f2b0aadae79850f','speech','flite','ok',1,12,0,1234,0,0,12,0);
+CREATE INDEX "api_keys_by_account" on "api_keys" ("account_id", "id");
+CREATE INDEX "usage_records_by_account" on "usage_records" ("account_id", "id");
+CREATE INDEX usage_records_open on usage_records (id) where state = 'started';
+CREATE INDEX "kept_answers_by_age" on "kept_answers" ("created_at_ms");
+CREATE UNIQUE INDEX ledger_entries_once on ledger_entries (account_id, reference)
+    where kind <> 'debit';
+CREATE TRIGGER ledger_entries_stay before update on ledger_entries
+    begin select raise(abort, 'ledger entries are never changed'); end;
+CREATE TRIGGER ledger_entries_remain before delete on ledger_entries
+    begin select raise(abort, 'ledger entries are never removed'); end;
+CREATE TRIGGER "subscription_begun" after insert on subscriptions
+      begin update policy set version = version + 1; end;
+CREATE TRIGGER "subscription_changed" after update on subscriptions
+      begin update policy set version = version + 1; end;
+CREATE TRIGGER "key_changed" after update of name, scopes, expires_at_ms, revoked_at_ms, limits on api_keys
+      begin update policy set version = version + 1; end;
+CREATE TRIGGER "account_changed" after update of name, limits, suspended_at_ms, deleted_at_ms on accounts
+      begin update policy set version = version + 1; end;
+COMMIT;
