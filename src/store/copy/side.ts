@@ -42,10 +42,7 @@ export interface Side {
   close(): Promise<void>;
 }
 
-/**
- * What belongs to one kind of database and not to its contents: the applied migrations, the nodes that use it, and the versions that caches
- * compare.
- */
+/** These describe the database itself: its migrations, the nodes that use it, and the versions that caches compare. They are not copied. */
 const ownTables: ReadonlySet<string> = new Set([
   ...['kysely_migration', 'kysely_migration_lock', 'needed_migrations', 'nodes', 'policy'],
 ]);

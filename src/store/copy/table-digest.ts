@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Row, Table, Value } from './side.ts';
 
-/** What two equal tables have in common. */
+/** Facts that are equal for equal tables. */
 export interface TableFacts {
   readonly table: string;
   readonly rows: number;

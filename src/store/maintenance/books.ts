@@ -1,4 +1,4 @@
-/** What must hold in the books of a database of either kind. */
+/** Rules for the books of a database, SQLite or PostgreSQL. */
 import type { Dialect } from '../statement.ts';
 
 /** Each query finds an account with the fault. The queries need only the first schema. */

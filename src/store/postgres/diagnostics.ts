@@ -21,7 +21,7 @@ const oldestVersion = 150_000;
 /** A request with credits waits for two flights. */
 const slowMs = 20;
 const probes = 5;
-/** As far as clocks may be apart before expiry dates and leases suffer. */
+/** Clocks that are further apart shift expiry dates and months. */
 const skewMsMax = 1_000;
 
 export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<StoreDiagnostics> {
@@ -66,7 +66,7 @@ const relatives: Readonly<Record<string, RegExp>> = {
 };
 
 async function diagnoseServer(client: Client): Promise<Diagnostic> {
-  const { version, number, recovering } = await one(
+  const { version, number, recovering } = await one<{ version: string; number: number; recovering: boolean }>(
     client,
     `select version(), current_setting('server_version_num')::int4 as number, pg_is_in_recovery() as recovering`,
   );
@@ -112,7 +112,7 @@ async function diagnoseConnections(
   client: Client,
   { connectionsMax }: PostgresDiagnosis,
 ): Promise<Diagnostic> {
-  const { free, role, database } = await one(
+  const { free, role, database } = await one<Record<'free' | 'role' | 'database', number>>(
     client,
     `select current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4 as free,
       (select rolconnlimit from pg_roles where rolname = current_user) as role,
@@ -148,7 +148,10 @@ async function diagnoseSkew(
   { now: ownNow = Date.now }: PostgresDiagnosis,
 ): Promise<Diagnostic> {
   const beforeMs = ownNow();
-  const { now } = await one(client, `select (extract(epoch from clock_timestamp()) * 1000)::float8 as now`);
+  const { now } = await one<{ now: number }>(
+    client,
+    `select (extract(epoch from clock_timestamp()) * 1000)::float8 as now`,
+  );
   const afterMs = ownNow();
   const skewMs = Math.max(now - afterMs, beforeMs - now, 0);
   const found = `Its clock and that of this machine are ${Math.ceil(skewMs)} ms apart.`;
@@ -158,7 +161,7 @@ async function diagnoseSkew(
 }
 
 async function diagnoseAdminKeys(client: Client): Promise<Diagnostic> {
-  const { live } = await one(
+  const { live } = await one<{ live: number }>(
     client,
     `select count(*)::int4 as live from api_keys where kind = 'admin'
        and revoked_at_ms is null and coalesce(expires_at_ms, $1::int8 + 1) > $1`,
@@ -179,7 +182,7 @@ async function diagnoseNodes(client: Client): Promise<Diagnostic> {
 }
 
 async function newestRecordMs(client: Client): Promise<number | undefined> {
-  const { newest } = await one(
+  const { newest } = await one<{ newest: bigint | null }>(
     client,
     `select greatest((select started_at_ms from usage_records order by id desc limit 1),
       (select created_at_ms from audit_entries order by id desc limit 1)) as newest`,
@@ -187,7 +190,7 @@ async function newestRecordMs(client: Client): Promise<number | undefined> {
   return newest === null ? undefined : Number(newest);
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: rows have the columns of their query
-async function one(client: Client, sql: string, values: readonly unknown[] = []): Promise<any> {
+/** The only row of a query. */
+async function one<Row>(client: Client, sql: string, values: readonly unknown[] = []): Promise<Row> {
   return (await client.query(sql, [...values])).rows[0];
 }

@@ -1,4 +1,4 @@
-/** What `parley doctor` and `parley migrate` say about a PostgreSQL database. */
+/** `parley doctor` and `parley migrate` on a PostgreSQL database. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
