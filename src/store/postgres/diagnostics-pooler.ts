@@ -26,7 +26,7 @@ export async function diagnosePooler(client: Client, url: string): Promise<Diagn
     }
     return ok(
       subject,
-      'There is a pooler in transaction mode before the database. It keeps prepared statements.',
+      'There is a pooler in transaction mode before the database. It keeps prepared statements; notifications do not pass.',
     );
   }
   return ok(subject, 'There is a pooler in session mode before the database.');
