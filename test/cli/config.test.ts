@@ -71,6 +71,8 @@ const groups = {
     'prune',
     'backup',
     'restore',
+    'migrate',
+    'store',
     'audit',
     'models',
     'speak',
@@ -88,6 +90,7 @@ const groups = {
   credits: ['load', 'adjust', 'show', 'ledger'],
   usage: ['export', 'totals'],
   config: ['show', 'check'],
+  store: ['copy'],
 };
 
 function helpOf(command: Command): string {
