@@ -11,11 +11,13 @@ import { doctorCommand } from './commands/doctor.ts';
 import { healthCommand } from './commands/health.ts';
 import { keyCommand } from './commands/key.ts';
 import { keysCommand } from './commands/keys.ts';
+import { migrateCommand } from './commands/migrate.ts';
 import { modelsCommand } from './commands/models.ts';
 import { planCommand } from './commands/plan.ts';
 import { pruneCommand } from './commands/prune.ts';
 import { serveCommand } from './commands/serve.ts';
 import { speakCommand } from './commands/speak.ts';
+import { storeCommand } from './commands/store.ts';
 import { transcribeCommand } from './commands/transcribe.ts';
 import { usageCommand } from './commands/usage.ts';
 import { newCommand } from './terminal/command.ts';
@@ -41,6 +43,8 @@ export function createProgram(version: string): Command {
     .addCommand(pruneCommand())
     .addCommand(backupCommand())
     .addCommand(restoreCommand())
+    .addCommand(migrateCommand())
+    .addCommand(storeCommand())
     .addCommand(auditCommand())
     .addCommand(modelsCommand())
     .addCommand(speakCommand())

@@ -72,6 +72,8 @@ const groups = {
     'prune',
     'backup',
     'restore',
+    'migrate',
+    'store',
     'audit',
     'models',
     'speak',
@@ -90,6 +92,7 @@ const groups = {
   credits: ['load', 'adjust', 'show', 'ledger'],
   usage: ['export', 'totals'],
   config: ['show', 'check'],
+  store: ['copy'],
 };
 
 function helpOf(command: Command): string {

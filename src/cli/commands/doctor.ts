@@ -89,12 +89,12 @@ async function diagnose({ config, leftOut }: PartialConfig): Promise<DiagnosedAr
   ]);
   // Reading a large database blocks this process, so it starts when no other check is waiting.
   let newestRecordMs: number | undefined;
-  const database = await area('database', ['dataDir'], async (signal) => {
-    const found = await diagnoseStore(dataDir, signal);
+  const database = await area('database', ['dataDir', 'store'], async (signal) => {
+    const found = await diagnoseStore(config, signal);
     newestRecordMs = found.newestRecordMs;
     return found.diagnostics;
   });
-  const clock = await area('clock', ['dataDir'], async () => diagnoseClock(dataDir, newestRecordMs));
+  const clock = await area('clock', ['dataDir', 'store'], async () => diagnoseClock(dataDir, newestRecordMs));
   return [...diagnosed, database, clock];
 }
 

@@ -7,7 +7,7 @@ import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts
 import { appliedMigrations, migrations } from '../migrations/migrations.ts';
 import { databaseName } from '../sqlite/connection.ts';
 
-interface StoreDiagnostics {
+export interface StoreDiagnostics {
   readonly diagnostics: readonly Diagnostic[];
   /** The time of the newest request or audit entry; undefined if there is none. */
   readonly newestRecordMs: number | undefined;

@@ -47,7 +47,7 @@ async function createCounts(db: Kysely<unknown>, types: ColumnTypes): Promise<vo
     .addPrimaryKeyConstraint('limit_counts_key', ['owner', 'unit', 'period']);
   if (types.dialect === 'postgres') {
     table = table.addColumn('reserved', types.integer, (column) =>
-      column.notNull().check(sql`reserved >= 0`),
+      column.notNull().defaultTo(0).check(sql`reserved >= 0`),
     );
     // JSON. Another node releases these amounts if the node of the request dies.
     await db.schema.alterTable('usage_records').addColumn('counted', 'text').execute();

@@ -42,6 +42,11 @@ const postgres: ColumnTypes = {
 
 export interface Change {
   up(db: Kysely<unknown>, types: ColumnTypes): Promise<void>;
+  /**
+   * For a change that removes or renames: the migration of the version that stopped to use what it removes. On PostgreSQL, programs that
+   * do not know that migration refuse the database from then on. Default: the change only adds, and earlier programs go on
+   */
+  readonly needs?: string;
 }
 
 /** The changes as migrations of a database. */
@@ -52,7 +57,13 @@ export function migrationsOf(
   const types = dialect === 'sqlite' ? sqlite : postgres;
   const migrations = Object.entries(changes).map(([name, change]): [string, Migration] => [
     name,
-    { up: (db: Kysely<unknown>) => change.up(db, types) },
+    {
+      async up(db: Kysely<unknown>) {
+        await change.up(db, types);
+        if (change.needs === undefined || dialect === 'sqlite') return;
+        await sql`insert into needed_migrations values (${change.needs}) on conflict do nothing`.execute(db);
+      },
+    },
   ]);
   return Object.fromEntries(migrations);
 }

@@ -6,6 +6,7 @@ import * as usageRollups from './0003-usage-rollups.ts';
 import * as policyVersion from './0004-policy-version.ts';
 import * as nodes from './0005-nodes.ts';
 import * as limits from './0006-limits.ts';
+import * as neededMigrations from './0007-needed-migrations.ts';
 import { migrationsOf } from './column-types.ts';
 
 /** Applied in the order of their names, never edited. Imported by name, so that a bundle holds them. */
@@ -25,13 +26,15 @@ export const postgresMigrations: Readonly<Record<string, Migration>> = migration
   ...changes,
   '0005-nodes': nodes,
   '0006-limits': limits,
+  '0007-needed-migrations': neededMigrations,
 });
 
 /** A newer Parley has changed the schema. */
 export class NewerSchemaError extends Error {
-  constructor(path: string, migration: string) {
+  /** @param database its path or its name */
+  constructor(database: string, migration: string) {
     super(
-      `A newer Parley has changed the database ${path} (${migration}). Run that version or a newer one, or restore a backup from before.`,
+      `A newer Parley has changed the database ${database} (${migration}). Run that version or a newer one, or restore a backup from before.`,
     );
     this.name = 'NewerSchemaError';
   }

@@ -23,15 +23,19 @@ export interface PoolOptions {
   readonly connectionsMax: number;
   /** As the database shows it. */
   readonly name: string;
+  /** Whether a query may take as long as it needs, such as one that changes a large table. Default: false */
+  readonly mayTakeLong?: boolean;
 }
 
-function settings({ url, name }: Pick<PoolOptions, 'url' | 'name'>): ClientConfig {
+type ClientOptions = Omit<PoolOptions, 'connectionsMax'>;
+
+function settings({ url, name, mayTakeLong = false }: ClientOptions): ClientConfig {
   return {
     connectionString: url,
     types: customTypes,
     application_name: name,
     connectionTimeoutMillis: connectMsMax,
-    query_timeout: queryMsMax,
+    ...(!mayTakeLong && { query_timeout: queryMsMax }),
     keepAlive: true,
   };
 }
@@ -52,6 +56,6 @@ export function openPool({ connectionsMax, ...options }: PoolOptions): Pool {
 }
 
 /** A connection of its own, which is not connected yet. */
-export function newClient(options: Pick<PoolOptions, 'url' | 'name'>): Client {
+export function newClient(options: ClientOptions): Client {
   return new Client(settings(options));
 }

@@ -5,12 +5,11 @@ import { openPool } from './connection.ts';
 import { PostgresExecutor } from './executor.ts';
 import { Groups } from './groups/groups.ts';
 import { Health } from './health.ts';
-import { migrate } from './migrate.ts';
+import { migrateUrl } from './migrate-url.ts';
 import { Node } from './node.ts';
 import { Partitions } from './partitions.ts';
 import { PostgresStore } from './postgres-store.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
-import { DatabaseUnusableError, isRefused } from './storage-failures.ts';
 
 export interface PostgresOptions {
   /** The connection string, with the password if there is one. */
@@ -40,17 +39,12 @@ export async function openPostgresStore({
   version = '',
   now = Date.now,
 }: PostgresOptions): Promise<Store> {
+  await migrateUrl(url);
   const health = new Health(observer);
   const pool = openPool({ url, connectionsMax, name: 'parley' });
   // Heartbeats must not wait for requests. The same connection hears of changes that other nodes make.
   const own = openPool({ url, connectionsMax: 1, name: 'parley node' });
   own.on('connect', (client) => listen(client, () => store.policyChanged()));
-  try {
-    await migrate(pool);
-  } catch (error) {
-    await Promise.all([pool.end(), own.end()]);
-    throw isRefused(error) ? new DatabaseUnusableError(url, error) : error;
-  }
   const executor = new PostgresExecutor(pool);
   const partitions = new Partitions(pool);
   const onDue = async () => {

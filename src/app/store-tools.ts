@@ -1,0 +1,62 @@
+/** The part of the app that brings databases up to date and copies them. */
+import type { Config } from '../config/config.ts';
+import { type CopyOptions, copyStore } from '../store/copy/copy-store.ts';
+import { openPostgresSide } from '../store/copy/postgres-side.ts';
+import type { Side } from '../store/copy/side.ts';
+import { openSqliteSide } from '../store/copy/sqlite-side.ts';
+import type { TableFacts } from '../store/copy/table-digest.ts';
+import { migrateUrl } from '../store/postgres/migrate-url.ts';
+import { migrateFolder, pendingMigrations } from '../store/sqlite/migrate-folder.ts';
+
+export type { CopyProgress } from '../store/copy/copy-store.ts';
+export type { TableFacts } from '../store/copy/table-digest.ts';
+
+export type StoreKind = Config['store']['kind'];
+
+export interface Copied {
+  /** The names of the databases. */
+  readonly from: string;
+  readonly to: string;
+  readonly tables: readonly TableFacts[];
+}
+
+/**
+ * Copies the database of the data folder to the PostgreSQL database of the configuration, or back.
+ * @param to the kind of the database that gets the copy. It must be empty
+ * @throws CopyError; DataInUseError; DatabaseUnusableError; NewerSchemaError
+ */
+export async function copyConfiguredStore(
+  { dataDir, storeUrl }: Config,
+  to: StoreKind,
+  options: CopyOptions,
+): Promise<Copied> {
+  if (storeUrl === undefined) throw new Error('there is no URL of the database');
+  const url = storeUrl.reveal();
+  await using opened = new AsyncDisposableStack();
+  const open = async (opening: Promise<Side>): Promise<Side> => {
+    const side = await opening;
+    opened.defer(() => side.close());
+    return side;
+  };
+  const isBack = to === 'sqlite';
+  const source = await open(isBack ? openPostgresSide(url) : openSqliteSide(dataDir, false));
+  const target = await open(
+    isBack ? openSqliteSide(dataDir, true) : openPostgresSide(url, await source.firstRecordMs()),
+  );
+  const tables = await copyStore(source, target, options);
+  return { from: source.name, to: target.name, tables };
+}
+
+/**
+ * Brings the configured database to the schema of this program. Returns the names of the migrations that it applied.
+ * @param isDry whether to change nothing, and return those that it would apply
+ * @throws NewerSchemaError; DataInUseError if a server uses the data folder; DatabaseUnusableError
+ */
+export async function migrateConfiguredStore(
+  { dataDir, store, storeUrl }: Config,
+  isDry: boolean,
+): Promise<readonly string[]> {
+  if (store.kind === 'sqlite') return isDry ? pendingMigrations(dataDir) : migrateFolder(dataDir);
+  if (storeUrl === undefined) throw new Error('there is no URL of the database');
+  return migrateUrl(storeUrl.reveal(), isDry);
+}

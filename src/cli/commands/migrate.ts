@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import { dataFolderError } from '../client/data-folder.ts';
+import { type ConfigFlags, configOf, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { newCommand } from '../terminal/command.ts';
+import { printData, printJson } from '../terminal/terminal.ts';
+
+interface MigrateFlags extends ConfigFlags, JsonFlag {
+  readonly dryRun?: boolean;
+}
+
+export function migrateCommand(): Command {
+  const command = newCommand('migrate', 'Bring the database to the schema of this version.', [
+    'parley migrate --dry-run   # only show what it would apply',
+    'parley migrate             # before the first server of a new version starts',
+  ])
+    .option('--dry-run', 'change nothing, only show what it would apply')
+    .option('--json', 'print one JSON document');
+  return withConfigFlags(command).action(migrate);
+}
+
+async function migrate(flags: MigrateFlags): Promise<void> {
+  const config = configOf(flags);
+  const { migrateConfiguredStore } = await import('../../app/store-tools.ts');
+  try {
+    const isDry = flags.dryRun ?? false;
+    const migrations = await migrateConfiguredStore(config, isDry);
+    if (flags.json) return await printJson({ dry_run: isDry, migrations: [...migrations] });
+    const done = isDry ? 'Would apply' : 'Applied';
+    const text = migrations.map((name) => `${done} ${name}.\n`).join('');
+    await printData(text || 'The schema is up to date.\n');
+  } catch (error) {
+    throw dataFolderError(error, config.dataDir);
+  }
+}

@@ -1,0 +1,73 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import { type Command, Option } from 'commander';
+import type { Copied, StoreKind } from '../../app/store-tools.ts';
+import { dataFolderError } from '../client/data-folder.ts';
+import { type ConfigFlags, configOf, type JsonFlag, withConfigFlags } from '../flags.ts';
+import { CliError, interruptible, newCommand } from '../terminal/command.ts';
+import { CopyBar } from '../terminal/copy-bar.ts';
+import { table } from '../terminal/table.ts';
+import { printData, printJson, printStatus } from '../terminal/terminal.ts';
+
+interface CopyFlags extends ConfigFlags, JsonFlag {
+  readonly to: StoreKind;
+}
+
+export function storeCommand(): Command {
+  const copyOne = newCommand('copy', 'Copy everything from SQLite to PostgreSQL, or back, and verify it.', [
+    'parley store copy --to postgres',
+    'PARLEY_STORE_KIND=postgres PARLEY_STORE_URL=postgres://… parley store copy --to postgres --data-dir /var/lib/parley',
+    'parley store copy --to sqlite --data-dir /srv/copy',
+  ])
+    .addOption(
+      new Option('--to <kind>', 'the database that gets the copy; it must be empty')
+        .choices(['postgres', 'sqlite'])
+        .makeOptionMandatory(),
+    )
+    .option('--json', 'print one JSON document');
+  return newCommand('store', 'Copy the database to another kind.', [
+    'parley store copy --to postgres',
+  ]).addCommand(withConfigFlags(copyOne).action(copy));
+}
+
+async function copy(flags: CopyFlags): Promise<void> {
+  const config = configOf(flags);
+  const { dataDir, store } = config;
+  if (store.kind !== 'postgres') {
+    throw new CliError(
+      'Name the PostgreSQL database in `store`, or in PARLEY_STORE_KIND=postgres and PARLEY_STORE_URL: the copy is made between it and the data folder.',
+    );
+  }
+  const { copyConfiguredStore } = await import('../../app/store-tools.ts');
+  await interruptible(async (signal) => {
+    const bar = new CopyBar();
+    try {
+      const copied = await copyConfiguredStore(config, flags.to, {
+        onProgress: (progress) => bar.show(progress),
+        signal,
+      });
+      bar.close();
+      await report(copied, flags);
+    } catch (error) {
+      throw dataFolderError(error, dataDir);
+    } finally {
+      bar.close();
+    }
+  });
+}
+
+async function report({ from, to, tables }: Copied, { json }: JsonFlag): Promise<void> {
+  if (json) return printJson({ from, to, tables: tables.map(toJson) });
+  await printData(
+    table(tables, [
+      { title: 'TABLE', cell: (one) => one.table },
+      { title: 'ROWS', cell: (one) => String(one.rows), align: 'right' },
+      { title: 'SHA-256', cell: (one) => one.sha256 },
+    ]),
+  );
+  printStatus(`Everything of ${from} is in ${to}. Rows, sums and hashes are equal, and the books are right.`);
+}
+
+function toJson({ table, rows, sums, sha256 }: Copied['tables'][number]): JsonObject {
+  const texts = Object.entries(sums).map(([column, sum]) => [column, String(sum)]);
+  return { table, rows, sums: Object.fromEntries(texts), sha256 };
+}

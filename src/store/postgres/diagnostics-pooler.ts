@@ -1,0 +1,56 @@
+import { type Client, DatabaseError } from 'pg';
+import { type Diagnostic, ok, problem } from '../../core/diagnostics.ts';
+import { newClient } from './connection.ts';
+
+const subject = 'pooler';
+const attempts = 3;
+const pid = 'select pg_backend_pid() as pid';
+/** Prepared once for each connection, as Parley's statements of requests are. */
+const named = { name: 'parley_doctor', text: pid };
+const missingStatement = '26000';
+
+/**
+ * Finds a pooler between this program and the database, and whether it lends connections for one transaction. Such a pooler gives the
+ * backend that a client has just used to the next client, while the first is still connected.
+ */
+export async function diagnosePooler(client: Client, url: string): Promise<Diagnostic> {
+  const { processID } = client as Client & { readonly processID: number | null };
+  if ((await backendOf(client)) === processID) return ok(subject, 'There is none before the database.');
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const found = await lending(client, url);
+    if (found === undefined) continue;
+    if (found === 'forgets') {
+      const advice =
+        'Use PgBouncer 1.21 or newer with `max_prepared_statements` above 0, or session mode: no request with credits works.';
+      return problem(subject, 'A pooler in transaction mode loses prepared statements.', advice);
+    }
+    return ok(
+      subject,
+      'There is a pooler in transaction mode before the database. It keeps prepared statements; notifications do not pass.',
+    );
+  }
+  return ok(subject, 'There is a pooler in session mode before the database.');
+}
+
+/** Undefined if the pooler lends nothing. */
+async function lending(client: Client, url: string): Promise<'forgets' | 'remembers' | undefined> {
+  const other = newClient({ url, name: 'parley doctor' });
+  await other.connect();
+  try {
+    const before = (await client.query(named)).rows[0].pid;
+    await other.query('begin');
+    if ((await backendOf(other)) !== before) return undefined;
+    // The backend that knows the statement is taken.
+    await client.query(named);
+    return 'remembers';
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === missingStatement) return 'forgets';
+    throw error;
+  } finally {
+    await other.end();
+  }
+}
+
+async function backendOf(client: Client): Promise<number> {
+  return (await client.query(pid)).rows[0].pid;
+}

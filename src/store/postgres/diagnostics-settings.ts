@@ -1,0 +1,97 @@
+import type { Client } from 'pg';
+import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+
+/** A setting that must be on. */
+interface Durable {
+  readonly name: string;
+  readonly isDurable: (value: string) => boolean;
+  readonly otherwise: string;
+}
+
+const durable: readonly Durable[] = [
+  {
+    name: 'fsync',
+    isDurable: (value) => value === 'on',
+    otherwise: 'a crash of the machine can destroy the database',
+  },
+  {
+    name: 'full_page_writes',
+    isDurable: (value) => value === 'on',
+    otherwise: 'a crash of the machine can damage pages',
+  },
+  {
+    name: 'synchronous_commit',
+    isDurable: (value) => value !== 'off',
+    otherwise: 'a crash loses answered requests and their debits',
+  },
+];
+
+/** Checks what would lose committed requests, or hold them up. */
+export async function diagnoseSettings(client: Client): Promise<Diagnostic[]> {
+  const { rows } = await client.query('select name, setting from pg_settings');
+  const settings = new Map<string, string>(rows.map(({ name, setting }) => [name, setting]));
+  const aurora = await client.query("select to_regproc('aurora_version') is not null as exists");
+  const storage = settings.has('neon.timeline_id') ? 'Neon' : aurora.rows[0].exists ? 'Aurora' : undefined;
+  return [
+    diagnoseDurability(settings, storage),
+    isolation(settings),
+    encoding(settings),
+    await encryption(client),
+  ];
+}
+
+/** @param storage the service that stores the database, and makes writes durable by other means; undefined if none is known */
+export function diagnoseDurability(
+  settings: ReadonlyMap<string, string>,
+  storage: string | undefined,
+): Diagnostic {
+  const subject = 'durability';
+  const wrong = durable.filter(({ name, isDurable }) => !isDurable(settings.get(name) ?? ''));
+  const [first] = wrong;
+  if (first === undefined) return ok(subject, 'Committed requests survive a crash.');
+  if (storage && wrong.every(({ name }) => name !== 'synchronous_commit')) {
+    return ok(subject, `Committed requests survive a crash, as ${storage} stores them.`);
+  }
+  const names = wrong.map(({ name }) => name);
+  const found = `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} off: ${first.otherwise}.`;
+  return problem(subject, found, `Set ${names.map((name) => `${name} = on`).join(' and ')}.`);
+}
+
+function isolation(settings: ReadonlyMap<string, string>): Diagnostic {
+  const subject = 'transactions';
+  const level = settings.get('default_transaction_isolation');
+  if (settings.get('default_transaction_read_only') === 'on') {
+    return problem(subject, 'Transactions are read-only.', 'Set default_transaction_read_only = off.');
+  }
+  if (level === 'read committed') return ok(subject, 'They are read committed.');
+  const advice = "Set default_transaction_isolation = 'read committed' for the user of Parley.";
+  return warning(
+    subject,
+    `They are ${level}, so that concurrent requests of an account repeat theirs.`,
+    advice,
+  );
+}
+
+function encoding(settings: ReadonlyMap<string, string>): Diagnostic {
+  const found = `Texts are ${settings.get('server_encoding')}.`;
+  if (settings.get('server_encoding') === 'UTF8') return ok('encoding', found);
+  return problem(
+    'encoding',
+    found,
+    'Create the database with `encoding UTF8`, or some names cannot be stored.',
+  );
+}
+
+async function encryption(client: Client): Promise<Diagnostic> {
+  const subject = 'encryption';
+  const { rows } = await client.query(
+    `select ssl, host(client_addr) as address from pg_stat_ssl join pg_stat_activity using (pid)
+      where pid = pg_backend_pid()`,
+  );
+  const { ssl = false, address = null } = rows[0] ?? {};
+  if (ssl) return ok(subject, 'The connection is encrypted.');
+  const isLocal = address === null || address === '::1' || address.startsWith('127.');
+  if (isLocal) return ok(subject, 'The connection does not leave this machine.');
+  const advice = 'Add `?sslmode=verify-full` to the URL, unless nobody else is on that network.';
+  return warning(subject, 'The connection is not encrypted.', advice);
+}

@@ -1,0 +1,196 @@
+/** Checks a PostgreSQL database for `parley doctor`, without writing to it. */
+import type { Client } from 'pg';
+import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import type { StoreDiagnostics } from '../maintenance/diagnostics.ts';
+import { newClient, openPool } from './connection.ts';
+import { diagnosePooler } from './diagnostics-pooler.ts';
+import { diagnoseSettings } from './diagnostics-settings.ts';
+import { schemaState } from './migrate.ts';
+import { DatabaseUnusableError } from './storage-failures.ts';
+
+interface PostgresDiagnosis {
+  readonly url: string;
+  /** Of each server. */
+  readonly connectionsMax: number;
+  /** Default: the time of this machine. */
+  readonly now?: () => number;
+}
+
+const name = 'parley doctor';
+const oldestVersion = 150_000;
+/** A request with credits waits for two flights. */
+const slowMs = 20;
+const probes = 5;
+/** Clocks that are further apart shift expiry dates and months. */
+const skewMsMax = 1_000;
+
+export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<StoreDiagnostics> {
+  const { url } = diagnosis;
+  const client = newClient({ url, name });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+  } catch (error) {
+    const found = new DatabaseUnusableError(url, error).message;
+    return { diagnostics: [unreachable(found)], newestRecordMs: undefined };
+  }
+  try {
+    const schema = await diagnoseSchema(url);
+    const diagnostics = [
+      await diagnoseServer(client),
+      ...(await diagnoseSettings(client)),
+      await diagnosePooler(client, url),
+      await diagnoseConnections(client, diagnosis),
+      await diagnoseDistance(client),
+      await diagnoseSkew(client, diagnosis),
+      ...schema.diagnostics,
+    ];
+    if (!schema.hasTables) return { diagnostics, newestRecordMs: undefined };
+    diagnostics.push(await diagnoseAdminKeys(client), await diagnoseNodes(client));
+    return { diagnostics, newestRecordMs: await newestRecordMs(client) };
+  } finally {
+    await client.end();
+  }
+}
+
+/** The sentence ends with the advice. */
+function unreachable(message: string): Diagnostic {
+  const [found = message, advice = 'Start it.'] = message.split(/(?<=\)\.) /);
+  return problem('database', found, advice);
+}
+
+/** Databases that speak as PostgreSQL does, by what their version says. */
+const relatives: Readonly<Record<string, RegExp>> = {
+  CockroachDB: /CockroachDB/,
+  YugabyteDB: /-YB-/,
+};
+
+async function diagnoseServer(client: Client): Promise<Diagnostic> {
+  const { version, number, recovering } = await one<{ version: string; number: number; recovering: boolean }>(
+    client,
+    `select version(), current_setting('server_version_num')::int4 as number, pg_is_in_recovery() as recovering`,
+  );
+  const relative = Object.entries(relatives).find(([, pattern]) => pattern.test(version));
+  if (relative) {
+    const advice = 'See docs/grow.md for what is missing there; use PostgreSQL 15 or newer.';
+    return problem('database', `The database is ${relative[0]}, on which Parley was never tested.`, advice);
+  }
+  const found = `It is ${version.split(' on ')[0]}.`;
+  if (number < oldestVersion) return problem('database', found, 'Use PostgreSQL 15 or newer.');
+  if (recovering) {
+    return problem(
+      'database',
+      'It is a standby, which cannot be written.',
+      'Name the primary in `store.url`.',
+    );
+  }
+  return ok('database', found);
+}
+
+async function diagnoseSchema(url: string): Promise<{ diagnostics: Diagnostic[]; hasTables: boolean }> {
+  const pool = openPool({ url, connectionsMax: 1, name });
+  try {
+    const { applied, pending, tooNew } = await schemaState(pool);
+    const hasTables = applied.length > 0;
+    const newest = applied.at(-1);
+    if (tooNew !== undefined) {
+      const found = `A newer Parley has changed the database (${tooNew}).`;
+      return { diagnostics: [problem('schema', found, 'Run that version or a newer one.')], hasTables };
+    }
+    if (pending.length > 0) {
+      const found = hasTables ? `The schema lacks ${pending.join(', ')}.` : 'There are no tables yet.';
+      const advice = 'Run `parley migrate`, or start a server of this version, which does the same.';
+      return { diagnostics: [warning('schema', found, advice)], hasTables: false };
+    }
+    return { diagnostics: [ok('schema', `The schema is up to date (${newest}).`)], hasTables };
+  } finally {
+    await pool.end();
+  }
+}
+
+async function diagnoseConnections(
+  client: Client,
+  { connectionsMax }: PostgresDiagnosis,
+): Promise<Diagnostic> {
+  const { free, role, database } = await one<Record<'free' | 'role' | 'database', number>>(
+    client,
+    `select current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4 as free,
+      (select rolconnlimit from pg_roles where rolname = current_user) as role,
+      (select datconnlimit from pg_database where datname = current_database()) as database`,
+  );
+  const limits = [free, role, database].filter((limit: number) => limit >= 0);
+  const limit = Math.min(...limits);
+  // Heartbeats have one of their own.
+  const each = connectionsMax + 1;
+  const servers = Math.floor(limit / each);
+  const found = `It takes ${limit} connections: ${servers} ${servers === 1 ? 'server' : 'servers'} with ${each} each (one more than \`store.connectionsMax\`).`;
+  if (servers >= 2) return ok('connections', found);
+  const advice =
+    'Lower `store.connectionsMax`, raise `max_connections`, or put PgBouncer before the database.';
+  return warning('connections', found, advice);
+}
+
+/** The shortest of some round trips. */
+async function diagnoseDistance(client: Client): Promise<Diagnostic> {
+  let shortestMs = Number.POSITIVE_INFINITY;
+  for (let probe = 0; probe < probes; probe++) {
+    const sinceMs = performance.now();
+    await client.query('select 1');
+    shortestMs = Math.min(shortestMs, performance.now() - sinceMs);
+  }
+  const found = `It answers in ${shortestMs.toFixed(1)} ms.`;
+  if (shortestMs <= slowMs) return ok('distance', found);
+  return warning('distance', found, 'Run Parley nearer to it: a request waits for it about four times.');
+}
+
+async function diagnoseSkew(
+  client: Client,
+  { now: ownNow = Date.now }: PostgresDiagnosis,
+): Promise<Diagnostic> {
+  const beforeMs = ownNow();
+  const { now } = await one<{ now: number }>(
+    client,
+    `select (extract(epoch from clock_timestamp()) * 1000)::float8 as now`,
+  );
+  const afterMs = ownNow();
+  const skewMs = Math.max(now - afterMs, beforeMs - now, 0);
+  const found = `Its clock and that of this machine are ${Math.ceil(skewMs)} ms apart.`;
+  if (skewMs <= skewMsMax) return ok('clocks', found);
+  const advice = 'Let both follow a time server: keys, plans and months go by the clock of each machine.';
+  return problem('clocks', found, advice);
+}
+
+async function diagnoseAdminKeys(client: Client): Promise<Diagnostic> {
+  const { live } = await one<{ live: number }>(
+    client,
+    `select count(*)::int4 as live from api_keys where kind = 'admin'
+       and revoked_at_ms is null and coalesce(expires_at_ms, $1::int8 + 1) > $1`,
+    [Date.now()],
+  );
+  if (live > 0) return ok('admin keys', `There ${live === 1 ? 'is one' : `are ${live}`}.`);
+  const found = 'There is no valid one, so nobody can manage a running server.';
+  return warning('admin keys', found, 'Create one: `parley key create --admin`. The servers may run.');
+}
+
+async function diagnoseNodes(client: Client): Promise<Diagnostic> {
+  const { rows } = await client.query(
+    `select version, count(*)::int4 as count from nodes where not dead and lease_until > clock_timestamp()
+      group by version order by version`,
+  );
+  const nodes = rows.map(({ version, count }) => `${count} of version ${version || 'unknown'}`);
+  return ok('servers', nodes.length === 0 ? 'None is at work.' : `At work: ${nodes.join(', ')}.`);
+}
+
+async function newestRecordMs(client: Client): Promise<number | undefined> {
+  const { newest } = await one<{ newest: bigint | null }>(
+    client,
+    `select greatest((select started_at_ms from usage_records order by id desc limit 1),
+      (select created_at_ms from audit_entries order by id desc limit 1)) as newest`,
+  );
+  return newest === null ? undefined : Number(newest);
+}
+
+/** The only row of a query. */
+async function one<Row>(client: Client, sql: string, values: readonly unknown[] = []): Promise<Row> {
+  return (await client.query(sql, [...values])).rows[0];
+}

@@ -1,0 +1,23 @@
+import { NewerSchemaError } from '../migrations/migrations.ts';
+import { openPool } from './connection.ts';
+import { migrate, schemaState } from './migrate.ts';
+import { DatabaseUnusableError, isRefused } from './storage-failures.ts';
+
+/**
+ * Brings a database to the schema of this program, over a connection of its own. Returns the names of the migrations that it applied.
+ * @param isDry whether to change nothing, and return those that it would apply
+ * @throws NewerSchemaError; DatabaseUnusableError
+ */
+export async function migrateUrl(url: string, isDry = false): Promise<readonly string[]> {
+  const pool = openPool({ url, connectionsMax: 1, name: 'parley migrate', mayTakeLong: true });
+  try {
+    if (!isDry) return await migrate(pool);
+    const { database, pending, tooNew } = await schemaState(pool);
+    if (tooNew !== undefined) throw new NewerSchemaError(database, tooNew);
+    return pending;
+  } catch (error) {
+    throw isRefused(error) ? new DatabaseUnusableError(url, error) : error;
+  } finally {
+    await pool.end();
+  }
+}

@@ -1,0 +1,30 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { appliedMigrations, checkKnown, migrations } from '../migrations/migrations.ts';
+import { databaseName } from './connection.ts';
+import { openDatabase } from './database.ts';
+import { disown } from './ownership.ts';
+
+/** The migrations that the next start applies to the database of a data folder. @throws NewerSchemaError */
+export function pendingMigrations(dataDir: string): string[] {
+  const path = join(dataDir, databaseName);
+  if (!existsSync(path)) return Object.keys(migrations);
+  const connection = new Sqlite(path, { readonly: true, fileMustExist: true });
+  try {
+    checkKnown(connection);
+    const applied = appliedMigrations(connection);
+    return Object.keys(migrations).filter((name) => !applied.includes(name));
+  } finally {
+    connection.close();
+  }
+}
+
+/** Applies them, and returns their names. Creates what is missing. @throws DataInUseError; NewerSchemaError */
+export async function migrateFolder(dataDir: string): Promise<string[]> {
+  const pending = pendingMigrations(dataDir);
+  const connection = await openDatabase(dataDir);
+  disown(connection);
+  connection.close();
+  return pending;
+}
