@@ -4,7 +4,7 @@
  */
 
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
-import type { Client, Gate } from '../core/access/gate.ts';
+import type { Gate } from '../core/access/gate.ts';
 import { metered, meteredParts, orVoid } from '../core/billing/metered.ts';
 import type { AdminCall, Call } from '../core/call.ts';
 import { Deadline } from '../core/deadline.ts';
@@ -16,12 +16,12 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { KeyHolder } from '../core/ports/keys.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Tracer, TraceSpan } from '../core/ports/tracer.ts';
-import type { Wire } from '../core/ports/usage.ts';
 import type { AdminRpc, ClientStreamRpc, Rpc, ServerStreamRpc, UnaryRpc } from '../core/rpcs.ts';
 import type { Signal, TimeLimit } from '../core/signal.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
 import { beginKeylessCall } from './keyless-calls.ts';
 import { type Headers, noHeaders, rateHeaders } from './rate-headers.ts';
+import { isCompressed, type RequestHead } from './request-head.ts';
 
 export interface CallDeps {
   readonly gate: Gate;
@@ -33,17 +33,6 @@ export interface CallDeps {
   /** The time a whole request may take. */
   readonly timeLimit: TimeLimit;
 }
-
-/** A request before its body is read. */
-export interface RequestHead {
-  readonly wire: Wire;
-  readonly client: Client;
-  /** A header by its name in lower case. */
-  readonly header: (name: string) => string | undefined;
-}
-
-/** The headers that name the compression of a body or of its messages. REST has none. */
-const encodingHeaders = ['grpc-encoding', 'content-encoding', 'connect-content-encoding'];
 
 /** One request, from its headers to the end of its record. */
 export class ServedCall {
@@ -144,7 +133,7 @@ export class ServedCall {
 
   /** Whether the body, or messages in it, may be compressed. */
   get isCompressed(): boolean {
-    return encodingHeaders.some((name) => (this.#head.header(name) ?? 'identity') !== 'identity');
+    return isCompressed(this.#head);
   }
 
   /**

@@ -1,7 +1,8 @@
 /** The checks made on every request before its body is read: the key, its scope, the subscription. */
 
 import { isDeepStrictEqual } from 'node:util';
-import { Metering, type MeteringDeps, type Rights } from '../billing/metering.ts';
+import { Metering, type MeteringDeps } from '../billing/metering.ts';
+import type { Rights } from '../billing/rights.ts';
 import type { AdminCall, Call, Caller } from '../call.ts';
 import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';

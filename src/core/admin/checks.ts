@@ -61,3 +61,7 @@ export function tooMuchTaken({ balance, held }: { balance: NanoCredits; held: Na
       : `${whole}, of which running requests have set aside ${formatCredits(held)}: no more than ${free} can be taken.`;
   return new ParleyError('insufficient_credits', { message, advice: undefined, param: 'amount' });
 }
+
+export function nameTaken(name: string): ParleyError {
+  return invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
+}

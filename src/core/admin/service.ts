@@ -39,9 +39,7 @@ export class AdminOperations {
     const nowMs = this.#now();
     const account = { id: newAccountId(nowMs), name, createdAtMs: nowMs };
     const audit = this.#audit(call, 'account.create', account.id, { name });
-    if (!(await this.#deps.store.createAccount(account, audit))) {
-      throw nameTaken(name);
-    }
+    if (!(await this.#deps.store.createAccount(account, audit))) throw check.nameTaken(name);
     return create(pb.CreateAccountResponseSchema, await this.#view(account.id));
   }
 
@@ -92,7 +90,8 @@ export class AdminOperations {
     const { id, name: before } = await this.#account(request.accountId);
     const name = check.checkText('name', request.name, check.nameCharactersMax);
     const audit = this.#audit(call, 'account.rename', id, { before, name });
-    if (name !== before && !(await this.#deps.store.renameAccount(id, name, audit))) throw nameTaken(name);
+    if (name !== before && !(await this.#deps.store.renameAccount(id, name, audit)))
+      throw check.nameTaken(name);
     return create(pb.RenameAccountResponseSchema, await this.#view(id));
   }
 
@@ -202,10 +201,8 @@ export class AdminOperations {
     const account = request.accountId === undefined ? undefined : await this.#anyAccount(request.accountId);
     const filter = readRecordFilter(request, account?.id);
     const page = await this.#deps.store.listRecords(filter, readPage(request));
-    return create(pb.ListUsageRecordsResponseSchema, {
-      records: page.items.map(describeRecord),
-      ...nextPage(page),
-    });
+    const records = page.items.map(describeRecord);
+    return create(pb.ListUsageRecordsResponseSchema, { records, ...nextPage(page) });
   }
 
   async getUsageTotals(request: pb.GetUsageTotalsRequest): Promise<pb.GetUsageTotalsResponse> {
@@ -298,8 +295,4 @@ export class AdminOperations {
   async #view(idOrName: string) {
     return { account: await describeAccount(await this.#anyAccount(idOrName), this.#deps) };
   }
-}
-
-function nameTaken(name: string): ParleyError {
-  return invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
 }

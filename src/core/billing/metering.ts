@@ -11,11 +11,13 @@ import type { Clock } from '../ports/clock.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../ports/idempotency.ts';
 import type { Log } from '../ports/log.ts';
 import type { RequestObserver } from '../ports/observer.ts';
-import type { Hold, Reservation, ReserveOutcome } from '../ports/reservations.ts';
+import type { Reservation, ReserveOutcome } from '../ports/reservations.ts';
 import type { Store } from '../ports/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../ports/usage.ts';
 import { fairUseError, monthOf, nextMonthMs } from './fair-use.ts';
 import type { NanoCredits } from './money.ts';
+import type { FairUseUnits, Reserve } from './reserve.ts';
+import { fixedRights, type Rights } from './rights.ts';
 import type { Unsettled } from './unsettled.ts';
 
 /** Usage so far. Operations update it as they run, so that a request that ends early can be settled, too. */
@@ -25,24 +27,6 @@ export interface Used {
   tokens?: TokenUsage | undefined;
   /** The cost of the tokens, even if it exceeds the hold. */
   cost?: NanoCredits | undefined;
-}
-
-export interface Reserve {
-  readonly model: string;
-  readonly characters?: number;
-  /** Fair-use units to reserve; undefined if the operation spends none. */
-  readonly fairUse?: FairUseUnits;
-  readonly hold?: Hold;
-  /** Seconds of audio to transcribe, as far as they are known. */
-  readonly audioSeconds?: number;
-  /** The most tokens that a chat can use. */
-  readonly tokens?: number;
-}
-
-export interface FairUseUnits {
-  readonly units: number;
-  /** The month's allowance. */
-  readonly limitUnits: number;
 }
 
 /** Characters of the model's name that a record keeps: a client may send anything. */
@@ -55,15 +39,6 @@ export interface MeteringDeps {
   readonly unsettled: Unsettled;
   readonly observer: RequestObserver;
 }
-
-/** The rights by which a request was admitted. */
-export interface Rights {
-  readonly policyVersion: bigint | undefined;
-  /** Checks the rights as they are now. @throws the refusal of the request, if they do not suffice any more */
-  renew(): Promise<Rights>;
-}
-
-const fixedRights: Rights = { policyVersion: undefined, renew: async () => fixedRights };
 
 interface MeteringOptions {
   readonly rights?: Rights | undefined;

@@ -209,6 +209,9 @@ class PostgresSide implements Side {
   }
 }
 
+/** Stands for an empty id. */
+const noUuid = '00000000-0000-0000-0000-000000000000';
+
 function arrayOf(type: string, values: readonly Value[], column: string): unknown {
   switch (type) {
     case 'uuid':
@@ -227,6 +230,8 @@ function arrayOf(type: string, values: readonly Value[], column: string): unknow
 
 function uuidOf(value: Value, column: string): string | null {
   if (value === null) return null;
+  // Sums from before keys were counted apart.
+  if (value === '') return noUuid;
   const uuid = toUuid(String(value));
   if (uuid === null) throw new CopyError(`${column} has the value ${value}, which is no id.`);
   return uuid;
@@ -237,7 +242,8 @@ function decoded(table: Table, types: readonly string[], row: Value[]): Row {
     const value = row[index] ?? null;
     if (value === null) continue;
     const column = table.columns[index] ?? '';
-    if (type === 'uuid') row[index] = fromUuid(column === 'id' ? table.name : column, String(value));
+    if (value === noUuid) row[index] = '';
+    else if (type === 'uuid') row[index] = fromUuid(column === 'id' ? table.name : column, String(value));
     if (type === 'integer') row[index] = BigInt(value as never);
   }
   return withDebitReference(table, row);

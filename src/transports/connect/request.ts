@@ -9,9 +9,10 @@ import type { Client } from '../../core/access/gate.ts';
 import { ParleyError } from '../../core/errors.ts';
 import type { Wire } from '../../core/ports/usage.ts';
 import { bytesForPart, bytesUnpacked } from '../byte-budget.ts';
+import type { RequestHead } from '../request-head.ts';
 import { malformedMessage, tooLargeMessage } from '../rpc/errors.ts';
 import type { Timeout } from '../rpc/timeout.ts';
-import type { RequestHead, ServedCall } from '../run-call.ts';
+import type { ServedCall } from '../run-call.ts';
 import { checkedBody, type MessageBody } from './body.ts';
 
 export type Request = IncomingMessage | Http2ServerRequest;

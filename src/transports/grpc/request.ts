@@ -7,9 +7,9 @@ import { scanMessage } from '../../codec/message-scan.ts';
 import type { Client } from '../../core/access/gate.ts';
 import { ParleyError } from '../../core/errors.ts';
 import { refuseExcess } from '../refuse-excess.ts';
+import type { RequestHead } from '../request-head.ts';
 import { malformedMessage } from '../rpc/errors.ts';
 import type { Sent } from '../rpc/rpcs.ts';
-import type { RequestHead } from '../run-call.ts';
 
 export function headOf(headers: IncomingHttpHeaders, client: Client): RequestHead {
   return {

@@ -1,6 +1,6 @@
 /** The deadline that a client sends with a call. */
 import { ParleyError } from '../../core/errors.ts';
-import type { RequestHead } from '../run-call.ts';
+import type { RequestHead } from '../request-head.ts';
 
 const unitMs: Readonly<Record<string, number>> = {
   H: 3_600_000,

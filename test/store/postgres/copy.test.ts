@@ -164,7 +164,7 @@ describe('a copy is refused', () => {
     withSqlite(source, (sqlite) => sqlite.exec('update fair_use set used_units = used_units - 1'));
     await copy('postgres');
     await database.query('update fair_use set used_units = used_units + 1');
-    await expect(copy('sqlite', join(folder, 'back'))).rejects.toThrow(/\(account acc_01a196fb16010d65c973/);
+    await expect(copy('sqlite', join(folder, 'back'))).rejects.toThrow(/\(account acc_01a196fb160[0-9a-f]+/);
   });
 });
 

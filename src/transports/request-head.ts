@@ -1,0 +1,18 @@
+import type { Client } from '../core/access/gate.ts';
+import type { Wire } from '../core/ports/usage.ts';
+
+/** A request before its body is read. */
+export interface RequestHead {
+  readonly wire: Wire;
+  readonly client: Client;
+  /** A header by its name in lower case. */
+  readonly header: (name: string) => string | undefined;
+}
+
+/** The headers that name the compression of a body or of its messages. REST has none. */
+const encodingHeaders = ['grpc-encoding', 'content-encoding', 'connect-content-encoding'];
+
+/** Whether the body, or messages in it, may be compressed. */
+export function isCompressed({ header }: RequestHead): boolean {
+  return encodingHeaders.some((name) => (header(name) ?? 'identity') !== 'identity');
+}
