@@ -1,6 +1,6 @@
 /** A plain chat of nodes on PostgreSQL. */
-import { compareAll, driveAt, type SlicesOf, warmUp } from '../harness/levels.ts';
-import type { Comparison, Setting, ThreadCosts } from '../harness/result.ts';
+import { type Contender, compareAll, driveAt, warmUp } from '../harness/levels.ts';
+import type { Comparison, Fact, Setting, ThreadCosts } from '../harness/result.ts';
 import type { Postgres } from '../servers/postgres.ts';
 import { chatContender, checkChat } from './chat-call.ts';
 import { startBareRelay, startParleyWith, withChatServers } from './chat-servers.ts';
@@ -10,6 +10,7 @@ const warmUpCalls = 30_000;
 
 interface Part {
   readonly comparisons: readonly Comparison[];
+  readonly facts: readonly Fact[];
   readonly threads: readonly ThreadCosts[];
 }
 
@@ -19,24 +20,36 @@ export async function measureChat(server: Postgres, setting: Setting): Promise<P
     relay: startBareRelay,
     node: startParleyWith({}, { store: { kind: 'postgres', url } }),
   };
-  const slices = await withChatServers(starts, async ({ relay, node }) => {
+  return withChatServers(starts, async ({ relay, node }) => {
     for (const each of [relay, node]) await checkChat(each);
-    const contenders = {
-      relay: chatContender(relay, warmUpCalls),
-      node: chatContender(node, warmUpCalls),
-    };
+    const counted = countCalls(chatContender(node, warmUpCalls));
+    const contenders = { relay: chatContender(relay, warmUpCalls), node: counted.contender };
     await warmUp(contenders, setting);
-    return driveAt(64, contenders, setting);
+    const callsBefore = counted.calls();
+    const { result: slices, cpuMs } = await server.cpuMsOf(() => driveAt(64, contenders, setting));
+    const postgresUs = (cpuMs * 1000) / (counted.calls() - callsBefore);
+    const pair = { ours: slices.node, theirs: slices.relay };
+    const { throughput, cpu, p50, p99 } = compareAll({ name, yardstick: 'bare relay' }, pair);
+    return {
+      comparisons: [{ ...throughput, aim: 'postgresChat' }, cpu, p50, p99],
+      facts: [{ name: `${name}: PostgreSQL`, unit: 'µs CPU a request', values: [postgresUs] }],
+      threads: [
+        { name: `${name}: bare relay`, slices: slices.relay },
+        { name: `${name}: node on PostgreSQL`, slices: slices.node },
+      ],
+    };
   });
-  const pair = { ours: slices.node, theirs: slices.relay };
-  const { throughput, cpu, p50, p99 } = compareAll({ name, yardstick: 'bare relay' }, pair);
-  return {
-    comparisons: [{ ...throughput, aim: 'postgresChat' }, cpu, p50, p99],
-    threads: threadsOf(slices),
-  };
 }
 
-const threadsOf = (slices: SlicesOf<Record<'relay' | 'node', unknown>>): ThreadCosts[] => [
-  { name: `${name}: bare relay`, slices: slices.relay },
-  { name: `${name}: node on PostgreSQL`, slices: slices.node },
-];
+function countCalls(contender: Contender): { readonly contender: Contender; calls(): number } {
+  let calls = 0;
+  const open = (connections: number) => {
+    const client = contender.open(connections);
+    const call = (n: number) => {
+      calls++;
+      return client.call(n);
+    };
+    return { call, close: () => client.close() };
+  };
+  return { contender: { ...contender, open }, calls: () => calls };
+}

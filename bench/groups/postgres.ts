@@ -23,7 +23,7 @@ export const postgres: Group = {
       const chat = await measureChat(server, setting);
       return {
         comparisons: [...money.comparisons, ...chat.comparisons],
-        facts: [],
+        facts: chat.facts,
         threads: [...money.threads, ...chat.threads],
         notes: [
           ...notesOnDisk(),
