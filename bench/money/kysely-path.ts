@@ -10,7 +10,7 @@ import { costAmount, end, holdAmount, type MoneyPath, price, startOf, tokens } f
 /** The ids of a request as the database stores them. */
 interface StoredIds {
   readonly request: string;
-  /** Of the ledger entry. */
+  /** Id of the ledger entry. */
   readonly entry: string;
   /** From the entry to the request. */
   readonly reference: string | null;

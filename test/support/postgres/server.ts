@@ -33,7 +33,7 @@ export class PostgresServer {
     return join(this.folder, 'data');
   }
 
-  /** Of the process whose children serve the connections. */
+  /** The main process, whose children serve the connections. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
