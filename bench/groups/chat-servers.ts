@@ -11,7 +11,7 @@ export async function withChatServers<All extends Readonly<Record<string, StartS
   work: (servers: { readonly [Name in keyof All]: ChatServer }) => Promise<T>,
 ): Promise<T> {
   const upstream = await startChild('mock-upstream', [], clientCore);
-  const running = [upstream];
+  const running: Served[] = [upstream];
   try {
     const servers: Record<string, ChatServer> = {};
     for (const [name, start] of Object.entries(starts)) {
@@ -27,9 +27,12 @@ export async function withChatServers<All extends Readonly<Record<string, StartS
 
 const asParley = { path: '/api/v1/chat/completions', model: 'bench', headers: {} };
 
-/** @param env is added to its environment */
+/**
+ * @param env is added to its environment
+ * @param more settings
+ */
 export const startParleyWith =
-  (env: Readonly<Record<string, string>>): StartServer =>
+  (env: Readonly<Record<string, string>>, more: object = {}): StartServer =>
   async ({ origin }) => {
     const mock = {
       kind: 'openai',
@@ -44,7 +47,7 @@ export const startParleyWith =
       engine: 'mock',
       price: { input: 1, output: 1 },
     };
-    const settings = JSON.stringify({ engines: { mock }, models: [model] });
+    const settings = JSON.stringify({ engines: { mock }, models: [model], ...more });
     return { ...(await startChild('parley', [settings], serverCore, env)), ...asParley };
   };
 

@@ -7,6 +7,7 @@ import { lifecycle } from './lifecycle.ts';
 import { listeners } from './listeners.ts';
 import { models } from './models.ts';
 import { money } from './money.ts';
+import { postgres } from './postgres.ts';
 import { speech } from './speech.ts';
 import { streamMemory } from './stream-memory.ts';
 import { transcription } from './transcription.ts';
@@ -21,5 +22,6 @@ export const groups: readonly Group[] = [
   listeners,
   transcription,
   money,
+  postgres,
   lifecycle,
 ];

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { databaseFaults } from '../../src/store/maintenance/verify.ts';
@@ -9,9 +9,9 @@ import type { Comparison, Group, Setting } from '../harness/result.ts';
 import { addRecords, openAccounts } from '../money/accounts.ts';
 import { kyselyPath } from '../money/kysely-path.ts';
 import { type MoneyPath, storePath } from '../money/request.ts';
+import { notesOnDisk } from './disk.ts';
 
 const atOnce = 64;
-const tmpfsType = 0x01021994;
 
 export const money: Group = {
   name: 'money',
@@ -26,12 +26,7 @@ export const money: Group = {
   ],
   async run(setting) {
     const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'));
-    const notes =
-      statfsSync(folder).type === tmpfsType
-        ? [
-            'The folder of temporary files is in memory, where a sync costs nothing. Set TMPDIR to a folder on a disk.',
-          ]
-        : [];
+    const notes = notesOnDisk();
     try {
       const candidates = await openCandidates(folder, setting);
       await warmUp(candidates, setting);

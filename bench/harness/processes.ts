@@ -21,6 +21,22 @@ export function cpuMsOf(pid: number): number {
 
 /** CPU of a process and all its descendants, in ms. */
 export function cpuMsOfTree(pid: number): number {
+  return treeOf(pid).reduce((sum, each) => sum + (unlessEnded(() => cpuMsOf(each)) ?? 0), 0);
+}
+
+/** CPU of a process and each of its descendants, in ms, to the nanosecond. */
+export function cpuMsByPid(pid: number): Map<number, number> {
+  const times = new Map<number, number>();
+  for (const each of treeOf(pid)) {
+    const [nanoseconds] =
+      unlessEnded(() => readFileSync(`/proc/${each}/schedstat`, 'utf8'))?.split(' ') ?? [];
+    if (nanoseconds !== undefined) times.set(each, Number(nanoseconds) / 1e6);
+  }
+  return times;
+}
+
+/** The ids of a process and of all its descendants. */
+function treeOf(pid: number): number[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
     const parent = unlessEnded(() => Number(fieldsAfterName(Number(name))[1]));
@@ -28,9 +44,7 @@ export function cpuMsOfTree(pid: number): number {
   }
   const isBelow = (process: number | undefined): boolean =>
     process === pid || (process !== undefined && isBelow(parents.get(process)));
-  return [...parents.keys()]
-    .filter(isBelow)
-    .reduce((sum, each) => sum + (unlessEnded(() => cpuMsOf(each)) ?? 0), 0);
+  return [...parents.keys()].filter(isBelow);
 }
 
 /** The fields from the state on. They follow the name, which may contain any character. */

@@ -1,19 +1,50 @@
-import { Kysely, SqliteDialect, sql, type Transaction } from 'kysely';
+import { type Dialect, Kysely, PostgresDialect, SqliteDialect, sql, type Transaction } from 'kysely';
 import { type AccountId, type KeyId, newLedgerEntryId } from '../../src/core/ids.ts';
 import type { RecordStart } from '../../src/core/ports/usage.ts';
+import { openPool } from '../../src/store/postgres/connection.ts';
+import { toUuid } from '../../src/store/postgres/ids.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import type { Database } from '../../src/store/tables/schema.ts';
 import { costAmount, end, holdAmount, type MoneyPath, price, startOf, tokens } from './request.ts';
 
+/** The ids of a request as the database stores them. */
+interface StoredIds {
+  readonly request: string;
+  /** Id of the ledger entry. */
+  readonly entry: string;
+  /** From the entry to the request. */
+  readonly reference: string | null;
+}
+
 /** The same steps on the same tables in plain Kysely: a look-up and two transactions a request. */
 export async function kyselyPath(dataDir: string): Promise<MoneyPath> {
-  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: await openDatabase(dataDir) }) });
+  const database = await openDatabase(dataDir);
+  return pathOn(new SqliteDialect({ database }), ({ id, startedAtMs }) => ({
+    request: id,
+    entry: newLedgerEntryId(startedAtMs + end.durationMs),
+    reference: id,
+  }));
+}
+
+/** The same on PostgreSQL, over as many connections as Parley's. */
+export async function kyselyPostgresPath(url: string): Promise<MoneyPath> {
+  const pool = openPool({ url, connectionsMax: 10, name: 'bench' });
+  return pathOn(new PostgresDialect({ pool }), ({ id }) => {
+    const uuid = toUuid(id);
+    if (uuid === null) throw new Error(`${id} is no id`);
+    return { request: uuid, entry: uuid, reference: null };
+  });
+}
+
+function pathOn(dialect: Dialect, storedIds: (start: RecordStart) => StoredIds): MoneyPath {
+  const db = new Kysely<Database>({ dialect });
   return {
     async request(keyHash) {
       const key = await findKey(db, keyHash);
       const start = startOf(key.account_id as AccountId, key.id as KeyId);
-      await db.transaction().execute((tx) => admit(tx, start));
-      await db.transaction().execute((tx) => finish(tx, start.id));
+      const ids = storedIds(start);
+      await db.transaction().execute((tx) => admit(tx, start, ids));
+      await db.transaction().execute((tx) => finish(tx, ids));
     },
     close: () => db.destroy(),
   };
@@ -30,7 +61,7 @@ function findKey(db: Kysely<Database>, hash: string) {
     .executeTakeFirstOrThrow();
 }
 
-async function admit(tx: Transaction<Database>, start: RecordStart): Promise<void> {
+async function admit(tx: Transaction<Database>, start: RecordStart, { request }: StoredIds): Promise<void> {
   const held = await tx
     .updateTable('accounts')
     .set({ held_nano_credits: sql`held_nano_credits + ${holdAmount}` })
@@ -41,7 +72,7 @@ async function admit(tx: Transaction<Database>, start: RecordStart): Promise<voi
   await tx
     .insertInto('usage_records')
     .values({
-      id: start.id,
+      id: request,
       account_id: start.accountId,
       key_id: start.keyId,
       operation: start.operation,
@@ -57,11 +88,11 @@ async function admit(tx: Transaction<Database>, start: RecordStart): Promise<voi
     .execute();
 }
 
-async function finish(tx: Transaction<Database>, id: string): Promise<void> {
+async function finish(tx: Transaction<Database>, { request, entry, reference }: StoredIds): Promise<void> {
   const record = await tx
     .selectFrom('usage_records')
     .select(['account_id', 'model', 'started_at_ms', 'hold_nano_credits'])
-    .where('id', '=', id)
+    .where('id', '=', request)
     .where('state', '=', 'started')
     .executeTakeFirstOrThrow();
   await tx
@@ -76,12 +107,12 @@ async function finish(tx: Transaction<Database>, id: string): Promise<void> {
   await tx
     .insertInto('ledger_entries')
     .values({
-      id: newLedgerEntryId(createdAtMs),
+      id: entry,
       account_id: record.account_id,
       kind: 'debit',
       amount_nano_credits: -costAmount,
       reason: record.model ?? '',
-      reference: id,
+      reference,
       created_at_ms: createdAtMs,
     })
     .execute();
@@ -99,6 +130,6 @@ async function finish(tx: Transaction<Database>, id: string): Promise<void> {
       cost_nano_credits: costAmount,
       hold_nano_credits: 0,
     })
-    .where('id', '=', id)
+    .where('id', '=', request)
     .execute();
 }

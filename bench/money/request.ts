@@ -1,7 +1,9 @@
 /** The measured request: a chat that costs less than its hold. */
 import { nanoCredits, type Price } from '../../src/core/billing/money.ts';
 import { type AccountId, type KeyId, newRequestId } from '../../src/core/ids.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../../src/core/ports/usage.ts';
+import { openPostgresStore } from '../../src/store/postgres/open-store.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
 
 export const price: Price = {
@@ -45,7 +47,17 @@ export const end: RecordEnd = {
 
 /** Parley's own path. */
 export async function storePath(dataDir: string): Promise<MoneyPath> {
-  const store = await openStore(dataDir);
+  return pathOf(await openStore(dataDir));
+}
+
+/** Parley's own path on PostgreSQL. */
+export async function postgresPath(url: string): Promise<MoneyPath> {
+  const store = await openPostgresStore({ url });
+  await store.recover(Date.now());
+  return pathOf(store);
+}
+
+function pathOf(store: Store): MoneyPath {
   return {
     async request(keyHash) {
       const holder = await store.findKey(keyHash);

@@ -13,6 +13,11 @@ export interface Served extends Started {
   stop(): Promise<void>;
 }
 
+export interface Child extends Served {
+  /** Sends a message, one at a time, and returns the answer. Rejects if the process exits. */
+  ask(message: object): Promise<unknown>;
+}
+
 /**
  * Starts `bench/servers/NAME.ts` in a child process.
  *
@@ -24,21 +29,25 @@ export async function startChild(
   args: readonly string[] = [],
   core?: number,
   env: Readonly<Record<string, string>> = {},
-): Promise<Served> {
+): Promise<Child> {
   const pinned = canPin &&
     core !== undefined && { execPath: 'taskset', execArgv: ['-c', String(core), process.execPath] };
   const child = fork(new URL(`./${name}.ts`, import.meta.url), args, {
     ...pinned,
     env: { ...process.env, ...env },
   });
-  const started = await firstMessage(name, child);
+  const started = (await nextMessage(name, child)) as Started;
   const pid = child.pid ?? Number.NaN;
+  const ask = (message: object | string) => {
+    child.send(message);
+    return nextMessage(name, child);
+  };
   return {
     ...started,
     pid,
+    ask,
     async cpuMs() {
-      child.send('cpu');
-      const [{ cpuMs }] = (await once(child, 'message')) as [{ cpuMs: number }];
+      const { cpuMs } = (await ask('cpu')) as { cpuMs: number };
       return cpuMs;
     },
     rssMiB: () => rssMiB(pid),
@@ -51,11 +60,11 @@ export async function startChild(
   };
 }
 
-async function firstMessage(name: string, child: ChildProcess): Promise<Started> {
+async function nextMessage(name: string, child: ChildProcess): Promise<unknown> {
   const listening = new AbortController();
   const { signal } = listening;
   const exited = once(child, 'exit', { signal }).then(([code]) => {
-    throw new Error(`${name} exited with ${code} before it listened`);
+    throw new Error(`${name} exited with ${code} before it answered`);
   });
   const [started] = await Promise.race([once(child, 'message'), exited]);
   exited.catch(() => undefined);

@@ -6,12 +6,22 @@ export interface Started {
   readonly key: string;
 }
 
-/** Sends the parent process the server's address, answers each of its messages with the CPU used in ms, exits with the parent. */
-export function serveParent(started: Started, close: () => Promise<void>): void {
-  process.on('message', () => {
-    const { user, system } = process.cpuUsage();
-    process.send?.({ cpuMs: (user + system) / 1000 });
-  });
+function cpuUsed() {
+  const { user, system } = process.cpuUsage();
+  return { cpuMs: (user + system) / 1000 };
+}
+
+/**
+ * Sends the parent process the server's address, answers each of its messages, exits with the parent.
+ *
+ * @param answer Default: answers with the CPU used in ms
+ */
+export function serveParent<Message>(
+  started: Started,
+  close: () => Promise<void>,
+  answer: (message: Message) => object | Promise<object> = cpuUsed,
+): void {
+  process.on('message', async (message: Message) => process.send?.(await answer(message)));
   process.once('disconnect', () => void close().then(() => process.exit(0)));
   process.send?.(started);
 }

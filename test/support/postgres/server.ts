@@ -33,6 +33,11 @@ export class PostgresServer {
     return join(this.folder, 'data');
   }
 
+  /** The main process, whose children serve the connections. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
   /** Where it listens. */
   get socket(): string {
     return join(this.folder, '.s.PGSQL.5432');
