@@ -277,6 +277,7 @@ const usageByAdmin: Case[] = [
 
 const serverByAdmin: Case[] = [
   byAdmin('admin: the state of the server', calling(admin.getServerState, {}), {
+    isOfServer: true,
     compare: (answer) => {
       const [{ engines, models, settings }] = answer as [Record<string, { name: string; id: string }[]>];
       const names = settings?.map(({ name }) => name);
@@ -284,6 +285,7 @@ const serverByAdmin: Case[] = [
     },
   }),
   byAdmin('admin: the findings about its engines', calling(admin.diagnoseServer, {}), {
+    isOfServer: true,
     compare: (answer) => {
       const [{ diagnostics }] = answer as [{ diagnostics: { area: string; subject: string }[] }];
       return diagnostics.map(({ area, subject }) => [area, subject]);

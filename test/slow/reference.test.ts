@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
 import { shell } from '../clients/shell.ts';
 import { play, playingEngines, recording } from '../conformance/play.ts';
+import { waitMsMax } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 
 const executablePath = '/usr/bin/chromium';
@@ -42,6 +43,7 @@ async function open(server: Parley, path: string, options: BrowserContextOptions
   const { origin } = new URL(server.baseUrl);
   const context = await browser.newContext({ ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(waitMsMax);
   const complaints: string[] = [];
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -112,10 +114,16 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     await form.getByText('200 OK').waitFor();
     expect(await form.locator('.output').textContent()).toContain('"defaultVoice": "rms"');
     await page.reload();
-    await page.locator('#getAccount').getByText('Try it').click();
-    expect(await page.locator('#getAccount').getByLabel('API key').inputValue()).toBe(parley.apiKey);
-    await send(page.locator('#getAccount form'));
-    await page.locator('#getAccount').getByText('"account-1"').waitFor();
+    const account = page.locator('#getAccount');
+    // The page moves while it is drawn, so a click may miss.
+    await expect
+      .poll(async () => {
+        if (!(await account.getByLabel('API key').isVisible())) await account.getByText('Try it').click();
+        return account.getByLabel('API key').inputValue({ timeout: 1_000 });
+      })
+      .toBe(parley.apiKey);
+    await send(account.locator('form'));
+    await account.getByText('"account-1"').waitFor();
     expect(complaints).toEqual([]);
   });
 

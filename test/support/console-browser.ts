@@ -4,6 +4,8 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import type { Parley } from './parley.ts';
 
 const executablePath = '/usr/bin/chromium';
+/** Ends a test that hangs; a busy machine must not reach it. */
+export const waitMsMax = 120_000;
 
 /** Why the tests with a browser cannot run; undefined if they can. */
 export const missingBrowser = existsSync(executablePath) ? undefined : 'Chromium is not installed';
@@ -31,6 +33,7 @@ export async function openConsole(
   const { origin } = new URL(server.baseUrl);
   const context = await browser.newContext({ locale: 'en-US', timezoneId: 'UTC', ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(waitMsMax);
   const complaints: string[] = [];
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
