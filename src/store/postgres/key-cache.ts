@@ -1,7 +1,6 @@
 import type { KeyHolder } from '../../core/ports/keys.ts';
 import type { Executor } from '../executor.ts';
-import { policyByKeyHash } from '../tables/accounts.ts';
-import { keyByHash } from '../tables/keys.ts';
+import { KeyReads } from './key-reads.ts';
 import { soon } from './patience.ts';
 
 /** This many keys take about 10 MB. */
@@ -18,13 +17,13 @@ type Holder = Promise<KeyHolder | undefined>;
 
 /** Keys with their accounts, in memory for a second. Keys of administrators are read each time. */
 export class KeyCache {
-  readonly #executor: Executor;
+  readonly #keyReads: KeyReads;
   readonly #known = new Map<string, Known>();
   /** Concurrent requests share a read. */
   #reads = new Map<string, Holder>();
 
   constructor(executor: Executor) {
-    this.#executor = executor;
+    this.#keyReads = new KeyReads(executor);
   }
 
   async find(hash: string): Promise<KeyHolder | undefined> {
@@ -42,7 +41,7 @@ export class KeyCache {
   async #share(hash: string): Holder {
     const reads = this.#reads;
     const readAtMs = performance.now();
-    const read = soon(this.#read(hash));
+    const read = soon(this.#keyReads.find(hash));
     reads.set(hash, read);
     try {
       const holder = await read;
@@ -56,15 +55,5 @@ export class KeyCache {
   #keep(hash: string, known: Known): void {
     if (this.#known.size >= holdersMax) this.#known.clear();
     this.#known.set(hash, known);
-  }
-
-  #read(hash: string): Holder {
-    return this.#executor.readSnapshot(async (snapshot) => {
-      const [key, policy] = await Promise.all([
-        snapshot.get(keyByHash, { hash }),
-        snapshot.get(policyByKeyHash, { hash }),
-      ]);
-      return key && { key, account: undefined, ...policy };
-    });
   }
 }

@@ -22,10 +22,10 @@ const byId = statement((p: { id: string }) => withPeriods().where('accounts.id',
 export const accountById = byId.map(toAccount);
 /** The account without its money. */
 export const factsById = byId.map(toFacts);
-/** PostgreSQL: the account of a key without its money, and its policy version. */
-export const policyByKeyHash = statement((p: { hash: string }) =>
-  withPeriods().where('accounts.id', '=', (keys) =>
-    keys.selectFrom('api_keys').select('account_id').where('hash', '=', p.hash),
+/** PostgreSQL: the accounts of keys without their money, and their policy versions. */
+export const policiesByKeyHashes = statement((p: { hashes: readonly string[] }) =>
+  withPeriods().where('accounts.id', 'in', (keys) =>
+    keys.selectFrom('api_keys').select('account_id').where(sql<boolean>`hash = any(${p.hashes})`),
   ),
 ).map((row) => ({ account: toFacts(row), policyVersion: row.policy_version }));
 export const accountByName = statement((p: { name: string }) => withPeriods().where('name', '=', p.name)).map(
@@ -43,6 +43,7 @@ export const accountsAfter = statement((p: { after: string; size: number }) =>
 export const accountsNamed = statement((p: { after: string; size: number; pattern: string }) =>
   withPeriods()
     .where('accounts.id', '>', p.after)
+    .where('deleted_at_ms', 'is', null)
     .where(sql<boolean>`lower(name) like ${p.pattern} escape '\\'`)
     .orderBy('accounts.id')
     .limit(p.size),

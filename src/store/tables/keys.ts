@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { AccountId, KeyId } from '../../core/ids.ts';
 import { type Limits, limitsFromText, limitsToText } from '../../core/limits/limits.ts';
 import { type Key, type KeyEnd, type Scope, scopes } from '../../core/ports/keys.ts';
@@ -22,6 +23,10 @@ const keyColumns = [
 
 const keys = query.selectFrom('api_keys').selectAll();
 export const keyByHash = statement((p: { hash: string }) => keys.where('hash', '=', p.hash)).map(toKey);
+/** PostgreSQL. */
+export const keysByHashes = statement((p: { hashes: readonly string[] }) =>
+  keys.where(sql<boolean>`hash = any(${p.hashes})`),
+).map(toKey);
 export const keyById = statement((p: { id: string }) => keys.where('id', '=', p.id)).map(toKey);
 export const keysOfAccount = statement((p: { accountId: string }) =>
   keys.where('account_id', '=', p.accountId).orderBy('id'),
