@@ -23,7 +23,7 @@ export type WantedLimits = MessageInitShape<typeof LimitsSchema>;
 
 export interface LimitedParley extends Parley {
   readonly clock: TestClock;
-  /** What the engines do next. */
+  /** The next steps of the engines. */
   readonly engine: LimitedEngine;
   /** A new key of the account. */
   keyWith(limits: WantedLimits): Promise<LimitedKey>;
@@ -45,7 +45,7 @@ export interface LimitedEngine {
   completionTokens: number | undefined;
   /** Seconds of a recording. */
   seconds: number;
-  /** What a chat waits for. */
+  /** Holds chats until it resolves. */
   goesOn: Promise<unknown>;
   fails: boolean;
   /** Output limits that the model was told. */

@@ -27,7 +27,7 @@ async function load(amount: string): Promise<void> {
   await parley.app.services.admin.loadCredits(create(pb.LoadCreditsRequestSchema, request), cliCall);
 }
 
-/** What is used of each limit of a key. */
+/** The used amount of each limit of a key. */
 async function countsOf({ id }: LimitedKey): Promise<Record<string, string>> {
   const request = create(pb.ListKeysRequestSchema, { accountId: parley.accountId });
   const { keys } = await parley.app.services.admin.listKeys(request, cliCall);

@@ -64,13 +64,15 @@ async function startNode() {
 }
 
 describe('nodes', () => {
-  it('hold exactly the available credits together', async () => {
+  it('hold exactly the available credits together, of ten thousand requests at once', async () => {
     const nodes = [await open(), await open(), await open()];
-    const reservation = { hold: { amount: nanoCredits(2n), price } };
-    const outcomes = await Promise.all(
-      Array.from({ length: 200 }, (_, n) => nodes[n % nodes.length]?.reserve(start(), reservation)),
+    const reservation = { hold: { amount: nanoCredits(1n), price } };
+    // A busy machine may refuse some as `overloaded`.
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 10_000 }, (_, n) => nodes[n % nodes.length]?.reserve(start(), reservation)),
     );
-    expect(outcomes.filter((outcome) => outcome === 'reserved')).toHaveLength(50);
+    const reserved = outcomes.filter((outcome) => 'value' in outcome && outcome.value === 'reserved');
+    expect(reserved).toHaveLength(100);
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 100n }] });
   });
 

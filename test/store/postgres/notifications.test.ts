@@ -18,7 +18,7 @@ it('a revoked key is read anew on another node, before the life of what it keeps
   await here.createKey(key, auditEntry());
   // Listens with its first heartbeat.
   await Promise.all([here.recover(1), there.recover(1)]);
-  // What is kept never grows old.
+  // Cached keys never grow old.
   vi.spyOn(performance, 'now').mockReturnValue(0);
   const revokedAtMs = async () => (await there.findKey(key.hash))?.key.revokedAtMs;
   expect(await revokedAtMs()).toBeUndefined();
