@@ -195,9 +195,9 @@ export class ServedCall {
     rpc: AdminRpc<I, O>,
     request: MessageShape<I>,
   ): Promise<MessageShape<O>> {
-    const call = this.#adminCall;
-    if (call === undefined) throw notOpened();
-    return this.#within(() => rpc.run(request, call));
+    if (this.#adminCall === undefined) throw notOpened();
+    // The body may have come long after the gate was asked.
+    return this.#within(async () => rpc.run(request, await this.#deps.gate.openAdmin(this.#arrival)));
   }
 
   /** The error for the client. An error that the operator must look into is logged, once for each request. */

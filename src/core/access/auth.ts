@@ -6,6 +6,7 @@ import type { Store } from '../ports/store.ts';
 import { keyFlaw } from './key-flaws.ts';
 import { hashKey, isWellFormedKey } from './keys.ts';
 import type { KnownHeaders } from './known-headers.ts';
+import { isLive } from './live.ts';
 
 export interface AuthDeps {
   readonly store: Store;
@@ -29,7 +30,8 @@ export async function authenticate(
   const known = knownHeaders.hashOf(authorization);
   const hash = known ?? hashOfKey(authorization, givenAdmin);
   const holder = hash === givenAdmin?.key.hash ? givenAdmin : await store.findKey(hash);
-  if (holder === undefined || !isLive(holder, accessClock.now())) throw new ParleyError('invalid_api_key');
+  if (holder === undefined || !isLive(holder.key, accessClock.now()))
+    throw new ParleyError('invalid_api_key');
   if (known === undefined) knownHeaders.add(authorization, hash);
   return holder;
 }
@@ -74,9 +76,4 @@ export function givenAdminHolder(secret: string): KeyHolder {
     ...ends,
   } as const;
   return { key, account: undefined };
-}
-
-/** A revoked key is refused whatever the clock says. */
-function isLive({ key }: KeyHolder, nowMs: number): boolean {
-  return key.revokedAtMs === undefined && (key.expiresAtMs ?? Infinity) > nowMs;
 }

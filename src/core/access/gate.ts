@@ -15,6 +15,7 @@ import type { Signal } from '../signal.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
 import { entitlementAt, isEntitled } from './entitlement.ts';
 import type { FailedKeys } from './failed-keys.ts';
+import { isSuspended } from './live.ts';
 
 /** The sender of a request, as its connection shows it. */
 export interface Client {
@@ -83,7 +84,7 @@ export class Gate {
     }
     const caller = this.#callerOf(key, account, limits);
     try {
-      if (account.suspendedAtMs !== undefined) throw new ParleyError('account_suspended');
+      if (isSuspended(account)) throw new ParleyError('account_suspended');
       limits?.checkAddress(arrival.client.address);
       checkAllowed(caller, operation);
       limits?.begin(operation);
@@ -106,7 +107,7 @@ export class Gate {
     const renew = async (): Promise<Rights> => {
       const next = await authenticate(this.#deps, arrival.authorization);
       if (account === undefined || next.account === undefined) throw new ParleyError('invalid_api_key');
-      if (next.account.suspendedAtMs !== undefined) throw new ParleyError('account_suspended');
+      if (isSuspended(next.account)) throw new ParleyError('account_suspended');
       const caller = this.#callerOf(next.key, next.account);
       checkAllowed(caller, arrival.operation);
       if (!hasSameLimits(next, holder)) throw rightsChanged();

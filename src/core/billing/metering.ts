@@ -97,15 +97,15 @@ export class Metering {
    * @throws `fair_use_limit_reached`, `insufficient_scope` for the model, `rate_limit_exceeded`
    */
   async reserve(wanted: Reserve): Promise<boolean> {
-    const { fairUse, hold, tokens = 0, audioSeconds, ...facts } = wanted;
+    const { fairUse, hold, tokens, audioSeconds, ...facts } = wanted;
     this.note(facts);
     const limits = this.#limits;
     limits?.checkModel(wanted.model);
-    if (limits?.reserveTokens(tokens) === false) return false;
+    if (tokens !== undefined && limits?.reserveTokens(tokens) === false) return false;
     const month = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
     const counted = this.#counted(wanted);
     const outcome = await this.#reserve({ fairUse: month, hold, counted });
-    if (outcome !== 'reserved') limits?.useTokens(0);
+    if (outcome !== 'reserved' && tokens !== undefined) limits?.useTokens(0);
     if (outcome === 'fair_use_limit_reached') throw await this.#fairUseError(fairUse);
     if (outcome === 'limit_reached' && hold === undefined) throw await this.#countError(counted);
     if (outcome !== 'reserved') return false;

@@ -1,10 +1,11 @@
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../../gen/parley/management/v1/management_pb.ts';
+import { isLive, isSuspended } from '../access/live.ts';
 import * as check from '../admin/checks.ts';
 import { IssuedKeys, type KeysDeps, noSuchKey } from '../admin/keys.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
-import { compactLimits, type Limits } from '../limits/limits.ts';
+import { compactLimits, type Limits, rateNames } from '../limits/limits.ts';
 import { readLimits } from '../limits/messages.ts';
 import { inheritedLimits, widerMember } from '../limits/within.ts';
 import { defaultScopes, type Key, type Scope } from '../ports/keys.ts';
@@ -14,9 +15,11 @@ type Powers = Pick<Key, 'scopes' | 'expiresAtMs' | 'limits'>;
 
 /** Implements ManagementService. The gate has checked the scope; nothing here reaches another account. */
 export class ManagementOperations {
+  readonly #deps: KeysDeps;
   readonly #keys: IssuedKeys;
 
   constructor(deps: KeysDeps) {
+    this.#deps = deps;
     this.#keys = new IssuedKeys(deps);
   }
 
@@ -24,8 +27,8 @@ export class ManagementOperations {
     return create(pb.ListKeysResponseSchema, { keys: await this.#keys.list(caller.account.id) });
   }
 
-  async createKey(request: pb.CreateKeyRequest, { caller }: Call): Promise<pb.CreateKeyResponse> {
-    const own = await this.#keys.find(caller.keyId);
+  async createKey(request: pb.CreateKeyRequest, call: Call): Promise<pb.CreateKeyResponse> {
+    const own = await this.#own(call);
     const name = check.checkText('name', request.name, check.nameCharactersMax);
     const powers: Powers = {
       scopes: scopesFor(request.scopes, own.scopes),
@@ -33,22 +36,27 @@ export class ManagementOperations {
       limits: limitsWithin(request.limits, own),
     };
     refuseWider(powers, own);
-    const facts = { kind: 'account' as const, accountId: caller.account.id, name, ...powers };
+    refuseCounted(own);
+    const facts = { kind: 'account' as const, accountId: call.caller.account.id, name, ...powers };
     return create(pb.CreateKeyResponseSchema, await this.#keys.create(facts, { actor: own.id }));
   }
 
-  async setKeyLimits(request: pb.SetKeyLimitsRequest, { caller }: Call): Promise<pb.SetKeyLimitsResponse> {
-    const own = await this.#keys.find(caller.keyId);
+  async setKeyLimits(request: pb.SetKeyLimitsRequest, call: Call): Promise<pb.SetKeyLimitsResponse> {
+    const own = await this.#own(call);
     const key = await this.#keyOfAccount(request.keyId, own);
     const limits = limitsWithin(request.limits, own);
     refuseWiderLimits(limits, own.limits);
+    if (widerMember(limits, key.limits) !== undefined) {
+      refuseWider({ ...key, limits }, own);
+      refuseCounted(own);
+    }
     return create(pb.SetKeyLimitsResponseSchema, {
       key: await this.#keys.setLimits(key, limits, { actor: own.id }),
     });
   }
 
-  async rotateKey(request: pb.RotateKeyRequest, { caller }: Call): Promise<pb.RotateKeyResponse> {
-    const own = await this.#keys.find(caller.keyId);
+  async rotateKey(request: pb.RotateKeyRequest, call: Call): Promise<pb.RotateKeyResponse> {
+    const own = await this.#own(call);
     const old = await this.#keyOfAccount(request.keyId, own);
     // Whoever rotates a key gets its secret.
     refuseWider(old, own);
@@ -57,10 +65,19 @@ export class ManagementOperations {
   }
 
   /** A key may revoke any other of its account: that gives nobody more. */
-  async revokeKey(request: pb.RevokeKeyRequest, { caller }: Call): Promise<pb.RevokeKeyResponse> {
-    const own = await this.#keys.find(caller.keyId);
+  async revokeKey(request: pb.RevokeKeyRequest, call: Call): Promise<pb.RevokeKeyResponse> {
+    const own = await this.#own(call);
     const key = await this.#keyOfAccount(request.keyId, own);
     return create(pb.RevokeKeyResponseSchema, { key: await this.#keys.revoke(key, { actor: own.id }) });
+  }
+
+  /** The calling key as it is now: the body may have come long after the gate was asked. */
+  async #own({ caller }: Call): Promise<Key> {
+    const { store, accessClock } = this.#deps;
+    const [key, account] = [await this.#keys.find(caller.keyId), await store.findAccount(caller.account.id)];
+    if (account === undefined || !isLive(key, accessClock.now())) throw new ParleyError('invalid_api_key');
+    if (isSuspended(account)) throw new ParleyError('account_suspended');
+    return key;
   }
 
   /** A key of another account is as unknown as one that there is not. */
@@ -87,6 +104,17 @@ function refuseWider(key: Powers, own: Powers): void {
   if (scope !== undefined) throw wider('scopes', `the scope \`${scope}\``);
   if ((key.expiresAtMs ?? Infinity) > (own.expiresAtMs ?? Infinity)) throw wider('expires_at', 'a later end');
   refuseWiderLimits(key.limits, own.limits);
+}
+
+/**
+ * Refuses a key whose own limits are counted: each key counts for itself, so several keys together would get more.
+ * @throws `insufficient_scope`
+ */
+function refuseCounted({ limits }: Powers): void {
+  if (limits?.budgets === undefined && !rateNames.some((name) => limits?.[name] !== undefined)) return;
+  throw new ParleyError('insufficient_scope', {
+    message: 'This API key has a budget or a rate of its own, so it cannot make keys or loosen their limits.',
+  });
 }
 
 function refuseWiderLimits(limits: Limits | undefined, own: Limits | undefined): void {

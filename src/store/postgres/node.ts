@@ -38,6 +38,7 @@ export class Node {
   /** Heartbeats since the last that failed. */
   #beats = 0;
   #isClosed = false;
+  #working: Promise<void> | undefined;
 
   constructor(deps: NodeDeps) {
     this.#deps = deps;
@@ -60,6 +61,7 @@ export class Node {
   async close(isIdle: boolean): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    await this.#working;
     const epoch = await this.#joined?.catch(() => undefined);
     if (epoch === undefined) return;
     // If it fails, the lease runs out.
@@ -86,8 +88,18 @@ export class Node {
     this.#timer = setTimeout(() => void this.#beat(), this.#deps.leaseMs / beatsPerLease).unref();
   }
 
+  /** Beside the heartbeats: work for longer than the lease must not end it. A failure is tried again after a later beat. */
+  #work(): void {
+    this.#working ??= this.#deps
+      .onDue()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#working = undefined;
+      });
+  }
+
   async #beat(): Promise<void> {
-    const { pool, health, leaseMs, onDue } = this.#deps;
+    const { pool, health, leaseMs } = this.#deps;
     try {
       const epoch = await this.epoch();
       const query = { text: renewing, values: [epoch, leaseMs], query_timeout: leaseMs };
@@ -97,7 +109,7 @@ export class Node {
       // All leases run out while the database is away: nobody is judged before it had the time to renew its own.
       else if (++this.#beats > beatsPerLease) {
         await pool.query(judging, [epoch]);
-        await onDue();
+        this.#work();
       }
     } catch (error) {
       this.#beats = 0;

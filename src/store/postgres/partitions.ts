@@ -10,12 +10,19 @@ import { countOf, rollUpRecords } from '../maintenance/prune.ts';
 import { insertAudit } from '../tables/audit.ts';
 import { queryOf, valuesOf } from './executor.ts';
 import { boundUuid } from './ids.ts';
+import { patiently } from './patience.ts';
 import { exclusively, type Transaction, transact } from './transaction.ts';
 
 /** Partitions for later months than this one. Records of other times are in a partition for the rest. */
 const monthsAhead = 2;
 /** SQLSTATE. */
 const checkViolation = '23514';
+const lockNotAvailable = '55P03';
+/** Whoever waits for the lock of the whole table holds up all requests. */
+const waitBriefly = "set local lock_timeout = '300ms'";
+const beginBriefly = `begin; ${waitBriefly}`;
+/** To count and sum the records of a month. */
+const dropMsMax = 3_600_000;
 const prefix = 'usage_records_';
 
 /** Counted from the year 0. */
@@ -43,21 +50,29 @@ export class Partitions {
     const first = monthOf(nowMs);
     const until = first + monthsAhead;
     if (until <= this.#until) return;
-    for (let month = first; month <= until; month++) await this.#create(month);
+    for (let month = first; month <= until; month++) if (!(await this.#create(month))) return;
     this.#until = until;
   }
 
-  /** Does nothing if it exists, or if there are records of that month elsewhere: these would have to move. */
-  async #create(month: MonthNumber): Promise<void> {
+  /**
+   * Does nothing if it exists, or if there are records of that month elsewhere: these would have to move. False while a long read, such as
+   * a backup, uses the table: all requests would wait behind this.
+   */
+  async #create(month: MonthNumber): Promise<boolean> {
     const [from, to] = [month, month + 1].map((at) => `('${boundUuid(firstRequestId(startOf(at)))}')`);
     const text = `create table if not exists ${nameOf(month)} partition of usage_records for values from ${from} to ${to}`;
     try {
-      await transact(this.#pool, async (transaction) => {
+      const write = async (transaction: Transaction) => {
         transaction.query(exclusively);
         transaction.query({ text });
-      });
+      };
+      await transact(this.#pool, write, { begin: beginBriefly });
+      return true;
     } catch (error) {
-      if (!(error instanceof DatabaseError) || error.code !== checkViolation) throw error;
+      if (!(error instanceof DatabaseError)) throw error;
+      if (error.code === lockNotAvailable) return false;
+      if (error.code !== checkViolation) throw error;
+      return true;
     }
   }
 
@@ -73,8 +88,12 @@ export class Partitions {
       const number = year * 12 + month - 1;
       if (startOf(number + 1) > beforeMs || removed >= recordsMax) break;
       const entry = removed === 0 ? audit : undefined;
-      removed += await transact(this.#pool, (transaction) =>
-        dropOne(transaction, { name, month: number, beforeMs, audit: entry }),
+      removed += await patiently(() =>
+        transact(
+          this.#pool,
+          (transaction) => dropOne(transaction, { name, month: number, beforeMs, audit: entry }),
+          { msMax: dropMsMax },
+        ),
       );
     }
     return removed;
@@ -92,13 +111,14 @@ async function dropOne(transaction: Transaction, { name, month, beforeMs, audit 
   const [after = '', last = ''] = [month, month + 1].map((at) => firstRequestId(startOf(at)));
   const stretch = { after, last, beforeMs: BigInt(beforeMs) };
   transaction.query(exclusively);
-  transaction.query({ text: `lock table ${name} in exclusive mode` });
   const [counted] = valuesOf(countOf, await transaction.query(queryOf(countOf, stretch)));
   const { all = 0n, prunable = 0n } = counted ?? {};
   if (all > prunable) return 0;
   const writes = [step(rollUpRecords, stretch), ...(audit && all > 0n ? [insertAudit(audit)] : [])];
   for (const { statement, parameters } of writes) transaction.query(queryOf(statement, parameters));
-  // Locks the table of all records, but not for long.
+  // Records of an ended month do not change, so only this needs a lock: first that of the whole table, as requests take them.
+  transaction.query({ text: waitBriefly });
+  transaction.query({ text: 'lock table usage_records in access exclusive mode' });
   transaction.query({ text: `drop table ${name}` });
   return Number(all);
 }

@@ -13,18 +13,24 @@ import { settling } from './groups/operations.ts';
 /** Requests that are ended together. */
 const requestsAtOnce = 500;
 
-const ofDeadNodes = sql<boolean>`node_epoch in (select epoch from nodes where dead)`;
+/** The row of a node that has left is gone. */
+const ofNoNode = sql<boolean>`node_epoch is not null
+  and not exists (select from nodes where epoch = node_epoch and not dead)`;
 const leftOpen = statement((_: object) =>
   query
     .selectFrom('usage_records')
     .select([...startedColumns, 'counted'])
     .where('state', '=', sql.lit('started'))
-    .where(ofDeadNodes)
+    .where(ofNoNode)
     .limit(requestsAtOnce),
 ).map((row) => ({ ...toStarted(row), counted: countedFromText(row.counted) }));
-const anyDead = statement((_: object) => sql<{ epoch: bigint }>`select epoch from nodes where dead limit 1`);
+const anyLeft = statement(
+  (_: object) => sql<{ found: boolean }>`select true as found where exists (select from nodes where dead)
+  or exists (select from usage_records where state = 'started' and ${ofNoNode})
+  or exists (select from kept_answers where answer is null and ${ofNoNode})`,
+);
 const freeClaims = statement((_: object) =>
-  query.deleteFrom('kept_answers').where('answer', 'is', null).where(ofDeadNodes),
+  query.deleteFrom('kept_answers').where('answer', 'is', null).where(ofNoNode),
 );
 /** Nothing of theirs is left, and nothing can be added: their transactions fail. */
 const forgetDead = statement(
@@ -37,7 +43,7 @@ export async function endRequestsOfDeadNodes(
   { executor, groups }: { readonly executor: Executor; readonly groups: Groups },
   nowMs: number,
 ): Promise<number> {
-  if ((await executor.get(anyDead, {})) === undefined) return 0;
+  if ((await executor.get(anyLeft, {})) === undefined) return 0;
   let count = 0;
   for (;;) {
     const records = await executor.all(leftOpen, {});

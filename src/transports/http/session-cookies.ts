@@ -10,6 +10,9 @@ import type { PortHandler } from './server.ts';
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
+/** The path of sessions: who is signed in, and signing in. */
+export const sessionPath = '/console/session';
+
 /** The cookie's name. Ports of one host share their cookies, so a port for administration has a cookie of its own. */
 export type SessionCookie = 'parley_session' | 'parley_admin_session';
 
@@ -25,6 +28,8 @@ export function withSessions(sessions: Sessions, name: SessionCookie, handle: Po
       const session = await sessions.open(token);
       if (session === undefined) return;
       request.headers.authorization = `Bearer ${session.secret}`;
+      // A shared cache only sees that there was no `Authorization`.
+      response.setHeader('cache-control', 'private, no-store');
       if (session.renewed) response.setHeader('set-cookie', sessionCookie(name, session.renewed));
     };
     use().then(
@@ -74,11 +79,19 @@ export function isSecurePage({ origin }: IncomingHttpHeaders): boolean {
 
 function sessionToken(request: Request, name: SessionCookie): string | undefined {
   const { authorization, cookie } = request.headers;
-  if (cookie === undefined || authorization !== undefined) return undefined;
+  if (cookie === undefined || authorization !== undefined || !takesSession(request)) return undefined;
   const prefix = `${name}=`;
   const found = cookie.split(/; */).find((pair) => pair.startsWith(prefix));
   const token = found?.slice(prefix.length);
   return token && isFromOwnPage(request) ? token : undefined;
+}
+
+/** Pages and their files need no key, and signing in takes the key itself: a session must not renew itself for ever. */
+function takesSession({ method, url = '' }: Pick<Request, 'method' | 'url'>): boolean {
+  const [path = ''] = url.split('?');
+  if (path === sessionPath) return method !== 'POST';
+  const isRead = method === 'GET' || method === 'HEAD';
+  return !(isRead && /^\/(console|docs)(\/|$)/.test(path));
 }
 
 function hostOf(headers: IncomingHttpHeaders): string | undefined {

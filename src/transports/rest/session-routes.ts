@@ -10,11 +10,11 @@ import {
   isSecurePage,
   type SessionCookie,
   sessionCookie,
+  sessionPath,
 } from '../http/session-cookies.ts';
 import type { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
 
-const path = '/console/session';
 const uncached = { 'cache-control': 'no-store' };
 
 export interface SessionPort {
@@ -34,9 +34,9 @@ export function sessionRoutes(port: SessionPort): Route[] {
     },
   });
   return [
-    route('GET', path, (exchange) => show(exchange)),
-    route('POST', path, (exchange) => signIn(exchange, port)),
-    route('POST', `${path}/end`, (exchange) => signOut(exchange, port)),
+    route('GET', sessionPath, (exchange) => show(exchange)),
+    route('POST', sessionPath, (exchange) => signIn(exchange, port)),
+    route('POST', `${sessionPath}/end`, (exchange) => signOut(exchange, port)),
   ];
 }
 

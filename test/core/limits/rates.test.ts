@@ -175,6 +175,20 @@ describe('tokens a minute', () => {
     expect((await key.chat(undefined, 'free-1')).status).toBe(200);
   });
 
+  it('do not matter to speech, which is counted as ever once they are used up', async () => {
+    const key = await parley.keyWith({ tokensPerMinute: 800 });
+    parley.engine.completionTokens = 500;
+    expect((await key.chat(undefined, 'free-1')).status).toBe(200);
+    await parley.call(`/admin/keys/${key.id}/limits`, {
+      ...bearer(parley.adminKey),
+      method: 'POST',
+      body: JSON.stringify({ limits: { tokens_per_minute: 1 } }),
+    });
+    const spoken = await key.speak('hello');
+    expect(spoken.status).toBe(200);
+    expect((await parley.recordOf(spoken))?.fairUseUnits).toBe(5);
+  });
+
   it('of a request that began in an earlier minute count in the minute of their reservation', async () => {
     const key = await parley.keyWith({ tokensPerMinute: 1000 });
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,4 +1,7 @@
 /** Keys that manage the keys of their account, over REST. */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type LimitedParley, startLimited } from '../../support/limited-parley.ts';
 import { bearer, errorOf } from '../../support/parley.ts';
@@ -79,11 +82,66 @@ describe('a key that manages', () => {
     });
     const refused = await post('/keys', boss.secret, { name: 'b', ...wanted });
     expect(await errorOf(refused)).toMatchObject({ code: 'insufficient_scope', status: 403, param });
+  });
+
+  it('hands on its end, models and addresses', async () => {
+    const boss = await issue({
+      scopes: ['chat', 'manage'],
+      expires_at: '2029-01-01T00:00:00Z',
+      limits: { models: ['m'], addresses: ['127.0.0.0/8', '::/0'] },
+    });
     const inherited = (await (await post('/keys', boss.secret, { name: 'c' })).json()) as { key: KeyJson };
     expect(inherited.key).toMatchObject({
       expires_at: '2029-01-01T00:00:00Z',
-      limits: { requests_per_minute: 10, budgets: { total: '5' } },
+      limits: { models: ['m'], addresses: ['127.0.0.0/8', '::/0'] },
     });
+  });
+
+  it('makes no keys, and loosens none, with a budget or a rate of its own: each would count anew', async () => {
+    const other = await issue({ scopes: ['chat'], limits: { budgets: { month: '1' } } });
+    for (const limits of [{ budgets: { month: '5' } }, { requests_per_minute: 10 }]) {
+      const boss = await issue({ scopes: ['chat', 'manage'], limits });
+      const made = await post('/keys', boss.secret, { name: 'c' });
+      expect(await errorOf(made)).toMatchObject({ code: 'insufficient_scope', status: 403 });
+      const loosened = await post(`/keys/${other.key.id}/limits`, boss.secret, { limits: {} });
+      expect(await errorOf(loosened)).toMatchObject({ code: 'insufficient_scope' });
+    }
+  });
+
+  it('loosens no limit of a key that may do more', async () => {
+    const boss = await issue({ scopes: ['manage'] });
+    const other = await issue({ scopes: ['chat'], limits: { budgets: { month: '5' } } });
+    const tightened = await post(`/keys/${other.key.id}/limits`, boss.secret, {
+      limits: { budgets: { month: '4' } },
+    });
+    expect(tightened.status).toBe(200);
+    const loosened = await post(`/keys/${other.key.id}/limits`, boss.secret, { limits: {} });
+    expect(await errorOf(loosened)).toMatchObject({ code: 'insufficient_scope', param: 'scopes' });
+  });
+
+  it.each([
+    ['revoked', '/keys/KEY/revoke', 'invalid_api_key'],
+    ['suspended', '/accounts/account-1/suspend', 'account_suspended'],
+    ['deleted', '/accounts/account-1/delete', 'invalid_api_key'],
+  ])('makes no key if it is %s while its request is still being sent', async (_, path, code) => {
+    const boss = await issue({ scopes: ['chat', 'manage'] });
+    const body = JSON.stringify({ name: 'late' });
+    const slow = request(`${parley.baseUrl}/keys`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${boss.secret}`, 'content-length': body.length },
+    });
+    const answered = once(slow, 'response') as Promise<[IncomingMessage]>;
+    slow.write(body.slice(0, -1));
+    // The gate has let it in once another request, sent later, is answered.
+    await parley.call('/keys', bearer(boss.secret));
+    const admin = await parley.call(`/admin${path.replace('KEY', boss.key.id)}`, {
+      ...bearer(parley.adminKey),
+      method: 'POST',
+    });
+    expect(admin.status).toBe(200);
+    slow.end(body.slice(-1));
+    const [response] = await answered;
+    expect(await json(response)).toMatchObject({ error: { code } });
   });
 
   it('does not get the secret of a key that may do more, nor widens itself', async () => {

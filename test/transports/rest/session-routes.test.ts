@@ -161,6 +161,23 @@ describe('a session', () => {
     expect((await get('/api/v1/account', headers)).status).toBe(401);
   });
 
+  it('does not sign in again without the key', async () => {
+    const cookie = await newSession();
+    const again = await post('/console/session', { ...ownPage(), cookie });
+    expect(await errorOf(again)).toMatchObject({ status: 401, code: 'invalid_api_key' });
+    expect(again.headers.get('set-cookie')).toBeNull();
+  });
+
+  it('is renewed in no answer that a cache may keep', async () => {
+    const cookie = await newSession();
+    clock.nowMs += 6 * 60_000;
+    const page = await get('/console', { cookie });
+    expect([page.status, page.headers.get('set-cookie')]).toEqual([200, null]);
+    const account = await get('/api/v1/account', { cookie });
+    expect(account.headers.get('set-cookie')).toContain('parley_session=');
+    expect(account.headers.get('cache-control')).toBe('private, no-store');
+  });
+
   it('ends with its key', async () => {
     const key = await newKey();
     const cookie = await newSession(key);

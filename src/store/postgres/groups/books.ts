@@ -1,5 +1,5 @@
 import type { AccountId, RequestId } from '../../../core/ids.ts';
-import type { Count } from '../../../core/limits/counts.ts';
+import type { Count, CountedAmount } from '../../../core/limits/counts.ts';
 import type { AuditEntry } from '../../../core/ports/audit.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type { LedgerEntry } from '../../../core/ports/ledger.ts';
@@ -14,6 +14,7 @@ export interface StoredRecord extends Pick<RecordEnd, 'cost' | 'overrun'> {
   state: string;
   hold: bigint;
   units: number;
+  counted: readonly CountedAmount[] | undefined;
 }
 
 export interface StoredFunds extends Funds {

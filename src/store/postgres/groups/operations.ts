@@ -12,6 +12,7 @@ import { charge, holdCredits, raiseHold, reserveUnits } from '../../decisions.ts
 import type { Counter } from '../../tables/fair-use.ts';
 import { countedToText } from '../../tables/limit-counts.ts';
 import { endedRow, endRow, startedRow } from '../../usage/record-row.ts';
+import { unusable } from '../storage-failures.ts';
 import type { Books, StoredRecord } from './books.ts';
 
 export interface Operation<Outcome> {
@@ -52,8 +53,9 @@ export function reserving(start: RecordStart, reservation: Reservation): Operati
     recordId: id,
     isAdmission: true,
     decide(books, epoch) {
-      // An earlier attempt took effect.
-      if (books.record(id) !== undefined) return 'reserved';
+      const earlier = books.record(id);
+      if (earlier?.state === 'started') return 'reserved';
+      if (earlier) throw unusable(new Error('the request was released after an earlier attempt'));
       const funds = books.funds(accountId);
       if (policyVersion !== undefined && policyVersion !== funds.policyVersion) return 'policy_changed';
       const units = counter && books.units(counter);
@@ -90,7 +92,7 @@ export function extending({ start, counter }: OpenRequest, fairUse: FairUseReser
 
 /** Raises the counted amounts of a running request. */
 export function extendingCounts(
-  { start: { id, accountId }, counted: before = [] }: OpenRequest,
+  { start: { id, accountId } }: OpenRequest,
   counted: readonly CountedAmount[],
 ): Operation<boolean> {
   return {
@@ -99,9 +101,13 @@ export function extendingCounts(
     recordId: id,
     hasRecord: true,
     decide(books) {
-      if (books.record(id)?.state !== 'started') throw notRunning(id);
+      const record = books.record(id);
+      if (record?.state !== 'started') throw notRunning(id);
+      // An earlier attempt may have taken effect: the record says what is reserved.
+      const { counted: before = [] } = record;
       const more = counted.map((one, at) => ({ ...one, amount: one.amount - (before[at]?.amount ?? 0n) }));
       if (!reserveCounts(books, more)) return false;
+      record.counted = counted;
       books.extendedCounts.set(id, countedToText(counted));
       return true;
     },
@@ -208,7 +214,7 @@ function settle(books: Books, { request, record, end, claim }: Settlement): Reco
     units.reserved -= record.units;
     units.used += recorded.fairUseUnits ?? 0;
   }
-  for (const one of request.counted ?? []) {
+  for (const one of record.counted ?? []) {
     const count = books.count(one);
     count.reserved -= one.amount;
     count.used += usedOf(one, recorded);

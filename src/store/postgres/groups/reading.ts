@@ -1,9 +1,11 @@
 /** The first flight of a group: begins the transaction, locks its accounts and reads what its operations decide on. */
+
 import type { Month } from '../../../core/billing/fair-use.ts';
 import type { NanoCredits } from '../../../core/billing/money.ts';
 import type { AccountId, LedgerEntryId, RequestId } from '../../../core/ids.ts';
 import type { Count } from '../../../core/limits/counts.ts';
 import type { LedgerEntry } from '../../../core/ports/ledger.ts';
+import { countedFromText } from '../../tables/limit-counts.ts';
 import { fromUuid, storable, toUuid } from '../ids.ts';
 import type { Transaction } from '../transaction.ts';
 import { plainArray, textArray } from './arrays.ts';
@@ -23,7 +25,7 @@ const readLimitCounts = `
   select owner, unit, period, used, reserved from limit_counts
   where owner = any($1::text[]) and period = any($2::text[])`;
 const readRecords = `
-  select id, state, hold_nano_credits, reserved_units, cost_nano_credits, overrun_nano_credits from usage_records
+  select id, state, hold_nano_credits, reserved_units, counted, cost_nano_credits, overrun_nano_credits from usage_records
   where id = any($1::uuid[])`;
 const readEntries = `
   select id, account_id, kind, amount_nano_credits, reason, reference, created_at_ms from ledger_entries
@@ -141,6 +143,7 @@ async function readStoredRecords(
       state: row.state,
       hold: row.hold_nano_credits,
       units: Number(row.reserved_units),
+      counted: countedFromText(row.counted),
       cost: row.cost_nano_credits ?? undefined,
       overrun: row.overrun_nano_credits ?? undefined,
     });
