@@ -98,10 +98,10 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
   it('finds operations by path, name and parameter', async () => {
     const { page } = await open(parley, '/docs');
     await page.keyboard.press('/');
-    await page.keyboard.type('overlap_seconds');
+    await page.keyboard.type('dry_run');
     await expect.poll(() => page.locator('article').count()).toBe(1);
     await page.keyboard.press('Enter');
-    await expect.poll(() => page.evaluate('location.hash')).toBe('#adminRotateKey');
+    await expect.poll(() => page.evaluate('location.hash')).toBe('#adminPruneUsageRecords');
     await page.getByRole('searchbox').fill('nothing has this');
     await page.getByText('Nothing here has').waitFor();
   });
