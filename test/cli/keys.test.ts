@@ -14,16 +14,7 @@ beforeAll(async () => {
   const adminKey = (await printed(['key', 'create', '--admin', ...dataFlags])).trim();
   await printed(['account', 'create', 'acme', ...dataFlags]);
   server = await serve(dataFlags);
-  const create = [
-    'key',
-    'create',
-    '--account',
-    'acme',
-    '--scopes',
-    'chat,manage',
-    '--requests-per-minute',
-    '60',
-  ];
+  const create = ['key', 'create', '--account', 'acme', '--scopes', 'chat,manage', '--models', 'eliza'];
   const secret = (await printed([...create, ...dataFlags, '--admin-key', adminKey])).trim();
   flags = ['--base-url', server.baseUrl, '--api-key', secret];
 });
@@ -40,22 +31,20 @@ describe('parley keys', () => {
     const app = keys.find(({ name }) => name === 'app');
     expect(app).toMatchObject({
       scopes: ['chat'],
-      limits: { requests_per_minute: 60, budgets: { day: '2' } },
+      limits: { models: ['eliza'], budgets: { day: '2' } },
     });
     const id = app?.id ?? '';
     expect(await printed(['keys', 'limits', id, '--characters-per-day', '100', ...flags])).toMatch(
-      /\nrequests a minute +60\n.*characters a day +0 of 100, from 0 again at /s,
+      /\nmodels +eliza\n.*characters a day +0 of 100, from 0 again at /s,
     );
     expect(await printed(['keys', 'rotate', id, '--overlap', '1h', ...flags])).toMatch(/^pk_/);
     expect(await printed(['keys', 'revoke', id, ...flags])).toMatch(/\nrevoked +\d{4}-/);
   });
 
   it('refuses what is wider than the calling key, in a line with the code', async () => {
-    const { code, stderr } = await parley(['keys', 'create', '--requests-per-minute', '61', ...flags]);
+    const { code, stderr } = await parley(['keys', 'create', '--models', 'm', ...flags]);
     expect(code).toBe(1);
-    expect(stderr).toMatch(
-      /^This API key cannot give a wider limit `requests_per_minute`.*\(insufficient_scope/,
-    );
+    expect(stderr).toMatch(/^This API key cannot give a wider limit `models`.*\(insufficient_scope/);
   });
 
   it('sums the usage by key', async () => {

@@ -32,9 +32,9 @@ export const managementCases: readonly Case[] = [
       answer: [{ key: { name: 'a', scopes: ['chat'], prefix: 'pk_' } }],
     },
   ),
-  managed('a key inherits the limits of the caller', calling(method.createKey, { name: 'a' }), {
-    caller: { scopes, limits: { requests_per_minute: 9, models: ['eliza'] } },
-    answer: [{ key: { limits: { requests_per_minute: 9, models: ['eliza'] } } }],
+  managed('a key inherits the models of the caller', calling(method.createKey, { name: 'a' }), {
+    caller: { scopes, limits: { models: ['eliza'] } },
+    answer: [{ key: { limits: { models: ['eliza'] } } }],
   }),
   refused(
     'a key with more scopes',

@@ -16,7 +16,7 @@ export const file_parley_management_v1_management_service: GenFile = /*@__PURE__
 
 /**
  * Manages the keys of the calling key's own account, for keys with the scope `manage`. No key gives more than it has: what is wider is
- * `insufficient_scope`.
+ * `insufficient_scope`. Nor does a key with a budget or a rate of its own make keys or loosen limits: each key counts for itself.
  *
  * @generated from service parley.management.v1.ManagementService
  */
