@@ -118,6 +118,21 @@ describe('a commit whose answer is lost', () => {
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 90n, held: 0n }] });
   });
 
+  it('of a raised count is found to have happened, and counts once', async () => {
+    const seconds = (amount: bigint) => ({
+      ...({ owner: accountId, unit: 'audio_seconds', period: '2026-11-05', amount, limit: 10n } as const),
+    });
+    const record = start();
+    await store.reserve(record, { counted: [seconds(0n)] });
+    const lost = proxy.loseCommit();
+    const raised = store.extendCounted(record.id, [seconds(4n)]);
+    await lost;
+    expect(await raised).toBe(true);
+    expect(await store.taken([seconds(0n)])).toEqual([4n]);
+    await store.settle(record.id, { ...end('failed'), audioMsIn: undefined });
+    expect(await store.taken([seconds(0n)])).toEqual([0n]);
+  });
+
   it('of a load is found to have happened, and enters once', async () => {
     const lost = proxy.loseCommit();
     const entry = { kind: 'load', amount: nanoCredits(5n), reason: 'r', reference: 'other' } as const;
