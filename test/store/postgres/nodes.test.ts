@@ -105,6 +105,18 @@ describe('nodes', () => {
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 0n }] });
   });
 
+  it('release what one left whose row is gone', async () => {
+    const { child } = await startNode();
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await database.query('delete from nodes');
+    const [store] = stores;
+    expect(await store?.recover(Date.now())).toBe(1);
+    const claims = await database.query('select from kept_answers where answer is null');
+    expect(claims).toEqual([]);
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ held: 0n }], units: [{ reserved: 0 }] });
+  });
+
   it('leave a live one alone', async () => {
     const { settle, line } = await startNode();
     const [store] = stores;
