@@ -15,7 +15,9 @@ const noProc = process.platform === 'linux' ? '' : ' (skipped: it reads /proc of
 it.skipIf(noProc)(
   `survives a minute of attacks: honest requests are served, the books are exact, memory comes back${noProc}`,
   async () => {
-    const { stdout } = await run('--minutes', '1', '--seed', seed);
+    const { stdout } = await run('--minutes', '1', '--seed', seed).catch((failure) => {
+      throw new Error(`${failure.stdout}\n${String(failure.stderr).slice(-4000)}`);
+    });
     process.stdout.write(stdout);
     const [, attacks, honest] = /^(\d+) attacks in 1 minutes .*; (\d+) honest requests/m.exec(stdout) ?? [];
     expect(Number(attacks)).toBeGreaterThan(0);

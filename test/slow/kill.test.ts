@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Folder, scratchFolder } from '../support/command-line.ts';
+import { type Folder, type Serving, scratchFolder } from '../support/command-line.ts';
 import { PayingServer } from '../support/kept-promises.ts';
 import { PayingClients } from '../support/paying-clients.ts';
 import { Random } from '../support/random.ts';
@@ -62,10 +62,12 @@ describe.skipIf(compiler !== '')(`while the disk fails${compiler}`, () => {
     return { LD_PRELOAD: library, DISK_FAULTS_WHILE: folder.file('faults') };
   };
 
-  /** Resolves when a count has grown by a few. */
-  const grows = async (count: () => number) => {
+  /** Resolves when a count has grown by a few. Rejects when the server ends before. */
+  const grows = async (count: () => number, { ended, stderr }: Serving) => {
     const before = count();
-    await expect.poll(count, { timeout: roundMsMax }).toBeGreaterThan(before + 5);
+    const grown = expect.poll(count, { timeout: roundMsMax }).toBeGreaterThan(before + 5);
+    const gone = ended.then(() => Promise.reject(new Error(`The server ended: ${stderr().slice(-2000)}`)));
+    await Promise.race([grown, gone]);
   };
 
   it(`keeps its word through ${faultRounds} times of failed writes`, { timeout }, async () => {
@@ -75,16 +77,21 @@ describe.skipIf(compiler !== '')(`while the disk fails${compiler}`, () => {
     const keys = await server.firstStart();
     await server.serving?.close();
     for (let round = 0; round < faultRounds; round++) {
-      const { baseUrl, kill, ended } = await server.start([], env);
-      const gone = clients.useUntilGone({ ...keys, baseUrl });
-      await grows(() => clients.answered.length);
+      const serving = await server.start([], env);
+      const { baseUrl, kill, ended } = serving;
+      // A stream whose end cannot be written loses its connection: the clients go on all the same.
+      let isUsed = true;
+      await clients.finishErrands({ ...keys, baseUrl });
+      const gone = clients.useWhile({ ...keys, baseUrl }, () => isUsed);
+      await grows(() => clients.answered.length, serving);
       writeFileSync(folder.file('faults'), '');
-      await grows(() => clients.refusals);
+      await grows(() => clients.refusals, serving);
       rmSync(folder.file('faults'));
       // Until the writes of these requests have been made up for, books are not in order.
       await expect
         .poll(async () => (await fetch(new URL('/readyz', baseUrl))).status, { timeout: 60_000 })
         .toBe(200);
+      isUsed = false;
       kill('SIGKILL');
       await Promise.all([gone, ended]);
       await (await server.start()).close();
@@ -98,9 +105,10 @@ describe.skipIf(compiler !== '')(`while the disk fails${compiler}`, () => {
     const clients = new PayingClients(random, (status) => status === 503);
     const keys = await server.firstStart();
     await server.serving?.close();
-    const { baseUrl, ended, stderr } = await server.start([], env);
+    const serving = await server.start([], env);
+    const { baseUrl, ended, stderr } = serving;
     const gone = clients.useUntilGone({ ...keys, baseUrl });
-    await grows(() => clients.answered.length);
+    await grows(() => clients.answered.length, serving);
     writeFileSync(folder.file('faults'), '');
     expect(await ended).toMatchObject({ code: 1 });
     await gone;

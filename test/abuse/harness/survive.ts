@@ -54,7 +54,7 @@ export async function survive(
   }
   const { ids, failures, worstMs } = await second.end();
   const misses = failures.slice(0, 5).map((failure) => `an honest request failed: ${failure}`);
-  if (server.exit !== undefined) misses.push(`the process ended: ${server.exit}`);
+  if (server.exit !== undefined) misses.push(`the process ended: ${server.exit}; ${server.log.slice(-2000)}`);
   const afterMiB = server.exit === undefined ? await settledMiB(server) : Number.NaN;
   if (afterMiB > beforeMiB * memoryRatioMax)
     misses.push(`memory is ${(afterMiB / beforeMiB).toFixed(2)} of before`);
