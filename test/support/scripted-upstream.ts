@@ -143,8 +143,9 @@ export async function startScriptedUpstream(tls?: ServerOptions): Promise<Script
       awaiting.shift()?.(request);
       await nextAnswer(scripts, request.path)(exchange);
     } catch (error) {
-      // A caller that leaves ends the answer wherever it is.
-      if (!request.isAborted && !incoming.errored) throw error;
+      // A caller that leaves ends the answer wherever it is. The connection may be gone before its `close` is told.
+      const isConnected = response.socket?.destroyed === false;
+      if (isConnected && !request.isAborted && !incoming.errored) throw error;
     }
   };
   const server = tls ? createTlsServer(tls, handle) : createServer(handle);
