@@ -67,6 +67,8 @@ export interface App {
   readonly adminBaseUrl: string;
   /** Whether `/console` is served. */
   readonly hasConsole: boolean;
+  /** Whether the reference is served at /docs. */
+  readonly hasDocs: boolean;
   readonly services: Services;
   readonly store: Store;
   /** Models that cannot be called on this machine, with the reason. */
@@ -140,6 +142,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     baseUrl: ports.baseUrl,
     adminBaseUrl: ports.adminBaseUrl,
     hasConsole: pages.has('console/index.html'),
+    hasDocs: pages.has('docs/index.html'),
     services,
     store,
     unavailable: () => catalog.unavailable(),

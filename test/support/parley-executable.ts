@@ -37,6 +37,7 @@ export async function startExecutable({ settings, file }: ParleyOptions): Promis
     adminBaseUrl: baseUrl,
     store,
     hasConsole: true,
+    hasDocs: true,
     unavailable: () => [],
     reload: () => {
       throw new Error('An executable takes over a configuration at SIGHUP.');

@@ -177,8 +177,9 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
   if (firstRun) {
     const models = firstModels(config, app);
     const trust = config.tls ? trustFor(baseUrl, config.tls.cert) : {};
-    const { hasConsole } = app;
-    return printData(demoBanner(firstRun, { dataDir, file, hasConsole, hasCurl: hasCurl(), trust, models }));
+    const { hasConsole, hasDocs } = app;
+    const pages = { hasConsole, hasDocs };
+    return printData(demoBanner(firstRun, { dataDir, file, ...pages, hasCurl: hasCurl(), trust, models }));
   }
   const why = readFirstRun(dataDir)
     ? `The keys of the first start are in ${file}.`

@@ -10,6 +10,7 @@ export interface BannerFacts {
   /** The file with the keys. */
   readonly file: string;
   readonly hasConsole: boolean;
+  readonly hasDocs: boolean;
   readonly hasCurl: boolean;
   readonly trust: Trust;
   /** Ids of models that work; the banner has a command for each. */
@@ -30,10 +31,11 @@ export function demoBanner(firstRun: FirstRun, facts: BannerFacts): string {
   const steps = facts.hasCurl ? curlSteps(firstRun, facts) : parleySteps(facts);
   const shown = steps.map(({ title, command }, index) => `  ${index + 1}. ${title}:\n     ${command}\n\n`);
   const console = `  Console     ${new URL('/console', baseUrl)}\n              Sign in with either key.\n`;
+  const docs = `  Reference   ${new URL('/docs', baseUrl)}\n`;
   return `
   Parley is ready at ${baseUrl}
 
-${facts.hasConsole ? console : ''}  API key     ${apiKey}
+${facts.hasConsole ? console : ''}${facts.hasDocs ? docs : ''}  API key     ${apiKey}
   Admin key   ${adminKey}
   Shown only once; ${facts.file} keeps them for you.
 
