@@ -7,7 +7,7 @@ import { transcriptFormats } from '../../src/codec/transcript-formats.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { audioFormats } from '../../src/core/ports/engines.ts';
 import { scopes } from '../../src/core/ports/keys.ts';
-import { totalDimensions } from '../../src/core/ports/usage.ts';
+import { operations, recordStates, totalDimensions } from '../../src/core/ports/usage.ts';
 import { contentType } from '../../src/core/speech/content-type.ts';
 import { ref, text } from './rest-schemas.ts';
 
@@ -27,6 +27,7 @@ export interface RestForm {
   readonly messages?: readonly string[];
 }
 
+const modelTypes = ['speech', 'transcription', 'chat'];
 const binary: JsonObject = { type: 'string', format: 'binary' };
 
 const hints = (description: string): JsonObject => ({
@@ -171,18 +172,31 @@ export const moreMembers: Readonly<Record<string, JsonObject>> = {
 export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.speech.v1.SynthesizeSpeechRequest.response_format': { enum: [...audioFormats], default: 'mp3' },
   'parley.speech.v1.SynthesizeSpeechRequest.input': { maxLength: 4000 },
-  'parley.catalog.v1.ListModelsRequest.type': { enum: ['speech', 'transcription', 'chat'] },
+  'parley.catalog.v1.ListModelsRequest.type': { enum: modelTypes },
   'parley.admin.v1.CreateKeyRequest.scopes': { items: { type: 'string', enum: [...scopes] }, minItems: 1 },
   'parley.management.v1.CreateKeyRequest.scopes': {
     items: { type: 'string', enum: [...scopes] },
     minItems: 1,
   },
-  'parley.management.v1.GetUsageTotalsRequest.group_by': {
+  'parley.account.v1.GetUsageTotalsRequest.group_by': {
     items: { type: 'string', enum: totalDimensions.filter((name) => name !== 'account') },
   },
   'parley.admin.v1.GetUsageTotalsRequest.group_by': {
     items: { type: 'string', enum: [...totalDimensions] },
   },
+  'parley.catalog.v1.Model.type': { enum: modelTypes },
+  'parley.admin.v1.ModelState.type': { enum: modelTypes },
+  'parley.admin.v1.Diagnostic.state': { enum: ['ok', 'warning', 'problem'] },
+  'parley.account.v1.Subscription.state': { enum: ['none', 'trial', 'active', 'ended'] },
+  'parley.account.v1.LedgerEntry.kind': { enum: ['load', 'debit', 'adjustment'] },
+  'parley.account.v1.UsageRecord.operation': { enum: [...operations] },
+  'parley.account.v1.UsageRecord.wire': { enum: ['rest', 'connect', 'grpc', 'grpc-web'] },
+  'parley.account.v1.UsageRecord.state': { enum: [...recordStates] },
+  'parley.account.v1.UsageRecord.tokens_source': { enum: ['reported', 'estimated'] },
+  'parley.admin.v1.UsageTotal.operation': { enum: [...operations] },
+  'parley.admin.v1.UsageTotal.state': { enum: [...recordStates] },
+  'parley.account.v1.UsageTotal.operation': { enum: [...operations] },
+  'parley.account.v1.UsageTotal.state': { enum: [...recordStates] },
   // Seconds since 1970, which a number holds.
   'parley.catalog.v1.Model.created': { type: 'integer' },
   'parley.chat.v1.ChatCompletion.created': { type: 'integer' },

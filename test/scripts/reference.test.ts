@@ -5,6 +5,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it } from 'vitest';
 import { breakingDifferences } from '../../scripts/reference/breaking.ts';
 import { openApiDocument } from '../../scripts/reference/openapi.ts';
+import { fieldKeywords, nullable, promised } from '../../scripts/reference/rest-forms.ts';
 import { rpcDocument } from '../../scripts/reference/rpcs.ts';
 import { readSchemas } from '../../scripts/reference/schemas.ts';
 import { isObject } from '../../src/codec/shape.ts';
@@ -44,6 +45,17 @@ describe('reference/', () => {
       return contentsWithoutExample(parts).map((type) => `${id} ${type}`);
     });
     expect(bare).toEqual([]);
+  });
+
+  it('says more than the schema only of fields that there are', () => {
+    const schemas = readSchemas();
+    const isThere = (name: string) => {
+      const dot = name.lastIndexOf('.');
+      const message = schemas.getMessage(name.slice(0, dot));
+      return message?.fields.some((field) => field.name === name.slice(dot + 1)) ?? false;
+    };
+    const named = [...Object.keys(fieldKeywords), ...promised, ...nullable];
+    expect(named.filter((name) => !isThere(name))).toEqual([]);
   });
 
   it('breaks no client of the last release', () => {
