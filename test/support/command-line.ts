@@ -164,9 +164,9 @@ export async function serve(args: readonly string[], options: RunOptions = {}): 
 }
 
 /** Resolves once it holds. */
-export async function until(holds: () => boolean): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 120_000;
-  while (!holds()) {
+  while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`waited in vain: ${holds}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

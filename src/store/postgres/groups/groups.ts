@@ -13,13 +13,16 @@ import { writeBooks } from './writing.ts';
 /** Groups on their way at the same time, each on a connection of its own. */
 const flightsMax = 2;
 const operationsMax = 500;
-/** The same for one that may have taken effect: its client must not be told otherwise. */
+/**
+ * How long an operation is tried that may have taken effect, as its client must not be told otherwise, or that other programs keep from
+ * its rows.
+ */
 const doubtMsMax = 30_000;
 /** How long a group may take on a connection before that counts as lost. */
 const flightMsMax = 5_000;
 /** How often to look for operations that have waited for too long. */
 const watchMs = 200;
-/** Attempts of a group that deadlocks or waits too long for a lock, before its operations run alone. */
+/** Attempts of a group that deadlocks or waits too long for a lock, before its operations run alone, each until it succeeds or is late. */
 const attemptsMax = 5;
 
 interface Pending {
@@ -139,10 +142,12 @@ export class Groups {
         isDoubted ||= error instanceof UnknownOutcomeError;
         if (isStorageFailure(error)) {
           if (attempt > 1) this.#deps.health.failed(error);
-          left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error).filter(({ isLate }) => !isLate);
+          left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error);
           await sleep(retryMs);
         } else if (error instanceof FencedError) this.#deps.node.lose(error.epoch);
-        else if (!isRepeatable(error) || attempt >= attemptsMax) {
+        else if (isRepeatable(error) && (left.length === 1 || attempt < attemptsMax)) {
+          left = rejectLate(left, doubtMsMax, error);
+        } else {
           await this.#writeAlone(left, isDoubted, error);
           return;
         }
@@ -190,11 +195,11 @@ export class Groups {
   }
 }
 
-/** Rejects the operations that have waited for too long, and returns the others. */
+/** Rejects the operations that have waited for too long, and returns those that somebody still waits for. */
 function rejectLate(group: readonly Pending[], msMax: number, cause: unknown): Pending[] {
   const nowMs = performance.now();
-  return group.filter(({ sinceMs, reject }) => {
-    if (nowMs - sinceMs < msMax) return true;
+  return group.filter(({ sinceMs, isLate, reject }) => {
+    if (nowMs - sinceMs < msMax) return !isLate;
     reject(unusable(cause));
     return false;
   });
