@@ -40,7 +40,7 @@ class Gated implements BatchExecutor {
   }
 
   async run(batch: Batch): Promise<BatchOutcome> {
-    this.jobs += batch.jobs.length;
+    this.jobs += batch.groups.flatMap(({ jobs }) => jobs).length;
     await this.#gate;
     if (this.isFull) return { failure: { message: 'database or disk is full', code: 'SQLITE_FULL' } };
     return this.#executor.run(batch);

@@ -101,7 +101,7 @@ describe('the writer', () => {
     await new Promise(setImmediate);
     const second = [4, 5].map((id) => writer.run(inserting(id)));
     await Promise.all([...first, ...second]);
-    expect(thread.batches.map(({ jobs }) => jobs.length)).toEqual([3, 2]);
+    expect(thread.batches.map(({ groups }) => groups.map(({ jobs }) => jobs.length))).toEqual([[3], [2]]);
     expect(thread.batches.map(({ texts }) => texts.length)).toEqual([1, 0]);
   });
 

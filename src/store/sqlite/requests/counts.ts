@@ -2,28 +2,31 @@ import { type Count, type CountedAmount, fits, usedOf } from '../../../core/limi
 import type { RecordEnd } from '../../../core/ports/usage.ts';
 import { InUse } from './in-use.ts';
 
-interface Amounts {
+/** A count in use. */
+interface Known {
+  readonly name: string;
   used: bigint;
   reserved: bigint;
   /** Whether the database has its row. */
   hasRow: boolean;
 }
 
+/** An amount that a running request reserves, and its count. */
+export interface ReservedAmount {
+  readonly counted: CountedAmount;
+  readonly known: Known;
+}
+
 /** The counts in use: the amounts in the database, and those that running requests reserve. */
 export class LimitCounts {
-  readonly #counts: InUse<string, Amounts>;
+  readonly #counts: InUse<string, Known>;
 
   /** @param usedAmount reads what ended requests have used; undefined if there is no row */
   constructor(usedAmount: (count: Count) => bigint | undefined) {
     this.#counts = new InUse((name) => {
       const used = usedAmount(countOf(name));
-      return { used: used ?? 0n, reserved: 0n, hasRow: used !== undefined };
+      return { name, used: used ?? 0n, reserved: 0n, hasRow: used !== undefined };
     });
-  }
-
-  /** The counts whose rows are not known to be there. */
-  withoutRow(counted: readonly CountedAmount[]): readonly CountedAmount[] {
-    return counted.filter((one) => this.#counts.peek(nameOf(one))?.hasRow !== true);
   }
 
   /** Used and reserved. Undefined if the count is not in use: then the database knows. */
@@ -32,39 +35,38 @@ export class LimitCounts {
     return known && known.used + known.reserved;
   }
 
-  /** All or none: false, and no change, if one of them would exceed its limit. */
-  reserve(counted: readonly CountedAmount[]): boolean {
-    const known = counted.map((one) => this.#counts.use(nameOf(one)));
-    const isWithin = counted.every(({ amount, limit }, at) => known[at] && fits(known[at], amount, limit));
-    counted.forEach((one, at) => {
-      if (!isWithin) this.#counts.release(nameOf(one));
-      else if (known[at]) known[at].reserved += one.amount;
-    });
-    return isWithin;
+  /** All or none: undefined, and no change, if one of them would exceed its limit. */
+  reserve(amounts: readonly CountedAmount[]): readonly ReservedAmount[] | undefined {
+    const all = amounts.map((counted) => ({ counted, known: this.#counts.use(nameOf(counted)) }));
+    if (!all.every(({ counted, known }) => fits(known, counted.amount, counted.limit))) {
+      for (const { known } of all) this.#counts.release(known.name);
+      return undefined;
+    }
+    for (const { counted, known } of all) known.reserved += counted.amount;
+    return all;
   }
 
-  /** Raises reserved amounts to others of the same counts. False, and no change, if one would exceed its limit. */
-  extend(before: readonly CountedAmount[], after: readonly CountedAmount[]): boolean {
-    const raised = after.map((one, at) => ({ ...one, amount: one.amount - (before[at]?.amount ?? 0n) }));
-    const known = raised.map((one) => this.#counts.peek(nameOf(one)));
-    if (!raised.every(({ amount, limit }, at) => known[at] && fits(known[at], amount, limit))) return false;
-    raised.forEach(({ amount }, at) => {
-      if (known[at]) known[at].reserved += amount;
-    });
-    return true;
+  /** Raises reserved amounts to others of the same counts. Undefined, and no change, if one would exceed its limit. */
+  extend(
+    reserved: readonly ReservedAmount[],
+    amounts: readonly CountedAmount[],
+  ): readonly ReservedAmount[] | undefined {
+    const all = reserved.map((one, at) => ({ ...one, after: amounts[at] ?? one.counted }));
+    const more = ({ counted, after }: (typeof all)[number]) => after.amount - counted.amount;
+    if (!all.every((one) => fits(one.known, more(one), one.after.limit))) return undefined;
+    for (const one of all) one.known.reserved += more(one);
+    return all.map(({ known, after }) => ({ known, counted: after }));
   }
 
-  /** Ends reservations once what was used is durable. @param end as it was recorded; undefined if nothing was used */
-  release(counted: readonly CountedAmount[], end?: RecordEnd): void {
-    for (const one of counted) {
-      const name = nameOf(one);
-      const known = this.#counts.peek(name);
-      if (known === undefined) continue;
-      known.reserved -= one.amount;
-      const used = end ? usedOf(one, end) : 0n;
+  /** Ends reservations once what was used is durable. @param end as it was recorded */
+  release(reserved: readonly ReservedAmount[], end: RecordEnd): void {
+    for (const { counted, known } of reserved) {
+      known.reserved -= counted.amount;
+      const used = usedOf(counted, end);
       known.used += used;
-      if (used > 0n) known.hasRow = true;
-      this.#counts.release(name);
+      // Its row was opened with the record.
+      known.hasRow = true;
+      this.#counts.release(known.name);
     }
   }
 }

@@ -1,7 +1,7 @@
 /** Requests as they are written. */
 import { nanoCredits } from '../../../core/billing/money.ts';
 import type { AccountId, RequestId } from '../../../core/ids.ts';
-import { type Count, usedOf } from '../../../core/limits/counts.ts';
+import { usedOf } from '../../../core/limits/counts.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
 import type { Addition, Job, Step } from '../../job.ts';
@@ -33,16 +33,8 @@ export function extension(id: RequestId, counter: Counter, units: { before: numb
   };
 }
 
-/**
- * The end of a request: its record, its debit, and what its started record holds.
- * @param newCounts those of its counts that may have no row yet
- */
-export function ending(
-  request: OpenRequest,
-  end: RecordEnd,
-  claim: ClaimEnd | undefined,
-  newCounts: readonly Count[] = [],
-): Job {
+/** The end of a request: its record, its debit, and what its started record holds. */
+export function ending(request: OpenRequest, end: RecordEnd, claim: ClaimEnd | undefined): Job {
   const { start, price, counter, counted = [], isStarted } = request;
   const { id, accountId, model = '', startedAtMs } = start;
   const steps: Step[] = [];
@@ -57,8 +49,8 @@ export function ending(
   if (claim) steps.push(endClaim(claim));
   const held = isStarted ? request : { hold: 0n, units: 0 };
   const additions = booked({ accountId, counter, end, ...held });
-  for (const one of newCounts) steps.push(openCount(one));
-  for (const one of counted) {
+  for (const { counted: one, known } of counted) {
+    if (!known.hasRow) steps.push(openCount(one));
     const used = usedOf(one, end);
     if (used > 0n) additions.push(addUsed(one, used));
   }

@@ -1,8 +1,8 @@
 import type { Price } from '../../../core/billing/money.ts';
-import type { CountedAmount } from '../../../core/limits/counts.ts';
 import type { Reservation } from '../../../core/ports/reservations.ts';
 import type { RecordStart } from '../../../core/ports/usage.ts';
 import type { Counter } from '../../tables/fair-use.ts';
+import type { ReservedAmount } from './counts.ts';
 
 /** A running request with its reservation. */
 export interface OpenRequest {
@@ -12,7 +12,7 @@ export interface OpenRequest {
   readonly price: Price | undefined;
   readonly counter: Counter | undefined;
   units: number;
-  counted: readonly CountedAmount[] | undefined;
+  counted: readonly ReservedAmount[] | undefined;
   readonly sinceMs: number;
   /** The write of its started record. Undefined if none was begun, or the last one failed. */
   started: Promise<void> | undefined;
@@ -21,14 +21,14 @@ export interface OpenRequest {
   isEnding: boolean;
 }
 
-export function openRequest(start: RecordStart, { fairUse, hold, counted }: Reservation): OpenRequest {
+export function openRequest(start: RecordStart, { fairUse, hold }: Reservation): OpenRequest {
   return {
     start,
     hold: hold?.amount ?? 0n,
     price: hold?.price,
     counter: fairUse && { accountId: start.accountId, month: fairUse.month },
     units: fairUse?.units ?? 0,
-    counted,
+    counted: undefined,
     sinceMs: performance.now(),
     started: undefined,
     isStarted: false,

@@ -68,7 +68,8 @@ export class Requests implements ReservationStore {
       if (counter) this.#units.release(counter, request.units);
       return 'insufficient_credits';
     }
-    if (counted && !this.#counts.reserve(counted)) {
+    request.counted = counted && this.#counts.reserve(counted);
+    if (counted && request.counted === undefined) {
       if (counter) this.#units.release(counter, request.units);
       if (hold) this.#credits.release(start.accountId, hold.amount);
       return 'limit_reached';
@@ -102,8 +103,9 @@ export class Requests implements ReservationStore {
 
   async extendCounted(id: RequestId, counted: readonly CountedAmount[]): Promise<boolean> {
     const request = this.#running(id);
-    if (!this.#counts.extend(request.counted ?? [], counted)) return false;
-    request.counted = counted;
+    const extended = this.#counts.extend(request.counted ?? [], counted);
+    if (extended === undefined) return false;
+    request.counted = extended;
     return true;
   }
 
@@ -120,9 +122,8 @@ export class Requests implements ReservationStore {
     const { accountId } = request.start;
     const hold = this.#credits.raise(accountId, request.hold, end.cost ?? 0n);
     const recorded = { ...end, ...charge(hold, end.cost) };
-    const newCounts = request.counted && this.#counts.withoutRow(request.counted);
     try {
-      await this.#writer.run(this.#noting(request.start, ending(request, recorded, claim, newCounts)));
+      await this.#writer.run(this.#noting(request.start, ending(request, recorded, claim)));
     } catch (error) {
       request.isEnding = false;
       this.#credits.lower(accountId, hold - request.hold);

@@ -2,19 +2,24 @@ import type { StepResult } from '../../job.ts';
 import type { Connection } from '../connection.ts';
 import type { OpenFiles } from '../data-folder.ts';
 import { DatabaseMovedError, isStorageFailure } from '../storage-failures.ts';
-import type { Batch, BatchOutcome, WireAddition, WireError, WireJob, WireResult } from './messages.ts';
+import type {
+  Batch,
+  BatchOutcome,
+  WireAddition,
+  WireError,
+  WireGroup,
+  WireResult,
+  WireStep,
+} from './messages.ts';
 
 type Prepared = ReturnType<Connection['prepare']>;
 
-/**
- * Writes batches of jobs, each batch in one transaction, so that its jobs share one sync to disk. A job is written whole or not at all:
- * if one fails, the batch is rolled back and run again with a savepoint for each.
- */
+/** Writes batches of jobs, each batch in one transaction, so that its jobs share one sync to disk. */
 export class BatchRunner {
   readonly #connection: Connection;
   readonly #statements = new Map<number, Prepared>();
   readonly #transaction: (run: () => WireResult[]) => WireResult[];
-  readonly #savepoint: (job: () => WireResult) => WireResult;
+  readonly #savepoint: (run: () => WireResult[]) => WireResult[];
 
   constructor(connection: Connection, files: OpenFiles) {
     this.#connection = connection;
@@ -24,14 +29,16 @@ export class BatchRunner {
       return results;
     }).immediate;
     // A transaction within a transaction is a savepoint.
-    this.#savepoint = connection.transaction((job: () => WireResult) => job());
+    this.#savepoint = connection.transaction((run: () => WireResult[]) => run());
   }
 
   /** Durable when it returns results. Does not throw. */
-  run({ texts, jobs }: Batch): BatchOutcome {
+  run({ texts, groups }: Batch): BatchOutcome {
     try {
       for (const [number, sql] of texts) this.#statements.set(number, this.#connection.prepare(sql));
-      return { results: this.#write(jobs) };
+      const [only] = groups;
+      const write = groups.length === 1 && only ? this.#write(only) : this.#writeApart(groups);
+      return { results: this.#transaction(write) };
     } catch (error) {
       return { failure: toWire(error) };
     }
@@ -41,35 +48,28 @@ export class BatchRunner {
     this.#connection.close();
   }
 
-  /** Tries without savepoints first: jobs rarely fail, and savepoints cost a fifth of the time. */
-  #write(jobs: readonly WireJob[]): WireResult[] {
-    try {
-      return this.#transaction(() => {
-        const results = jobs.map(([steps]) => this.#runSteps(steps));
-        this.#add(jobs.flatMap(([, additions = []]) => additions));
-        return results;
-      });
-    } catch (error) {
-      if (isStorageFailure(error)) throw error;
-      return this.#transaction(() => jobs.map((job) => this.#attempt(job)));
-    }
-  }
+  readonly #write =
+    ({ jobs, additions }: WireGroup) =>
+    (): WireResult[] => {
+      const results = jobs.map((steps) => this.#runSteps(steps));
+      this.#add(additions);
+      return results;
+    };
 
-  #attempt([steps, additions = []]: WireJob): WireResult {
+  readonly #writeApart = (groups: readonly WireGroup[]) => (): WireResult[] =>
+    groups.flatMap((group) => this.#attempt(group));
+
+  #attempt(group: WireGroup): WireResult[] {
     try {
-      return this.#savepoint(() => {
-        const result = this.#runSteps(steps);
-        this.#add(additions);
-        return result;
-      });
+      return this.#savepoint(this.#write(group));
     } catch (error) {
       // Errors such as a full disk end the whole transaction.
       if (!this.#connection.inTransaction || isStorageFailure(error)) throw error;
-      return { error: toWire(error) };
+      return group.jobs.map(() => ({ error: toWire(error) }));
     }
   }
 
-  #runSteps(steps: WireJob[0]): StepResult[] | undefined {
+  #runSteps(steps: readonly WireStep[]): StepResult[] | undefined {
     let results: StepResult[] | undefined;
     for (const [number, values, ifUnchanged] of steps) {
       const result = this.#run(number, values);
@@ -90,7 +90,7 @@ export class BatchRunner {
   }
 
   #add(additions: readonly WireAddition[]): void {
-    for (const [number, amounts, row] of summedUp(additions)) {
+    for (const [number, amounts, row] of additions) {
       const { changes } = this.#statement(number).run([...amounts, ...row]);
       if (changes !== 1) throw new Error(`no row to add to: ${this.#sqlOf(number)}`);
     }
@@ -105,19 +105,6 @@ export class BatchRunner {
   #sqlOf(number: number): string {
     return this.#statement(number).source;
   }
-}
-
-/** One addition for each row, in the order of their first. */
-function summedUp(additions: readonly WireAddition[]): readonly WireAddition[] {
-  if (additions.length < 2) return additions;
-  const sums = new Map<string, WireAddition>();
-  for (const addition of additions) {
-    const [number, amounts, row] = addition;
-    const key = `${number} ${row.join(' ')}`;
-    const sum = sums.get(key);
-    sums.set(key, sum ? [number, amounts.map((amount, n) => amount + (sum[1][n] ?? 0n)), row] : addition);
-  }
-  return [...sums.values()];
 }
 
 function toWire(error: unknown): WireError {

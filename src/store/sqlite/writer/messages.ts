@@ -10,12 +10,17 @@ export type WireStep = readonly [
 
 export type WireAddition = readonly [statement: number, amounts: readonly bigint[], row: readonly string[]];
 
-export type WireJob = readonly [steps: readonly WireStep[], additions: readonly WireAddition[] | undefined];
+/** Jobs that are written together, or not at all: the steps of each, and the additions of all, one for each row. */
+export interface WireGroup {
+  readonly jobs: readonly (readonly WireStep[])[];
+  readonly additions: readonly WireAddition[];
+}
 
+/** Is written in one transaction. The failure of its only group is that of the batch; several groups fail apart. */
 export interface Batch {
   /** Texts of statements that were not sent before, and their numbers. */
   readonly texts: readonly (readonly [statement: number, sql: string])[];
-  readonly jobs: readonly WireJob[];
+  readonly groups: readonly WireGroup[];
 }
 
 /** An error of the database, as it can be copied between threads. */
@@ -24,7 +29,7 @@ export interface WireError {
   readonly code: string | undefined;
 }
 
-/** Undefined for a job all of whose steps had to change something, and did. */
+/** The result of one job. Undefined if all of its steps had to change something, and did. */
 export type WireResult = readonly StepResult[] | { readonly error: WireError } | undefined;
 
 export type BatchOutcome = { readonly results: readonly WireResult[] } | { readonly failure: WireError };

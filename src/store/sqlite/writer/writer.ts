@@ -1,7 +1,8 @@
 import type { Job, JobResult } from '../../job.ts';
-import { isViolation, WriteError } from '../storage-failures.ts';
+import { isStorageFailure, isViolation, WriteError } from '../storage-failures.ts';
 import type { WriteHealth } from '../write-health.ts';
-import type { Batch, BatchOutcome, WireJob, WireResult } from './messages.ts';
+import type { Batch, BatchOutcome, WireAddition, WireGroup, WireResult } from './messages.ts';
+import { summedUp } from './summed-up.ts';
 
 /** Writes batches, one at a time, on the connection that writes. */
 export interface BatchExecutor {
@@ -56,15 +57,28 @@ export class Writer {
       const batch = this.#waiting;
       this.#waiting = [];
       this.#health.began();
-      const wire = this.#toWire(batch);
-      const outcome = await this.#executor.run(wire);
-      if ('results' in outcome) for (const [number] of wire.texts) this.#known.add(number);
-      this.#end(batch, outcome);
+      this.#end(batch, await this.#write(batch));
     }
     this.#isWriting = false;
   }
 
-  #toWire(batch: readonly Pending[]): Batch {
+  /** A job is written whole or not at all. Tries all as one first: jobs rarely fail, and savepoints cost a fifth of the time. */
+  async #write(batch: readonly Pending[]): Promise<BatchOutcome> {
+    const outcome = await this.#post([batch]);
+    if (!('failure' in outcome)) return outcome;
+    const { failure } = outcome;
+    if (isStorageFailure(new WriteError(failure))) return outcome;
+    return batch.length === 1 ? { results: [{ error: failure }] } : this.#post(batch.map((one) => [one]));
+  }
+
+  async #post(groups: readonly (readonly Pending[])[]): Promise<BatchOutcome> {
+    const wire = this.#toWire(groups);
+    const outcome = await this.#executor.run(wire);
+    if ('results' in outcome) for (const [number] of wire.texts) this.#known.add(number);
+    return outcome;
+  }
+
+  #toWire(groups: readonly (readonly Pending[])[]): Batch {
     const texts = new Map<number, string>();
     const numberOf = (statement: Job['steps'][number]['statement']): number => {
       const number = this.#numbers.get(statement) ?? this.#numbers.size;
@@ -73,17 +87,19 @@ export class Writer {
       texts.set(number, statement.sql);
       return number;
     };
-    const jobs = batch.map(({ job: { steps, additions } }): WireJob => {
-      const wireSteps = steps.map(
-        ({ statement, parameters, ifUnchanged }) =>
-          [numberOf(statement), statement.bind(parameters as never), ifUnchanged] as const,
-      );
-      return [
-        wireSteps,
-        additions?.map(({ statement, amounts, row }) => [numberOf(statement), amounts, row] as const),
-      ];
+    const toGroup = (group: readonly Pending[]): WireGroup => ({
+      jobs: group.map(({ job: { steps } }) =>
+        steps.map(
+          ({ statement, parameters, ifUnchanged }) =>
+            [numberOf(statement), statement.bind(parameters as never), ifUnchanged] as const,
+        ),
+      ),
+      additions: summedUp(group.map(({ job }) => job)).map(
+        ({ statement, amounts, row }): WireAddition => [numberOf(statement), amounts, row],
+      ),
     });
-    return { texts: [...texts], jobs };
+    const wireGroups = groups.map(toGroup);
+    return { texts: [...texts], groups: wireGroups };
   }
 
   #end(batch: readonly Pending[], outcome: BatchOutcome): void {
