@@ -53,9 +53,6 @@ export const startParleyWith =
 
 export const startParley = startParleyWith({});
 
-/** Its key and its account have every limit. */
-export const startLimitedParley = startParleyWith({ PARLEY_BENCH_LIMITS: 'on' });
-
 export const startBareRelay: StartServer = async ({ origin }) => ({
   ...(await startChild('bare-relay', [origin], serverCore)),
   ...asParley,

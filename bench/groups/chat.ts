@@ -3,10 +3,9 @@ import { type Contender, compareAll, driveAt, driveInTurn, loadOf, warmUp } from
 import { type Comparison, compare, type Group, type Setting, type ThreadCosts } from '../harness/result.ts';
 import { type ChatServer, chatContender, checkChat, eventsOf, type StreamShape } from './chat-call.ts';
 import { litellmName, type PeerName, portkeyName, preparePeers } from './chat-peers.ts';
-import { startBareRelay, startLimitedParley, startParley, withChatServers } from './chat-servers.ts';
+import { startBareRelay, startParley, withChatServers } from './chat-servers.ts';
 
 const relayName = 'bare relay';
-const limitedName = 'Parley with every limit';
 
 type Own<T> = Readonly<Record<typeof relayName | 'Parley', T>>;
 /** Without peers in short and quick runs, and where they cannot be installed. */
@@ -36,12 +35,11 @@ export const chat: Group = {
   ],
   async run(setting) {
     const { starts, notes } = await preparePeers(setting);
-    const own = { [relayName]: startBareRelay, Parley: startParley, [limitedName]: startLimitedParley };
-    return withChatServers({ ...own, ...starts }, async ({ [limitedName]: limited, ...servers }) => {
+    const own = { [relayName]: startBareRelay, Parley: startParley };
+    return withChatServers({ ...own, ...starts }, async (servers) => {
       const plain = await measurePlain(servers, setting);
-      const limits = await measureLimits({ limited, Parley: servers.Parley }, setting);
       const events = await measureEvents(servers, setting);
-      const comparisons = [...plain.comparisons, ...limits, ...events.comparisons];
+      const comparisons = [...plain.comparisons, ...events.comparisons];
       return { comparisons, facts: [], threads: [...plain.threads, ...events.threads], notes };
     });
   },
@@ -84,23 +82,6 @@ async function measurePlain(servers: Each<ChatServer>, setting: Setting): Promis
     comparisons.push(...Object.values(compareAll(what, { ours, theirs })));
   }
   return { comparisons, threads: threadsOf(name, many) };
-}
-
-/** A plain chat with a key and an account that have every limit, against one without. */
-async function measureLimits(
-  servers: Readonly<Record<'Parley' | 'limited', ChatServer>>,
-  setting: Setting,
-): Promise<readonly Comparison[]> {
-  const contenders = {
-    limited: chatContender(servers.limited, warmUpCalls.Parley),
-    Parley: chatContender(servers.Parley, warmUpCalls.Parley),
-  };
-  await checkChat(servers.limited);
-  await warmUp(contenders, setting);
-  const slices = await driveAt(64, contenders, setting);
-  const what = { name: 'plain, 64 connections, every limit', yardstick: 'Parley without limits' };
-  const { cpu } = compareAll(what, { ours: slices.limited, theirs: slices.Parley });
-  return [{ ...cpu, aim: 'limitsCpu' }];
 }
 
 function plainAgainstRelay(name: string, slices: Each<Slice[]>): Comparison[] {

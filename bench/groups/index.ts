@@ -4,6 +4,7 @@ import { chat } from './chat.ts';
 import { eventLoop } from './event-loop.ts';
 import { grpc } from './grpc.ts';
 import { lifecycle } from './lifecycle.ts';
+import { limits } from './limits.ts';
 import { listeners } from './listeners.ts';
 import { models } from './models.ts';
 import { money } from './money.ts';
@@ -14,6 +15,7 @@ import { transcription } from './transcription.ts';
 
 export const groups: readonly Group[] = [
   chat,
+  limits,
   grpc,
   models,
   eventLoop,

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 export interface Started {
   readonly origin: string;
   readonly key: string;
+  /** Of Parley alone: a key that has every limit, and whose account has. */
+  readonly limitedKey?: string;
 }
 
 function cpuUsed() {

@@ -1,9 +1,7 @@
 /**
- * Parley as a child process of the bench, with a new database on disk and one account.
+ * Parley as a child process of the bench, with a new database on disk and two accounts, one of them with limits.
  *
  *   node bench/servers/parley.ts SETTINGS
- *
- * With `PARLEY_BENCH_LIMITS=on` the key and the account have every limit.
  *
  * SETTINGS is a `parley.yaml` as JSON. An engine named `scripted` answers chat with the messages of `messages.ts`.
  */
@@ -40,8 +38,9 @@ writeFileSync(file, settings);
 const server = { port: 0, connectionsMax: 4_096, connectionsPerAddressMax: 4_096, keepAliveMs: 600_000 };
 const overrides = { server, dataDir, log: { level: 'silent' } };
 const app = await createApp(loadConfig({ env: {}, file, overrides }), { engines: { scripted } });
-const key = await openAccount(app, 'bench', process.env['PARLEY_BENCH_LIMITS'] === 'on');
-serveParent({ origin: new URL(app.baseUrl).origin, key }, async () => {
+const key = await openAccount(app);
+const limitedKey = await openAccount(app, 'limited', true);
+serveParent({ origin: new URL(app.baseUrl).origin, key, limitedKey }, async () => {
   await app.close();
   rmSync(dataDir, { recursive: true });
 });
