@@ -1,11 +1,13 @@
 /** The server, called by the typed clients that are made from its schemas, with the cookie of the session. */
 import { Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
+import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
+import { ManagementService } from '../../gen/parley/management/v1/management_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { connectionLost } from './connection.ts';
 import { endSession } from './session.ts';
@@ -28,6 +30,7 @@ export const account = createClient(AccountService, transport);
 export const admin = createClient(AdminService, transport);
 export const catalog = createClient(CatalogService, transport);
 export const chat = createClient(ChatService, transport);
+export const management = createClient(ManagementService, transport);
 export const speech = createClient(SpeechService, transport);
 export const transcription = createClient(TranscriptionService, transport);
 
@@ -35,6 +38,8 @@ export const transcription = createClient(TranscriptionService, transport);
 export interface Failure {
   readonly kind: 'offline' | 'forbidden' | 'other';
   readonly message: string;
+  /** The field of the request that the server refused, such as `limits.models`. */
+  readonly param?: string;
 }
 
 /** Notes a lost connection or session wherever a call fails, also in the middle of a stream. */
@@ -43,6 +48,7 @@ export function noteFailure(error: unknown): unknown {
   if (error instanceof ConnectError && error.code === Code.Unauthenticated) {
     endSession('Your session has ended. Sign in again.');
   }
+  if (infoOf(error)?.reason === 'account_suspended') endSession(failureOf(error).message);
   return error;
 }
 
@@ -50,7 +56,12 @@ export function failureOf(error: unknown): Failure {
   if (isOffline(error)) return { kind: 'offline', message: 'The server cannot be reached.' };
   if (!(error instanceof ConnectError)) return { kind: 'other', message: String(error) };
   const kind = error.code === Code.PermissionDenied ? 'forbidden' : 'other';
-  return { kind, message: error.rawMessage };
+  const param = infoOf(error)?.metadata['param'];
+  return { kind, message: error.rawMessage, ...(param !== undefined && { param }) };
+}
+
+function infoOf(error: unknown) {
+  return error instanceof ConnectError ? error.findDetails(ErrorInfoSchema)[0] : undefined;
 }
 
 export function isAborted(error: unknown): boolean {

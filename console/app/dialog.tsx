@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { failureOf } from './api.ts';
+import { type Refusal, RefusalContext } from './fields.tsx';
 
 interface Props {
   readonly title: string;
@@ -37,31 +38,44 @@ interface FormProps {
   readonly children?: ComponentChildren;
 }
 
-/** A form that calls the server, and shows its words if it refuses. */
+/** A form that calls the server, and shows its words if it refuses: at the field that they are about, or below all fields. */
 export function CallForm({ action, isGrave = false, onSubmit, children }: FormProps) {
-  const [problem, setProblem] = useState<string>();
+  const [refusal, setRefusal] = useState<Refusal>();
   const [isBusy, setBusy] = useState(false);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     if (isBusy) return;
+    const form = event.currentTarget as HTMLFormElement;
     setBusy(true);
-    setProblem(undefined);
+    setRefusal(undefined);
     try {
-      await onSubmit(new FormData(event.currentTarget as HTMLFormElement));
+      await onSubmit(new FormData(form));
     } catch (error) {
-      setProblem(failureOf(error).message);
+      const { message, param = '' } = failureOf(error);
+      setRefusal({ message, param: focusField(form, param) ? param : '' });
     }
     setBusy(false);
   };
   return (
     <form onSubmit={submit}>
-      {children}
+      <RefusalContext.Provider value={refusal}>{children}</RefusalContext.Provider>
       <p class="problem" role="alert">
-        {problem}
+        {refusal?.param === '' && refusal.message}
       </p>
       <button type="submit" class={isGrave ? 'grave' : 'primary'} aria-disabled={isBusy}>
         {isBusy ? 'One moment…' : action}
       </button>
     </form>
   );
+}
+
+/** Returns false if the form has no such field. */
+function focusField(form: HTMLFormElement, name: string): boolean {
+  const field = name === '' ? null : form.elements.namedItem(name);
+  const isField = field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement;
+  if (!isField || field.type === 'checkbox') return false;
+  const part = field.closest('details');
+  if (part !== null) part.open = true;
+  field.focus();
+  return true;
 }

@@ -1,6 +1,6 @@
 /** Fields of forms and filters, from native elements. */
-import type { ComponentChildren, JSX } from 'preact';
-import { useId } from 'preact/hooks';
+import { type ComponentChildren, createContext, type JSX } from 'preact';
+import { useContext, useId } from 'preact/hooks';
 
 type Option = string | readonly [value: string, text: string];
 
@@ -62,20 +62,62 @@ export function Segments({ label, value, onChange, options }: SegmentsProps) {
   );
 }
 
-type InputProps = JSX.IntrinsicElements['input'] & {
+/** The field that the server refused, with its words. Forms provide it. */
+export interface Refusal {
+  /** The name of the field. */
+  readonly param: string;
+  readonly message: string;
+}
+export const RefusalContext = createContext<Refusal | undefined>(undefined);
+
+interface Labelled {
   readonly label: string;
   readonly hint?: ComponentChildren;
-};
+}
+
+type InputProps = JSX.IntrinsicElements['input'] & Labelled;
+type AreaProps = JSX.IntrinsicElements['textarea'] & Labelled;
 
 export function Field({ label, hint, ...input }: InputProps) {
+  return (
+    <Described label={label} hint={hint} name={input.name}>
+      {(described) => <input {...described} {...input} />}
+    </Described>
+  );
+}
+
+export function Area({ label, hint, ...area }: AreaProps) {
+  return (
+    <Described label={label} hint={hint} name={area.name}>
+      {(described) => <textarea spellcheck={false} {...described} {...area} />}
+    </Described>
+  );
+}
+
+interface DescribedProps extends Labelled {
+  readonly name: JSX.IntrinsicElements['input']['name'];
+  readonly children: (attributes: object) => ComponentChildren;
+}
+
+/** A field with its label, its hint, and what the server says of it. */
+function Described({ label, hint, name, children }: DescribedProps) {
   const id = useId();
+  const refusal = useContext(RefusalContext);
+  const problem = refusal?.param === name ? refusal?.message : undefined;
+  const texts = [hint !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`];
+  const describedBy = texts.filter(Boolean).join(' ') || undefined;
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <input id={id} aria-describedby={hint === undefined ? undefined : `${id}-hint`} {...input} />
+      {children({ id, 'aria-describedby': describedBy, 'aria-invalid': problem !== undefined || undefined })}
       {hint !== undefined && (
         <small id={`${id}-hint`} class="quiet">
           {hint}
+        </small>
+      )}
+      {problem !== undefined && (
+        <small id={`${id}-problem`} class="problem" role="alert">
+          {problem}
         </small>
       )}
     </div>

@@ -26,6 +26,13 @@ export function exactCredits(nano: bigint): string {
   return `${nano < 0n ? '-' : ''}${size / nanoPerCredit}${fraction && `.${fraction}`}`;
 }
 
+/** The amount of an exact decimal in credits, such as `9.99875`. */
+export function nanoOf(credits: string): bigint {
+  const [whole = '0', fraction = ''] = credits.replace('-', '').split('.');
+  const nano = BigInt(whole) * nanoPerCredit + BigInt(fraction.padEnd(9, '0'));
+  return credits.startsWith('-') ? -nano : nano;
+}
+
 /** With two places, or the first two that are not zero. */
 export function creditsText(nano: bigint): string {
   const value = Number(nano) / Number(nanoPerCredit);

@@ -94,7 +94,7 @@ interface BarProps {
   readonly isLow: boolean;
 }
 
-function Bar({ label, share, isLow }: BarProps) {
+export function Bar({ label, share, isLow }: BarProps) {
   return (
     <p class="bar">
       <meter class={isLow ? 'low' : ''} min={0} max={1} value={Math.min(1, share)} aria-label={label} />

@@ -53,7 +53,7 @@ const operatorPages: readonly ConsolePage[] = [
   },
   page('/usage', 'Usage', 'usage', () => <UsagePage kind="admin" />),
   page('/server', 'Server', 'server', () => <ServerPage />),
-  page('/keys', 'Admin keys', 'key', () => <AdminKeysPage />),
+  page('/keys', 'Admin keys', 'key', ({ session }) => <AdminKeysPage session={session} />),
   page('/audit', 'Audit', 'audit', () => <AuditPage />),
 ];
 

@@ -138,6 +138,7 @@ function accountRpcs(account: Services['account']) {
 function managementRpcs(management: Services['management']) {
   const { method } = ManagementService;
   return {
+    getKey: unary('account', method.getKey, (request, call) => management.getKey(request, call)),
     listKeys: unary('manage', method.listKeys, (request, call) => management.listKeys(request, call)),
     createKey: unary('manage', method.createKey, (request, call) => management.createKey(request, call)),
     setKeyLimits: unary('manage', method.setKeyLimits, (request, call) =>

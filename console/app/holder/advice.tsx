@@ -1,6 +1,10 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
-import { dayMs, spanText } from '../format.tsx';
+import type { LimitCount } from '../../../gen/parley/account/v1/limits_pb.ts';
+import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { dayMs, percentText, spanText } from '../format.tsx';
+import { type LimitOwner, nearShare } from '../limits/limit-meters.tsx';
+import { usedShare } from '../limits/limit-names.ts';
 import type { SignedIn } from '../session.ts';
 
 export interface Advice {
@@ -12,8 +16,45 @@ const soonMs = 3 * dayMs;
 const fewNanoCredits = 1_000_000_000n;
 
 /** Names what ends soon or has ended, with the next step. */
-export function adviceFor(own: Account, { key }: SignedIn): Advice[] {
-  return [...aboutPlan(own), ...aboutCredits(own), ...aboutFairUse(own), ...aboutKey(key)];
+export function adviceFor(own: Account, ownKey: Key, { key }: SignedIn): Advice[] {
+  return [
+    ...aboutPlan(own),
+    ...aboutCredits(own),
+    ...aboutFairUse(own),
+    ...aboutCounts(own, 'your account', 'The operator of this server raises it.'),
+    ...aboutCounts(ownKey, 'this key', raisesKey(key)),
+    ...aboutKey(key),
+  ];
+}
+
+const raisesKey = ({ scopes }: SignedIn['key']): string =>
+  scopes.includes('manage')
+    ? 'Raise it on the page Keys, or ask the operator of this server.'
+    : 'A key with the scope manage raises it, or the operator of this server.';
+
+const counted: Readonly<Record<string, readonly [limit: string, refused: string]>> = {
+  'budgets.day': ['The budget for the day', 'Chats are'],
+  'budgets.month': ['The budget for the month', 'Chats are'],
+  'budgets.total': ['The budget', 'Chats are'],
+  audio_seconds_per_day: ['The audio of a day', 'Transcription is'],
+  characters_per_day: ['The characters of a day', 'Speech is'],
+};
+
+function* aboutCounts({ limitCounts }: LimitOwner, whose: string, raise: string): Generator<Advice> {
+  for (const count of limitCounts) yield* aboutCount(count, whose, raise);
+}
+
+function* aboutCount(count: LimitCount, whose: string, raise: string): Generator<Advice> {
+  const share = usedShare(count);
+  const [limit, refused] = counted[count.name] ?? [count.name, 'Requests are'];
+  const again = count.resetsAt && spanText(timestampDate(count.resetsAt));
+  if (share >= 1) {
+    const until = again === undefined ? '.' : ` until it begins anew ${again}.`;
+    yield { title: `${limit} of ${whose} is used up.`, text: `${refused} refused${until} ${raise}` };
+  } else if (share >= nearShare) {
+    const next = again === undefined ? '' : `It begins anew ${again}. `;
+    yield { title: `${limit} of ${whose} is ${percentText(share)} used.`, text: next + raise };
+  }
 }
 
 function* aboutPlan({ subscription }: Account): Generator<Advice> {

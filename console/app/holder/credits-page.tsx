@@ -1,5 +1,6 @@
 import { account } from '../api.ts';
 import { LedgerTable } from '../ledger-table.tsx';
+import { LimitsCard } from '../limits/limit-meters.tsx';
 import { CreditsCard } from '../meters.tsx';
 import { Show, useLoaded } from '../states.tsx';
 
@@ -9,7 +10,14 @@ export function CreditsPage() {
     <>
       <h1>Credits</h1>
       <Show of={own} what="the balance">
-        {(value) => value && <div class="cards">{<CreditsCard account={value} />}</div>}
+        {(value) =>
+          value && (
+            <div class="cards">
+              <CreditsCard account={value} />
+              <LimitsCard title="Limits of your account" owner={value} />
+            </div>
+          )
+        }
       </Show>
       <section class="card">
         <h2>Ledger</h2>

@@ -1,14 +1,16 @@
 /** Home: plan, credits and fair use, the requests of today, and the next steps. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Account, UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
-import { account } from '../api.ts';
+import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { account, management } from '../api.ts';
 import { Count, durationText } from '../format.tsx';
+import { LimitsCard } from '../limits/limit-meters.tsx';
 import { CreditsCard, FairUseCard, PlanCard } from '../meters.tsx';
 import type { SignedIn } from '../session.ts';
 import { Show, useLoaded } from '../states.tsx';
 import { daysAgo, readRecords, readTotals, served, type Total } from '../usage/source.ts';
 import { countOf, Today } from '../usage/today.tsx';
-import { adviceFor } from './advice.tsx';
+import { type Advice as AdviceItem, adviceFor } from './advice.tsx';
 import { FirstRequest } from './first-request.tsx';
 
 const barDays = 14;
@@ -16,6 +18,7 @@ const recordsForLatency = 200;
 
 interface Facts {
   readonly own: Account;
+  readonly key: Key;
   readonly totals: readonly Total[];
   readonly records: readonly UsageRecord[];
 }
@@ -29,14 +32,15 @@ async function readFacts(signal: AbortSignal): Promise<Facts> {
     id: '',
     startTime: timestampFromDate(daysAgo(0)),
   };
-  const [{ account: own }, totals, page] = await Promise.all([
+  const [{ account: own }, { key }, totals, page] = await Promise.all([
     account.getAccount({}, { signal }),
+    management.getKey({}, { signal }),
     readTotals('account', { from: daysAgo(barDays - 1), groupBy: ['day', 'operation', 'state'] }, signal),
     readRecords('account', today, { size: recordsForLatency }, signal),
   ]);
-  if (own === undefined) throw new Error('The server sent no account.');
+  if (own === undefined || key === undefined) throw new Error('The server sent no account.');
   const isServed = ({ operation }: Total) => served.some((name) => name === operation);
-  return { own, totals: totals.filter(isServed), records: page.items };
+  return { own, key, totals: totals.filter(isServed), records: page.items };
 }
 
 export function HomePage({ session }: { readonly session: SignedIn }) {
@@ -45,13 +49,15 @@ export function HomePage({ session }: { readonly session: SignedIn }) {
     <>
       <h1>{session.account_name}</h1>
       <Show of={facts} what="your account">
-        {({ own, totals, records }) => (
+        {({ own, key, totals, records }) => (
           <>
-            <Advice own={own} session={session} />
+            <Advice of={adviceFor(own, key, session)} />
             <div class="cards">
               <PlanCard account={own} />
               <CreditsCard account={own} />
               <FairUseCard account={own} />
+              <LimitsCard title="Limits of your account" owner={own} />
+              <LimitsCard title="Limits of this key" owner={key} />
             </div>
             {totals.length === 0 ? (
               <FirstRequest />
@@ -77,8 +83,7 @@ export function HomePage({ session }: { readonly session: SignedIn }) {
   );
 }
 
-function Advice({ own, session }: { readonly own: Account; readonly session: SignedIn }) {
-  const advice = adviceFor(own, session);
+function Advice({ of: advice }: { readonly of: readonly AdviceItem[] }) {
   if (advice.length === 0) return null;
   return (
     <ul class="notes" aria-label="What to do next">

@@ -7,20 +7,19 @@ import { CallForm, Dialog } from '../dialog.tsx';
 import { Field } from '../fields.tsx';
 import { dayMs } from '../format.tsx';
 
-export type AccountAction = 'trial' | 'plan' | 'end' | 'load' | 'adjust' | 'key';
+export type AccountAction = 'trial' | 'plan' | 'end' | 'load' | 'adjust';
 
 interface Act {
   readonly title: string;
   readonly action: string;
   readonly isGrave?: boolean;
   readonly fields: ComponentChildren;
-  /** @param once an id of this dialog, under which money moves once. Returns the secret of a new key. */
-  readonly run: (accountId: string, values: FormData, once: string) => Promise<string | undefined>;
+  /** @param once an id of this dialog, under which money moves once */
+  readonly run: (accountId: string, values: FormData, once: string) => Promise<unknown>;
 }
 
 const text = (values: FormData, name: string) => String(values.get(name) ?? '').trim();
 
-const scopes = ['speech', 'transcription', 'chat'];
 const nextMonth = () => new Date(Date.now() + 30 * dayMs).toISOString().slice(0, 10);
 
 const acts: Readonly<Record<AccountAction, Act>> = {
@@ -28,17 +27,17 @@ const acts: Readonly<Record<AccountAction, Act>> = {
     title: 'Start the trial',
     action: 'Start the trial',
     fields: <p>Speech and transcription are open for 14 days. An account has one trial.</p>,
-    run: async (accountId) => void (await admin.startTrial({ accountId })),
+    run: (accountId) => admin.startTrial({ accountId }),
   },
   plan: {
     title: 'The plan',
     action: 'Open the plan',
-    fields: <Field label="Until (UTC)" name="until" type="date" required value={nextMonth()} />,
-    run: async (accountId, values) =>
-      void (await admin.activatePlan({
+    fields: <Field label="Until (UTC)" name="ends_at" type="date" required defaultValue={nextMonth()} />,
+    run: (accountId, values) =>
+      admin.activatePlan({
         accountId,
-        endsAt: timestampFromDate(new Date(text(values, 'until'))),
-      })),
+        endsAt: timestampFromDate(new Date(text(values, 'ends_at'))),
+      }),
   },
   end: {
     title: 'End the plan',
@@ -47,54 +46,21 @@ const acts: Readonly<Record<AccountAction, Act>> = {
     fields: (
       <p>Speech and transcription are refused from then on. Chat goes on as long as there are credits.</p>
     ),
-    run: async (accountId) => void (await admin.endPlan({ accountId })),
+    run: (accountId) => admin.endPlan({ accountId }),
   },
   load: {
     title: 'Load credits',
     action: 'Load',
     fields: <Money hint="Above zero, with at most nine places" />,
-    run: async (accountId, values, idempotencyKey) =>
-      void (await admin.loadCredits({ ...money(accountId, values), idempotencyKey })),
+    run: (accountId, values, idempotencyKey) =>
+      admin.loadCredits({ ...money(accountId, values), idempotencyKey }),
   },
   adjust: {
     title: 'Correct the balance',
     action: 'Enter the correction',
     fields: <Money hint="Below zero to take credits, such as -2.5" />,
-    run: async (accountId, values, idempotencyKey) =>
-      void (await admin.adjustCredits({ ...money(accountId, values), idempotencyKey })),
-  },
-  key: {
-    title: 'New key',
-    action: 'Make the key',
-    fields: (
-      <>
-        <Field
-          label="Name"
-          name="name"
-          required
-          maxLength={100}
-          autocomplete="off"
-          hint="The program that uses it"
-        />
-        <fieldset class="checks">
-          <legend>It may call</legend>
-          {scopes.map((scope) => (
-            <label key={scope}>
-              <input type="checkbox" name="scopes" value={scope} defaultChecked /> {scope}
-            </label>
-          ))}
-        </fieldset>
-        <Field label="Expires on (UTC)" name="expires" type="date" hint="Empty: never" />
-      </>
-    ),
-    run: async (accountId, values) => {
-      const wanted = values.getAll('scopes').map(String);
-      if (wanted.length === 0) throw new Error('Choose what the key may call.');
-      const expires = text(values, 'expires');
-      const end = expires === '' ? {} : { expiresAt: timestampFromDate(new Date(expires)) };
-      return (await admin.createKey({ accountId, name: text(values, 'name'), scopes: wanted, ...end }))
-        .secret;
-    },
+    run: (accountId, values, idempotencyKey) =>
+      admin.adjustCredits({ ...money(accountId, values), idempotencyKey }),
   },
 };
 
@@ -114,8 +80,7 @@ function money(accountId: string, values: FormData) {
 interface Props {
   readonly id: string;
   readonly action: AccountAction;
-  /** @param secret of a new key */
-  readonly onDone: (secret?: string) => void;
+  readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
@@ -131,7 +96,10 @@ export function AccountDialog({ id, action, onDone, onClose }: Props) {
       <CallForm
         action={words}
         isGrave={isGrave}
-        onSubmit={async (values) => onDone(await run(id, values, once))}
+        onSubmit={async (values) => {
+          await run(id, values, once);
+          onDone();
+        }}
       >
         {fields}
       </CallForm>

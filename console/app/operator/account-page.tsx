@@ -3,12 +3,13 @@ import { useState } from 'preact/hooks';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import { admin } from '../api.ts';
 import { Day } from '../format.tsx';
+import { KeyList } from '../keys/key-list.tsx';
+import { keysOfAccount } from '../keys/key-owner.ts';
 import { LedgerTable } from '../ledger-table.tsx';
+import { LimitsCard } from '../limits/limit-meters.tsx';
 import { CreditsCard, FairUseCard, PlanCard } from '../meters.tsx';
 import { Show, useLoaded } from '../states.tsx';
 import { type AccountAction, AccountDialog } from './account-dialog.tsx';
-import { KeyTable } from './key-table.tsx';
-import { SecretDialog } from './secret-dialog.tsx';
 
 export function AccountPage({ id }: { readonly id: string }) {
   const [turn, setTurn] = useState(0);
@@ -21,13 +22,10 @@ export function AccountPage({ id }: { readonly id: string }) {
     async (signal) => (await admin.listKeys({ accountId: id }, { signal })).keys,
   );
   const [action, setAction] = useState<AccountAction>();
-  const [secret, setSecret] = useState<string>();
-  const done = (made?: string) => {
+  const done = () => {
     setAction(undefined);
-    setSecret(made);
     setTurn((last) => last + 1);
     account.reload();
-    keys.reload();
   };
   return (
     <>
@@ -37,17 +35,7 @@ export function AccountPage({ id }: { readonly id: string }) {
       <Show of={account} what="the account">
         {(value) => value && <Head account={value} onAction={setAction} />}
       </Show>
-      <section class="card">
-        <div class="title">
-          <h2>Keys</h2>
-          <button type="button" onClick={() => setAction('key')}>
-            New key
-          </button>
-        </div>
-        <Show of={keys} what="the keys">
-          {(value) => <KeyTable keys={value} onChange={keys.reload} />}
-        </Show>
-      </section>
+      <KeyList keys={keys} owner={keysOfAccount(id)} />
       <section class="card">
         <h2>Ledger</h2>
         <LedgerTable
@@ -58,7 +46,6 @@ export function AccountPage({ id }: { readonly id: string }) {
       {action !== undefined && (
         <AccountDialog id={id} action={action} onDone={done} onClose={() => setAction(undefined)} />
       )}
-      {secret !== undefined && <SecretDialog secret={secret} onClose={() => setSecret(undefined)} />}
     </>
   );
 }
@@ -70,7 +57,7 @@ function Head({
   readonly account: Account;
   readonly onAction: (action: AccountAction) => void;
 }) {
-  const { id, name, createdAt, subscription } = account;
+  const { id, name, createdAt, suspendedAt, deletedAt, subscription } = account;
   const isOpen = subscription?.state === 'trial' || subscription?.state === 'active';
   return (
     <>
@@ -81,6 +68,14 @@ function Head({
       <p class="quiet">
         <code>{id}</code>, made on {createdAt && <Day at={createdAt} />}
       </p>
+      {deletedAt === undefined && suspendedAt !== undefined && (
+        <p class="notes">
+          <strong>
+            Suspended since <Day at={suspendedAt} />.
+          </strong>{' '}
+          All its requests are refused.
+        </p>
+      )}
       <p class="actions">
         {subscription?.state === 'none' && (
           <button type="button" onClick={() => onAction('trial')}>
@@ -106,6 +101,7 @@ function Head({
         <PlanCard account={account} />
         <CreditsCard account={account} />
         <FairUseCard account={account} />
+        <LimitsCard title="Limits" owner={account} />
       </div>
     </>
   );

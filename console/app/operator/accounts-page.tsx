@@ -95,10 +95,11 @@ function AccountTable({ accounts, isFiltered }: TableProps) {
       <table class="rows">
         <TableHead columns={['Name', 'Plan', ['Credits', 'right'], ['Fair use', 'right'], 'Made']} />
         <tbody>
-          {accounts.map(({ id, name, subscription, balanceNanoCredits, fairUse, createdAt }) => (
+          {accounts.map(({ id, name, suspendedAt, subscription, balanceNanoCredits, fairUse, createdAt }) => (
             <tr key={id}>
               <th scope="row">
-                <a href={`/console/accounts/${id}`}>{name}</a>
+                <a href={`/console/accounts/${id}`}>{name}</a>{' '}
+                {suspendedAt !== undefined && <span class="badge refused">suspended</span>}
               </th>
               <td>
                 <span class={`badge ${isOpen(subscription?.state) ? 'ok' : ''}`}>{subscription?.state}</span>

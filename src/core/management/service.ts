@@ -23,6 +23,12 @@ export class ManagementOperations {
     this.#keys = new IssuedKeys(deps);
   }
 
+  /** For every key of an account. */
+  async getKey(_request: pb.GetKeyRequest, { caller }: Call): Promise<pb.GetKeyResponse> {
+    const key = await this.#keys.find(caller.keyId);
+    return create(pb.GetKeyResponseSchema, { key: await this.#keys.describe(key) });
+  }
+
   async listKeys(_request: pb.ListKeysRequest, { caller }: Call): Promise<pb.ListKeysResponse> {
     return create(pb.ListKeysResponseSchema, { keys: await this.#keys.list(caller.account.id) });
   }

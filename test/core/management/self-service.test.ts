@@ -196,6 +196,18 @@ describe('a key that manages', () => {
     const misspelt = await post('/keys', boss.secret, { name: 'a', limit: { requests_per_minute: 1 } });
     expect(await errorOf(misspelt)).toMatchObject({ code: 'invalid_parameter' });
   });
+
+  it('is not needed to see the calling key, with what is used of its limits', async () => {
+    const key = await parley.keyWith({ budgets: { day: '5' } });
+    await key.chat(2);
+    const answer = await parley.call('/key', bearer(key.secret));
+    expect(await parley.recordOf(answer)).toMatchObject({ operation: 'account', keyId: key.id });
+    expect(await answer.json()).toMatchObject({
+      ...{ id: key.id, name: 'limited', limits: { budgets: { day: '5' } } },
+      limit_counts: [{ name: 'budgets.day', used: '1', limit: '5' }],
+    });
+    expect((await parley.call('/key', bearer(parley.adminKey))).status).toBe(403);
+  });
 });
 
 describe('the operator', () => {

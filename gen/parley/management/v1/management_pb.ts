@@ -17,7 +17,37 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/management/v1/management.proto.
  */
 export const file_parley_management_v1_management: GenFile = /*@__PURE__*/
-  fileDesc("CiVwYXJsZXkvbWFuYWdlbWVudC92MS9tYW5hZ2VtZW50LnByb3RvEhRwYXJsZXkubWFuYWdlbWVudC52MSIRCg9MaXN0S2V5c1JlcXVlc3QiPAoQTGlzdEtleXNSZXNwb25zZRIoCgRrZXlzGAEgAygLMhQucGFybGV5LmFkbWluLnYxLktleUIEuLsYASKlAQoQQ3JlYXRlS2V5UmVxdWVzdBIRCgRuYW1lGAEgASgJSACIAQESDgoGc2NvcGVzGAIgAygJEjoKCmV4cGlyZXNfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpleHBpcmVzX2F0EikKBmxpbWl0cxgEIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0c0IHCgVfbmFtZSJGChFDcmVhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSJYChNTZXRLZXlMaW1pdHNSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEikKBmxpbWl0cxgCIAEoCzIZLnBhcmxleS5hY2NvdW50LnYxLkxpbWl0cyI5ChRTZXRLZXlMaW1pdHNSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Im0KEFJvdGF0ZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQSLQoPb3ZlcmxhcF9zZWNvbmRzGAIgASgFSABSD292ZXJsYXBfc2Vjb25kc4gBAUISChBfb3ZlcmxhcF9zZWNvbmRzIkYKEVJvdGF0ZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkSDgoGc2VjcmV0GAIgASgJIioKEFJldm9rZUtleVJlcXVlc3QSFgoGa2V5X2lkGAEgASgJUgZrZXlfaWQiNgoRUmV2b2tlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleWIGcHJvdG8z", [file_google_protobuf_timestamp, file_parley_account_v1_limits, file_parley_admin_v1_admin, file_parley_rest_v1_options]);
+  fileDesc("CiVwYXJsZXkvbWFuYWdlbWVudC92MS9tYW5hZ2VtZW50LnByb3RvEhRwYXJsZXkubWFuYWdlbWVudC52MSIPCg1HZXRLZXlSZXF1ZXN0IjMKDkdldEtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkiEQoPTGlzdEtleXNSZXF1ZXN0IjwKEExpc3RLZXlzUmVzcG9uc2USKAoEa2V5cxgBIAMoCzIULnBhcmxleS5hZG1pbi52MS5LZXlCBLi7GAEipQEKEENyZWF0ZUtleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEg4KBnNjb3BlcxgCIAMoCRI6CgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdBIpCgZsaW1pdHMYBCABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHNCBwoFX25hbWUiRgoRQ3JlYXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiWAoTU2V0S2V5TGltaXRzUmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZBIpCgZsaW1pdHMYAiABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHMiOQoUU2V0S2V5TGltaXRzUmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJGChFSb3RhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSIqChBSZXZva2VLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkIjYKEVJldm9rZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXliBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_account_v1_limits, file_parley_admin_v1_admin, file_parley_rest_v1_options]);
+
+/**
+ * @generated from message parley.management.v1.GetKeyRequest
+ */
+export type GetKeyRequest = Message<"parley.management.v1.GetKeyRequest"> & {
+};
+
+/**
+ * Describes the message parley.management.v1.GetKeyRequest.
+ * Use `create(GetKeyRequestSchema)` to create a new message.
+ */
+export const GetKeyRequestSchema: GenMessage<GetKeyRequest> = /*@__PURE__*/
+  messageDesc(file_parley_management_v1_management, 0);
+
+/**
+ * @generated from message parley.management.v1.GetKeyResponse
+ */
+export type GetKeyResponse = Message<"parley.management.v1.GetKeyResponse"> & {
+  /**
+   * @generated from field: parley.admin.v1.Key key = 1;
+   */
+  key?: Key | undefined;
+};
+
+/**
+ * Describes the message parley.management.v1.GetKeyResponse.
+ * Use `create(GetKeyResponseSchema)` to create a new message.
+ */
+export const GetKeyResponseSchema: GenMessage<GetKeyResponse> = /*@__PURE__*/
+  messageDesc(file_parley_management_v1_management, 1);
 
 /**
  * @generated from message parley.management.v1.ListKeysRequest
@@ -30,7 +60,7 @@ export type ListKeysRequest = Message<"parley.management.v1.ListKeysRequest"> & 
  * Use `create(ListKeysRequestSchema)` to create a new message.
  */
 export const ListKeysRequestSchema: GenMessage<ListKeysRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 0);
+  messageDesc(file_parley_management_v1_management, 2);
 
 /**
  * @generated from message parley.management.v1.ListKeysResponse
@@ -49,7 +79,7 @@ export type ListKeysResponse = Message<"parley.management.v1.ListKeysResponse"> 
  * Use `create(ListKeysResponseSchema)` to create a new message.
  */
 export const ListKeysResponseSchema: GenMessage<ListKeysResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 1);
+  messageDesc(file_parley_management_v1_management, 3);
 
 /**
  * @generated from message parley.management.v1.CreateKeyRequest
@@ -89,7 +119,7 @@ export type CreateKeyRequest = Message<"parley.management.v1.CreateKeyRequest"> 
  * Use `create(CreateKeyRequestSchema)` to create a new message.
  */
 export const CreateKeyRequestSchema: GenMessage<CreateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 2);
+  messageDesc(file_parley_management_v1_management, 4);
 
 /**
  * @generated from message parley.management.v1.CreateKeyResponse
@@ -113,7 +143,7 @@ export type CreateKeyResponse = Message<"parley.management.v1.CreateKeyResponse"
  * Use `create(CreateKeyResponseSchema)` to create a new message.
  */
 export const CreateKeyResponseSchema: GenMessage<CreateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 3);
+  messageDesc(file_parley_management_v1_management, 5);
 
 /**
  * @generated from message parley.management.v1.SetKeyLimitsRequest
@@ -137,7 +167,7 @@ export type SetKeyLimitsRequest = Message<"parley.management.v1.SetKeyLimitsRequ
  * Use `create(SetKeyLimitsRequestSchema)` to create a new message.
  */
 export const SetKeyLimitsRequestSchema: GenMessage<SetKeyLimitsRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 4);
+  messageDesc(file_parley_management_v1_management, 6);
 
 /**
  * @generated from message parley.management.v1.SetKeyLimitsResponse
@@ -154,7 +184,7 @@ export type SetKeyLimitsResponse = Message<"parley.management.v1.SetKeyLimitsRes
  * Use `create(SetKeyLimitsResponseSchema)` to create a new message.
  */
 export const SetKeyLimitsResponseSchema: GenMessage<SetKeyLimitsResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 5);
+  messageDesc(file_parley_management_v1_management, 7);
 
 /**
  * @generated from message parley.management.v1.RotateKeyRequest
@@ -180,7 +210,7 @@ export type RotateKeyRequest = Message<"parley.management.v1.RotateKeyRequest"> 
  * Use `create(RotateKeyRequestSchema)` to create a new message.
  */
 export const RotateKeyRequestSchema: GenMessage<RotateKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 6);
+  messageDesc(file_parley_management_v1_management, 8);
 
 /**
  * @generated from message parley.management.v1.RotateKeyResponse
@@ -206,7 +236,7 @@ export type RotateKeyResponse = Message<"parley.management.v1.RotateKeyResponse"
  * Use `create(RotateKeyResponseSchema)` to create a new message.
  */
 export const RotateKeyResponseSchema: GenMessage<RotateKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 7);
+  messageDesc(file_parley_management_v1_management, 9);
 
 /**
  * @generated from message parley.management.v1.RevokeKeyRequest
@@ -223,7 +253,7 @@ export type RevokeKeyRequest = Message<"parley.management.v1.RevokeKeyRequest"> 
  * Use `create(RevokeKeyRequestSchema)` to create a new message.
  */
 export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 8);
+  messageDesc(file_parley_management_v1_management, 10);
 
 /**
  * @generated from message parley.management.v1.RevokeKeyResponse
@@ -240,5 +270,5 @@ export type RevokeKeyResponse = Message<"parley.management.v1.RevokeKeyResponse"
  * Use `create(RevokeKeyResponseSchema)` to create a new message.
  */
 export const RevokeKeyResponseSchema: GenMessage<RevokeKeyResponse> = /*@__PURE__*/
-  messageDesc(file_parley_management_v1_management, 9);
+  messageDesc(file_parley_management_v1_management, 11);
 

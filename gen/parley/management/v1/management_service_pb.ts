@@ -5,14 +5,14 @@
 import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.ts";
-import type { CreateKeyRequestSchema, CreateKeyResponseSchema, ListKeysRequestSchema, ListKeysResponseSchema, RevokeKeyRequestSchema, RevokeKeyResponseSchema, RotateKeyRequestSchema, RotateKeyResponseSchema, SetKeyLimitsRequestSchema, SetKeyLimitsResponseSchema } from "./management_pb.ts";
+import type { CreateKeyRequestSchema, CreateKeyResponseSchema, GetKeyRequestSchema, GetKeyResponseSchema, ListKeysRequestSchema, ListKeysResponseSchema, RevokeKeyRequestSchema, RevokeKeyResponseSchema, RotateKeyRequestSchema, RotateKeyResponseSchema, SetKeyLimitsRequestSchema, SetKeyLimitsResponseSchema } from "./management_pb.ts";
 import { file_parley_management_v1_management } from "./management_pb.ts";
 
 /**
  * Describes the file parley/management/v1/management_service.proto.
  */
 export const file_parley_management_v1_management_service: GenFile = /*@__PURE__*/
-  fileDesc("Ci1wYXJsZXkvbWFuYWdlbWVudC92MS9tYW5hZ2VtZW50X3NlcnZpY2UucHJvdG8SFHBhcmxleS5tYW5hZ2VtZW50LnYxMqYFChFNYW5hZ2VtZW50U2VydmljZRJvCghMaXN0S2V5cxIlLnBhcmxleS5tYW5hZ2VtZW50LnYxLkxpc3RLZXlzUmVxdWVzdBomLnBhcmxleS5tYW5hZ2VtZW50LnYxLkxpc3RLZXlzUmVzcG9uc2UiFILT5JMCDhIML2FwaS92MS9rZXlzEnUKCUNyZWF0ZUtleRImLnBhcmxleS5tYW5hZ2VtZW50LnYxLkNyZWF0ZUtleVJlcXVlc3QaJy5wYXJsZXkubWFuYWdlbWVudC52MS5DcmVhdGVLZXlSZXNwb25zZSIXgtPkkwIROgEqIgwvYXBpL3YxL2tleXMSkwEKDFNldEtleUxpbWl0cxIpLnBhcmxleS5tYW5hZ2VtZW50LnYxLlNldEtleUxpbWl0c1JlcXVlc3QaKi5wYXJsZXkubWFuYWdlbWVudC52MS5TZXRLZXlMaW1pdHNSZXNwb25zZSIsgtPkkwImOgEqYgNrZXkiHC9hcGkvdjEva2V5cy97a2V5X2lkfS9saW1pdHMShQEKCVJvdGF0ZUtleRImLnBhcmxleS5tYW5hZ2VtZW50LnYxLlJvdGF0ZUtleVJlcXVlc3QaJy5wYXJsZXkubWFuYWdlbWVudC52MS5Sb3RhdGVLZXlSZXNwb25zZSIngtPkkwIhOgEqIhwvYXBpL3YxL2tleXMve2tleV9pZH0vcm90YXRlEooBCglSZXZva2VLZXkSJi5wYXJsZXkubWFuYWdlbWVudC52MS5SZXZva2VLZXlSZXF1ZXN0GicucGFybGV5Lm1hbmFnZW1lbnQudjEuUmV2b2tlS2V5UmVzcG9uc2UiLILT5JMCJjoBKmIDa2V5IhwvYXBpL3YxL2tleXMve2tleV9pZH0vcmV2b2tlYgZwcm90bzM", [file_google_api_annotations, file_parley_management_v1_management]);
+  fileDesc("Ci1wYXJsZXkvbWFuYWdlbWVudC92MS9tYW5hZ2VtZW50X3NlcnZpY2UucHJvdG8SFHBhcmxleS5tYW5hZ2VtZW50LnYxMpUGChFNYW5hZ2VtZW50U2VydmljZRJtCgZHZXRLZXkSIy5wYXJsZXkubWFuYWdlbWVudC52MS5HZXRLZXlSZXF1ZXN0GiQucGFybGV5Lm1hbmFnZW1lbnQudjEuR2V0S2V5UmVzcG9uc2UiGILT5JMCEmIDa2V5EgsvYXBpL3YxL2tleRJvCghMaXN0S2V5cxIlLnBhcmxleS5tYW5hZ2VtZW50LnYxLkxpc3RLZXlzUmVxdWVzdBomLnBhcmxleS5tYW5hZ2VtZW50LnYxLkxpc3RLZXlzUmVzcG9uc2UiFILT5JMCDhIML2FwaS92MS9rZXlzEnUKCUNyZWF0ZUtleRImLnBhcmxleS5tYW5hZ2VtZW50LnYxLkNyZWF0ZUtleVJlcXVlc3QaJy5wYXJsZXkubWFuYWdlbWVudC52MS5DcmVhdGVLZXlSZXNwb25zZSIXgtPkkwIROgEqIgwvYXBpL3YxL2tleXMSkwEKDFNldEtleUxpbWl0cxIpLnBhcmxleS5tYW5hZ2VtZW50LnYxLlNldEtleUxpbWl0c1JlcXVlc3QaKi5wYXJsZXkubWFuYWdlbWVudC52MS5TZXRLZXlMaW1pdHNSZXNwb25zZSIsgtPkkwImOgEqYgNrZXkiHC9hcGkvdjEva2V5cy97a2V5X2lkfS9saW1pdHMShQEKCVJvdGF0ZUtleRImLnBhcmxleS5tYW5hZ2VtZW50LnYxLlJvdGF0ZUtleVJlcXVlc3QaJy5wYXJsZXkubWFuYWdlbWVudC52MS5Sb3RhdGVLZXlSZXNwb25zZSIngtPkkwIhOgEqIhwvYXBpL3YxL2tleXMve2tleV9pZH0vcm90YXRlEooBCglSZXZva2VLZXkSJi5wYXJsZXkubWFuYWdlbWVudC52MS5SZXZva2VLZXlSZXF1ZXN0GicucGFybGV5Lm1hbmFnZW1lbnQudjEuUmV2b2tlS2V5UmVzcG9uc2UiLILT5JMCJjoBKmIDa2V5IhwvYXBpL3YxL2tleXMve2tleV9pZH0vcmV2b2tlYgZwcm90bzM", [file_google_api_annotations, file_parley_management_v1_management]);
 
 /**
  * Manages the keys of the calling key's own account, for keys with the scope `manage`. No key gives more than it has: what is wider is
@@ -21,6 +21,16 @@ export const file_parley_management_v1_management_service: GenFile = /*@__PURE__
  * @generated from service parley.management.v1.ManagementService
  */
 export const ManagementService: GenService<{
+  /**
+   * Returns the calling key, with what is used of its limits. Every key of an account may call this.
+   *
+   * @generated from rpc parley.management.v1.ManagementService.GetKey
+   */
+  getKey: {
+    methodKind: "unary";
+    input: typeof GetKeyRequestSchema;
+    output: typeof GetKeyResponseSchema;
+  },
   /**
    * Lists the account's keys.
    *

@@ -1,0 +1,133 @@
+/** The actions on a key, each in a dialog. */
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { useState } from 'preact/hooks';
+import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { CallForm, Dialog } from '../dialog.tsx';
+import { Choice, Field } from '../fields.tsx';
+import { LimitFields, limitsOf } from '../limits/limit-fields.tsx';
+import type { KeyOwner } from './key-owner.ts';
+
+interface Props {
+  readonly owner: KeyOwner;
+  readonly onClose: () => void;
+  /** @param secret of a new key */
+  readonly onDone: (secret?: string) => void;
+}
+
+interface KeyProps extends Props {
+  readonly of: Key;
+}
+
+const text = (values: FormData, name: string) => String(values.get(name) ?? '').trim();
+
+export function NewKeyDialog({ owner, onClose, onDone }: Props) {
+  const make = async (values: FormData) => {
+    const scopes = values.getAll('scopes').map(String);
+    if (owner.scopes.length > 0 && scopes.length === 0) throw new Error('Choose what the key may call.');
+    const [expires, limits] = [text(values, 'expires_at'), limitsOf(values)];
+    const end = expires === '' ? {} : { expiresAt: timestampFromDate(new Date(expires)) };
+    onDone(await owner.create({ name: text(values, 'name'), scopes, ...end, ...(limits && { limits }) }));
+  };
+  return (
+    <Dialog title={owner.scopes.length === 0 ? 'New admin key' : 'New key'} onClose={onClose}>
+      <CallForm action="Make the key" onSubmit={make}>
+        <Field
+          label="Name"
+          name="name"
+          required
+          maxLength={100}
+          autocomplete="off"
+          hint="The person or program that uses it"
+        />
+        {owner.scopes.length > 0 && (
+          <fieldset class="checks">
+            <legend>It may call</legend>
+            {owner.scopes.map((scope) => (
+              <label key={scope}>
+                <input type="checkbox" name="scopes" value={scope} defaultChecked={scope !== 'manage'} />{' '}
+                {scope === 'manage' ? 'manage: make, limit, rotate and revoke keys' : scope}
+              </label>
+            ))}
+          </fieldset>
+        )}
+        <Field
+          label="Expires on (UTC)"
+          name="expires_at"
+          type="date"
+          hint={
+            owner.ownId === undefined || !owner.isLimited
+              ? 'Empty: never'
+              : 'Empty: with the key of this session'
+          }
+        />
+        {owner.isLimited && (
+          <details>
+            <summary>Limits</summary>
+            <LimitFields />
+          </details>
+        )}
+      </CallForm>
+    </Dialog>
+  );
+}
+
+export function LimitsDialog({ of: key, owner, onClose, onDone }: KeyProps) {
+  return (
+    <Dialog title={`Limits of ${key.name}`} onClose={onClose}>
+      <CallForm
+        action="Set the limits"
+        onSubmit={async (values) => {
+          await owner.setLimits(key.id, limitsOf(values));
+          onDone();
+        }}
+      >
+        <LimitFields limits={key.limits} />
+      </CallForm>
+    </Dialog>
+  );
+}
+
+export function RotateDialog({ of: key, owner, onClose, onDone }: KeyProps) {
+  const [seconds, setSeconds] = useState('3600');
+  return (
+    <Dialog title={`Rotate ${key.name}`} onClose={onClose}>
+      <CallForm
+        action="Make the new key"
+        onSubmit={async () => onDone(await owner.rotate(key.id, Number(seconds)))}
+      >
+        <p>A new key takes the place of this one, with the same name, rights and limits.</p>
+        {key.id === owner.ownId && <p>It is the key of this session, which ends with it.</p>}
+        <Choice
+          label="The old key works for"
+          value={seconds}
+          onChange={setSeconds}
+          options={[
+            ['0', 'not any longer'],
+            ['3600', 'one more hour'],
+            ['86400', 'one more day'],
+            ['604800', 'one more week'],
+            ['2592000', '30 more days'],
+          ]}
+        />
+      </CallForm>
+    </Dialog>
+  );
+}
+
+export function RevokeDialog({ of: key, owner, onClose, onDone }: KeyProps) {
+  return (
+    <Dialog title={`Revoke ${key.name}`} onClose={onClose}>
+      <CallForm
+        action="Revoke the key"
+        isGrave
+        onSubmit={async () => {
+          await owner.revoke(key.id);
+          onDone();
+        }}
+      >
+        <p>Requests with this key are refused from then on. This cannot be undone.</p>
+        {key.id === owner.ownId && <p>It is the key of this session, which ends with it.</p>}
+      </CallForm>
+    </Dialog>
+  );
+}

@@ -1,0 +1,79 @@
+/** Keys in a card, with what can be done with each. */
+import { useState } from 'preact/hooks';
+import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { Dialog } from '../dialog.tsx';
+import { Empty, type Loaded, Show } from '../states.tsx';
+import { LimitsDialog, NewKeyDialog, RevokeDialog, RotateDialog } from './key-dialogs.tsx';
+import { KeyFacts } from './key-facts.tsx';
+import type { KeyOwner } from './key-owner.ts';
+import { KeyTable } from './key-table.tsx';
+import { SecretDialog } from './secret-dialog.tsx';
+
+export type KeyStep =
+  | { readonly what: 'make' }
+  | { readonly what: 'facts' | 'limits' | 'rotate' | 'revoke'; readonly key: Key }
+  | { readonly what: 'made'; readonly secret: string };
+
+interface Props {
+  readonly keys: Loaded<readonly Key[]>;
+  readonly owner: KeyOwner;
+}
+
+export function KeyList({ keys, owner }: Props) {
+  const [step, setStep] = useState<KeyStep>();
+  return (
+    <section class="card">
+      <div class="title">
+        <h2>Keys</h2>
+        <button type="button" onClick={() => setStep({ what: 'make' })}>
+          {owner.isLimited ? 'New key' : 'New admin key'}
+        </button>
+      </div>
+      <Show of={keys} what="the keys">
+        {(value) =>
+          value.length === 0 ? (
+            <Empty title="There are no keys." />
+          ) : (
+            <KeyTable keys={value} owner={owner} onStep={setStep} />
+          )
+        }
+      </Show>
+      {step !== undefined && <Step step={step} owner={owner} onStep={setStep} reload={keys.reload} />}
+    </section>
+  );
+}
+
+interface StepProps {
+  readonly step: KeyStep;
+  readonly owner: KeyOwner;
+  readonly onStep: (step: KeyStep | undefined) => void;
+  readonly reload: () => void;
+}
+
+function Step({ step, owner, onStep, reload }: StepProps) {
+  const close = () => onStep(undefined);
+  // The list is read again once a secret is closed: the session may have ended with the old key.
+  const done = (secret?: string) => {
+    if (secret !== undefined) return onStep({ what: 'made', secret });
+    close();
+    reload();
+  };
+  switch (step.what) {
+    case 'make':
+      return <NewKeyDialog owner={owner} onClose={close} onDone={done} />;
+    case 'made':
+      return <SecretDialog secret={step.secret} onClose={() => done()} />;
+    case 'facts':
+      return (
+        <Dialog title={step.key.name} onClose={close}>
+          <KeyFacts of={step.key} />
+        </Dialog>
+      );
+    case 'limits':
+      return <LimitsDialog of={step.key} owner={owner} onClose={close} onDone={done} />;
+    case 'rotate':
+      return <RotateDialog of={step.key} owner={owner} onClose={close} onDone={done} />;
+    case 'revoke':
+      return <RevokeDialog of={step.key} owner={owner} onClose={close} onDone={done} />;
+  }
+}

@@ -1,0 +1,64 @@
+/** Whose keys a page shows, with the calls that change them. */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
+import type { LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
+import { admin, management } from '../api.ts';
+
+type WantedLimits = MessageInitShape<typeof LimitsSchema>;
+
+export interface NewKey {
+  readonly name: string;
+  readonly scopes: string[];
+  readonly expiresAt?: Timestamp;
+  readonly limits?: WantedLimits;
+}
+
+export interface KeyOwner {
+  /** Scopes that a new key can have. Empty: those of administration. */
+  readonly scopes: readonly string[];
+  /** The id of the key of this session, if it is one of these. */
+  readonly ownId?: string;
+  /** Whether the keys have limits. */
+  readonly isLimited: boolean;
+  /** Returns the secret. */
+  readonly create: (key: NewKey) => Promise<string>;
+  readonly setLimits: (keyId: string, limits: WantedLimits | undefined) => Promise<unknown>;
+  /** Returns the new secret. */
+  readonly rotate: (keyId: string, overlapSeconds: number) => Promise<string>;
+  readonly revoke: (keyId: string) => Promise<unknown>;
+}
+
+/** The keys of the account of this session, for a key that manages. */
+export function ownKeys(scopes: readonly string[], ownId: string): KeyOwner {
+  return {
+    ...{ scopes, ownId, isLimited: true },
+    create: async (key) => (await management.createKey(key)).secret,
+    setLimits: (keyId, limits) => management.setKeyLimits({ keyId, ...(limits && { limits }) }),
+    rotate: async (keyId, overlapSeconds) => (await management.rotateKey({ keyId, overlapSeconds })).secret,
+    revoke: (keyId) => management.revokeKey({ keyId }),
+  };
+}
+
+const issued = {
+  setLimits: (keyId, limits) => admin.setKeyLimits({ keyId, ...(limits && { limits }) }),
+  rotate: async (keyId, overlapSeconds) => (await admin.rotateKey({ keyId, overlapSeconds })).secret,
+  revoke: (keyId) => admin.revokeKey({ keyId }),
+} satisfies Partial<KeyOwner>;
+
+/** The keys of an account, for an operator. */
+export function keysOfAccount(accountId: string): KeyOwner {
+  return {
+    ...issued,
+    ...{ scopes: ['speech', 'transcription', 'chat', 'manage'], isLimited: true },
+    create: async (key) => (await admin.createKey({ accountId, ...key })).secret,
+  };
+}
+
+export function adminKeys(ownId: string): KeyOwner {
+  return {
+    ...issued,
+    ...{ scopes: [], ownId, isLimited: false },
+    create: async ({ name, expiresAt }) =>
+      (await admin.createAdminKey({ name, ...(expiresAt && { expiresAt }) })).secret,
+  };
+}

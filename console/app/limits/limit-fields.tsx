@@ -1,0 +1,81 @@
+/** The form of the limits of a key or an account. Its names are those of the API, so that the server's words find their field. */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
+import { Area, Field } from '../fields.tsx';
+import { budgetPeriods, wholeLimits } from './limit-names.ts';
+
+const wholeMax = 2_147_483_647;
+
+export function LimitFields({ limits }: { readonly limits?: Limits | undefined }) {
+  return (
+    <>
+      <p class="quiet">An empty field limits nothing.</p>
+      <div class="columns">
+        {budgetPeriods.map(([period, label]) => (
+          <Field
+            key={period}
+            label={label}
+            name={`limits.budgets.${period}`}
+            inputMode="decimal"
+            autocomplete="off"
+            defaultValue={limits?.budgets?.[period] ?? ''}
+          />
+        ))}
+        {wholeLimits.map(([field, name, label]) => (
+          <Field
+            key={name}
+            label={label}
+            name={`limits.${name}`}
+            type="number"
+            min={0}
+            max={wholeMax}
+            step={1}
+            defaultValue={limits?.[field] ?? ''}
+          />
+        ))}
+      </div>
+      <Area
+        label="Models"
+        name="limits.models"
+        rows={2}
+        defaultValue={limits?.models.join('\n') ?? ''}
+        hint="One on each line; * stands for any characters, as in gpt-*"
+      />
+      <Area
+        label="Addresses"
+        name="limits.addresses"
+        rows={2}
+        defaultValue={limits?.addresses.join('\n') ?? ''}
+        hint="One on each line, such as 192.0.2.1 or 10.0.0.0/8"
+      />
+    </>
+  );
+}
+
+/** Undefined if no field is filled. */
+export function limitsOf(values: FormData): MessageInitShape<typeof LimitsSchema> | undefined {
+  const text = (name: string) => String(values.get(`limits.${name}`) ?? '').trim();
+  const lines = (name: string) =>
+    text(name)
+      .split(/[\s,]+/)
+      .filter((line) => line !== '');
+  const filled = <T,>(
+    fields: readonly (readonly [field: string, name: string, ...string[]])[],
+    read: (text: string) => T,
+  ) =>
+    Object.fromEntries(
+      fields.flatMap(([field, name]) => (text(name) === '' ? [] : [[field, read(text(name))]])),
+    );
+  const budgets = filled(
+    budgetPeriods.map(([period]) => [period, `budgets.${period}`] as const),
+    (amount) => amount,
+  );
+  const limits = {
+    ...filled(wholeLimits, Number),
+    ...(Object.keys(budgets).length > 0 && { budgets }),
+    models: lines('models'),
+    addresses: lines('addresses'),
+  };
+  const isEmpty = Object.keys(limits).length === 2 && limits.models.length + limits.addresses.length === 0;
+  return isEmpty ? undefined : limits;
+}

@@ -1,0 +1,57 @@
+import { timestampDate } from '@bufbuild/protobuf/wkt';
+import type { LimitCount, Limits } from '../../../gen/parley/account/v1/limits_pb.ts';
+import { spanText } from '../format.tsx';
+import { Bar } from '../meters.tsx';
+import { countText, countTitle, fixedLimits, usedShare } from './limit-names.ts';
+
+/** From here on a limit is said to be near. */
+export const nearShare = 0.8;
+
+/** A key or an account. */
+export interface LimitOwner {
+  readonly limits?: Limits | undefined;
+  readonly limitCounts: readonly LimitCount[];
+}
+
+/** A limit with what is used of it. */
+export function LimitMeter({ count }: { readonly count: LimitCount }) {
+  const share = usedShare(count);
+  return <Bar label={countText(count)} share={share} isLow={share >= nearShare} />;
+}
+
+/** The limits, each with what is used of it where that lasts. */
+export function LimitFacts({ owner: { limits, limitCounts } }: { readonly owner: LimitOwner }) {
+  return (
+    <dl class="facts">
+      {limitCounts.map((count) => (
+        <div key={count.name}>
+          <dt>{countTitle(count)}</dt>
+          <dd>
+            <LimitMeter count={count} />
+            {count.resetsAt !== undefined && (
+              <small class="quiet">begins anew {spanText(timestampDate(count.resetsAt))}</small>
+            )}
+          </dd>
+        </div>
+      ))}
+      {limits !== undefined &&
+        fixedLimits(limits).map(([name, text]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+/** Nothing if there are no limits. */
+export function LimitsCard({ title, owner }: { readonly title: string; readonly owner: LimitOwner }) {
+  if (owner.limits === undefined) return null;
+  return (
+    <section class="card" aria-label={title}>
+      <h2>{title}</h2>
+      <LimitFacts owner={owner} />
+    </section>
+  );
+}

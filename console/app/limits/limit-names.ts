@@ -1,0 +1,61 @@
+/** The limits of keys and accounts, by their names in the API. */
+import type { LimitCount, Limits } from '../../../gen/parley/account/v1/limits_pb.ts';
+import { creditsText, nanoOf, secondsText, wholeText } from '../format.tsx';
+
+/** Whole numbers, in the order of the form. */
+export const wholeLimits = [
+  ['requestsPerMinute', 'requests_per_minute', 'Requests a minute'],
+  ['tokensPerMinute', 'tokens_per_minute', 'Tokens a minute'],
+  ['concurrentRequests', 'concurrent_requests', 'Requests at once'],
+  ['audioSecondsPerDay', 'audio_seconds_per_day', 'Seconds of audio a day'],
+  ['charactersPerDay', 'characters_per_day', 'Characters a day'],
+] as const;
+
+export const budgetPeriods = [
+  ['day', 'Credits a day'],
+  ['month', 'Credits a month'],
+  ['total', 'Credits in all'],
+] as const;
+
+const countTitles: Readonly<Record<string, string>> = {
+  'budgets.day': 'Credits today',
+  'budgets.month': 'Credits this month',
+  'budgets.total': 'Credits in all',
+  audio_seconds_per_day: 'Audio today',
+  characters_per_day: 'Characters today',
+};
+
+export const countTitle = ({ name }: LimitCount): string => countTitles[name] ?? name;
+
+const isBudget = ({ name }: LimitCount): boolean => name.startsWith('budgets.');
+
+/** The used part of a limit, 0 to 1 or above. A limit of nothing is used up. */
+export function usedShare(count: LimitCount): number {
+  const [used, limit] = isBudget(count)
+    ? [Number(nanoOf(count.used)), Number(nanoOf(count.limit))]
+    : [Number(count.used), Number(count.limit)];
+  return limit === 0 ? 1 : used / limit;
+}
+
+/** Such as `3.50 of 20.00 credits`. */
+export function countText(count: LimitCount): string {
+  const { name, used, limit } = count;
+  if (isBudget(count)) return `${creditsText(nanoOf(used))} of ${creditsText(nanoOf(limit))} credits`;
+  if (name === 'audio_seconds_per_day')
+    return `${secondsText(Number(used))} of ${secondsText(Number(limit))}`;
+  return `${wholeText(BigInt(used))} of ${wholeText(BigInt(limit))}`;
+}
+
+/** The limits that have no count which lasts, as text. */
+export function fixedLimits({ models, addresses, ...limits }: Limits): [name: string, text: string][] {
+  const lists: [string, string][] = [
+    ['Models', models.join(', ')],
+    ['Addresses', addresses.join(', ')],
+  ];
+  const rates = wholeLimits
+    .slice(0, 3)
+    .flatMap(([field, , title]): [string, string][] =>
+      limits[field] === undefined ? [] : [[title, wholeText(limits[field])]],
+    );
+  return [...lists.filter(([, text]) => text !== ''), ...rates];
+}

@@ -1,0 +1,145 @@
+/** The holder of an account manages its keys and sees its limits, in a real browser. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../scripts/console/files.mjs';
+import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { type LimitedParley, limitedKey, startLimited } from '../support/limited-parley.ts';
+import { bearer, TestClock } from '../support/parley.ts';
+
+let browser: Browser;
+let parley: LimitedParley;
+
+beforeAll(async () => {
+  if (missingBrowser !== undefined) return;
+  browser = await launchBrowser();
+  const pages = new Map(Object.entries(await consoleFiles()));
+  parley = await startLimited({ pages, clock: new TestClock(Date.now()) });
+});
+afterAll(async () => {
+  if (missingBrowser !== undefined) return;
+  await browser.close();
+  await parley.close();
+});
+
+async function administer(path: string, body: object): Promise<{ secret: string }> {
+  const answer = await fetch(`${parley.baseUrl}/admin${path}`, {
+    ...{ method: 'POST', body: JSON.stringify(body) },
+    ...bearer(parley.adminKey),
+  });
+  expect(answer.status).toBe(200);
+  return (await answer.json()) as { secret: string };
+}
+
+/** Makes a key of the account, and opens a page with it. */
+async function openWith(path: string, facts: { scopes: string[]; limits?: object }) {
+  const { secret } = await administer('/accounts/account-1/keys', { name: 'Desk', ...facts });
+  const permissions = ['clipboard-read', 'clipboard-write'];
+  return {
+    secret,
+    ...(await openSignedIn(browser, parley, secret, `/console${path}`, { permissions })),
+  };
+}
+
+const statusOf = async (secret: string) => (await parley.call('/models', bearer(secret))).status;
+
+/** Submits the open dialog. */
+const submit = (page: Page, button: string) =>
+  page.getByRole('dialog').getByRole('button', { name: button }).click();
+
+/** The secret that the open dialog shows. */
+const shownSecret = (page: Page) => page.getByRole('dialog').getByLabel('The new key').inputValue();
+
+const rowOf = (page: Page, secret: string) => page.getByRole('row', { name: `…${secret.slice(-4)}` });
+
+describe.skipIf(missingBrowser !== undefined)(
+  `a holder with limits${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+  () => {
+    it('makes, limits, rotates and revokes keys, and is told at the field what is refused', async () => {
+      const { page, complaints } = await openWith('/keys', {
+        scopes: ['chat', 'manage'],
+        limits: { models: ['m'] },
+      });
+      await page.getByRole('button', { name: 'New key' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Name').fill('App');
+      await dialog.getByText('Limits', { exact: true }).click();
+      await dialog.getByLabel('Credits a day').fill('3');
+      await dialog.getByLabel('Models').fill('m\nfree-1');
+      await submit(page, 'Make the key');
+      await dialog.getByRole('alert').getByText('cannot give a wider limit `models`').waitFor();
+      const refused = dialog.getByLabel('Models');
+      expect(await refused.getAttribute('aria-invalid')).toBe('true');
+      expect(await dialog.getByLabel('Name').inputValue()).toBe('App');
+      await refused.fill('m');
+      await submit(page, 'Make the key');
+      const first = await shownSecret(page);
+      await dialog.getByRole('button', { name: 'Copy' }).click();
+      await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe(first);
+      expect((await limitedKey(parley, '', first).chat(2)).status).toBe(200);
+      await page.keyboard.press('Escape');
+      await rowOf(page, first).getByText('2.00 of 3.00 credits').waitFor();
+      expect(await rowOf(page, first).textContent()).not.toContain('never');
+      await page.getByRole('button', { name: 'Limits App' }).click();
+      await dialog.getByLabel('Credits a day').fill('10');
+      await submit(page, 'Set the limits');
+      await rowOf(page, first).getByText('2.00 of 10.00 credits').waitFor();
+      await page.getByRole('button', { name: 'Rotate App' }).click();
+      await submit(page, 'Make the new key');
+      const second = await shownSecret(page);
+      expect([await statusOf(first), await statusOf(second)]).toEqual([200, 200]);
+      await page.keyboard.press('Escape');
+      await rowOf(page, first).getByText('expires').waitFor();
+      await rowOf(page, second).getByRole('button', { name: 'Revoke' }).click();
+      await submit(page, 'Revoke the key');
+      await rowOf(page, second)
+        .getByText(/^revoked /)
+        .waitFor();
+      expect([await statusOf(first), await statusOf(second)]).toEqual([200, 401]);
+      expect(complaints.filter((text) => !text.includes('403'))).toEqual([]);
+    });
+
+    it('sees the secret that takes the place of their own key before the session ends', async () => {
+      const { page, secret } = await openWith('/keys', { scopes: ['chat', 'manage'] });
+      await rowOf(page, secret).getByRole('button', { name: 'Rotate' }).click();
+      await page.getByRole('dialog').getByLabel('The old key works for').selectOption('not any longer');
+      await submit(page, 'Make the new key');
+      const next = await shownSecret(page);
+      expect([await statusOf(secret), await statusOf(next)]).toEqual([401, 200]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('alert').getByText('Your session has ended.').waitFor();
+    });
+
+    it('without the scope sees their own key with its limits, and which scope is needed', async () => {
+      const limits = { models: ['voice', 'free-*'], requests_per_minute: 5, characters_per_day: 1000 };
+      const { page, secret, complaints } = await openWith('/keys', { scopes: ['speech'], limits });
+      await (await limitedKey(parley, '', secret).speak('Hello')).arrayBuffer();
+      await page.reload();
+      await page.getByText('5 of 1,000').waitFor();
+      await page.getByText('voice, free-*').waitFor();
+      await page.getByText('sign in with a key that has the scope manage').waitFor();
+      expect(await page.getByRole('button', { name: /key|Limits|Rotate|Revoke/ }).count()).toBe(0);
+      expect(complaints).toEqual([]);
+    });
+
+    it('is told which budget ends, and that the account is suspended', async () => {
+      const facts = { scopes: ['chat'], limits: { budgets: { month: '4' } } };
+      await parley.setAccountLimits({ budgets: { day: '5' } });
+      const { page, secret } = await openWith('', facts);
+      await page.getByText('0.00 of 4.00 credits').waitFor();
+      expect(await page.getByText('is used up').count()).toBe(0);
+      expect((await limitedKey(parley, '', secret).chat(4)).status).toBe(200);
+      await page.reload();
+      await page.getByText('The budget for the month of this key is used up.').waitFor();
+      await page.getByText('The budget for the day of your account is 80% used.').waitFor();
+      await page.getByRole('region', { name: 'Limits of your account' }).getByText('4.00 of 5.00').waitFor();
+      await administer('/accounts/account-1/suspend', {});
+      await page.getByRole('link', { name: 'Credits' }).click();
+      await page.getByRole('alert').getByText('The account is suspended.').waitFor();
+      await page.reload();
+      await page.getByRole('alert').getByText('The account is suspended.').waitFor();
+      await administer('/accounts/account-1/resume', {});
+      await page.reload();
+      await page.getByRole('heading', { name: 'Ledger' }).waitFor();
+    });
+  },
+);
