@@ -32,7 +32,7 @@ export interface ConsolePage {
 
 const holderPages: readonly ConsolePage[] = [
   page('/', 'Home', 'home', ({ session }) => <HomePage session={session} />),
-  page('/usage', 'Usage', 'usage', () => <UsagePage kind="account" />),
+  page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
   page('/keys', 'Keys', 'key', ({ session }) => <KeysPage session={session} />),
   page('/credits', 'Credits', 'credits', () => <CreditsPage />),
   {
@@ -51,7 +51,7 @@ const operatorPages: readonly ConsolePage[] = [
     matches: /^\/accounts\/[^/]+$/,
     show: ({ path }) => <AccountPage id={decodeURIComponent(path.slice('/accounts/'.length))} />,
   },
-  page('/usage', 'Usage', 'usage', () => <UsagePage kind="admin" />),
+  page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
   page('/server', 'Server', 'server', () => <ServerPage />),
   page('/keys', 'Admin keys', 'key', ({ session }) => <AdminKeysPage session={session} />),
   page('/audit', 'Audit', 'audit', () => <AuditPage />),

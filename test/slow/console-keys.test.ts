@@ -141,5 +141,30 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.reload();
       await page.getByRole('heading', { name: 'Ledger' }).waitFor();
     });
+
+    it('finds usage by the names of keys, with the key in the address', async () => {
+      const { page, secret } = await openWith('/usage?by=key', { scopes: ['chat', 'manage'] });
+      const reader = await parley.keyWith({});
+      await reader.chat(1, 'free-1');
+      await limitedKey(parley, '', secret).chat(1, 'free-1');
+      await page.reload();
+      const sums = page.getByRole('region', { name: 'Sums as a table' });
+      const name = `limited …${reader.secret.slice(-4)}`;
+      await sums.getByRole('rowheader', { name: `Desk …${secret.slice(-4)}` }).waitFor();
+      await sums.getByRole('rowheader', { name }).waitFor();
+      await page.getByLabel('Key', { exact: true }).selectOption(name);
+      await expect.poll(() => page.url()).toContain(`key=${reader.id}`);
+      await page.reload();
+      await expect.poll(() => sums.locator('tbody tr').count()).toBe(1);
+      const requests = page.getByRole('region', { name: 'Requests as a table' });
+      await requests.getByRole('button').click();
+      await page.getByRole('dialog').getByText(name).waitFor();
+      const path = `/console/accounts/account-1`;
+      const operator = (await openSignedIn(browser, parley, parley.adminKey, path)).page;
+      await rowOf(operator, reader.secret).getByRole('button', { name: 'limited', exact: true }).click();
+      await operator.getByRole('link', { name: 'Usage of this key' }).click();
+      await operator.getByLabel('Grouped by').selectOption('key');
+      await operator.getByRole('rowheader', { name }).waitFor();
+    });
   },
 );

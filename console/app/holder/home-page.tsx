@@ -29,6 +29,7 @@ async function readFacts(signal: AbortSignal): Promise<Facts> {
     model: '',
     state: '',
     accountId: '',
+    keyId: '',
     id: '',
     startTime: timestampFromDate(daysAgo(0)),
   };

@@ -67,6 +67,11 @@ function Step({ step, owner, onStep, reload }: StepProps) {
       return (
         <Dialog title={step.key.name} onClose={close}>
           <KeyFacts of={step.key} />
+          {owner.usageOf && (
+            <p>
+              <a href={owner.usageOf(step.key)}>Usage of this key</a>
+            </p>
+          )}
         </Dialog>
       );
     case 'limits':

@@ -2,6 +2,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import type { LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
+import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, management } from '../api.ts';
 
 type WantedLimits = MessageInitShape<typeof LimitsSchema>;
@@ -20,6 +21,8 @@ export interface KeyOwner {
   readonly ownId?: string;
   /** Whether the keys have limits. */
   readonly isLimited: boolean;
+  /** The address of what a key was used for. */
+  readonly usageOf?: (key: Key) => string;
   /** Returns the secret. */
   readonly create: (key: NewKey) => Promise<string>;
   readonly setLimits: (keyId: string, limits: WantedLimits | undefined) => Promise<unknown>;
@@ -32,6 +35,7 @@ export interface KeyOwner {
 export function ownKeys(scopes: readonly string[], ownId: string): KeyOwner {
   return {
     ...{ scopes, ownId, isLimited: true },
+    usageOf: ({ id }) => `/console/usage?key=${id}`,
     create: async (key) => (await management.createKey(key)).secret,
     setLimits: (keyId, limits) => management.setKeyLimits({ keyId, ...(limits && { limits }) }),
     rotate: async (keyId, overlapSeconds) => (await management.rotateKey({ keyId, overlapSeconds })).secret,
@@ -50,6 +54,7 @@ export function keysOfAccount(accountId: string): KeyOwner {
   return {
     ...issued,
     ...{ scopes: ['speech', 'transcription', 'chat', 'manage'], isLimited: true },
+    usageOf: (key) => `/console/usage?account=${key.accountId}&key=${key.id}`,
     create: async (key) => (await admin.createKey({ accountId, ...key })).secret,
   };
 }

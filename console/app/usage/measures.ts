@@ -41,11 +41,12 @@ export const measures: readonly [Measure, ...Measure[]] = [
   },
 ];
 
-export const dimensions = ['operation', 'model', 'state', 'account'] as const;
+export const dimensions = ['operation', 'model', 'state', 'key', 'account'] as const;
 export type Dimension = (typeof dimensions)[number];
 
 export function groupName(total: Total, dimension: Dimension): string {
-  return (dimension === 'account' ? total.accountId : total[dimension]) ?? 'none';
+  if (dimension === 'account') return total.accountId ?? 'none';
+  return (dimension === 'key' ? total.keyId : total[dimension]) ?? 'none';
 }
 
 export interface Group {

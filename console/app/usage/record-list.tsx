@@ -10,6 +10,7 @@ import { useQuery } from '../router.ts';
 import { Scroll } from '../scroll.tsx';
 import { Empty, Show, useLoaded } from '../states.tsx';
 import { TableHead } from '../table-head.tsx';
+import type { Names } from './names.ts';
 import type { Period } from './periods.ts';
 import { RecordDialog } from './record-dialog.tsx';
 import { State } from './record-state.tsx';
@@ -18,9 +19,9 @@ import { type Kind, type RecordFilter, readRecords } from './source.ts';
 
 interface Props {
   readonly kind: Kind;
-  readonly names: ReadonlyMap<string, string>;
+  readonly names: Names;
   readonly period: Period;
-  readonly filter: Pick<RecordFilter, 'operation' | 'model' | 'state' | 'accountId'>;
+  readonly filter: Pick<RecordFilter, 'operation' | 'model' | 'state' | 'accountId' | 'keyId'>;
 }
 
 const size = 50;
@@ -85,7 +86,11 @@ function Found({ kind, names, records, isById }: FoundProps) {
   }
   return (
     <>
-      <RecordTable records={records} names={kind === 'admin' ? names : undefined} onOpen={setShown} />
+      <RecordTable
+        records={records}
+        names={kind === 'admin' ? names.accounts : undefined}
+        onOpen={setShown}
+      />
       {shown !== undefined && (
         <RecordDialog record={shown} names={names} onClose={() => setShown(undefined)} />
       )}

@@ -21,6 +21,8 @@ export interface RecordFilter {
   readonly state: string;
   /** Empty: all accounts; ignored for holders. */
   readonly accountId: string;
+  /** Empty: all keys. */
+  readonly keyId: string;
   readonly id: string;
 }
 
@@ -31,13 +33,22 @@ export function daysAgo(days: number, nowMs = Date.now()): Date {
   return new Date(Math.floor(nowMs / dayMs) * dayMs - days * dayMs);
 }
 
+interface TotalsRequest {
+  readonly from: Date;
+  readonly groupBy: string[];
+  /** Empty: all. */
+  readonly accountId?: string;
+  /** Empty: all. */
+  readonly keyId?: string;
+}
+
 export async function readTotals(
   kind: Kind,
-  request: { readonly from: Date; readonly groupBy: string[]; readonly accountId?: string },
+  request: TotalsRequest,
   signal: AbortSignal,
 ): Promise<readonly Total[]> {
-  const { from, groupBy, accountId = '' } = request;
-  const sent = { startTime: timestampFromDate(from), groupBy };
+  const { from, groupBy, accountId = '', keyId = '' } = request;
+  const sent = { startTime: timestampFromDate(from), groupBy, ...(keyId !== '' && { keyId }) };
   if (kind === 'account') return (await account.getUsageTotals(sent, { signal })).totals;
   const one = accountId === '' ? {} : { accountId };
   return (await admin.getUsageTotals({ ...sent, ...one }, { signal })).totals;
@@ -49,7 +60,7 @@ export async function readTotals(
  */
 export async function readRecords(
   kind: Kind,
-  { operation, model, state, accountId, id, ...times }: RecordFilter,
+  { operation, model, state, accountId, keyId, id, ...times }: RecordFilter,
   page: { readonly size: number; readonly token?: string | undefined },
   signal: AbortSignal,
 ): Promise<PageOf<UsageRecord>> {
@@ -58,6 +69,7 @@ export async function readRecords(
     ...(id === '' && times),
     ...(model !== '' && { model }),
     ...(state !== '' && { state }),
+    ...(keyId !== '' && { keyId }),
     ...(id !== '' && { id }),
     ...(page.token !== undefined && { pageToken: page.token }),
     pageSize: page.size,

@@ -3,38 +3,33 @@
 import { Choice, Segments } from '../fields.tsx';
 import { Count, Credits } from '../format.tsx';
 import { useQuery } from '../router.ts';
+import type { SignedIn } from '../session.ts';
 import { Empty, Show, useLoaded } from '../states.tsx';
-import { useAccountNames } from './account-names.ts';
 import { Chart } from './chart.tsx';
-import { dimensions, groupsOf, type Measure, measures, sumOf } from './measures.ts';
+import { FilterChoices, type Filters, useFilters } from './filters.tsx';
+import { type Dimension, dimensions, groupsOf, type Measure, measures, sumOf } from './measures.ts';
+import { type Names, useNames } from './names.ts';
 import { periods } from './periods.ts';
 import { RecordList } from './record-list.tsx';
 import { type Kind, readTotals, served, type Total } from './source.ts';
 import { TotalsTable } from './totals-table.tsx';
 
-const states = ['ok', 'failed', 'refused', 'cancelled', 'interrupted', 'replayed', 'started'];
-
-interface Filters {
-  readonly operation: string;
-  readonly model: string;
-  readonly state: string;
-}
-
-export function UsagePage({ kind }: { readonly kind: Kind }) {
+export function UsagePage({ session }: { readonly session: SignedIn }) {
+  const { kind } = session;
   const [periodName, setPeriod] = useQuery('period');
-  const [operation, setOperation] = useQuery('operation');
-  const [model, setModel] = useQuery('model');
-  const [state, setState] = useQuery('state');
-  const [accountId, setAccount] = useQuery('account');
+  const filters = useFilters();
+  const { accountId, keyId } = filters.values;
+  const [by, setBy] = useQuery('by');
+  const own = dimensionsFor(kind, accountId);
+  const dimension = own.find((name) => name === by) ?? own[0] ?? 'operation';
   const period = periods.find(({ name }) => name === periodName) ?? periods[0];
-  const totals = useLoaded(`${period.name} ${accountId}`, (signal) => {
-    const groupBy = [period.unit, 'operation', 'model', 'state'];
-    const byAccount = kind === 'admin' && accountId === '';
-    if (byAccount) groupBy.push('account');
-    return readTotals(kind, { from: period.from(), groupBy, accountId }, signal);
-  });
+  const withinDimension = dimension === 'key' || dimension === 'account' ? [dimension] : [];
+  const groupBy = [period.unit, 'operation', 'model', 'state', ...withinDimension];
+  const totals = useLoaded(JSON.stringify([period.name, accountId, keyId, groupBy]), (signal) =>
+    readTotals(kind, { from: period.from(), groupBy, accountId, keyId }, signal),
+  );
   const models = [...new Set((totals.value ?? []).flatMap((total) => total.model ?? []))].sort();
-  const names = useAccountNames(kind, totals.value);
+  const names = useNames(session, accountId, totals.value?.length);
   return (
     <>
       <div class="title">
@@ -46,53 +41,34 @@ export function UsagePage({ kind }: { readonly kind: Kind }) {
           options={periods.map(({ name, label }) => ({ value: name, text: label }))}
         />
       </div>
-      <div class="filters">
-        {kind === 'admin' && (
-          <Choice
-            label="Account"
-            value={accountId}
-            onChange={setAccount}
-            all="All accounts"
-            options={[...names]}
-          />
-        )}
-        <Choice
-          label="Operation"
-          value={operation}
-          onChange={setOperation}
-          all="All operations"
-          options={served}
-        />
-        <Choice
-          label="Model"
-          value={model}
-          onChange={setModel}
-          all="All models"
-          options={withOwn(models, model)}
-        />
-        <Choice label="State" value={state} onChange={setState} all="All states" options={states} />
-      </div>
+      <FilterChoices kind={kind} filters={filters} names={names} models={models} />
       <Show of={totals} what="the totals">
         {(all) => (
           <Sums
-            kind={kind}
             names={names}
             period={period}
-            totals={filtered(all, { operation, model, state })}
+            totals={filtered(all, filters.values)}
+            dimension={dimension}
+            dimensions={own}
+            onDimension={(name) => setBy(name === own[0] ? '' : name)}
           />
         )}
       </Show>
-      <RecordList kind={kind} names={names} period={period} filter={{ operation, model, state, accountId }} />
+      <RecordList kind={kind} names={names} period={period} filter={filters.values} />
     </>
   );
 }
 
-/** A model of the address that has no usage is still a choice. */
-function withOwn(models: readonly string[], own: string): readonly string[] {
-  return own === '' || models.includes(own) ? models : [own, ...models];
+/** Keys have names within an account only. */
+function dimensionsFor(kind: Kind, accountId: string): readonly Dimension[] {
+  if (kind === 'account') return dimensions.filter((name) => name !== 'account');
+  return dimensions.filter((name) => name !== (accountId === '' ? 'key' : 'account'));
 }
 
-function filtered(totals: readonly Total[], { operation, model, state }: Filters): readonly Total[] {
+function filtered(
+  totals: readonly Total[],
+  { operation, model, state }: Filters['values'],
+): readonly Total[] {
   return totals.filter(
     (total) =>
       (operation === '' ? served.some((name) => name === total.operation) : total.operation === operation) &&
@@ -102,21 +78,22 @@ function filtered(totals: readonly Total[], { operation, model, state }: Filters
 }
 
 interface SumsProps {
-  readonly kind: Kind;
-  readonly names: ReadonlyMap<string, string>;
+  readonly names: Names;
   readonly period: (typeof periods)[number];
   readonly totals: readonly Total[];
+  readonly dimension: Dimension;
+  /** Those that can be chosen. */
+  readonly dimensions: readonly Dimension[];
+  readonly onDimension: (name: string) => void;
 }
 
-function Sums({ kind, names, period, totals }: SumsProps) {
+function Sums({ names, period, totals, dimension, dimensions: own, onDimension }: SumsProps) {
   const [measureName, setMeasure] = useQuery('measure');
-  const [by, setBy] = useQuery('by');
   const measure = measures.find(({ name }) => name === measureName) ?? measures[0];
-  const own = dimensions.filter((dimension) => kind === 'admin' || dimension !== 'account');
-  const dimension = own.find((name) => name === by) ?? own[0] ?? 'operation';
+  const known = dimension === 'account' ? names.accounts : dimension === 'key' ? names.keys : undefined;
   const groups = groupsOf(totals, dimension, measure).map((group) => ({
     ...group,
-    name: dimension === 'account' ? (names.get(group.name) ?? group.name) : group.name,
+    name: known?.get(group.name) ?? group.name,
   }));
   return (
     <section class="card" aria-label="Sums">
@@ -128,12 +105,7 @@ function Sums({ kind, names, period, totals }: SumsProps) {
           onChange={(name) => setMeasure(name === measures[0].name ? '' : name)}
           options={measures.map(({ name, label }) => ({ value: name, text: label }))}
         />
-        <Choice
-          label="Grouped by"
-          value={dimension}
-          onChange={(name) => setBy(name === own[0] ? '' : name)}
-          options={own}
-        />
+        <Choice label="Grouped by" value={dimension} onChange={onDimension} options={own} />
       </div>
       {totals.length === 0 ? (
         <Empty title="No requests in this period.">

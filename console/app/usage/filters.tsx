@@ -1,0 +1,90 @@
+/** The filters of usage, which are in the address. */
+import { Choice } from '../fields.tsx';
+import { useQuery } from '../router.ts';
+import type { Names } from './names.ts';
+import { type Kind, type RecordFilter, served } from './source.ts';
+
+const states = ['ok', 'failed', 'refused', 'cancelled', 'interrupted', 'replayed', 'started'];
+
+const names = ['operation', 'model', 'state', 'account', 'key'] as const;
+
+export interface Filters {
+  readonly values: Omit<RecordFilter, 'startTime' | 'endTime' | 'id'>;
+  readonly set: Readonly<Record<(typeof names)[number], (value: string) => void>>;
+}
+
+export function useFilters(): Filters {
+  const [operation, setOperation] = useQuery('operation');
+  const [model, setModel] = useQuery('model');
+  const [state, setState] = useQuery('state');
+  const [accountId, setAccount] = useQuery('account');
+  const [keyId, setKey] = useQuery('key');
+  return {
+    values: { operation, model, state, accountId, keyId },
+    set: {
+      ...{ operation: setOperation, model: setModel, state: setState, key: setKey },
+      account: (id) => {
+        setKey('');
+        setAccount(id);
+      },
+    },
+  };
+}
+
+interface Props {
+  readonly kind: Kind;
+  readonly filters: Filters;
+  readonly names: Names;
+  readonly models: readonly string[];
+}
+
+export function FilterChoices({ kind, filters: { values, set }, names: { accounts, keys }, models }: Props) {
+  const { operation, model, state, accountId, keyId } = values;
+  return (
+    <div class="filters">
+      {kind === 'admin' && (
+        <Choice
+          label="Account"
+          value={accountId}
+          onChange={set.account}
+          all="All accounts"
+          options={withOwn([...accounts], accountId)}
+        />
+      )}
+      {(kind === 'account' || accountId !== '') && (
+        <Choice
+          label="Key"
+          value={keyId}
+          onChange={set.key}
+          all="All keys"
+          options={withOwn([...keys], keyId)}
+        />
+      )}
+      <Choice
+        label="Operation"
+        value={operation}
+        onChange={set.operation}
+        all="All operations"
+        options={served}
+      />
+      <Choice
+        label="Model"
+        value={model}
+        onChange={set.model}
+        all="All models"
+        options={withOwn(
+          models.map((id) => [id, id]),
+          model,
+        )}
+      />
+      <Choice label="State" value={state} onChange={set.state} all="All states" options={states} />
+    </div>
+  );
+}
+
+type Option = readonly [value: string, text: string];
+
+/** What the address names is a choice even if nothing else is known of it. */
+function withOwn(options: readonly Option[], own: string): readonly Option[] {
+  return own === '' || options.some(([value]) => value === own) ? options : [[own, own], ...options];
+}

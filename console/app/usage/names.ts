@@ -1,0 +1,44 @@
+/** Names of accounts and keys by their ids, for filters and tables. */
+import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { admin, management } from '../api.ts';
+import type { SignedIn } from '../session.ts';
+import { useLoaded } from '../states.tsx';
+
+/** Accounts of the filter and the tables. More are found by their name on their own page. */
+const accountsMax = 1_000;
+
+type NamesById = ReadonlyMap<string, string>;
+
+export interface Names {
+  readonly accounts: NamesById;
+  /** Of one account. A holder whose key does not manage knows the name of that key only. */
+  readonly keys: NamesById;
+}
+
+const none: NamesById = new Map();
+
+/**
+ * @param accountId of the filter; ignored for holders
+ * @param turn reads anew when it changes
+ */
+export function useNames({ kind, key }: SignedIn, accountId: string, turn: unknown): Names {
+  const accounts = useLoaded(`account names ${turn}`, async (signal) => {
+    if (kind === 'account') return none;
+    const answer = await admin.listAccounts({ pageSize: accountsMax }, { signal });
+    return new Map(answer.accounts.map(({ id, name }) => [id, name]));
+  });
+  const keys = useLoaded(`key names ${accountId} ${turn}`, async (signal) => {
+    if (kind === 'admin') {
+      return accountId === '' ? none : namesOf((await admin.listKeys({ accountId }, { signal })).keys);
+    }
+    if (!key.scopes.includes('manage')) return new Map([[key.id, keyName(key.name, key.last_four)]]);
+    return namesOf((await management.listKeys({}, { signal })).keys);
+  });
+  return { accounts: accounts.value ?? none, keys: keys.value ?? none };
+}
+
+const namesOf = (keys: readonly Key[]): NamesById =>
+  new Map(keys.map(({ id, name, lastFour }) => [id, keyName(name, lastFour)]));
+
+/** A key and the one that replaced it have the same name. */
+const keyName = (name: string, lastFour: string): string => `${name} …${lastFour}`;
