@@ -73,6 +73,40 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(complaints).toEqual([]);
     });
 
+    it('limits, renames, suspends, resumes and deletes an account', async () => {
+      const secret = await parley.newKey({ credits: '1' });
+      const { page, complaints } = await open('/accounts/account-2');
+      const status = async () => (await parley.call('/models', bearer(secret))).status;
+      await fill(page, 'Limits', { 'Credits a month': '20', Models: 'eliza' }, 'Set the limits');
+      const limits = page.getByRole('region', { name: 'Limits' });
+      await limits.getByText('0.00 of 20.00 credits').waitFor();
+      await fill(page, 'Limits', { 'Credits a month': '' }, 'Set the limits');
+      await limits.getByText('0.00 of 20.00 credits').waitFor({ state: 'detached' });
+      expect(await limits.textContent()).toContain('eliza');
+      await fill(page, 'Limits account-2', { 'Requests a minute': '7' }, 'Set the limits');
+      await page.getByRole('button', { name: 'account-2', exact: true }).click();
+      await page.getByRole('dialog').getByText('Requests a minute').waitFor();
+      await page.keyboard.press('Escape');
+      await fill(page, 'Rename', { Name: 'account-1' }, 'Rename it');
+      await page.getByRole('dialog').getByRole('alert').getByText('account-1').waitFor();
+      await page.getByRole('dialog').getByLabel('Name').fill('Grey Harbour');
+      await page.getByRole('dialog').getByRole('button', { name: 'Rename it' }).click();
+      await page.getByRole('heading', { name: 'Grey Harbour' }).waitFor();
+      await fill(page, 'Suspend', {}, 'Suspend it');
+      await page.getByText('Suspended since').waitFor();
+      expect(await status()).toBe(403);
+      await fill(page, 'Resume', {}, 'Resume it');
+      await page.getByText('Suspended since').waitFor({ state: 'detached' });
+      expect(await status()).toBe(200);
+      await fill(page, 'Delete', { 'Type Grey Harbour': 'Grey' }, 'Delete it for good');
+      await page.getByRole('dialog').getByRole('alert').getByText('This is not Grey Harbour.').waitFor();
+      await page.getByRole('dialog').getByLabel('Type Grey Harbour').fill('Grey Harbour');
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete it for good' }).click();
+      await page.getByRole('heading', { name: 'Accounts', exact: true }).waitFor();
+      expect(await status()).toBe(401);
+      expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
+    });
+
     it('is told what the server refuses, in the dialog', async () => {
       const { page } = await open('/accounts/account-1');
       await fill(

@@ -2,20 +2,32 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import { admin } from '../api.ts';
 import { CallForm, Dialog } from '../dialog.tsx';
 import { Field } from '../fields.tsx';
 import { dayMs } from '../format.tsx';
+import { LimitFields, limitsOf } from '../limits/limit-fields.tsx';
 
-export type AccountAction = 'trial' | 'plan' | 'end' | 'load' | 'adjust';
+export type AccountAction =
+  | 'trial'
+  | 'plan'
+  | 'end'
+  | 'load'
+  | 'adjust'
+  | 'limits'
+  | 'rename'
+  | 'suspend'
+  | 'resume'
+  | 'delete';
 
 interface Act {
   readonly title: string;
   readonly action: string;
   readonly isGrave?: boolean;
-  readonly fields: ComponentChildren;
+  readonly fields: (account: Account) => ComponentChildren;
   /** @param once an id of this dialog, under which money moves once */
-  readonly run: (accountId: string, values: FormData, once: string) => Promise<unknown>;
+  readonly run: (account: Account, values: FormData, once: string) => Promise<unknown>;
 }
 
 const text = (values: FormData, name: string) => String(values.get(name) ?? '').trim();
@@ -26,14 +38,16 @@ const acts: Readonly<Record<AccountAction, Act>> = {
   trial: {
     title: 'Start the trial',
     action: 'Start the trial',
-    fields: <p>Speech and transcription are open for 14 days. An account has one trial.</p>,
-    run: (accountId) => admin.startTrial({ accountId }),
+    fields: () => <p>Speech and transcription are open for 14 days. An account has one trial.</p>,
+    run: ({ id: accountId }) => admin.startTrial({ accountId }),
   },
   plan: {
     title: 'The plan',
     action: 'Open the plan',
-    fields: <Field label="Until (UTC)" name="ends_at" type="date" required defaultValue={nextMonth()} />,
-    run: (accountId, values) =>
+    fields: () => (
+      <Field label="Until (UTC)" name="ends_at" type="date" required defaultValue={nextMonth()} />
+    ),
+    run: ({ id: accountId }, values) =>
       admin.activatePlan({
         accountId,
         endsAt: timestampFromDate(new Date(text(values, 'ends_at'))),
@@ -43,24 +57,77 @@ const acts: Readonly<Record<AccountAction, Act>> = {
     title: 'End the plan',
     action: 'End it now',
     isGrave: true,
-    fields: (
+    fields: () => (
       <p>Speech and transcription are refused from then on. Chat goes on as long as there are credits.</p>
     ),
-    run: (accountId) => admin.endPlan({ accountId }),
+    run: ({ id: accountId }) => admin.endPlan({ accountId }),
   },
   load: {
     title: 'Load credits',
     action: 'Load',
-    fields: <Money hint="Above zero, with at most nine places" />,
-    run: (accountId, values, idempotencyKey) =>
+    fields: () => <Money hint="Above zero, with at most nine places" />,
+    run: ({ id: accountId }, values, idempotencyKey) =>
       admin.loadCredits({ ...money(accountId, values), idempotencyKey }),
   },
   adjust: {
     title: 'Correct the balance',
     action: 'Enter the correction',
-    fields: <Money hint="Below zero to take credits, such as -2.5" />,
-    run: (accountId, values, idempotencyKey) =>
+    fields: () => <Money hint="Below zero to take credits, such as -2.5" />,
+    run: ({ id: accountId }, values, idempotencyKey) =>
       admin.adjustCredits({ ...money(accountId, values), idempotencyKey }),
+  },
+  limits: {
+    title: 'Limits of the account',
+    action: 'Set the limits',
+    fields: ({ limits }) => (
+      <>
+        <p>They hold for all keys of the account together, from the next request on.</p>
+        <LimitFields limits={limits} />
+      </>
+    ),
+    run: ({ id: accountId }, values) => {
+      const limits = limitsOf(values);
+      return admin.setAccountLimits({ accountId, ...(limits && { limits }) });
+    },
+  },
+  rename: {
+    title: 'Rename the account',
+    action: 'Rename it',
+    fields: ({ name }) => (
+      <Field label="Name" name="name" required maxLength={100} autocomplete="off" defaultValue={name} />
+    ),
+    run: ({ id: accountId }, values) => admin.renameAccount({ accountId, name: text(values, 'name') }),
+  },
+  suspend: {
+    title: 'Suspend the account',
+    action: 'Suspend it',
+    isGrave: true,
+    fields: () => <p>All its requests are refused until you resume it. Running ones end as usual.</p>,
+    run: ({ id: accountId }) => admin.suspendAccount({ accountId }),
+  },
+  resume: {
+    title: 'Resume the account',
+    action: 'Resume it',
+    fields: () => <p>Its requests are served again, with the plan, the credits and the keys that it has.</p>,
+    run: ({ id: accountId }) => admin.resumeAccount({ accountId }),
+  },
+  delete: {
+    title: 'Delete the account',
+    action: 'Delete it for good',
+    isGrave: true,
+    fields: ({ name }) => (
+      <>
+        <p>
+          Its name is removed and its keys are revoked. Its usage and its ledger stay, under its id. This
+          cannot be undone.
+        </p>
+        <Field label={`Type ${name} to confirm`} name="confirmed" required autocomplete="off" />
+      </>
+    ),
+    run: async ({ id: accountId, name }, values) => {
+      if (text(values, 'confirmed') !== name) throw new Error(`This is not ${name}.`);
+      await admin.deleteAccount({ accountId });
+    },
   },
 };
 
@@ -78,13 +145,13 @@ function money(accountId: string, values: FormData) {
 }
 
 interface Props {
-  readonly id: string;
+  readonly account: Account;
   readonly action: AccountAction;
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
-export function AccountDialog({ id, action, onDone, onClose }: Props) {
+export function AccountDialog({ account, action, onDone, onClose }: Props) {
   // A second try after a lost answer enters nothing twice.
   const [once] = useState(
     () =>
@@ -97,11 +164,11 @@ export function AccountDialog({ id, action, onDone, onClose }: Props) {
         action={words}
         isGrave={isGrave}
         onSubmit={async (values) => {
-          await run(id, values, once);
+          await run(account, values, once);
           onDone();
         }}
       >
-        {fields}
+        {fields(account)}
       </CallForm>
     </Dialog>
   );

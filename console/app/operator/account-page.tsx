@@ -8,6 +8,7 @@ import { keysOfAccount } from '../keys/key-owner.ts';
 import { LedgerTable } from '../ledger-table.tsx';
 import { LimitsCard } from '../limits/limit-meters.tsx';
 import { CreditsCard, FairUseCard, PlanCard } from '../meters.tsx';
+import { navigate } from '../router.ts';
 import { Show, useLoaded } from '../states.tsx';
 import { type AccountAction, AccountDialog } from './account-dialog.tsx';
 
@@ -24,7 +25,11 @@ export function AccountPage({ id }: { readonly id: string }) {
   const [action, setAction] = useState<AccountAction>();
   const done = () => {
     setAction(undefined);
+    if (action === 'delete') return navigate('/console/accounts');
     setTurn((last) => last + 1);
+    // The address may have the name, which may have changed.
+    const path = `/console/accounts/${account.value?.id ?? id}`;
+    if (action === 'rename' && location.pathname !== path) return navigate(path);
     account.reload();
   };
   return (
@@ -43,22 +48,25 @@ export function AccountPage({ id }: { readonly id: string }) {
           read={(page, signal) => admin.listLedgerEntries({ accountId: id, ...page }, { signal })}
         />
       </section>
-      {action !== undefined && (
-        <AccountDialog id={id} action={action} onDone={done} onClose={() => setAction(undefined)} />
+      {action !== undefined && account.value !== undefined && (
+        <AccountDialog
+          account={account.value}
+          action={action}
+          onDone={done}
+          onClose={() => setAction(undefined)}
+        />
       )}
     </>
   );
 }
 
-function Head({
-  account,
-  onAction,
-}: {
+interface HeadProps {
   readonly account: Account;
   readonly onAction: (action: AccountAction) => void;
-}) {
-  const { id, name, createdAt, suspendedAt, deletedAt, subscription } = account;
-  const isOpen = subscription?.state === 'trial' || subscription?.state === 'active';
+}
+
+function Head({ account, onAction }: HeadProps) {
+  const { id, name, createdAt, suspendedAt, deletedAt } = account;
   return (
     <>
       <div class="title">
@@ -68,7 +76,7 @@ function Head({
       <p class="quiet">
         <code>{id}</code>, made on {createdAt && <Day at={createdAt} />}
       </p>
-      {deletedAt === undefined && suspendedAt !== undefined && (
+      {suspendedAt !== undefined && (
         <p class="notes">
           <strong>
             Suspended since <Day at={suspendedAt} />.
@@ -76,27 +84,15 @@ function Head({
           All its requests are refused.
         </p>
       )}
-      <p class="actions">
-        {subscription?.state === 'none' && (
-          <button type="button" onClick={() => onAction('trial')}>
-            Start the trial
-          </button>
-        )}
-        <button type="button" onClick={() => onAction('plan')}>
-          {isOpen ? 'Change the plan’s end' : 'Open a plan'}
-        </button>
-        {isOpen && (
-          <button type="button" onClick={() => onAction('end')}>
-            End the {subscription?.state === 'trial' ? 'trial' : 'plan'}
-          </button>
-        )}
-        <button type="button" onClick={() => onAction('load')}>
-          Load credits
-        </button>
-        <button type="button" onClick={() => onAction('adjust')}>
-          Correct the balance
-        </button>
-      </p>
+      {deletedAt === undefined ? (
+        <Actions of={account} onAction={onAction} />
+      ) : (
+        <p>
+          <strong>
+            Deleted on <Day at={deletedAt} />.
+          </strong>
+        </p>
+      )}
       <div class="cards">
         <PlanCard account={account} />
         <CreditsCard account={account} />
@@ -104,5 +100,35 @@ function Head({
         <LimitsCard title="Limits" owner={account} />
       </div>
     </>
+  );
+}
+
+interface ActionsProps {
+  readonly of: Account;
+  readonly onAction: (action: AccountAction) => void;
+}
+
+function Actions({ of: { subscription, suspendedAt }, onAction }: ActionsProps) {
+  const state = subscription?.state ?? 'none';
+  const isOpen = state === 'trial' || state === 'active';
+  const actions: readonly (readonly [AccountAction, string])[] = [
+    ...(state === 'none' ? [['trial', 'Start the trial'] as const] : []),
+    ['plan', isOpen ? 'Change the plan’s end' : 'Open a plan'],
+    ...(isOpen ? [['end', `End the ${state === 'trial' ? 'trial' : 'plan'}`] as const] : []),
+    ['load', 'Load credits'],
+    ['adjust', 'Correct the balance'],
+    ['limits', 'Limits'],
+    ['rename', 'Rename'],
+    suspendedAt === undefined ? ['suspend', 'Suspend'] : ['resume', 'Resume'],
+    ['delete', 'Delete'],
+  ];
+  return (
+    <p class="actions">
+      {actions.map(([action, words]) => (
+        <button key={action} type="button" onClick={() => onAction(action)}>
+          {words}
+        </button>
+      ))}
+    </p>
   );
 }
