@@ -8,7 +8,7 @@ const onPostgres = [
   ofPostgres,
   'test/conformance/**/*.test.ts',
   'test/core/access/plans.test.ts',
-  'test/core/admin/**/*.test.ts',
+  'test/core/{admin,alerts}/**/*.test.ts',
   'test/core/{limits,management}/**/*.test.ts',
   'test/core/billing/{idempotency,money-concurrency,money-model,outcomes,paid-tokens}.test.ts',
   'test/store/maintenance/prune.test.ts',

@@ -7,6 +7,7 @@ import type { Store } from '../core/ports/store.ts';
 import type { AdminFunctions } from '../core/services.ts';
 import type { DatabaseUse } from '../store/sqlite/database.ts';
 import { openStore } from '../store/sqlite/open-store.ts';
+import { alertsWithoutServer } from './alerts.ts';
 
 export { type BackupFacts, backUp } from '../store/maintenance/backup.ts';
 export { restore } from '../store/maintenance/restore.ts';
@@ -26,7 +27,9 @@ export async function openAdmin(config: Config, use: DatabaseUse = {}): Promise<
   const { fairUse } = config;
   const store = await openConfigured(config, use);
   const accessClock = await steadyClock(systemClock, store);
-  const admin = new AdminOperations({ store, clock: systemClock, accessClock, fairUse, server: undefined });
+  const clock = systemClock;
+  const alerts = alertsWithoutServer(config, { store, clock });
+  const admin = new AdminOperations({ store, clock, accessClock, fairUse, alerts, server: undefined });
   return { admin, close: () => store.close() };
 }
 

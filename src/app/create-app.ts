@@ -10,6 +10,8 @@ import { Sessions } from '../core/access/sessions.ts';
 import { steadyClock } from '../core/access/steady-clock.ts';
 import { AccountOperations } from '../core/account/service.ts';
 import { AdminOperations } from '../core/admin/service.ts';
+import type { AccountAlerts } from '../core/alerts/account-alerts.ts';
+import { AlertOperations } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
 import { Idempotency } from '../core/billing/idempotency.ts';
 import { Unsettled } from '../core/billing/unsettled.ts';
@@ -35,6 +37,7 @@ import { createMetrics } from '../telemetry/metrics.ts';
 import { createTokenCounter } from '../tokens/counter.ts';
 import { ByteBudget } from '../transports/byte-budget.ts';
 import { type TlsFiles, TlsPair } from '../transports/http/tls-pair.ts';
+import { openAlerts } from './alerts.ts';
 import { byteLimits } from './byte-limits.ts';
 import { type OpenStore, openData } from './data.ts';
 import { Engines } from './engines.ts';
@@ -56,6 +59,8 @@ export interface AppOverrides {
   readonly sockets?: ListeningSockets;
   /** Time without a request after which the heap is collected. Default: a minute. */
   readonly quietMs?: number | undefined;
+  /** How alerts are timed and names of webhooks resolved. Default: as in production */
+  readonly alerts?: Pick<Parameters<typeof openAlerts>[1], 'intervalMs' | 'resolve'>;
   /** Default: those of the last build. */
   readonly pages?: ReadonlyMap<string, Buffer>;
 }
@@ -115,7 +120,6 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const accessClock = await steadyClock(clock, store);
   let running = config;
   const server = serverFacts({ startedAtMs: clock.now(), config: () => running, engines, catalog });
-  const services = createServices({ store, clock, accessClock, tokens, catalog, fairUse, server });
   const bytes = new ByteBudget(byteLimits(config.limits));
   const metrics = createMetrics({
     version,
@@ -123,6 +127,9 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
+  const facts = { store, clock, accessClock, fairUse };
+  const alerts = openAlerts(config, { ...facts, log, observer: metrics.alerts, ...overrides.alerts }, opened);
+  const services = createServices({ ...facts, tokens, catalog, server, alerts });
   const memory = new IdleMemory(overrides.quietMs);
   opened.defer(() => memory.close());
   const observer = observedBy(metrics.observer, memory.observer, tracer);
@@ -247,10 +254,11 @@ interface ServiceDeps {
   readonly catalog: Catalog;
   readonly fairUse: FairUseRules;
   readonly server: ServerFacts;
+  readonly alerts: AccountAlerts;
 }
 
 function createServices(deps: ServiceDeps): Services {
-  const { store, clock, accessClock, tokens, catalog, fairUse, server } = deps;
+  const { store, clock, accessClock, tokens, catalog, fairUse, server, alerts } = deps;
   const idempotency = new Idempotency({ store, clock });
   const chat = new ChatOperations({ catalog, tokens, accounts: store, idempotency });
   return {
@@ -262,6 +270,7 @@ function createServices(deps: ServiceDeps): Services {
     catalog: new CatalogOperations(catalog),
     account: new AccountOperations({ store, clock, accessClock, fairUse }),
     management: new ManagementOperations({ store, clock, accessClock }),
-    admin: new AdminOperations({ store, clock, accessClock, fairUse, server }),
+    alerts: new AlertOperations(alerts),
+    admin: new AdminOperations({ store, clock, accessClock, fairUse, server, alerts }),
   };
 }

@@ -11,6 +11,7 @@ import { ConfigError, type Source } from './reader/finding.ts';
 import { checkModels } from './reader/model-checks.ts';
 import { applyOverrides, applyVariables, type ConfigOverrides } from './reader/overrides.ts';
 import { addSchemaFindings } from './reader/schema-findings.ts';
+import { readSealingKey } from './reader/sealing-key.ts';
 import { SettingsTree } from './reader/settings-tree.ts';
 import { readStoreUrl } from './reader/store-url.ts';
 import { validPart } from './reader/valid-part.ts';
@@ -34,6 +35,8 @@ interface Secrets {
   readonly adminKey: Secret | undefined;
   /** The URL of the PostgreSQL database, with its password. */
   readonly storeUrl: Secret | undefined;
+  /** Seals the secrets of webhooks in the database. */
+  readonly sealingKey: Secret | undefined;
 }
 
 /** Valid, with every default filled in, and deeply frozen. */
@@ -125,16 +128,16 @@ function readTree({ env, file, overrides = {} }: ConfigOptions) {
     engineKeys: readEngineKeys(tree, env),
     adminKey: readAdminKey(tree, env),
     storeUrl: readStoreUrl(tree),
+    sealingKey: readSealingKey(tree),
   };
   return { found, tree, secrets };
 }
 
-function frozen(settings: z.infer<typeof configSchema>, { engineKeys, adminKey, storeUrl }: Secrets): Config {
+function frozen(settings: z.infer<typeof configSchema>, { engineKeys, ...secrets }: Secrets): Config {
   return Object.freeze({
     ...deepFreeze(settings),
     engineKeys: Object.freeze(engineKeys),
-    adminKey,
-    storeUrl,
+    ...secrets,
   });
 }
 

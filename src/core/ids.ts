@@ -9,6 +9,7 @@ export type KeyId = Branded<string, 'KeyId'>;
 export type RequestId = Branded<string, 'RequestId'>;
 export type LedgerEntryId = Branded<string, 'LedgerEntryId'>;
 export type AuditId = Branded<string, 'AuditId'>;
+export type AlertId = Branded<string, 'AlertId'>;
 
 /**
  * A new id: the prefix, 12 hex digits of the time in milliseconds and 20 random hex digits. Ids sort by creation time, so a table
@@ -35,3 +36,4 @@ export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', n
 export const debitEntryId = (id: RequestId): LedgerEntryId => id.replace(/^req/, 'led') as LedgerEntryId;
 export const requestOfDebit = (id: string): RequestId => id.replace(/^led/, 'req') as RequestId;
 export const newAuditId = (nowMs: number): AuditId => newId('aud', nowMs) as AuditId;
+export const newAlertId = (nowMs: number): AlertId => newId('alr', nowMs) as AlertId;

@@ -11,6 +11,7 @@ import {
   type MessageShape,
 } from '@bufbuild/protobuf';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
+import { AlertsService } from '../../gen/parley/alerts/v1/alerts_service_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import {
@@ -95,6 +96,7 @@ export function rpcTable(services: Services) {
     ...catalogRpcs(services.catalog),
     ...accountRpcs(services.account),
     ...managementRpcs(services.management),
+    ...alertRpcs(services.alerts),
     ...chatRpcs(services),
     ...audioRpcs(services.speech, services.transcription),
     admin: adminRpcs(services.admin),
@@ -146,6 +148,22 @@ function managementRpcs(management: Services['management']) {
     ),
     rotateKey: unary('manage', method.rotateKey, (request, call) => management.rotateKey(request, call)),
     revokeKey: unary('manage', method.revokeKey, (request, call) => management.revokeKey(request, call)),
+  };
+}
+
+function alertRpcs(alerts: Services['alerts']) {
+  const { method } = AlertsService;
+  return {
+    getAlertSettings: unary('manage', method.getAlertSettings, (request, call) =>
+      alerts.getAlertSettings(request, call),
+    ),
+    setAlertSettings: unary('manage', method.setAlertSettings, (request, call) =>
+      alerts.setAlertSettings(request, call),
+    ),
+    listAlerts: unary('manage', method.listAlerts, (request, call) => alerts.listAlerts(request, call)),
+    sendTestAlert: unary('manage', method.sendTestAlert, (request, call) =>
+      alerts.sendTestAlert(request, call),
+    ),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import type { AccountOperations } from './account/service.ts';
+import type { AlertOperations } from './alerts/service.ts';
 import type { AdminCall } from './call.ts';
 import type { CatalogOperations } from './catalog/service.ts';
 import type { ChatOperations } from './chat/service.ts';
@@ -20,6 +21,7 @@ export interface Services {
   readonly catalog: CatalogOperations;
   readonly account: AccountOperations;
   readonly management: ManagementOperations;
+  readonly alerts: AlertOperations;
   readonly admin: AdminFunctions;
 }
 

@@ -1,5 +1,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { RequestObserver } from '../core/ports/observer.ts';
+import type { AlertObserver } from '../core/ports/webhooks.ts';
+import { observeAlerts } from './alert-metrics.ts';
 import { metricsIn, observeRequests } from './request-metrics.ts';
 
 /** The state of an engine at the moment the metrics are read. */
@@ -12,6 +14,7 @@ export interface EngineReading {
 
 export interface Metrics {
   readonly observer: RequestObserver;
+  readonly alerts: AlertObserver;
   /** In the text format of Prometheus. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -43,6 +46,7 @@ export function createMetrics({ version, isModel, engines, bufferedBytes }: Metr
   );
   return {
     observer: observeRequests(registry, isModel),
+    alerts: observeAlerts(registry),
     contentType: registry.contentType,
     text: () => registry.metrics(),
   };

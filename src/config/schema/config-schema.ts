@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { alerts } from './alerts.ts';
 import { engines } from './engines.ts';
 import { models } from './models.ts';
 import { log, metrics, tracing } from './observability.ts';
@@ -100,6 +101,7 @@ export const configSchema = group({
       'A file with an admin key of at least 32 characters, which this server accepts besides those of its database. PARLEY_ADMIN_KEY in its environment does the same. Default: none.',
     ),
   fairUse,
+  alerts,
   log,
   engines,
   models,

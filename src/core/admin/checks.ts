@@ -4,6 +4,7 @@ import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../b
 import { ParleyError } from '../errors.ts';
 import { invalid } from '../parameters.ts';
 import { defaultScopes, type Scope, scopes } from '../ports/keys.ts';
+import { quote } from '../quote.ts';
 
 export const nameCharactersMax = 100;
 export const reasonCharactersMax = 200;
@@ -64,4 +65,15 @@ export function tooMuchTaken({ balance, held }: { balance: NanoCredits; held: Na
 
 export function nameTaken(name: string): ParleyError {
   return invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
+}
+
+export function noSuchAccount(idOrName: string): ParleyError {
+  return new ParleyError('not_found', {
+    message: `There is no such account: ${quote(idOrName)}. List the accounts to see their ids and names.`,
+    param: 'account_id',
+  });
+}
+
+export function accountDeleted(): ParleyError {
+  return new ParleyError('not_found', { message: 'The account is deleted.', param: 'account_id' });
 }

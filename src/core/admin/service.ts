@@ -1,19 +1,19 @@
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import * as alerts from '../../../gen/parley/admin/v1/alerts_pb.ts';
 import { entitlementAt, trialMs } from '../access/entitlement.ts';
 import { describeEntry } from '../account/ledger-entry.ts';
 import { type AccountDeps, describeAccount, describeRecord, readRecordFilter } from '../account/service.ts';
+import type { AccountAlerts } from '../alerts/account-alerts.ts';
 import type { AdminCall } from '../call.ts';
-import { ParleyError } from '../errors.ts';
-import { newAccountId, newLedgerEntryId } from '../ids.ts';
+import { newAccountId } from '../ids.ts';
 import { readLimits } from '../limits/messages.ts';
 import { invalid, nextPage, readPage } from '../parameters.ts';
 import type { Account } from '../ports/accounts.ts';
 import type { AuditEntry } from '../ports/audit.ts';
-import type { LedgerEntry } from '../ports/ledger.ts';
 import type { ServerFacts } from '../ports/server.ts';
-import { quote } from '../quote.ts';
 import * as check from './checks.ts';
+import { enterCredits } from './credits.ts';
 import { auditEntry, IssuedKeys, limitNames } from './keys.ts';
 import { describeServer, diagnoseServer } from './server.ts';
 import { getUsageTotals, pruneUsageRecords } from './usage.ts';
@@ -22,6 +22,7 @@ import { describeAudit } from './views.ts';
 interface AdminDeps extends AccountDeps {
   /** Undefined in a command on the data folder, which runs no server. */
   readonly server: ServerFacts | undefined;
+  readonly alerts: AccountAlerts;
 }
 
 /** Implements AdminService. The gate decides who may call it; the audit trail records who did. */
@@ -125,6 +126,32 @@ export class AdminOperations {
     const audit = this.#audit(call, 'account.limits', id, { limits: limitNames(limits) });
     await this.#deps.store.setAccountLimits(id, limits, audit);
     return create(pb.SetAccountLimitsResponseSchema, await this.#view(id));
+  }
+
+  async getAlertSettings({
+    accountId,
+  }: alerts.GetAlertSettingsRequest): Promise<alerts.GetAlertSettingsResponse> {
+    const { id } = await this.#account(accountId);
+    return create(alerts.GetAlertSettingsResponseSchema, await this.#deps.alerts.settings(id));
+  }
+
+  async setAlertSettings(
+    request: alerts.SetAlertSettingsRequest,
+    call: AdminCall,
+  ): Promise<alerts.SetAlertSettingsResponse> {
+    const { id } = await this.#account(request.accountId);
+    const set = await this.#deps.alerts.setSettings(id, request, call);
+    return create(alerts.SetAlertSettingsResponseSchema, set);
+  }
+
+  async listAlerts(request: alerts.ListAlertsRequest): Promise<alerts.ListAlertsResponse> {
+    const { id } = await this.#account(request.accountId);
+    return create(alerts.ListAlertsResponseSchema, await this.#deps.alerts.list(id, request));
+  }
+
+  async sendTestAlert({ accountId }: alerts.SendTestAlertRequest): Promise<alerts.SendTestAlertResponse> {
+    const { id } = await this.#account(accountId);
+    return create(alerts.SendTestAlertResponseSchema, { alert: await this.#deps.alerts.sendTest(id) });
   }
 
   async loadCredits(request: pb.LoadCreditsRequest, call: AdminCall): Promise<pb.LoadCreditsResponse> {
@@ -239,31 +266,7 @@ export class AdminOperations {
     call: AdminCall,
   ): Promise<Account> {
     const account = await this.#account(request.accountId);
-    const amount = check.checkAmount(request.amount);
-    if (kind === 'load' && amount <= 0n) throw invalid('amount', '`amount` must be above zero.');
-    if (amount === 0n) throw invalid('amount', '`amount` must not be zero.');
-    const createdAtMs = this.#now();
-    const entry: LedgerEntry = {
-      id: newLedgerEntryId(createdAtMs),
-      accountId: account.id,
-      kind,
-      amount,
-      reason: check.checkText('reason', request.reason, check.reasonCharactersMax),
-      reference: check.checkText('idempotency_key', request.idempotencyKey, check.reasonCharactersMax),
-      createdAtMs,
-    };
-    const details = { amount: String(request.amount), reason: entry.reason, reference: entry.reference };
-    const outcome = await this.#deps.store.enter(
-      entry,
-      this.#audit(call, `credits.${kind}`, account.id, details),
-    );
-    if (outcome === 'conflict') throw new ParleyError('idempotency_conflict', { param: 'idempotency_key' });
-    if (outcome === 'insufficient_credits') {
-      throw check.tooMuchTaken((await this.#deps.store.findAccount(account.id)) ?? account);
-    }
-    if (outcome === 'balance_too_large') {
-      throw invalid('amount', 'The balance would be larger than an account can hold. Load less.');
-    }
+    await enterCredits(this.#deps.store, { kind, account, createdAtMs: this.#now() }, request, call);
     return account;
   }
 
@@ -279,17 +282,14 @@ export class AdminOperations {
   async #account(idOrName: string): Promise<Account> {
     const account = await this.#anyAccount(idOrName);
     if (account.deletedAtMs === undefined) return account;
-    throw new ParleyError('not_found', { message: 'The account is deleted.', param: 'account_id' });
+    throw check.accountDeleted();
   }
 
   /** A deleted account can still be read. */
   async #anyAccount(idOrName: string): Promise<Account> {
     const account = await this.#deps.store.findAccount(idOrName);
     if (account !== undefined) return account;
-    throw new ParleyError('not_found', {
-      message: `There is no such account: ${quote(idOrName)}. List the accounts to see their ids and names.`,
-      param: 'account_id',
-    });
+    throw check.noSuchAccount(idOrName);
   }
 
   async #view(idOrName: string) {

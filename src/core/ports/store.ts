@@ -1,4 +1,5 @@
 import type { AccountStore } from './accounts.ts';
+import type { AlertStore } from './alerts.ts';
 import type { AuditStore } from './audit.ts';
 import type { IdempotencyStore } from './idempotency.ts';
 import type { KeyStore } from './keys.ts';
@@ -30,7 +31,8 @@ export interface Store
     ReservationStore,
     UsageStore,
     IdempotencyStore,
-    AuditStore {
+    AuditStore,
+    AlertStore {
   /** Whether the store has neither accounts nor keys. */
   isEmpty(): Promise<boolean>;
   close(): Promise<void>;

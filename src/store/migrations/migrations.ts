@@ -7,6 +7,7 @@ import * as policyVersion from './0004-policy-version.ts';
 import * as nodes from './0005-nodes.ts';
 import * as limits from './0006-limits.ts';
 import * as neededMigrations from './0007-needed-migrations.ts';
+import * as alerts from './0008-alerts.ts';
 import { migrationsOf } from './column-types.ts';
 
 /** Applied in the order of their names, never edited. Imported by name, so that a bundle holds them. */
@@ -21,12 +22,14 @@ const changes = {
 export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', {
   ...changes,
   '0006-limits': limits,
+  '0008-alerts': alerts,
 });
 export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
   ...changes,
   '0005-nodes': nodes,
   '0006-limits': limits,
   '0007-needed-migrations': neededMigrations,
+  '0008-alerts': alerts,
 });
 
 /** A newer Parley has changed the schema. */

@@ -19,6 +19,8 @@ const prefixes: Readonly<Record<string, string>> = {
   ledger_entries: 'led',
   usage_records: 'req',
   audit_entries: 'aud',
+  alerts: 'alr',
+  latest_load: 'led',
 };
 
 /** The uuid of an id; null, which equals nothing, if the text is no id. */

@@ -157,7 +157,7 @@ export function containing(text: string): string {
 }
 
 /** Uses subqueries: SQLite prepares a left join again for each run, as its plan may depend on the parameters. */
-function withPeriods() {
+export function withPeriods() {
   return query
     .selectFrom('accounts')
     .selectAll('accounts')
@@ -177,7 +177,7 @@ function withPeriods() {
     });
 }
 
-function toAccount(row: AccountWithPeriods): Account {
+export function toAccount(row: AccountWithPeriods): Account {
   return {
     ...toFacts(row),
     balance: nanoCredits(row.balance_nano_credits),

@@ -16,6 +16,9 @@ export interface Database {
   kept_answers: KeptAnswersTable;
   audit_entries: AuditEntriesTable;
   policy: PolicyTable;
+  alert_settings: AlertSettingsTable;
+  alert_marks: AlertMarksTable;
+  alerts: AlertsTable;
 }
 
 interface AccountsTable {
@@ -180,6 +183,42 @@ interface PolicyTable {
   version: Integer;
 }
 
+interface AlertSettingsTable {
+  account_id: string;
+  webhook_url: string | null;
+  secret: string | null;
+  /** Separated by spaces. */
+  percents: string;
+  balance_below: OptionalInteger;
+  webhook_off_at_ms: OptionalInteger;
+}
+
+interface AlertMarksTable {
+  account_id: string;
+  kind: string;
+  subject: string;
+  period: string;
+  basis: string;
+  threshold: Integer;
+}
+
+interface AlertsTable {
+  id: string;
+  account_id: string;
+  kind: string;
+  created_at_ms: Integer;
+  /** JSON. */
+  details: string;
+  state: string;
+  attempts: Integer;
+  next_attempt_at_ms: OptionalInteger;
+  delivered_at_ms: OptionalInteger;
+  last_failure: string | null;
+}
+
+export type AlertSettingsRow = Selectable<AlertSettingsTable>;
+export type AlertMarkRow = Selectable<AlertMarksTable>;
+export type AlertRow = Selectable<AlertsTable>;
 export type KeyRow = Selectable<ApiKeysTable>;
 export type NewKeyRow = Insertable<ApiKeysTable>;
 export type AccountRow = Selectable<AccountsTable>;

@@ -30,6 +30,7 @@ const services = [
   'grpc.reflection.v1alpha.ServerReflection',
   'parley.account.v1.AccountService',
   'parley.admin.v1.AdminService',
+  'parley.alerts.v1.AlertsService',
   'parley.audio.v1.TranscriptionService',
   'parley.catalog.v1.CatalogService',
   'parley.chat.v1.ChatService',

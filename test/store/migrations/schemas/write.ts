@@ -11,12 +11,14 @@ import {
   type AccountId,
   type KeyId,
   newAccountId,
+  newAlertId,
   newAuditId,
   newKeyId,
   newLedgerEntryId,
   newRequestId,
   type RequestId,
 } from '../../../../src/core/ids.ts';
+import type { Alert } from '../../../../src/core/ports/alerts.ts';
 import type { AuditEntry } from '../../../../src/core/ports/audit.ts';
 import type { IdempotencyClaim } from '../../../../src/core/ports/idempotency.ts';
 import type { Key } from '../../../../src/core/ports/keys.ts';
@@ -187,4 +189,32 @@ try {
 async function addTo(store: Store): Promise<void> {
   const cut = { recordsBeforeMs: startMs + 26, answersBeforeMs: 0 };
   await store.prune(cut, 1_000, audit('usage.prune', 'usage'));
+  const account = await store.findAccount('acme ü');
+  if (account) await addAlerts(store, account.id);
+}
+
+async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
+  const settings = {
+    ...{
+      accountId,
+      webhookUrl: 'https://example.com/ü',
+      sealedSecret: 'whsec_c2VjcmV0',
+      percents: [50, 100],
+    },
+    ...{ balanceBelow: nanoCredits(5_000_000_000n), webhookOffAtMs: undefined },
+  };
+  await store.setAlertSettings(accountId, settings, audit('alerts.set', accountId));
+  for (const state of ['none', 'pending'] as const) {
+    const createdAtMs = tick();
+    const alert: Alert = {
+      ...{ id: newAlertId(createdAtMs), accountId, kind: 'fair_use.used', createdAtMs },
+      details: { percent: 50, used: '500', limit: '1000' },
+      delivery: {
+        ...{ state, attempts: 0, nextAttemptAtMs: state === 'pending' ? createdAtMs : undefined },
+        ...{ deliveredAtMs: undefined, lastFailure: undefined },
+      },
+    };
+    const mark = { kind: alert.kind, subject: state, period: month, basis: '1000', threshold: 50 };
+    await store.raiseAlert(alert, mark);
+  }
 }

@@ -1,0 +1,57 @@
+/** The part of the app that raises alerts and sends them to webhooks. */
+import type { Config } from '../config/config.ts';
+import { AccountAlerts } from '../core/alerts/account-alerts.ts';
+import { Alerts } from '../core/alerts/alerts.ts';
+import { SecretSeal } from '../core/alerts/secret-seal.ts';
+import type { FairUseRules } from '../core/billing/fair-use.ts';
+import type { Clock } from '../core/ports/clock.ts';
+import type { Log } from '../core/ports/log.ts';
+import type { Store } from '../core/ports/store.ts';
+import type { AlertObserver } from '../core/ports/webhooks.ts';
+import { HttpSender, type Resolve } from '../webhooks/http-sender.ts';
+import { version } from './version.ts';
+
+interface AlertsContext {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly accessClock: Clock;
+  readonly fairUse: FairUseRules;
+  readonly log: Log;
+  readonly observer: AlertObserver;
+  /** Default: the resolver of this machine. */
+  readonly resolve?: Resolve | undefined;
+  /** Time between two looks at all accounts. Default: 5 seconds */
+  readonly intervalMs?: number | undefined;
+}
+
+/**
+ * Begins to raise and send alerts.
+ * @param opened collects what must be closed, in reverse order
+ */
+export function openAlerts(
+  { alerts, sealingKey }: Config,
+  { resolve, intervalMs, ...context }: AlertsContext,
+  opened: AsyncDisposableStack,
+): AccountAlerts {
+  const rules = { allowedNetworks: alerts.allowedNetworks };
+  const sender = new HttpSender({ rules, userAgent: `Parley/${version}`, resolve });
+  const deps = { ...context, sender, seal: new SecretSeal(sealingKey?.reveal()) };
+  const running = new Alerts(deps, intervalMs);
+  opened.defer(() => running.close());
+  return new AccountAlerts({ ...deps, addressRules: rules });
+}
+
+const silent: Log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** For a command on the data folder: sets and lists, but sends nothing. */
+export function alertsWithoutServer(
+  { alerts, sealingKey }: Config,
+  { store, clock }: Pick<AlertsContext, 'store' | 'clock'>,
+): AccountAlerts {
+  return new AccountAlerts({
+    ...{ store, clock, log: silent, sender: undefined },
+    seal: new SecretSeal(sealingKey?.reveal()),
+    observer: { raised: () => undefined, attempted: () => undefined },
+    addressRules: { allowedNetworks: alerts.allowedNetworks },
+  });
+}

@@ -1,0 +1,48 @@
+/** Loads and adjustments of credits by administrators. */
+import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type { AdminCall } from '../call.ts';
+import { ParleyError } from '../errors.ts';
+import { newLedgerEntryId } from '../ids.ts';
+import { invalid } from '../parameters.ts';
+import type { Account } from '../ports/accounts.ts';
+import type { LedgerEntry } from '../ports/ledger.ts';
+import type { Store } from '../ports/store.ts';
+import * as check from './checks.ts';
+import { auditEntry } from './keys.ts';
+
+interface Entering {
+  readonly kind: 'load' | 'adjustment';
+  readonly account: Account;
+  readonly createdAtMs: number;
+}
+
+/** @throws `invalid_parameter`, `idempotency_conflict`, `insufficient_credits` */
+export async function enterCredits(
+  store: Store,
+  { kind, account, createdAtMs }: Entering,
+  request: pb.LoadCreditsRequest | pb.AdjustCreditsRequest,
+  call: AdminCall,
+): Promise<void> {
+  const amount = check.checkAmount(request.amount);
+  if (kind === 'load' && amount <= 0n) throw invalid('amount', '`amount` must be above zero.');
+  if (amount === 0n) throw invalid('amount', '`amount` must not be zero.');
+  const entry: LedgerEntry = {
+    id: newLedgerEntryId(createdAtMs),
+    accountId: account.id,
+    kind,
+    amount,
+    reason: check.checkText('reason', request.reason, check.reasonCharactersMax),
+    reference: check.checkText('idempotency_key', request.idempotencyKey, check.reasonCharactersMax),
+    createdAtMs,
+  };
+  const details = { amount: String(request.amount), reason: entry.reason, reference: entry.reference };
+  const change = { action: `credits.${kind}`, target: account.id, details };
+  const outcome = await store.enter(entry, auditEntry(createdAtMs, call, change));
+  if (outcome === 'conflict') throw new ParleyError('idempotency_conflict', { param: 'idempotency_key' });
+  if (outcome === 'insufficient_credits') {
+    throw check.tooMuchTaken((await store.findAccount(account.id)) ?? account);
+  }
+  if (outcome === 'balance_too_large') {
+    throw invalid('amount', 'The balance would be larger than an account can hold. Load less.');
+  }
+}

@@ -1,0 +1,118 @@
+/** Raises alerts and delivers them, in the background of a server. No request waits for it. */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { FairUseRules } from '../billing/fair-use.ts';
+import { monthOf } from '../billing/fair-use.ts';
+import { newAlertId } from '../ids.ts';
+import type { Alert, StoredAlertSettings, WatchedAccount } from '../ports/alerts.ts';
+import type { Clock } from '../ports/clock.ts';
+import { budgetsOf, type Due, dueAlerts } from './conditions.ts';
+import { Deliveries, type DeliveriesDeps } from './deliveries.ts';
+
+/** Between two looks at all accounts. */
+const intervalMsByDefault = 5_000;
+/** Accounts that are read at once. */
+const accountsAtOnce = 200;
+
+export interface AlertsDeps extends DeliveriesDeps {
+  /** The time by which subscriptions end. */
+  readonly accessClock: Clock;
+  readonly fairUse: FairUseRules;
+}
+
+export class Alerts {
+  readonly #deps: AlertsDeps;
+  readonly #deliveries: Deliveries;
+  readonly #intervalMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #isFailing = false;
+  #isClosed = false;
+
+  constructor(deps: AlertsDeps, intervalMs = intervalMsByDefault) {
+    this.#deps = deps;
+    this.#deliveries = new Deliveries(deps);
+    this.#intervalMs = intervalMs;
+    this.#schedule();
+  }
+
+  /** Resolves when running attempts have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+    await this.#deliveries.settled();
+  }
+
+  #schedule(): void {
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => {
+      this.#running = this.#run().then(() => this.#schedule());
+    }, this.#intervalMs).unref();
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#raiseAll();
+      await this.#deliveries.begin();
+      this.#isFailing = false;
+    } catch (error) {
+      // The database is away. Its failure is logged once, and by the store as well.
+      if (!this.#isFailing) this.#deps.log.error({ err: error }, 'alerts could not be read; trying again');
+      this.#isFailing = true;
+    }
+  }
+
+  async #raiseAll(): Promise<void> {
+    const { store, clock } = this.#deps;
+    for (let after: string | undefined = ''; after !== undefined && !this.#isClosed; ) {
+      const nowMs = clock.now();
+      const page = await store.watchedAccounts(monthOf(nowMs), { after, size: accountsAtOnce });
+      await this.#raiseFor(page, nowMs);
+      after = page.length < accountsAtOnce ? undefined : page.at(-1)?.account.id;
+      // Reads of SQLite are synchronous: requests go on between pages.
+      await turn();
+    }
+  }
+
+  async #raiseFor(page: readonly WatchedAccount[], nowMs: number): Promise<void> {
+    const { store, accessClock, fairUse } = this.#deps;
+    const moment = { nowMs, accessNowMs: accessClock.now(), fairUse };
+    const budgets = page.map((watched) => budgetsOf(watched, nowMs));
+    const used = await store.usedAmounts(budgets.flat().map(({ count }) => count));
+    let at = 0;
+    for (const [index, watched] of page.entries()) {
+      const own = budgets[index] ?? [];
+      const amounts = used.slice(at, at + own.length);
+      at += own.length;
+      for (const due of dueAlerts(watched, own, amounts, moment)) await this.#raise(watched.settings, due);
+    }
+  }
+
+  async #raise(settings: StoredAlertSettings, { mark, details }: Due): Promise<void> {
+    const { store, clock, log, observer } = this.#deps;
+    const alert = newAlert(settings, mark.kind, details, clock.now());
+    if (!(await store.raiseAlert(alert, mark))) return;
+    observer.raised(alert.kind);
+    const { id, accountId: account, kind: type } = alert;
+    log.info({ alert: id, account, type, ...details }, 'raised an alert');
+  }
+}
+
+/** An alert that is due at once, if there is a webhook. */
+export function newAlert(
+  { accountId, webhookUrl, webhookOffAtMs }: StoredAlertSettings,
+  kind: Alert['kind'],
+  details: Alert['details'],
+  nowMs: number,
+): Alert {
+  const isHeard = webhookUrl !== undefined && webhookOffAtMs === undefined;
+  return {
+    ...{ id: newAlertId(nowMs), accountId, kind, createdAtMs: nowMs, details },
+    delivery: {
+      ...{ state: isHeard ? 'pending' : 'none', attempts: 0 },
+      nextAttemptAtMs: isHeard ? nowMs : undefined,
+      deliveredAtMs: undefined,
+      lastFailure: undefined,
+    },
+  };
+}

@@ -1,0 +1,157 @@
+/** Which alerts an account is due, by what it has used and when its trial or plan ends. */
+import type { Period } from '../access/entitlement.ts';
+import { entitlementAt } from '../access/entitlement.ts';
+import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from '../billing/fair-use.ts';
+import { formatCredits, nanoCredits } from '../billing/money.ts';
+import { type Count, periodEndMs, periodOf } from '../limits/counts.ts';
+import { budgetNames, type Limits } from '../limits/limits.ts';
+import type { AlertDetails, AlertMark, WatchedAccount } from '../ports/alerts.ts';
+
+/** How long before its end a trial or plan raises an alert, and how long after it the end still does. */
+const noticeMs = 3 * 86_400_000;
+
+export interface Moment {
+  /** Decides about days and months. */
+  readonly nowMs: number;
+  /** The time by which subscriptions end. */
+  readonly accessNowMs: number;
+  readonly fairUse: FairUseRules;
+}
+
+/** An alert that is due, unless its mark is there already. */
+export interface Due {
+  readonly mark: AlertMark;
+  readonly details: AlertDetails;
+}
+
+/** A budget of an account or of one of its keys. */
+export interface WatchedBudget {
+  readonly count: Count;
+  readonly limit: bigint;
+  readonly limitName: string;
+  readonly keyId: string | undefined;
+}
+
+export function budgetsOf({ account, keys }: WatchedAccount, nowMs: number): readonly WatchedBudget[] {
+  // Several keys of one origin are a rotation with an overlap. The last is the one that stays.
+  const owners = new Map<string, { readonly limits: Limits | undefined; readonly keyId?: string }>();
+  owners.set(account.id, { limits: account.limits });
+  for (const { id, originId, limits } of keys) owners.set(originId, { limits, keyId: id });
+  return [...owners].flatMap(([owner, { limits, keyId }]) =>
+    budgetNames.flatMap((name) => {
+      const limit = limits?.budgets?.[name];
+      if (limit === undefined) return [];
+      const count = { owner, unit: 'credits' as const, period: periodOf(name, nowMs) };
+      return { count, limit, limitName: `budgets.${name}`, keyId };
+    }),
+  );
+}
+
+/** @param used amounts of `budgets`, in their order */
+export function dueAlerts(
+  watched: WatchedAccount,
+  budgets: readonly WatchedBudget[],
+  used: readonly bigint[],
+  moment: Moment,
+): readonly Due[] {
+  const due = [
+    ...budgets.flatMap((budget, at) => dueBudget(watched, budget, used[at] ?? 0n, moment)),
+    ...dueFairUse(watched, moment),
+    ...dueBalance(watched),
+    ...dueEnds(watched, moment),
+  ];
+  return due.filter(({ mark }) => movesOn(watched.marks, mark));
+}
+
+function dueBudget(
+  { settings }: WatchedAccount,
+  { count, limit, limitName, keyId }: WatchedBudget,
+  used: bigint,
+  { nowMs }: Moment,
+): Due[] {
+  const percent = highestPercent(settings.percents, used, limit);
+  if (percent === undefined) return [];
+  const resetsAtMs = periodEndMs(count.period, nowMs);
+  const subject = `${count.owner} ${limitName}`;
+  return [
+    {
+      mark: { kind: 'budget.used', subject, period: count.period, basis: String(limit), threshold: percent },
+      details: {
+        ...(keyId !== undefined && { keyId }),
+        ...{ percent, limitName, used: credits(used), limit: credits(limit) },
+        ...(resetsAtMs !== undefined && { resetsAtMs }),
+      },
+    },
+  ];
+}
+
+function dueFairUse(
+  { account, settings, unitsUsed }: WatchedAccount,
+  { nowMs, accessNowMs, fairUse }: Moment,
+): Due[] {
+  const limit = BigInt(unitsPerMonth(fairUse, entitlementAt(account.subscription, accessNowMs)));
+  const percent = highestPercent(settings.percents, unitsUsed, limit);
+  if (percent === undefined) return [];
+  const used = String(unitsUsed);
+  return [
+    {
+      mark: {
+        ...{ kind: 'fair_use.used', subject: '', period: monthOf(nowMs) },
+        ...{ basis: String(limit), threshold: percent },
+      },
+      details: { percent, used, limit: String(limit), resetsAtMs: nextMonthMs(nowMs) },
+    },
+  ];
+}
+
+/** Each load arms it again. */
+function dueBalance({ account, settings, latestLoad }: WatchedAccount): Due[] {
+  const { balanceBelow } = settings;
+  if (balanceBelow === undefined || account.balance >= balanceBelow) return [];
+  const basis = String(balanceBelow);
+  return [
+    {
+      mark: { kind: 'credits.low', subject: '', period: latestLoad, basis, threshold: 0 },
+      details: { balance: formatCredits(account.balance), balanceBelow: formatCredits(balanceBelow) },
+    },
+  ];
+}
+
+/** Neither an end that another subscription outlasts, nor one that is long over. */
+function dueEnds({ account }: WatchedAccount, { accessNowMs }: Moment): Due[] {
+  const { trial, plan } = account.subscription;
+  return [...dueEnd('trial', trial, plan, accessNowMs), ...dueEnd('plan', plan, trial, accessNowMs)];
+}
+
+function dueEnd(
+  name: 'trial' | 'plan',
+  period: Period | undefined,
+  other: Period | undefined,
+  nowMs: number,
+): Due[] {
+  if (period === undefined) return [];
+  const { endsAtMs } = period;
+  if (nowMs < endsAtMs - noticeMs || nowMs >= endsAtMs + noticeMs) return [];
+  if (other !== undefined && other.startsAtMs <= endsAtMs && other.endsAtMs > endsAtMs) return [];
+  const kind = nowMs < endsAtMs ? (`${name}.ending` as const) : (`${name}.ended` as const);
+  const mark = { kind, subject: '', period: '', basis: String(endsAtMs), threshold: 0 };
+  return [{ mark, details: { endsAtMs } }];
+}
+
+/** The highest percent of the limit that is reached; undefined if none is. */
+function highestPercent(percents: readonly number[], used: bigint, limit: bigint): number | undefined {
+  if (limit === 0n) return undefined;
+  return percents.findLast((percent) => used * 100n >= limit * BigInt(percent));
+}
+
+/** The same rule as that of the database, which decides. */
+function movesOn(marks: readonly AlertMark[], mark: AlertMark): boolean {
+  const before = marks.find(({ kind, subject }) => kind === mark.kind && subject === mark.subject);
+  if (before === undefined || mark.period > before.period) return true;
+  if (mark.period < before.period) return false;
+  return mark.basis !== before.basis || mark.threshold > before.threshold;
+}
+
+function credits(amount: bigint): string {
+  return formatCredits(nanoCredits(amount));
+}

@@ -1,0 +1,114 @@
+/** Sends alerts to webhooks: at least once, each attempt claimed before it begins, so that several nodes and restarts share the work. */
+import type { AccountId } from '../ids.ts';
+import type { Alert, AlertStore, DueAlert } from '../ports/alerts.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { AlertObserver, WebhookOutcome, WebhookSender } from '../ports/webhooks.ts';
+import { webhookBody } from './messages.ts';
+import type { SecretSeal } from './secret-seal.ts';
+import { signedHeaders } from './signature.ts';
+
+/** After the first attempt. Longer than an attempt takes, so that two never run at once. */
+const firstRetryMs = 15_000;
+const retryMsMax = 4 * 3_600_000;
+/** An alert that is older is given up when an attempt fails. */
+const triedMsMax = 3 * 86_400_000;
+/** Attempts that run at once. */
+const attemptsAtOnce = 16;
+/** The receiver wants no more. */
+const gone = 410;
+
+export interface DeliveriesDeps {
+  readonly store: AlertStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sender: WebhookSender;
+  readonly seal: SecretSeal;
+  readonly observer: AlertObserver;
+}
+
+/** The time from the beginning of an attempt to the next one. @param attempt from 1 */
+export function retryDelayMs(attempt: number): number {
+  return Math.min(firstRetryMs * 2 ** (attempt - 1), retryMsMax);
+}
+
+export class Deliveries {
+  readonly #deps: DeliveriesDeps;
+  readonly #running = new Map<AccountId, Promise<void>>();
+
+  constructor(deps: DeliveriesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins attempts that are due, as many as there is room for. A slow webhook delays only alerts of its own account. */
+  async begin(): Promise<void> {
+    const due = await this.#deps.store.dueAlerts(this.#deps.clock.now(), 2 * attemptsAtOnce);
+    for (const one of due) {
+      const { accountId } = one.alert;
+      if (this.#running.size >= attemptsAtOnce || this.#running.has(accountId)) continue;
+      const attempt = this.#attemptLater(one).finally(() => this.#running.delete(accountId));
+      this.#running.set(accountId, attempt);
+    }
+  }
+
+  /** Resolves when the running attempts have ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running.values());
+  }
+
+  /** Sends once, and records the outcome. An alert of the type `test` is not tried again. */
+  async attempt(due: DueAlert): Promise<void> {
+    const { store, clock } = this.#deps;
+    const { id, accountId, delivery } = due.alert;
+    const attempt = delivery.attempts + 1;
+    const outcome = await this.#post(due);
+    const nowMs = clock.now();
+    if ('status' in outcome && outcome.status >= 200 && outcome.status < 300) {
+      await store.endAttempt(id, { state: 'delivered', atMs: nowMs });
+      this.#deps.observer.attempted('delivered');
+      return;
+    }
+    const failure = failureOf(outcome);
+    if ('status' in outcome && outcome.status === gone) {
+      await store.turnWebhookOff(accountId, due.webhookUrl, nowMs, failure);
+      this.#gaveUp(due.alert, attempt, failure);
+      return;
+    }
+    const isLast = due.alert.kind === 'test' || nowMs - due.alert.createdAtMs >= triedMsMax;
+    await store.endAttempt(id, { state: isLast ? 'failed' : 'pending', failure });
+    if (isLast) this.#gaveUp(due.alert, attempt, failure);
+    else this.#deps.observer.attempted('failed');
+  }
+
+  async #attemptLater(due: DueAlert): Promise<void> {
+    const { store, clock, log } = this.#deps;
+    try {
+      const nextAtMs = clock.now() + retryDelayMs(due.alert.delivery.attempts + 1);
+      if (await store.claimAlert(due.alert, nextAtMs)) await this.attempt(due);
+    } catch (error) {
+      log.error({ err: error, alert: due.alert.id }, 'an alert could not be delivered; trying again later');
+    }
+  }
+
+  async #post({ alert, webhookUrl: url, sealedSecret }: DueAlert): Promise<WebhookOutcome> {
+    const { clock, sender, seal } = this.#deps;
+    const secret = seal.open(sealedSecret, alert.accountId);
+    if (secret === undefined) return { failure: 'The secret cannot be read. Make a new one.' };
+    const body = webhookBody(alert);
+    const signature = signedHeaders({ secret, id: alert.id, nowMs: clock.now() }, body);
+    return sender.post({ url, body, headers: { 'content-type': 'application/json', ...signature } });
+  }
+
+  #gaveUp({ id: alert, accountId: account, kind: type }: Alert, attempts: number, failure: string): void {
+    this.#deps.observer.attempted('given_up');
+    this.#deps.log.warn({ alert, account, type, attempts, failure }, 'gave up delivering an alert');
+  }
+}
+
+function failureOf(outcome: WebhookOutcome): string {
+  if ('failure' in outcome) return outcome.failure;
+  const { status } = outcome;
+  if (status === gone) return 'The webhook answered 410 and is turned off.';
+  const advice = status >= 300 && status < 400 ? ' Redirects are not followed.' : '';
+  return `The webhook answered ${status}.${advice}`;
+}

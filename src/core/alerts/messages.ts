@@ -1,0 +1,89 @@
+/** Settings and alerts as requests, answers and webhooks have them. */
+import { create, type MessageInitShape, toJsonString } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  type AlertDeliverySchema,
+  type Alert as AlertMessage,
+  AlertSchema,
+  type AlertSettings as AlertSettingsMessage,
+  AlertSettingsSchema,
+} from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import { formatCredits, type NanoCredits, parseCredits } from '../billing/money.ts';
+import { ParleyError } from '../errors.ts';
+import { invalid } from '../parameters.ts';
+import type { Alert, AlertDelivery, AlertSettings } from '../ports/alerts.ts';
+import type { AddressRules } from './webhook-address.ts';
+import { checkWebhookUrl } from './webhook-address.ts';
+
+const percentsByDefault = [50, 80, 100];
+const percentsMax = 10;
+
+/** @throws `invalid_parameter` */
+export function readAlertSettings(message: AlertSettingsMessage, rules: AddressRules): AlertSettings {
+  const { webhookUrl, percents, balanceBelow } = message;
+  return {
+    webhookUrl: webhookUrl === undefined ? undefined : checkWebhookUrl(webhookUrl, rules),
+    percents: readPercents(percents),
+    balanceBelow: balanceBelow === undefined ? undefined : readBalance(balanceBelow),
+  };
+}
+
+function readPercents(percents: readonly number[]): readonly number[] {
+  if (percents.length === 0) return percentsByDefault;
+  const isRight =
+    percents.length <= percentsMax && percents.every((percent) => percent >= 1 && percent <= 100);
+  if (isRight) return [...new Set(percents)].sort((a, b) => a - b);
+  throw invalid(
+    'settings.percents',
+    `\`settings.percents\` takes at most ${percentsMax} whole numbers from 1 to 100.`,
+  );
+}
+
+function readBalance(text: string): NanoCredits {
+  try {
+    const amount = parseCredits(text);
+    if (amount > 0n) return amount;
+  } catch (error) {
+    if (!(error instanceof ParleyError)) throw error;
+    throw invalid('settings.balance_below', error.message);
+  }
+  throw invalid('settings.balance_below', '`settings.balance_below` must be above zero.');
+}
+
+export function describeAlertSettings(settings: AlertSettings): AlertSettingsMessage {
+  const { webhookUrl, percents, balanceBelow } = settings;
+  return create(AlertSettingsSchema, {
+    percents: [...percents],
+    ...(webhookUrl !== undefined && { webhookUrl }),
+    ...(balanceBelow !== undefined && { balanceBelow: formatCredits(balanceBelow) }),
+  });
+}
+
+export function describeAlert(alert: Alert): AlertMessage {
+  const { id, kind: type, createdAtMs, accountId, delivery } = alert;
+  const { resetsAtMs, endsAtMs, ...details } = alert.details;
+  return create(AlertSchema, {
+    ...{ id, type, accountId, ...details },
+    createdAt: timestampFromMs(createdAtMs),
+    ...(resetsAtMs !== undefined && { resetsAt: timestampFromMs(resetsAtMs) }),
+    ...(endsAtMs !== undefined && { endsAt: timestampFromMs(endsAtMs) }),
+    delivery: describeDelivery(delivery),
+  });
+}
+
+/** The JSON that a webhook gets. Each attempt has the same. */
+export function webhookBody(alert: Alert): string {
+  const message = describeAlert(alert);
+  delete message.delivery;
+  return toJsonString(AlertSchema, message);
+}
+
+function describeDelivery(delivery: AlertDelivery): MessageInitShape<typeof AlertDeliverySchema> {
+  const { state, attempts, nextAttemptAtMs, deliveredAtMs, lastFailure } = delivery;
+  return {
+    ...{ state, attempts },
+    ...(nextAttemptAtMs !== undefined && { nextAttemptAt: timestampFromMs(nextAttemptAtMs) }),
+    ...(deliveredAtMs !== undefined && { deliveredAt: timestampFromMs(deliveredAtMs) }),
+    ...(lastFailure !== undefined && { lastFailure }),
+  };
+}

@@ -1,0 +1,61 @@
+/** Where webhooks may go: to public addresses, and into the networks that the operator allows. */
+
+import { plainAddress } from '../access/network.ts';
+import { isWithinAddresses } from '../limits/addresses.ts';
+import { invalid } from '../parameters.ts';
+
+const urlCharactersMax = 2_000;
+
+/** IPv4 networks without public servers: private, local, shared, reserved, for documentation, tests and multicast. */
+const closedNetworks = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
+  ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
+  ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
+  // IPv6, within `publicNetworks`: those that carry IPv4 addresses, and for documentation.
+  ...['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
+] as const;
+/** Everything else of IPv6 is local, reserved, or carries an IPv4 address. */
+const publicNetworks = ['0.0.0.0/0', '2000::/3'] as const;
+
+export interface AddressRules {
+  /** Networks that need not be public, in CIDR notation. Plain HTTP is allowed into these only. */
+  readonly allowedNetworks: readonly string[];
+}
+
+/** @param address an address without a port */
+export function mayReach(
+  address: string,
+  scheme: 'http' | 'https',
+  { allowedNetworks }: AddressRules,
+): boolean {
+  if (isWithinAddresses(allowedNetworks, address)) return true;
+  if (scheme === 'http') return false;
+  return isWithinAddresses(publicNetworks, address) && !isWithinAddresses(closedNetworks, address);
+}
+
+/** The URL in its normal form. Its name is resolved, and the addresses checked, when it is called. @throws `invalid_parameter` */
+export function checkWebhookUrl(text: string, rules: AddressRules): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || text.length > urlCharactersMax || url.href.length > urlCharactersMax) {
+    throw refused(`must be a URL of at most ${urlCharactersMax} characters.`);
+  }
+  if (url.username !== '' || url.password !== '') throw refused('must have no user and no password.');
+  const isPlain = url.protocol === 'http:' && rules.allowedNetworks.length > 0;
+  if (url.protocol !== 'https:' && !isPlain) throw refused('must begin with `https://`.');
+  const address = literalAddress(url);
+  if (address !== undefined && !mayReach(address, isPlain ? 'http' : 'https', rules)) {
+    throw refused('must not lead into a private network.');
+  }
+  url.hash = '';
+  return url.href;
+}
+
+/** The address that a URL has in place of a name. */
+export function literalAddress({ hostname }: URL): string | undefined {
+  if (hostname.startsWith('[')) return plainAddress(hostname.slice(1, -1));
+  return /^[\d.]+$/.test(hostname) ? hostname : undefined;
+}
+
+function refused(problem: string) {
+  return invalid('settings.webhook_url', `\`settings.webhook_url\` ${problem}`);
+}

@@ -1,0 +1,21 @@
+/** A POST to an address that a customer chose. */
+export interface WebhookPost {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The status of the answer, or a sentence that says why there is none. */
+export type WebhookOutcome = { readonly status: number } | { readonly failure: string };
+
+export interface WebhookSender {
+  /** Takes at most 10 seconds and does not reject. Redirects are not followed, and the answer's body is not read. */
+  post(post: WebhookPost): Promise<WebhookOutcome>;
+}
+
+/** Counts alerts for metrics. */
+export interface AlertObserver {
+  raised(kind: string): void;
+  /** @param outcome of one attempt; a given up alert ends with `given_up` */
+  attempted(outcome: 'delivered' | 'failed' | 'given_up'): void;
+}

@@ -1,0 +1,69 @@
+import { nanoCredits } from '../../core/billing/money.ts';
+import type { AccountId } from '../../core/ids.ts';
+import type { StoredAlertSettings } from '../../core/ports/alerts.ts';
+import { type Step, step } from '../job.ts';
+import { query, statement } from '../statement.ts';
+import { type AlertSettingsRow, optionalNumber, optionalText } from './schema.ts';
+
+export const alertSettingsOf = statement((p: { accountId: AccountId }) =>
+  query.selectFrom('alert_settings').selectAll().where('account_id', '=', p.accountId),
+).map(toSettings);
+
+const replace = statement((p: Omit<AlertSettingsRow, 'balance_below'> & { balance_below: bigint | null }) =>
+  query
+    .insertInto('alert_settings')
+    .values({ ...columns(p), account_id: p.account_id })
+    .onConflict((conflict) => conflict.column('account_id').doUpdateSet(columns(p))),
+);
+const remove = statement((p: { accountId: AccountId }) =>
+  query.deleteFrom('alert_settings').where('account_id', '=', p.accountId),
+);
+const turnOff = statement((p: { accountId: AccountId; webhookUrl: string; atMs: number }) =>
+  query
+    .updateTable('alert_settings')
+    .set({ webhook_off_at_ms: p.atMs })
+    .where('account_id', '=', p.accountId)
+    .where('webhook_url', '=', p.webhookUrl)
+    .where('webhook_off_at_ms', 'is', null),
+);
+
+function columns(row: Omit<AlertSettingsRow, 'account_id'>) {
+  return {
+    webhook_url: row.webhook_url,
+    secret: row.secret,
+    percents: row.percents,
+    balance_below: row.balance_below,
+    webhook_off_at_ms: row.webhook_off_at_ms,
+  };
+}
+
+export function setAlertSettings(settings: StoredAlertSettings): Step {
+  return step(replace, {
+    account_id: settings.accountId,
+    webhook_url: settings.webhookUrl ?? null,
+    secret: settings.sealedSecret ?? null,
+    percents: settings.percents.join(' '),
+    balance_below: settings.balanceBelow ?? null,
+    webhook_off_at_ms: settings.webhookOffAtMs === undefined ? null : BigInt(settings.webhookOffAtMs),
+  });
+}
+
+export function removeAlertSettings(accountId: AccountId): Step {
+  return step(remove, { accountId });
+}
+
+/** Changes nothing if another webhook was set since. */
+export function turnWebhookOff(accountId: AccountId, webhookUrl: string, atMs: number): Step {
+  return step(turnOff, { accountId, webhookUrl, atMs }, 'stop');
+}
+
+export function toSettings(row: AlertSettingsRow): StoredAlertSettings {
+  return {
+    accountId: row.account_id as AccountId,
+    webhookUrl: optionalText(row.webhook_url),
+    sealedSecret: optionalText(row.secret),
+    percents: row.percents.split(' ').map(Number),
+    balanceBelow: row.balance_below === null ? undefined : nanoCredits(row.balance_below),
+    webhookOffAtMs: optionalNumber(row.webhook_off_at_ms),
+  };
+}

@@ -1,0 +1,214 @@
+import { sql } from 'kysely';
+import type { AccountId, AlertId } from '../../core/ids.ts';
+import {
+  type Alert,
+  type AlertDetails,
+  type AlertKind,
+  type AlertMark,
+  type AttemptEnd,
+  alertsKept,
+  type DeliveryState,
+  type DueAlert,
+} from '../../core/ports/alerts.ts';
+import { type Step, step } from '../job.ts';
+import { query, statement } from '../statement.ts';
+import { type AlertRow, optionalNumber, optionalText } from './schema.ts';
+
+type MarkOf = AlertMark & { readonly accountId: AccountId };
+
+/** Changes nothing if the mark is there already or further on, or if the account has no settings any more. */
+const moveMark = statement(
+  (p: MarkOf, dialect) => sql<object>`
+    insert into alert_marks (account_id, kind, subject, period, basis, threshold)
+    select account_id, ${text(p.kind, dialect)}, ${text(p.subject, dialect)}, ${text(p.period, dialect)},
+      ${text(p.basis, dialect)}, ${whole(p.threshold, dialect)}
+    from alert_settings where account_id = ${p.accountId}
+    on conflict (account_id, kind, subject) do update
+    set period = excluded.period, basis = excluded.basis, threshold = excluded.threshold
+    where excluded.period > alert_marks.period or (excluded.period = alert_marks.period
+      and (excluded.basis <> alert_marks.basis or excluded.threshold > alert_marks.threshold))`,
+);
+
+/** PostgreSQL must be told the types of selected parameters. */
+function text(value: string, dialect: string) {
+  return dialect === 'postgres' ? sql`${value}::text` : sql`${value}`;
+}
+
+function whole(value: number, dialect: string) {
+  return dialect === 'postgres' ? sql`${value}::bigint` : sql`${value}`;
+}
+
+const insert = statement((p: Omit<Alert, 'details' | 'delivery'> & InsertedDelivery) =>
+  query.insertInto('alerts').values({
+    id: p.id,
+    account_id: p.accountId,
+    kind: p.kind,
+    created_at_ms: p.createdAtMs,
+    details: p.details,
+    state: p.state,
+    attempts: p.attempts,
+    next_attempt_at_ms: p.nextAttemptAtMs,
+  }),
+);
+
+interface InsertedDelivery {
+  readonly details: string;
+  readonly state: DeliveryState;
+  readonly attempts: number;
+  readonly nextAttemptAtMs: number | null;
+}
+
+const removeOld = statement((p: { accountId: AccountId }) =>
+  query
+    .deleteFrom('alerts')
+    .where('account_id', '=', p.accountId)
+    .where('id', '<=', (alerts) =>
+      alerts
+        .selectFrom('alerts as kept')
+        .select('kept.id')
+        .where('kept.account_id', '=', p.accountId)
+        .orderBy('kept.id', 'desc')
+        .limit(1)
+        .offset(sql.lit(alertsKept)),
+    ),
+);
+const removeAll = statement((p: { accountId: AccountId }) =>
+  query.deleteFrom('alerts').where('account_id', '=', p.accountId),
+);
+const removeMarks = statement((p: { accountId: AccountId }) =>
+  query.deleteFrom('alert_marks').where('account_id', '=', p.accountId),
+);
+/** A page of an account's alerts, newest first. `after` is `afterAll` for the first one. */
+export const alertsBefore = statement((p: { accountId: AccountId; after: string; size: number }) =>
+  query
+    .selectFrom('alerts')
+    .selectAll()
+    .where('account_id', '=', p.accountId)
+    .where('id', '<', p.after)
+    .orderBy('id', 'desc')
+    .limit(p.size),
+).map(toAlert);
+export const dueAlerts = statement((p: { nowMs: bigint; size: number }) =>
+  query
+    .selectFrom('alerts')
+    .innerJoin('alert_settings', 'alert_settings.account_id', 'alerts.account_id')
+    .innerJoin('accounts', 'accounts.id', 'alerts.account_id')
+    .selectAll('alerts')
+    .select(['webhook_url', 'secret'])
+    // Written out, so that SQLite uses the index of these alerts.
+    .where(sql<boolean>`alerts.state = 'pending'`)
+    .where('alerts.next_attempt_at_ms', '<=', p.nowMs)
+    .where('webhook_url', 'is not', null)
+    .where('webhook_off_at_ms', 'is', null)
+    .where('suspended_at_ms', 'is', null)
+    .where('deleted_at_ms', 'is', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('alerts as other')
+            .select('other.id')
+            .whereRef('other.account_id', '=', 'alerts.account_id')
+            .where(sql<boolean>`other.state = 'pending'`)
+            .where('other.next_attempt_at_ms', '<=', p.nowMs)
+            .whereRef('other.id', '<', 'alerts.id'),
+        ),
+      ),
+    )
+    .orderBy('alerts.next_attempt_at_ms')
+    .limit(p.size),
+).map(toDue);
+const claim = statement((p: { id: AlertId; dueAtMs: bigint; nextAttemptAtMs: number }) =>
+  query
+    .updateTable('alerts')
+    .set({ next_attempt_at_ms: p.nextAttemptAtMs, attempts: sql`attempts + 1` })
+    .where('id', '=', p.id)
+    .where('next_attempt_at_ms', '=', p.dueAtMs),
+);
+const deliver = statement((p: { id: AlertId; atMs: number }) =>
+  query
+    .updateTable('alerts')
+    .set({ state: sql.lit('delivered'), next_attempt_at_ms: null, delivered_at_ms: p.atMs })
+    .where('id', '=', p.id),
+);
+const fail = statement((p: { id: AlertId; failure: string }) =>
+  query
+    .updateTable('alerts')
+    .set({ last_failure: p.failure })
+    .where('id', '=', p.id)
+    .where(sql<boolean>`state = 'pending'`),
+);
+const giveUp = statement((p: { id: AlertId; failure: string }) =>
+  query
+    .updateTable('alerts')
+    .set({ state: sql.lit('failed'), next_attempt_at_ms: null, last_failure: p.failure })
+    .where('id', '=', p.id)
+    .where(sql<boolean>`state = 'pending'`),
+);
+const giveUpAll = statement((p: { accountId: AccountId; failure: string }) =>
+  query
+    .updateTable('alerts')
+    .set({ state: sql.lit('failed'), next_attempt_at_ms: null, last_failure: p.failure })
+    .where('account_id', '=', p.accountId)
+    .where(sql<boolean>`state = 'pending'`),
+);
+
+/** Adds an alert where its mark moves on. */
+export function raiseAlert(alert: Alert, mark: AlertMark): readonly Step[] {
+  const { id, accountId, kind, createdAtMs, details, delivery } = alert;
+  return [
+    step(moveMark, { accountId, ...mark }, 'stop'),
+    step(insert, {
+      ...{ id, accountId, kind, createdAtMs },
+      details: JSON.stringify(details),
+      state: delivery.state,
+      attempts: delivery.attempts,
+      nextAttemptAtMs: delivery.nextAttemptAtMs ?? null,
+    }),
+    step(removeOld, { accountId }),
+  ];
+}
+
+/** Changes nothing if another node was first. */
+export function claimAlert({ id, delivery }: Alert, nextAttemptAtMs: number): Step {
+  return step(claim, { id, dueAtMs: BigInt(delivery.nextAttemptAtMs ?? 0), nextAttemptAtMs }, 'stop');
+}
+
+export function endAttempt(id: AlertId, end: AttemptEnd): Step {
+  switch (end.state) {
+    case 'delivered':
+      return step(deliver, { id, atMs: end.atMs });
+    case 'pending':
+      return step(fail, { id, failure: end.failure });
+    case 'failed':
+      return step(giveUp, { id, failure: end.failure });
+  }
+}
+
+export function giveUpAlerts(accountId: AccountId, failure: string): Step {
+  return step(giveUpAll, { accountId, failure });
+}
+
+export function removeAlerts(accountId: AccountId): readonly Step[] {
+  return [step(removeMarks, { accountId }), step(removeAll, { accountId })];
+}
+
+function toDue(row: AlertRow & { webhook_url: string | null; secret: string | null }): DueAlert {
+  return { alert: toAlert(row), webhookUrl: row.webhook_url ?? '', sealedSecret: row.secret ?? '' };
+}
+
+function toAlert(row: AlertRow): Alert {
+  return {
+    id: row.id as AlertId,
+    accountId: row.account_id as AccountId,
+    kind: row.kind as AlertKind,
+    createdAtMs: Number(row.created_at_ms),
+    details: JSON.parse(row.details) as AlertDetails,
+    delivery: {
+      state: row.state as DeliveryState,
+      attempts: Number(row.attempts),
+      nextAttemptAtMs: optionalNumber(row.next_attempt_at_ms),
+      deliveredAtMs: optionalNumber(row.delivered_at_ms),
+      lastFailure: optionalText(row.last_failure),
+    },
+  };
+}

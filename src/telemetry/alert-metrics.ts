@@ -1,0 +1,21 @@
+import type { Registry } from 'prom-client';
+import type { AlertObserver } from '../core/ports/webhooks.ts';
+import { metricsIn } from './request-metrics.ts';
+
+export function observeAlerts(registry: Registry): AlertObserver {
+  const { counter } = metricsIn(registry);
+  const raised = counter('parley_alerts_raised_total', 'Alerts that were raised.', ['type']);
+  const attempts = counter(
+    'parley_alert_attempts_total',
+    'Attempts to deliver an alert to its webhook: delivered, failed, or given_up after the last one.',
+    ['outcome'],
+  );
+  return {
+    raised: (type) => {
+      raised.cell({ type }).value++;
+    },
+    attempted: (outcome) => {
+      attempts.cell({ outcome }).value++;
+    },
+  };
+}

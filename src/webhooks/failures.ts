@@ -1,0 +1,27 @@
+/** Why a webhook did not answer, in sentences for its owner. They say nothing of the network of the server. */
+
+/** The name of a webhook has no address that may be reached. */
+export class AddressRefused extends Error {
+  constructor() {
+    super('the address is not allowed');
+    this.name = 'AddressRefused';
+  }
+}
+
+const unresolvable: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'ENODATA']);
+const timeouts: ReadonlySet<unknown> = new Set([
+  ...['TimeoutError', 'ConnectTimeoutError', 'HeadersTimeoutError', 'ETIMEDOUT'],
+]);
+
+export function failureOf(error: unknown): string {
+  if (error instanceof AddressRefused) {
+    return 'The address of the webhook is in a private network, where this server does not send.';
+  }
+  const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
+  if (timeouts.has(name) || timeouts.has(code)) return 'The webhook did not answer in time.';
+  if (unresolvable.has(code)) return 'The name of the webhook has no address.';
+  if (typeof code === 'string' && /CERT|SIGNATURE|ERR_TLS|SELF_SIGNED|ERR_SSL/.test(code)) {
+    return 'The TLS certificate of the webhook could not be verified.';
+  }
+  return 'The webhook could not be reached.';
+}

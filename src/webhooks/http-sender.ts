@@ -1,0 +1,89 @@
+/** Sends webhooks over HTTP. Each attempt has a connection of its own, to an address that is checked when it is opened. */
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { buildConnector, Client } from 'undici';
+import { type AddressRules, literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
+import type { WebhookOutcome, WebhookPost, WebhookSender } from '../core/ports/webhooks.ts';
+import { AddressRefused, failureOf } from './failures.ts';
+
+/** From the name's resolution to the end of the answer's headers. */
+const attemptMsMax = 10_000;
+const headerBytesMax = 16_384;
+
+type Scheme = 'http' | 'https';
+
+export interface SenderOptions {
+  readonly rules: AddressRules;
+  readonly userAgent: string;
+  /** Default: the resolver of this machine. */
+  readonly resolve?: Resolve | undefined;
+}
+
+/** Resolves a name to all of its addresses. */
+export type Resolve = (
+  name: string,
+  options: LookupAllOptions,
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+export class HttpSender implements WebhookSender {
+  readonly #options: SenderOptions;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+  }
+
+  async post({ url: text, headers, body }: WebhookPost): Promise<WebhookOutcome> {
+    const url = new URL(text);
+    const client = new Client(url.origin, {
+      connect: this.#connectorFor(url),
+      maxHeaderSize: headerBytesMax,
+      pipelining: 1,
+    });
+    try {
+      const { statusCode: status, body: answer } = await client.request({
+        path: url.pathname + url.search,
+        method: 'POST',
+        headers: { ...headers, 'user-agent': this.#options.userAgent },
+        body,
+        signal: AbortSignal.timeout(attemptMsMax),
+      });
+      // Nobody reads the answer. Its stream fails as the connection ends.
+      answer.on('error', () => undefined);
+      return { status };
+    } catch (error) {
+      return { failure: failureOf(error) };
+    } finally {
+      await client.destroy().catch(() => undefined);
+    }
+  }
+
+  #connectorFor(url: URL): buildConnector.connector {
+    const scheme: Scheme = url.protocol === 'https:' ? 'https' : 'http';
+    const literal = literalAddress(url);
+    const connect = buildConnector({ timeout: attemptMsMax, lookup: this.#lookupFor(scheme) });
+    return (options, done) => {
+      // An address in place of a name is not looked up.
+      if (literal !== undefined && !this.#mayReach(literal, scheme)) done(new AddressRefused(), null);
+      else connect(options, done);
+    };
+  }
+
+  /** Only addresses that may be reached, so that none else is connected to, whatever the name resolves to at another time. */
+  #lookupFor(scheme: Scheme): LookupFunction {
+    const resolve: Resolve = this.#options.resolve ?? lookup;
+    return (name, options, done) => {
+      resolve(name, { ...options, all: true }, (error, addresses) => {
+        const open = error ? [] : addresses.filter(({ address }) => this.#mayReach(address, scheme));
+        const [first] = open;
+        if (first === undefined) done(error ?? new AddressRefused(), '', 0);
+        else if (options.all === true) done(null, open);
+        else done(null, first.address, first.family);
+      });
+    };
+  }
+
+  #mayReach(address: string, scheme: Scheme): boolean {
+    return mayReach(address, scheme, this.#options.rules);
+  }
+}

@@ -1,0 +1,287 @@
+/** Alerts of a running server, from what an account uses to what its webhook gets. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type LimitedParley, startLimited } from '../../support/limited-parley.ts';
+import { bearer, errorOf, TestClock } from '../../support/parley.ts';
+import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const day = 86_400_000;
+
+interface AlertJson {
+  readonly id: string;
+  readonly type: string;
+  readonly percent?: number;
+  readonly delivery: { readonly state: string; readonly attempts: number; readonly last_failure?: string };
+}
+
+let parley: LimitedParley;
+let receiver: WebhookReceiver;
+let boss: string;
+const logged: { fields: object; message: string }[] = [];
+const note = (fields: object, message: string) => void logged.push({ fields, message });
+
+beforeEach(async () => {
+  logged.length = 0;
+  receiver = await startReceiver();
+  parley = await startLimited({
+    clock: new TestClock(Date.UTC(2026, 10, 28, 12)),
+    settings: { alerts: toReceivers },
+    alerts: { intervalMs: 5 },
+    log: { info: note, warn: note, error: note },
+  });
+  parley.engine.completionTokens = 1;
+  boss = await newKey(['chat', 'manage']);
+});
+afterEach(async () => {
+  await parley.close();
+  await receiver.close();
+});
+
+async function newKey(scopes: readonly string[]): Promise<string> {
+  const answer = await admin('keys', { name: 'boss', scopes });
+  return ((await answer.json()) as { secret: string }).secret;
+}
+
+const admin = (path: string, body: object) =>
+  parley.postJson(`/admin/accounts/${parley.accountId}/${path}`, body, bearer(parley.adminKey));
+const post = (path: string, body: object, key = boss) => parley.postJson(path, body, bearer(key));
+
+async function set(settings: object, more: object = {}): Promise<{ secret?: string }> {
+  const answer = await post('/alerts/settings', { settings, ...more });
+  expect(answer.status, await answer.clone().text()).toBe(200);
+  return (await answer.json()) as { secret?: string };
+}
+const hook = () => `${receiver.origin}/hook?token=t`;
+
+async function list(): Promise<readonly AlertJson[]> {
+  const answer = await parley.call('/alerts', bearer(boss));
+  return ((await answer.json()) as { alerts: AlertJson[] }).alerts;
+}
+const types = async () => (await list()).map(({ type, percent }) => (percent ? `${type} ${percent}` : type));
+const sent = () => receiver.received.map(({ alert }) => alert);
+
+/** Waits for a whole look at all accounts that began after this moment. */
+async function swept(): Promise<void> {
+  const ends = vi.spyOn(parley.app.store, 'dueAlerts');
+  await expect.poll(() => ends.mock.calls.length).toBeGreaterThan(1);
+  ends.mockRestore();
+}
+
+describe('a budget', () => {
+  it('raises each percent once, and of several at once the highest', async () => {
+    await parley.setAccountLimits({ budgets: { month: '10' } });
+    await set({ webhook_url: hook(), percents: [50, 80, 100] });
+    const key = await parley.keyWith({});
+    for (let chat = 0; chat < 4; chat++) await key.chat(1);
+    expect(await types()).toEqual([]);
+    await key.chat(1);
+    await expect.poll(types).toEqual(['budget.used 50']);
+    parley.engine.completionTokens = 5;
+    await key.chat(5);
+    await expect.poll(() => sent().map(({ percent }) => percent)).toEqual([50, 100]);
+    expect((await types()).sort()).toEqual(['budget.used 100', 'budget.used 50']);
+    expect(sent()[0]).toEqual({
+      id: expect.stringMatching(/^alr_[0-9a-f]{32}$/),
+      type: 'budget.used',
+      created_at: '2026-11-28T12:00:00Z',
+      account_id: parley.accountId,
+      percent: 50,
+      limit_name: 'budgets.month',
+      used: '5',
+      limit: '10',
+      resets_at: '2026-12-01T00:00:00Z',
+    });
+  });
+
+  it('begins anew with its month, and when it is changed', async () => {
+    await parley.setAccountLimits({ budgets: { month: '2' } });
+    await set({ webhook_url: hook(), percents: [50] });
+    const key = await parley.keyWith({});
+    await key.chat(1);
+    await expect.poll(types).toEqual(['budget.used 50']);
+    parley.clock.nowMs = Date.UTC(2026, 10, 30, 23, 59, 59, 999);
+    await swept();
+    expect(await types()).toEqual(['budget.used 50']);
+    parley.clock.nowMs = Date.UTC(2026, 11, 1);
+    await key.chat(1);
+    await expect.poll(() => sent().filter(({ type }) => type === 'budget.used').length).toBe(2);
+    await key.chat(1);
+    await parley.setAccountLimits({ budgets: { month: '4' } });
+    await expect
+      .poll(() =>
+        sent()
+          .filter(({ type }) => type === 'budget.used')
+          .at(-1),
+      )
+      .toMatchObject({
+        ...{ limit: '4', used: '2', percent: 50, resets_at: '2027-01-01T00:00:00Z' },
+      });
+  });
+
+  it('of a key names the key, and goes on through a rotation', async () => {
+    await set({ webhook_url: hook(), percents: [100] });
+    const key = await parley.keyWith({ budgets: { total: '2' } });
+    await key.chat(1);
+    await key.chat(1);
+    await expect.poll(sent).toMatchObject([{ key_id: key.id, limit_name: 'budgets.total', used: '2' }]);
+    expect(sent()[0]).not.toHaveProperty('resets_at');
+    await parley.postJson(`/admin/keys/${key.id}/rotate`, {}, bearer(parley.adminKey));
+    await swept();
+    expect(sent()).toHaveLength(1);
+  });
+});
+
+describe('a balance', () => {
+  it('raises once when it is below the amount, and again after a load', async () => {
+    await set({ webhook_url: hook(), balance_below: '9' });
+    const key = await parley.keyWith({});
+    await key.chat(1);
+    await swept();
+    expect(sent()).toEqual([]);
+    await key.chat(1);
+    await expect
+      .poll(() => sent().filter(({ type }) => type === 'credits.low'))
+      .toMatchObject([{ balance: '8', balance_below: '9' }]);
+    await key.chat(1);
+    const load = { amount: '1', reason: 'r', idempotency_key: 'second' };
+    parley.clock.nowMs += 1;
+    expect((await admin('credits', load)).status).toBe(200);
+    await expect.poll(() => sent().filter(({ type }) => type === 'credits.low').length).toBe(2);
+    expect(sent().at(-1)).toMatchObject({ balance: '8' });
+  });
+});
+
+describe('fair use', () => {
+  it('raises at the percents of the allowance', async () => {
+    await set({ webhook_url: hook(), percents: [1] });
+    const key = await parley.keyWith({});
+    for (let spoken = 0; spoken < 3; spoken++) expect((await key.speak('x'.repeat(999))).status).toBe(200);
+    await swept();
+    expect(sent()).toEqual([]);
+    await key.speak('xxx');
+    await expect
+      .poll(() => sent().at(-1))
+      .toMatchObject({
+        ...{ type: 'fair_use.used', percent: 1, used: '3000', limit: '300000' },
+        resets_at: '2026-12-01T00:00:00Z',
+      });
+  });
+});
+
+describe('a trial', () => {
+  it('raises three days before its end and at its end, unless a plan goes on', async () => {
+    await set({ webhook_url: hook() });
+    const endsAtMs = parley.clock.nowMs + 14 * day;
+    parley.clock.nowMs = endsAtMs - 3 * day - 1;
+    await swept();
+    expect(sent()).toEqual([]);
+    parley.clock.nowMs += 1;
+    await expect.poll(() => sent().at(-1)).toMatchObject({ type: 'trial.ending' });
+    parley.clock.nowMs = endsAtMs;
+    await expect
+      .poll(() => sent().at(-1))
+      .toMatchObject({
+        ...{ type: 'trial.ended', ends_at: new Date(endsAtMs).toISOString().replace('.000', '') },
+      });
+    const planEndsAt = new Date(endsAtMs + 40 * day).toISOString();
+    expect((await admin('plan', { ends_at: planEndsAt })).status).toBe(200);
+    await swept();
+    expect(sent()).toHaveLength(2);
+    parley.clock.nowMs = endsAtMs + 38 * day;
+    await expect.poll(() => sent().at(-1)).toMatchObject({ type: 'plan.ending' });
+  });
+});
+
+describe('the delivery', () => {
+  it('goes on through failures, with the same id, until the webhook takes it', async () => {
+    receiver.status = 500;
+    await parley.setAccountLimits({ budgets: { day: '1' } });
+    await set({ webhook_url: hook(), percents: [100] });
+    await (await parley.keyWith({})).chat(1);
+    await expect
+      .poll(list)
+      .toMatchObject([
+        { delivery: { state: 'pending', attempts: 1, last_failure: 'The webhook answered 500.' } },
+      ]);
+    receiver.status = 302;
+    parley.clock.nowMs += 14_999;
+    await expect.poll(() => parley.app.store.dueAlerts(parley.clock.nowMs, 1)).toEqual([]);
+    parley.clock.nowMs += 1;
+    await expect.poll(list).toMatchObject([
+      {
+        delivery: {
+          attempts: 2,
+          last_failure: 'The webhook answered 302. Redirects are not followed.',
+        },
+      },
+    ]);
+    receiver.status = 204;
+    parley.clock.nowMs += 30_000;
+    await expect.poll(list).toMatchObject([{ delivery: { state: 'delivered', attempts: 3 } }]);
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    expect(receiver.received.map(({ path }) => path)).toEqual(new Array(3).fill('/hook?token=t'));
+  });
+
+  it('is given up after three days, which is logged', async () => {
+    receiver.status = 503;
+    await parley.setAccountLimits({ budgets: { total: '1' } });
+    await set({ webhook_url: hook(), percents: [100] });
+    await (await parley.keyWith({})).chat(1);
+    await expect.poll(list).toMatchObject([{ delivery: { state: 'pending', attempts: 1 } }]);
+    parley.clock.nowMs += 3 * day;
+    await expect.poll(list).toMatchObject([{ delivery: { state: 'failed', attempts: 2 } }]);
+    const [alert] = await list();
+    expect(logged).toContainEqual({
+      fields: expect.objectContaining({ alert: alert?.id, failure: 'The webhook answered 503.' }),
+      message: 'gave up delivering an alert',
+    });
+  });
+
+  it('ends with 410, until the webhook is set again', async () => {
+    receiver.status = 410;
+    await parley.setAccountLimits({ budgets: { total: '1' } });
+    await set({ webhook_url: hook(), percents: [100] });
+    const key = await parley.keyWith({});
+    await key.chat(1);
+    await expect.poll(list).toMatchObject([{ delivery: { state: 'failed', attempts: 1 } }]);
+    const settings = await (await parley.call('/alerts/settings', bearer(boss))).json();
+    expect(settings).toMatchObject({ webhook_off_at: '2026-11-28T12:00:00Z' });
+    expect((await post('/alerts/test', {})).status).toBe(400);
+    receiver.status = 200;
+    expect(await set({ webhook_url: hook() })).not.toHaveProperty('secret');
+    expect(await (await post('/alerts/test', {})).json()).toMatchObject({ delivery: { state: 'delivered' } });
+  });
+
+  it('waits while the account is suspended, and does not come once it is deleted', async () => {
+    await parley.setAccountLimits({ budgets: { total: '1' } });
+    const key = await parley.keyWith({});
+    await key.chat(1);
+    expect((await admin('suspend', {})).status).toBe(200);
+    const settings = { settings: { webhook_url: hook(), percents: [100] } };
+    expect((await admin('alerts/settings', settings)).status).toBe(200);
+    const watched = () => parley.app.store.watchedAccounts('2026-11', { size: 10, after: '' });
+    expect(await watched()).toEqual([]);
+    expect((await admin('resume', {})).status).toBe(200);
+    await expect.poll(() => sent().length).toBe(1);
+    expect((await admin('delete', {})).status).toBe(200);
+    expect(await watched()).toEqual([]);
+    expect(await parley.app.store.alertSettings(parley.accountId)).toBeUndefined();
+    const { items } = await parley.app.store.listAlerts(parley.accountId, { size: 10, after: undefined });
+    expect(items).toEqual([]);
+  });
+
+  it('tells a test at once how the webhook answered, and lets one pass in ten seconds', async () => {
+    await set({ webhook_url: hook() });
+    const answer = await post('/alerts/test', {});
+    expect(await answer.json()).toMatchObject({
+      ...{ type: 'test', delivery: { state: 'delivered', attempts: 1 } },
+    });
+    expect(await errorOf(await post('/alerts/test', {}))).toMatchObject({
+      ...{ status: 429, code: 'rate_limit_exceeded' },
+    });
+    parley.clock.nowMs += 10_000;
+    receiver.status = 500;
+    expect(await (await post('/alerts/test', {})).json()).toMatchObject({
+      delivery: { state: 'failed', attempts: 1, last_failure: 'The webhook answered 500.' },
+    });
+  });
+});

@@ -1,0 +1,34 @@
+/** Receives webhooks, and answers as a test says. */
+import type { IncomingHttpHeaders, ServerOptions } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { startHttp } from './http-server.ts';
+
+export interface Received {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly alert: Readonly<Record<string, unknown>>;
+}
+
+export interface WebhookReceiver {
+  readonly origin: string;
+  readonly received: Received[];
+  /** The status of the next answers. */
+  status: number;
+  close(): Promise<void>;
+}
+
+/** @param tls certificate and key. Default: no TLS */
+export async function startReceiver(tls?: ServerOptions): Promise<WebhookReceiver> {
+  const received: Received[] = [];
+  const { origin, close } = await startHttp(async (request, response) => {
+    const body = await text(request);
+    received.push({ path: request.url ?? '', headers: request.headers, body, alert: JSON.parse(body) });
+    response.writeHead(receiver.status, { location: `${origin}/elsewhere` }).end('an answer');
+  }, tls);
+  const receiver: WebhookReceiver = { origin, received, status: 200, close };
+  return receiver;
+}
+
+/** The settings of a server that may send to receivers of tests. */
+export const toReceivers = { allowedNetworks: ['127.0.0.0/8'] };
