@@ -50,12 +50,12 @@ function audioOf(parts: readonly SynthesizeSpeechResponse[]) {
 /** Members whose values differ from call to call. */
 const chance: ReadonlySet<string> = new Set([
   ...['created', 'created_at', 'started_at', 'ends_at', 'resets_at', 'expires_at', 'revoked_at'],
-  ...['suspended_at', 'deleted_at', 'last_used_at'],
+  ...['suspended_at', 'deleted_at', 'last_used_at', 'delivered_at', 'next_attempt_at'],
   ...['first_output_ms', 'duration_ms', 'last_four', 'secret', 'wire', 'next_page_token'],
 ]);
 
 const chanceTexts: readonly (readonly [RegExp, string])[] = [
-  [/\b(acc|key|req|led|aud)_[0-9a-f]{32}\b/g, '<$1>'],
+  [/\b(acc|key|req|led|aud|alr)_[0-9a-f]{32}\b/g, '<$1>'],
   [/\bchatcmpl-[0-9a-f]{32}\b/g, '<chat>'],
   [/\bcmpl-[0-9a-f]{32}\b/g, '<completion>'],
   [/\b(resp|msg|rs|fc|call)_[0-9a-f]{32}(_\d+)?\b/g, '<$1>'],

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
+import { AlertsService } from '../../gen/parley/alerts/v1/alerts_service_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
@@ -29,6 +30,7 @@ import { wires } from './wires.ts';
 const services = [
   AccountService,
   AdminService,
+  AlertsService,
   CatalogService,
   ChatService,
   CompletionsService,

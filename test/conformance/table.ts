@@ -4,6 +4,7 @@ import { missingHearing } from '../../src/media/hearing-files.ts';
 import { missingPrograms, speak, wavFile } from '../support/audio-files.ts';
 import { accountCases } from './account-cases.ts';
 import { adminCases } from './admin-cases.ts';
+import { alertCases } from './alert-cases.ts';
 import type { Case, ServerName } from './case.ts';
 import { chatCases } from './chat-cases.ts';
 import { chatFailureCases } from './chat-failure-cases.ts';
@@ -24,6 +25,7 @@ export const table: readonly Case[] = [
   ...chatCases,
   ...chatFailureCases,
   ...managementCases,
+  ...alertCases,
   ...responseCases,
   ...completionCases,
   ...accountCases,
