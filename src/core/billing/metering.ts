@@ -7,6 +7,7 @@ import type { RequestId } from '../ids.ts';
 import { type Affordable, affordableCredits } from '../limits/affordable.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
 import type { Amounts, CountedAmount } from '../limits/counts.ts';
+import { ratedTokens } from '../limits/shared-rates.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../ports/idempotency.ts';
 import type { Log } from '../ports/log.ts';
@@ -104,8 +105,11 @@ export class Metering {
     if (tokens !== undefined && limits?.reserveTokens(tokens) === false) return false;
     const month = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
     const counted = this.#counted(wanted);
-    const outcome = await this.#reserve({ fairUse: month, hold, counted });
+    const rates = limits?.shared(tokens);
+    const outcome = await this.#reserve({ fairUse: month, hold, counted, rates });
     if (outcome !== 'reserved' && tokens !== undefined) limits?.useTokens(0);
+    const refusal = outcome === 'rate_reached' && rates?.excess && limits?.sharedRefusal(rates.excess);
+    if (refusal) throw refusal;
     if (outcome === 'fair_use_limit_reached') throw await this.#fairUseError(fairUse);
     if (outcome === 'limit_reached' && hold === undefined) throw await this.#countError(counted);
     if (outcome !== 'reserved') return false;
@@ -226,7 +230,7 @@ export class Metering {
       this.#state = was;
       throw error;
     }
-    this.#limits?.end(recorded.cost === undefined ? 0 : (recorded.tokens?.totalTokens ?? 0));
+    this.#limits?.end(ratedTokens(recorded));
     this.#reportOverrun(recorded);
     this.#deps.observer.ended(this.#start, recorded, this.#hold);
   }

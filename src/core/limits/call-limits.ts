@@ -8,7 +8,7 @@ import { type Affordable, affordableCredits } from './affordable.ts';
 import { type Amounts, type CountedAmount, countedAmounts } from './counts.ts';
 import type { Limited, Limits } from './limits.ts';
 import { matchesModel } from './models.ts';
-import { type Meter, minuteMs, type Rates } from './rates.ts';
+import { minuteMs, type Rates } from './rates.ts';
 import {
   addressNotAllowed,
   countExceeded,
@@ -18,12 +18,10 @@ import {
   tooManyRequests,
   tooManyTokens,
 } from './refusals.ts';
+import { type RatedOwner, type RateExcess, SharedRates } from './shared-rates.ts';
 
-interface Owner {
+interface Owner extends RatedOwner {
   readonly kind: OwnerKind;
-  readonly id: string;
-  readonly limits: Limits;
-  readonly meter: Meter;
 }
 
 /** The limit of a minute, and what is left of it. */
@@ -35,6 +33,8 @@ export interface Rate {
   /** Time until the next minute. */
   readonly resetMs: number;
 }
+
+const rateNames = ['requestsPerMinute', 'tokensPerMinute', 'concurrentRequests'] as const;
 
 /** Operations whose requests have rates. Others are for looking around, and stay open when a rate is used up. */
 const ratedOperations: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription', 'chat']);
@@ -86,11 +86,8 @@ export class CallLimits {
     if (!ratedOperations.has(operation)) return;
     const waitMs = this.#moveOn();
     for (const { kind, limits, meter } of this.#owners) {
-      const { requestsPerMinute: limit, concurrentRequests } = limits;
-      if (limit !== undefined && meter.requests >= limit) throw tooManyRequests({ kind, limit, waitMs });
-      if (concurrentRequests !== undefined && meter.running >= concurrentRequests) {
-        throw tooManyAtOnce(kind, concurrentRequests);
-      }
+      const unit = meter.excess(limits);
+      if (unit) throw requestRefusal(unit, { kind, limits, waitMs });
     }
     this.#runs = true;
     for (const { meter } of this.#owners) {
@@ -120,15 +117,26 @@ export class CallLimits {
   /** Reserves tokens of the running minute. False, and no change, if a limit does not cover them. Called once. */
   reserveTokens(tokens: number): boolean {
     this.#moveOn();
-    for (const { limits, meter } of this.#owners) {
-      if (meter.tokens + tokens > (limits.tokensPerMinute ?? Infinity)) return false;
-    }
+    if (!this.#owners.every(({ limits, meter }) => meter.hasTokens(tokens, limits))) return false;
     for (const { meter } of this.#owners) {
       meter.tokens += tokens;
       this.#minute = meter.minute;
     }
     this.#tokens = tokens;
     return true;
+  }
+
+  /** For servers that share a database; undefined without rates. @param tokens the most that a chat can use */
+  shared(tokens = 0): SharedRates | undefined {
+    const rated = this.#owners.filter(({ limits }) => rateNames.some((name) => limits[name] !== undefined));
+    return rated.length > 0 ? new SharedRates(rated, tokens) : undefined;
+  }
+
+  /** The error of a request that other servers leave no room for; undefined if a smaller one may fit. */
+  sharedRefusal({ owner, unit }: RateExcess): ParleyError | undefined {
+    if (unit === 'tokens') return undefined;
+    const { limits, id } = owner;
+    return requestRefusal(unit, { kind: this.#kindOf(id), limits, waitMs: this.#moveOn() });
   }
 
   /** @param startedAtMs decides about day and month */
@@ -194,7 +202,7 @@ export class CallLimits {
         ['tokens', limits.tokensPerMinute],
       ] as const) {
         if (limit !== undefined) {
-          rates.push({ kind, unit, limit, left: Math.max(0, limit - meter[unit]), resetMs });
+          rates.push({ kind, unit, limit, left: Math.max(0, limit - meter.all(unit)), resetMs });
         }
       }
     }
@@ -215,6 +223,14 @@ export class CallLimits {
     for (const { meter } of this.#owners) meter.moveTo(nowMs);
     return minuteMs - (nowMs % minuteMs);
   }
+}
+
+function requestRefusal(
+  unit: 'requests' | 'running',
+  { kind, limits, waitMs }: { readonly kind: OwnerKind; readonly limits: Limits; readonly waitMs: number },
+): ParleyError {
+  if (unit === 'running') return tooManyAtOnce(kind, limits.concurrentRequests ?? 0);
+  return tooManyRequests({ kind, limit: limits.requestsPerMinute ?? 0, waitMs });
 }
 
 /** The rate of a unit that has the least left. */

@@ -1,4 +1,5 @@
-/** Requests and tokens of the running minute, and requests that run now. In memory only: a restart begins a new minute. */
+/** Requests and tokens of the running minute, and requests that run now. */
+import type { Limits } from './limits.ts';
 
 export const minuteMs = 60_000;
 /** Meters that stay in memory although nothing of their owner runs. */
@@ -11,23 +12,44 @@ export class Meter {
   requests = 0;
   /** Tokens used and reserved. */
   tokens = 0;
-  #minute = 0;
+  /** Since 1970. */
+  minute = 0;
+  /** What other servers have let in this minute, as far as this one has heard. */
+  #elsewhere = { requests: 0, tokens: 0 };
 
-  get minute(): number {
-    return this.#minute;
-  }
-
-  /** Begins a new minute if it is over. */
+  /** Begins a new minute if it is over. A clock that is set back begins none. */
   moveTo(nowMs: number): void {
     const minute = Math.floor(nowMs / minuteMs);
-    if (minute === this.#minute) return;
-    this.#minute = minute;
+    if (minute <= this.minute) return;
+    this.minute = minute;
     this.requests = 0;
     this.tokens = 0;
+    this.#elsewhere = { requests: 0, tokens: 0 };
+  }
+
+  /** Requests or tokens of this minute, those of other servers included. */
+  all(unit: 'requests' | 'tokens'): number {
+    return this[unit] + this.#elsewhere[unit];
+  }
+
+  /** @param shared the meter of all servers @param own parts of this meter that it does not have yet */
+  hear(shared: Meter, own: { readonly requests: number; readonly tokens: number }): void {
+    const beyond = (unit: 'requests' | 'tokens') => Math.max(0, shared[unit] - (this[unit] - own[unit]));
+    this.#elsewhere = { requests: beyond('requests'), tokens: beyond('tokens') };
+  }
+
+  /** The limit that one more request exceeds, if any. */
+  excess({ requestsPerMinute, concurrentRequests }: Limits): 'requests' | 'running' | undefined {
+    if (this.requests >= (requestsPerMinute ?? Infinity)) return 'requests';
+    return this.running >= (concurrentRequests ?? Infinity) ? 'running' : undefined;
+  }
+
+  hasTokens(tokens: number, { tokensPerMinute = Infinity }: Limits): boolean {
+    return this.tokens + tokens <= tokensPerMinute;
   }
 }
 
-/** The meters of keys and accounts with limits. */
+/** The meters of keys and accounts with limits. They are in memory only: a restart begins a new minute. */
 export class Rates {
   readonly #meters = new Map<string, Meter>();
   #sizeMax = idleMax;

@@ -2,6 +2,7 @@ import type { Month } from '../billing/fair-use.ts';
 import type { NanoCredits, Price } from '../billing/money.ts';
 import type { AccountId, RequestId } from '../ids.ts';
 import type { Count, CountedAmount } from '../limits/counts.ts';
+import type { SharedRates } from '../limits/shared-rates.ts';
 import type { ClaimEnd } from './idempotency.ts';
 import type { RecordEnd, RecordStart } from './usage.ts';
 
@@ -26,6 +27,8 @@ export interface Reservation {
   readonly policyVersion?: bigint | undefined;
   /** Amounts that count against limits of the key and the account. */
   readonly counted?: readonly CountedAmount[] | undefined;
+  /** Rates of the key and the account. A store of one server leaves them to that server. */
+  readonly rates?: SharedRates | undefined;
 }
 
 /** `policy_changed`: the key holder is outdated, and its rights must be checked again. Nothing was reserved. */
@@ -34,6 +37,7 @@ export type ReserveOutcome =
   | 'fair_use_limit_reached'
   | 'insufficient_credits'
   | 'limit_reached'
+  | 'rate_reached'
   | 'policy_changed';
 
 /** The life of a request: reserve, then settle or void. */

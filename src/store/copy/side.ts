@@ -43,13 +43,15 @@ export interface Side {
 }
 
 /**
- * These describe the database itself: its migrations, the nodes that use it, the versions that caches compare, and what requests that
- * still run reserve of counts. They are not copied.
+ * These describe the database itself: its migrations, the nodes that use it, the versions that caches compare, the rates of the running
+ * minute, and what requests that still run reserve of counts. They are not copied.
  */
 const ownTables: ReadonlySet<string> = new Set([
-  ...['kysely_migration', 'kysely_migration_lock', 'needed_migrations', 'nodes', 'policy'],
+  ...['kysely_migration', 'kysely_migration_lock', 'needed_migrations', 'nodes', 'policy', 'rates'],
 ]);
-const ownColumns: ReadonlySet<string> = new Set(['counted', 'node_epoch', 'policy_version', 'reserved']);
+const ownColumns: ReadonlySet<string> = new Set([
+  ...['counted', 'node_epoch', 'policy_version', 'rate_uses', 'reserved'],
+]);
 
 /**
  * The tables to copy, with the columns that both have.

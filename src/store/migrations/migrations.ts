@@ -8,6 +8,7 @@ import * as nodes from './0005-nodes.ts';
 import * as limits from './0006-limits.ts';
 import * as neededMigrations from './0007-needed-migrations.ts';
 import * as alerts from './0008-alerts.ts';
+import * as rates from './0009-rates.ts';
 import { migrationsOf } from './column-types.ts';
 
 /** Applied in the order of their names, never edited. Imported by name, so that a bundle holds them. */
@@ -30,6 +31,7 @@ export const postgresMigrations: Readonly<Record<string, Migration>> = migration
   '0006-limits': limits,
   '0007-needed-migrations': neededMigrations,
   '0008-alerts': alerts,
+  '0009-rates': rates,
 });
 
 /** A newer Parley has changed the schema. */

@@ -76,11 +76,12 @@ export class PostgresStore extends ColdOperations implements Store {
   }
 
   async reserve(start: RecordStart, reservation: Reservation): Promise<ReserveOutcome> {
-    const { fairUse, hold, counted } = reservation;
+    const { fairUse, hold, counted, rates } = reservation;
     const counter = fairUse && { accountId: start.accountId, month: fairUse.month };
     const outcome = this.#deps.groups.run(reserving(start, reservation));
     const holdsCredits = hold !== undefined;
-    const request = { start, counter, holdsCredits, counted, last: outcome, isReserved: false };
+    const reserved = { counter, holdsCredits, counted, rated: rates?.owners };
+    const request = { start, ...reserved, last: outcome, isReserved: false };
     this.#open.set(start.id, request);
     // If it fails, the request stays open: nobody knows whether it was written, until its record is.
     const known = await outcome;

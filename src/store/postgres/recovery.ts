@@ -1,14 +1,13 @@
 /** Ends what dead nodes left open. Any node may do so, also several at once: the rows of the accounts are locked meanwhile. */
 import { sql } from 'kysely';
-import type { CountedAmount } from '../../core/limits/counts.ts';
-import type { RecordStart } from '../../core/ports/usage.ts';
 import type { Executor } from '../executor.ts';
 import { step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 import { countedFromText } from '../tables/limit-counts.ts';
+import { rateUsesFromText } from '../tables/rate-uses.ts';
 import { interruptedEnd, type StartedRecord, startedColumns, toStarted } from '../usage/record-row.ts';
 import type { Groups } from './groups/groups.ts';
-import { settling } from './groups/operations.ts';
+import { type OpenRequest, settling } from './groups/operations.ts';
 
 /** Requests that are ended together. */
 const requestsAtOnce = 500;
@@ -19,11 +18,15 @@ const ofNoNode = sql<boolean>`node_epoch is not null
 const leftOpen = statement((_: object) =>
   query
     .selectFrom('usage_records')
-    .select([...startedColumns, 'counted'])
+    .select([...startedColumns, 'counted', 'rate_uses'])
     .where('state', '=', sql.lit('started'))
     .where(ofNoNode)
     .limit(requestsAtOnce),
-).map((row) => ({ ...toStarted(row), counted: countedFromText(row.counted) }));
+).map((row) => ({
+  ...toStarted(row),
+  counted: countedFromText(row.counted),
+  rated: rateUsesFromText(row.rate_uses).map(({ owner }) => owner),
+}));
 const anyLeft = statement(
   (_: object) => sql<{ found: boolean }>`select true as found where exists (select from nodes where dead)
   or exists (select from usage_records where state = 'started' and ${ofNoNode})
@@ -55,17 +58,10 @@ export async function endRequestsOfDeadNodes(
   return count;
 }
 
-function interrupting(
-  record: StartedRecord & { readonly counted: readonly CountedAmount[] | undefined },
-  nowMs: number,
-) {
-  const { id, accountId, model, startedAtMs, month, hold, counted } = record;
-  const start: Pick<RecordStart, 'id' | 'accountId' | 'model' | 'startedAtMs'> = {
-    id,
-    accountId,
-    model,
-    startedAtMs,
-  };
-  const request = { start, counter: month && { accountId, month }, holdsCredits: hold > 0n, counted };
+function interrupting(record: StartedRecord & Pick<OpenRequest, 'counted' | 'rated'>, nowMs: number) {
+  const { id, accountId, model, startedAtMs, month, hold, counted, rated } = record;
+  const counter = month && { accountId, month };
+  const start = { id, accountId, model, startedAtMs };
+  const request = { start, counter, holdsCredits: hold > 0n, counted, rated };
   return settling(request, interruptedEnd(record, nowMs));
 }

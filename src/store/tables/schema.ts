@@ -132,6 +132,8 @@ export interface UsageRecordsTable {
   node_epoch: OptionalInteger;
   /** Counted amounts of a running request: JSON. In PostgreSQL only. */
   counted: string | null;
+  /** JSON. On PostgreSQL only. */
+  rate_uses: string | null;
 }
 
 /** Sums of pruned usage records. */

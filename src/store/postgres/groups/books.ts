@@ -1,5 +1,7 @@
 import type { AccountId, RequestId } from '../../../core/ids.ts';
 import type { Count, CountedAmount } from '../../../core/limits/counts.ts';
+import type { Meter } from '../../../core/limits/rates.ts';
+import type { RateUse } from '../../../core/limits/shared-rates.ts';
 import type { AuditEntry } from '../../../core/ports/audit.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type { LedgerEntry } from '../../../core/ports/ledger.ts';
@@ -15,6 +17,7 @@ export interface StoredRecord extends Pick<RecordEnd, 'cost' | 'overrun'> {
   hold: bigint;
   units: number;
   counted: readonly CountedAmount[] | undefined;
+  readonly rateUses: readonly RateUse[];
 }
 
 export interface StoredFunds extends Funds {
@@ -62,6 +65,8 @@ export class Books {
   readonly #funds = new Map<AccountId, Kept<StoredFunds>>();
   readonly #units = new Map<string, KeptUnits>();
   readonly #counts = new Map<string, KeptCount>();
+  /** Rates of all nodes. */
+  readonly #meters = new Map<string, Meter>();
   readonly #records = new Map<RequestId, StoredRecord>();
   readonly #entries = new Map<string, LedgerEntry>();
   readonly insertedRecords: NewRow[] = [];
@@ -86,6 +91,12 @@ export class Books {
 
   readCount(count: Count, amounts: Amounts): void {
     this.#counts.set(nameOfCount(count), { count, before: amounts, now: { ...amounts } });
+  }
+
+  /** @param nowMs the time of the database: all nodes have the same minute */
+  readMeter(owner: string, meter: Meter, nowMs: number): void {
+    meter.moveTo(nowMs);
+    this.#meters.set(owner, meter);
   }
 
   readRecord(id: RequestId, record: StoredRecord): void {
@@ -125,6 +136,13 @@ export class Books {
     return kept.now;
   }
 
+  /** The rates of a key or an account, to change. */
+  meter(owner: string): Meter {
+    const meter = this.#meters.get(owner);
+    if (meter === undefined) throw new Error(`the rates of ${owner} were not read`);
+    return meter;
+  }
+
   record(id: RequestId): StoredRecord | undefined {
     return this.#records.get(id);
   }
@@ -145,6 +163,10 @@ export class Books {
       const held = now.held - (before?.held ?? 0n);
       return balance === 0n && held === 0n ? [] : [{ id, balance, held }];
     });
+  }
+
+  get meters(): Iterable<readonly [owner: string, meter: Meter]> {
+    return this.#meters;
   }
 
   countChanges(): CountChange[] {

@@ -3,6 +3,7 @@ import { nanoCredits, nanoCreditsMax } from '../../../core/billing/money.ts';
 import { ParleyError } from '../../../core/errors.ts';
 import { type AccountId, debitEntryId, type RequestId } from '../../../core/ids.ts';
 import { type CountedAmount, fits, usedOf } from '../../../core/limits/counts.ts';
+import { endRateUse, ratedTokens } from '../../../core/limits/shared-rates.ts';
 import type { AuditEntry } from '../../../core/ports/audit.ts';
 import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type { EntryOutcome, LedgerEntry } from '../../../core/ports/ledger.ts';
@@ -11,6 +12,7 @@ import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
 import { charge, holdCredits, raiseHold, reserveUnits } from '../../decisions.ts';
 import type { Counter } from '../../tables/fair-use.ts';
 import { countedToText } from '../../tables/limit-counts.ts';
+import { rateUsesToText } from '../../tables/rate-uses.ts';
 import { endedRow, endRow, startedRow } from '../../usage/record-row.ts';
 import { unusable } from '../storage-failures.ts';
 import type { Books, StoredRecord } from './books.ts';
@@ -22,6 +24,8 @@ export interface Operation<Outcome> {
   readonly counter?: Counter | undefined;
   /** The counts to read. */
   readonly counted?: readonly CountedAmount[] | undefined;
+  /** The keys and accounts whose rates to read. */
+  readonly rated?: readonly string[] | undefined;
   /** The record that it begins or changes. */
   readonly recordId?: RequestId;
   /** Whether that record is there, or may be. */
@@ -40,32 +44,39 @@ export interface OpenRequest {
   readonly counter: Counter | undefined;
   readonly holdsCredits: boolean;
   readonly counted?: readonly CountedAmount[] | undefined;
+  readonly rated?: readonly string[] | undefined;
 }
 
 export function reserving(start: RecordStart, reservation: Reservation): Operation<ReserveOutcome> {
   const { accountId, id } = start;
-  const { fairUse, hold, policyVersion, counted = [] } = reservation;
+  const { fairUse, hold, policyVersion, counted = [], rates } = reservation;
   const counter = fairUse && { accountId, month: fairUse.month };
   return {
     accountId,
     counter,
     counted,
+    rated: rates?.owners,
     recordId: id,
     isAdmission: true,
     decide(books, epoch) {
       const earlier = books.record(id);
       if (earlier?.state === 'started') return 'reserved';
       if (earlier) throw unusable(new Error('the request was released after an earlier attempt'));
+      const meterOf = (owner: string) => books.meter(owner);
+      rates?.tell(meterOf);
       const funds = books.funds(accountId);
       if (policyVersion !== undefined && policyVersion !== funds.policyVersion) return 'policy_changed';
       const units = counter && books.units(counter);
       if (units && fairUse && !reserveUnits({ ...units }, fairUse)) return 'fair_use_limit_reached';
       if (hold && funds.balance - funds.held < hold.amount) return 'insufficient_credits';
-      if (!reserveCounts(books, counted)) return 'limit_reached';
+      if (!fitCounts(books, counted)) return 'limit_reached';
+      const rateUses = rates ? rates.take(meterOf) : [];
+      if (rateUses === undefined) return 'rate_reached';
+      takeCounts(books, counted);
       if (hold) holdCredits(funds, hold.amount);
       if (units && fairUse) reserveUnits(units, fairUse);
-      const row = { ...startedRow(start, reservation), counted: countedToText(counted) };
-      books.insertedRecords.push({ ...row, node_epoch: epoch });
+      const texts = { counted: countedToText(counted), rate_uses: rateUsesToText(rateUses) };
+      books.insertedRecords.push({ ...startedRow(start, reservation), ...texts, node_epoch: epoch });
       return 'reserved';
     },
   };
@@ -106,7 +117,8 @@ export function extendingCounts(
       // An earlier attempt may have taken effect: the record says what is reserved.
       const { counted: before = [] } = record;
       const more = counted.map((one, at) => ({ ...one, amount: one.amount - (before[at]?.amount ?? 0n) }));
-      if (!reserveCounts(books, more)) return false;
+      if (!fitCounts(books, more)) return false;
+      takeCounts(books, more);
       record.counted = counted;
       books.extendedCounts.set(id, countedToText(counted));
       return true;
@@ -114,21 +126,23 @@ export function extendingCounts(
   };
 }
 
-/** All or none. */
-function reserveCounts(books: Books, counted: readonly CountedAmount[]): boolean {
-  if (!counted.every((one) => fits(books.count(one), one.amount, one.limit))) return false;
+function fitCounts(books: Books, counted: readonly CountedAmount[]): boolean {
+  return counted.every((one) => fits(books.count(one), one.amount, one.limit));
+}
+
+function takeCounts(books: Books, counted: readonly CountedAmount[]): void {
   for (const one of counted) books.count(one).reserved += one.amount;
-  return true;
 }
 
 /** The end of a running request. */
 export function settling(request: OpenRequest, end: RecordEnd, claim?: ClaimEnd): Operation<RecordEnd> {
-  const { start, counter, holdsCredits, counted = [] } = request;
-  const isCharged = counter !== undefined || holdsCredits || counted.length > 0;
+  const { start, counter, holdsCredits, counted = [], rated = [] } = request;
+  const isCharged = counter !== undefined || holdsCredits || counted.length > 0 || rated.length > 0;
   return {
     accountId: isCharged ? start.accountId : undefined,
     counter,
     counted,
+    rated,
     recordId: start.id,
     hasRecord: true,
     decide(books) {
@@ -154,6 +168,7 @@ export function recording(
     accountId: doubted && start.accountId,
     counter: doubted?.counter,
     counted: doubted?.counted,
+    rated: doubted?.rated,
     recordId: start.id,
     hasRecord: doubted !== undefined,
     decide(books, epoch) {
@@ -219,6 +234,7 @@ function settle(books: Books, { request, record, end, claim }: Settlement): Reco
     count.reserved -= one.amount;
     count.used += usedOf(one, recorded);
   }
+  for (const use of record.rateUses) endRateUse(use, books.meter(use.owner), ratedTokens(recorded));
   record.state = recorded.state;
   books.endedRecords.push({ id, ...endRow(recorded) });
   if (claim) books.claimEnds.push(claim);

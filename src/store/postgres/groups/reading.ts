@@ -4,8 +4,10 @@ import type { Month } from '../../../core/billing/fair-use.ts';
 import type { NanoCredits } from '../../../core/billing/money.ts';
 import type { AccountId, LedgerEntryId, RequestId } from '../../../core/ids.ts';
 import type { Count } from '../../../core/limits/counts.ts';
+import { Meter } from '../../../core/limits/rates.ts';
 import type { LedgerEntry } from '../../../core/ports/ledger.ts';
 import { countedFromText } from '../../tables/limit-counts.ts';
+import { rateUsesFromText } from '../../tables/rate-uses.ts';
 import { fromUuid, storable, toUuid } from '../ids.ts';
 import type { Transaction } from '../transaction.ts';
 import { plainArray, textArray } from './arrays.ts';
@@ -24,8 +26,12 @@ const readCounters = `
 const readLimitCounts = `
   select owner, unit, period, used, reserved from limit_counts
   where owner = any($1::text[]) and period = any($2::text[])`;
+const readRates = `
+  select wanted.owner, coalesce(minute, 0) as minute, coalesce(requests, 0) as requests, coalesce(tokens, 0) as tokens,
+    coalesce(running, 0) as running, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms
+  from unnest($1::text[]) as wanted (owner) left join rates on rates.owner = wanted.owner`;
 const readRecords = `
-  select id, state, hold_nano_credits, reserved_units, counted, cost_nano_credits, overrun_nano_credits from usage_records
+  select id, state, hold_nano_credits, reserved_units, counted, rate_uses, cost_nano_credits, overrun_nano_credits from usage_records
   where id = any($1::uuid[])`;
 const readEntries = `
   select id, account_id, kind, amount_nano_credits, reason, reference, created_at_ms from ledger_entries
@@ -89,6 +95,8 @@ function readAmounts(
   }
   const counts = operations.flatMap(({ counted = [] }) => counted);
   if (counts.length > 0) reads.push(readCounts(transaction, counts, books));
+  const rated = new Set(operations.flatMap(({ rated = [] }) => rated));
+  if (rated.size > 0) reads.push(readMeters(transaction, [...rated], books));
   return reads;
 }
 
@@ -131,6 +139,20 @@ async function readCounts(transaction: Transaction, counts: readonly Count[], bo
   }
 }
 
+/** Whoever changes rates has locked the account. */
+async function readMeters(transaction: Transaction, owners: readonly string[], books: Books): Promise<void> {
+  const values = [textArray(owners)];
+  const { rows } = await transaction.query({ name: 'read_rates', text: readRates, values });
+  for (const { owner, minute, requests, tokens, running, now_ms: nowMs } of rows) {
+    const numbers = { minute, requests, tokens, running };
+    const meter = Object.assign(
+      new Meter(),
+      Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, Number(value)])),
+    );
+    books.readMeter(owner, meter, Number(nowMs));
+  }
+}
+
 async function readStoredRecords(
   transaction: Transaction,
   ids: readonly RequestId[],
@@ -144,6 +166,7 @@ async function readStoredRecords(
       hold: row.hold_nano_credits,
       units: Number(row.reserved_units),
       counted: countedFromText(row.counted),
+      rateUses: rateUsesFromText(row.rate_uses),
       cost: row.cost_nano_credits ?? undefined,
       overrun: row.overrun_nano_credits ?? undefined,
     });

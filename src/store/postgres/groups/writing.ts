@@ -1,5 +1,6 @@
 /** The second flight of a group: writes what its operations decided. */
 
+import type { Meter } from '../../../core/limits/rates.ts';
 import { insertAudit } from '../../tables/audit.ts';
 import { endClaim } from '../../tables/idempotency-records.ts';
 import { endColumns, recordColumns } from '../../usage/record-row.ts';
@@ -14,7 +15,7 @@ type Kind = 'uuid' | 'text' | 'bigint';
 const uuidColumns: ReadonlySet<string> = new Set(['id', 'account_id', 'key_id']);
 const textColumns: ReadonlySet<string> = new Set([
   ...['operation', 'model', 'wire', 'state', 'code', 'tokens_source', 'reserved_month'],
-  ...['kind', 'reason', 'reference', 'month', 'owner', 'unit', 'period', 'counted'],
+  ...['kind', 'reason', 'reference', 'month', 'owner', 'unit', 'period', 'counted', 'rate_uses'],
 ]);
 
 function kindOf(column: string): Kind {
@@ -32,7 +33,7 @@ function insertInto(table: string, columns: readonly string[]): string {
   return `insert into ${table} (${columns.join(', ')}) select * from ${unnested(columns)}`;
 }
 
-const newRecordColumns = [...recordColumns, 'node_epoch', 'counted'] as const;
+const newRecordColumns = [...recordColumns, 'node_epoch', 'counted', 'rate_uses'] as const;
 const endedColumns = ['id', ...endColumns] as const;
 const entryColumns = [
   'account_id',
@@ -44,12 +45,13 @@ const entryColumns = [
   'reference',
 ];
 const countColumns = ['owner', 'unit', 'period', 'used', 'reserved'];
+const rateColumns = ['owner', 'minute', 'requests', 'tokens', 'running'] as const;
 const counterColumns = ['account_id', 'month', 'used_units', 'reserved_units'];
 
 const texts = {
   insert_records: insertInto('usage_records', newRecordColumns),
   end_records: `update usage_records as record set ${endColumns.map((name) => `${name} = new.${name}`).join(', ')},
-    reserved_units = 0, reserved_month = null, hold_nano_credits = 0, counted = null
+    reserved_units = 0, reserved_month = null, hold_nano_credits = 0, counted = null, rate_uses = null
     from ${unnested(endedColumns)} where record.id = new.id and record.state = 'started'`,
   extend_records: `update usage_records as record set reserved_units = new.reserved_units
     from ${unnested(['id', 'reserved_units'])} where record.id = new.id and record.state = 'started'`,
@@ -60,6 +62,8 @@ const texts = {
     reserved = count.reserved + new.reserved
     from ${unnested(countColumns)}
     where count.owner = new.owner and count.unit = new.unit and count.period = new.period`,
+  write_rates: `${insertInto('rates', rateColumns)} on conflict (owner) do update
+    set ${rateColumns.map((name) => `${name} = excluded.${name}`).join(', ')}`,
   insert_entries: insertInto('ledger_entries', entryColumns),
   update_accounts: `update accounts as account set
     balance_nano_credits = account.balance_nano_credits + new.balance,
@@ -106,6 +110,7 @@ function* writesOf(books: Books): Generator<Query> {
     ['update_counters', counterColumns, counters.filter(({ isNew }) => !isNew)],
     ['insert_limit_counts', countColumns, rowsOf(counts.filter(({ isNew }) => isNew))],
     ['update_limit_counts', countColumns, rowsOf(counts.filter(({ isNew }) => !isNew))],
+    ['write_rates', rateColumns, [...books.meters].map(rateRow)],
     ['extend_counts', ['id', 'counted'], [...books.extendedCounts].map(([id, counted]) => ({ id, counted }))],
     ['extend_records', ['id', 'reserved_units'], extended],
     ['insert_records', newRecordColumns, books.insertedRecords],
@@ -115,6 +120,10 @@ function* writesOf(books: Books): Generator<Query> {
   for (const [name, columns, rows] of writes) if (rows.length > 0) yield writeOf(name, columns, rows);
   const steps = [...books.audits.map(insertAudit), ...books.claimEnds.map(endClaim), ...books.steps];
   for (const { statement, parameters } of steps) yield queryOf(statement, parameters);
+}
+
+function rateRow([owner, { minute, requests, tokens, running }]: readonly [string, Meter]): Row {
+  return { owner, minute, requests, tokens, running };
 }
 
 function rowsOf(changes: readonly object[]): readonly Row[] {
