@@ -27,7 +27,7 @@ export interface RateExcess {
 
 export class SharedRates {
   readonly #owners: readonly RatedOwner[];
-  /** The most tokens that the request can use. */
+  /** The most tokens that a chat can use; 0 for audio, which no limit of tokens holds up. */
   readonly #tokens: number;
   /** Why the rates were not taken. */
   excess: RateExcess | undefined;
@@ -63,7 +63,7 @@ export class SharedRates {
       const shared = meterOf(owner.id);
       const unit = shared.excess(owner.limits);
       if (unit) return { owner, unit };
-      if (!shared.hasTokens(this.#tokens, owner.limits)) return { owner, unit: 'tokens' };
+      if (this.#tokens > 0 && !shared.hasTokens(this.#tokens, owner.limits)) return { owner, unit: 'tokens' };
     }
     return undefined;
   }

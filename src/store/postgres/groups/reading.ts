@@ -28,7 +28,7 @@ const readLimitCounts = `
   where owner = any($1::text[]) and period = any($2::text[])`;
 const readRates = `
   select wanted.owner, coalesce(minute, 0) as minute, coalesce(requests, 0) as requests, coalesce(tokens, 0) as tokens,
-    coalesce(running, 0) as running, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms
+    coalesce(running, 0) as running, floor(extract(epoch from now()) * 1000)::bigint as now_ms
   from unnest($1::text[]) as wanted (owner) left join rates on rates.owner = wanted.owner`;
 const readRecords = `
   select id, state, hold_nano_credits, reserved_units, counted, rate_uses, cost_nano_credits, overrun_nano_credits from usage_records
