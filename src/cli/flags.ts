@@ -34,6 +34,10 @@ export interface ClientFlags extends ServerFlags {
 
 export interface AdminFlags extends ServerFlags {
   readonly adminKey?: string;
+  /** For `isOwn`. */
+  readonly apiKey?: string;
+  /** Whether the command is about the account of the API key. Default: false, it needs an admin key or the data folder. */
+  readonly isOwn?: boolean;
 }
 
 export const defaultBaseUrl = `http://127.0.0.1:8080${basePath}`;
@@ -51,9 +55,11 @@ export function withServerFlags(command: Command): Command {
 
 /** For a command that calls a server with an API key. */
 export function withClientFlags(command: Command): Command {
-  return withServerFlags(command).addOption(
-    new Option('--api-key <key>', 'an API key (default: the key of `serve --demo`)').env('PARLEY_API_KEY'),
-  );
+  return withServerFlags(command).addOption(apiKeyOption('an API key (default: the key of `serve --demo`)'));
+}
+
+function apiKeyOption(description: string): Option {
+  return new Option('--api-key <key>', description).env('PARLEY_API_KEY');
 }
 
 /** For a command that manages a server with an admin key, or a data folder without one. */
@@ -67,6 +73,13 @@ export function withAdminFlags(command: Command): Command {
       ).env('PARLEY_ADMIN_KEY'),
     );
   return withConfigFlags(command);
+}
+
+/** For a command that an API key may run as well, for its own account. */
+export function withOwnFlags(command: Command): Command {
+  return withAdminFlags(command).addOption(
+    apiKeyOption('an API key, for its own account (default: the key of `serve --demo`)'),
+  );
 }
 
 function baseUrlOption(description: string): Option {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { readNotices } from '../app/notices.ts';
 import { accountCommand } from './commands/account.ts';
+import { alertsCommand } from './commands/alerts.ts';
 import { auditCommand } from './commands/audit.ts';
 import { backupCommand, restoreCommand } from './commands/backup.ts';
 import { chatCommand } from './commands/chat.ts';
@@ -40,6 +41,7 @@ export function createProgram(version: string): Command {
     .addCommand(keysCommand())
     .addCommand(creditsCommand())
     .addCommand(usageCommand())
+    .addCommand(alertsCommand())
     .addCommand(pruneCommand())
     .addCommand(backupCommand())
     .addCommand(restoreCommand())

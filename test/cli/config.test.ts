@@ -69,6 +69,7 @@ const groups = {
     'keys',
     'credits',
     'usage',
+    'alerts',
     'prune',
     'backup',
     'restore',
@@ -91,6 +92,7 @@ const groups = {
   key: ['create', 'list', 'rotate', 'limits', 'revoke'],
   credits: ['load', 'adjust', 'show', 'ledger'],
   usage: ['export', 'totals'],
+  alerts: ['show', 'set', 'list', 'test'],
   config: ['show', 'check'],
   store: ['copy'],
 };

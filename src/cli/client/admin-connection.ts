@@ -14,7 +14,8 @@ import { type AdminFlags, configOf } from '../flags.ts';
 import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
 import { dataFolderError, folderIsMissing } from './data-folder.ts';
-import { adminServer } from './known-servers.ts';
+import { adminServer, clientServer } from './known-servers.ts';
+import { onOwnAccount } from './own-connection.ts';
 import type { ServerConnection } from './server-connection.ts';
 import { readServerFile } from './server-file.ts';
 
@@ -59,6 +60,7 @@ async function connectAdmin(
   flags: AdminFlags,
   { mayMakeFolder = false, mayBeGuest = false }: AdminConnectionOptions,
 ): Promise<AdminConnection> {
+  if (flags.isOwn) return onOwnAccount(clientServer(flags));
   if (flags.baseUrl !== undefined) return onServer(adminServer(flags.baseUrl, flags));
   const config = configOf(flags);
   const { dataDir, store } = config;

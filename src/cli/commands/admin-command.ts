@@ -9,7 +9,7 @@ import {
   type AdminResponse,
   withAdmin,
 } from '../client/admin-connection.ts';
-import { type AdminFlags, type JsonFlag, withAdminFlags } from '../flags.ts';
+import { type AdminFlags, type JsonFlag, withAdminFlags, withOwnFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
 
@@ -17,7 +17,40 @@ export type AdminCommandFlags = AdminFlags & JsonFlag;
 
 export function adminCommand(name: string, description: string, examples: readonly string[]): Command {
   const command = newCommand(name, description, examples);
-  return withAdminFlags(command.option('--json', 'print one JSON document, as the REST API answers'));
+  return withAdminFlags(command.option(...jsonOption));
+}
+
+const jsonOption = ['--json', 'print one JSON document, as the REST API answers'] as const;
+
+/** A command about an account: one that an administrator names, else that of the API key. */
+export function ownOrCommand(name: string, description: string, examples: readonly string[]): Command {
+  return withOwnFlags(newCommand(name, description, examples).option(...jsonOption)).argument(
+    '[account]',
+    'its id or name, for administrators (default: that of the API key)',
+  );
+}
+
+/** The request and the connection of such a command. */
+export function ownOr(accountId: string | undefined, flags: AdminCommandFlags) {
+  if (accountId !== undefined) return { request: { accountId }, connection: flags };
+  return { request: {}, connection: { ...flags, isOwn: true } };
+}
+
+/** A command that is about all accounts, or with `--own` about that of the API key. */
+export function allOrOwnCommand(name: string, description: string, examples: readonly string[]): Command {
+  return withOwnFlags(newCommand(name, description, examples).option(...jsonOption)).option(
+    '--own',
+    'only of the account of the API key',
+  );
+}
+
+interface OwnFlag extends AdminCommandFlags {
+  readonly own?: boolean;
+}
+
+/** The connection of such a command. */
+export function allOrOwn<Flags extends OwnFlag>(flags: Flags): Flags {
+  return { ...flags, isOwn: flags.own ?? false };
 }
 
 /** Prints a response, as the JSON of the REST API or as text. */

@@ -15,6 +15,8 @@ import {
   collect,
   type LimitFlag,
   limitOption,
+  ownOr,
+  ownOrCommand,
   show,
 } from './admin-command.ts';
 
@@ -31,9 +33,13 @@ export function creditsCommand(): Command {
   const adjust = adminCommand('adjust', 'Correct a balance: add or take credits.', [
     'parley credits adjust acme -2.5 --reason "Loaded too much"',
   ]);
-  const balance = adminCommand('show', 'Show the balance of an account.', ['parley credits show acme']);
-  const ledger = adminCommand('ledger', 'Show the entries of the ledger, the newest first.', [
-    'parley credits ledger acme --limit 100',
+  const balance = ownOrCommand('show', 'Show the balance of an account.', [
+    'parley credits show',
+    'parley credits show acme   # as administrator',
+  ]);
+  const ledger = ownOrCommand('ledger', 'Show the entries of the ledger, the newest first.', [
+    'parley credits ledger',
+    'parley credits ledger acme --limit 100   # as administrator',
   ]);
   return newCommand('credits', 'Load and show credits.', [
     'parley credits load acme 25 --reason "Invoice 1042"',
@@ -43,13 +49,8 @@ export function creditsCommand(): Command {
       withEntryOptions(load, 'credits above zero, such as 25 or 0.5').action(enterBy('loadCredits')),
     )
     .addCommand(withEntryOptions(adjust, 'credits, negative to take them').action(enterBy('adjustCredits')))
-    .addCommand(balance.argument(...accountArgument).action(showCredits))
-    .addCommand(
-      ledger
-        .argument(...accountArgument)
-        .addOption(limitOption('entries'))
-        .action(showLedger),
-    );
+    .addCommand(balance.action(showCredits))
+    .addCommand(ledger.addOption(limitOption('entries')).action(showLedger));
 }
 
 function withEntryOptions(command: Command, amount: string): Command {
@@ -68,14 +69,16 @@ function enterBy(method: 'loadCredits' | 'adjustCredits') {
   };
 }
 
-function showCredits(accountId: string, flags: AdminCommandFlags): Promise<void> {
-  return callAndShow(flags, 'getAccount', { accountId }, ({ account }) => `${account?.balance ?? ''}\n`);
+function showCredits(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
+  const { request, connection } = ownOr(account, flags);
+  return callAndShow(connection, 'getAccount', request, (response) => `${response.account?.balance ?? ''}\n`);
 }
 
-function showLedger(accountId: string, flags: AdminCommandFlags & LimitFlag): Promise<void> {
-  return withAdmin(flags, async (admin) => {
+function showLedger(account: string | undefined, flags: AdminCommandFlags & LimitFlag): Promise<void> {
+  const { request, connection } = ownOr(account, flags);
+  return withAdmin(connection, async (admin) => {
     const entries = await collect(
-      (request) => admin.invoke('listLedgerEntries', { ...request, accountId }),
+      (page) => admin.invoke('listLedgerEntries', { ...page, ...request }),
       (page) => page.entries,
       flags.limit,
     );

@@ -5,7 +5,7 @@ import { jsonCodec } from '../../codec/codec.ts';
 import { withAdmin } from '../client/admin-connection.ts';
 import { usageError } from '../terminal/command.ts';
 import { printData } from '../terminal/terminal.ts';
-import { adminCommand, pages } from './admin-command.ts';
+import { allOrOwn, allOrOwnCommand, pages } from './admin-command.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
 
 interface ExportFlags extends UsageFilterFlags {
@@ -17,7 +17,7 @@ const codec = jsonCodec(UsageRecordSchema);
 const columns = UsageRecordSchema.fields.map(({ jsonName }) => jsonName);
 
 export function exportCommand(): Command {
-  const command = adminCommand('export', 'Print all usage records, the newest first.', [
+  const command = allOrOwnCommand('export', 'Print all usage records, the newest first.', [
     'parley usage export --csv > usage.csv',
     'parley usage export --jsonl --account acme --since 30d | gzip > acme.jsonl.gz',
   ]);
@@ -30,7 +30,7 @@ export function exportCommand(): Command {
 function exportUsage(flags: ExportFlags, command: Command): Promise<void> {
   if (flags.csv === flags.jsonl) usageError(command, 'give --csv or --jsonl');
   const filter = usageFilter(flags);
-  return withAdmin(flags, async (admin) => {
+  return withAdmin(allOrOwn(flags), async (admin) => {
     if (flags.csv) await printData(csvLine(columns));
     const all = pages(
       (request) => admin.invoke('listUsageRecords', { ...request, ...filter }),

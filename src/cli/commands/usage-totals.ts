@@ -6,7 +6,7 @@ import { totalDimensions } from '../../core/ports/usage.ts';
 import { withAdmin } from '../client/admin-connection.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { dayMs, parseMoment } from '../terminal/times.ts';
-import { type AdminCommandFlags, accountNames, adminCommand, show } from './admin-command.ts';
+import { type AdminCommandFlags, accountNames, allOrOwn, allOrOwnCommand, show } from './admin-command.ts';
 
 interface TotalsFlags extends AdminCommandFlags {
   readonly by: readonly string[];
@@ -16,7 +16,7 @@ interface TotalsFlags extends AdminCommandFlags {
 }
 
 export function totalsCommand(): Command {
-  return adminCommand('totals', 'Show totals of usage, with those of pruned records.', [
+  return allOrOwnCommand('totals', 'Show totals of usage, with those of pruned records.', [
     'parley usage totals',
     'parley usage totals --by account,month --since 2027-01-01',
     'parley usage totals --by model --account acme --json',
@@ -36,7 +36,7 @@ function showTotals(flags: TotalsFlags): Promise<void> {
     ...(since && { startTime: firstOfDay(since) }),
     ...(until && { endTime: firstOfDay(until) }),
   };
-  return withAdmin(flags, async (admin) => {
+  return withAdmin(allOrOwn(flags), async (admin) => {
     const response = await admin.invoke('getUsageTotals', request);
     const ids = flags.json ? [] : response.totals.flatMap(({ accountId }) => accountId ?? []);
     const names = await accountNames(admin, ids);

@@ -7,7 +7,15 @@ import { type AdminConnection, withAdmin } from '../client/admin-connection.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { spanText, timeText } from '../terminal/times.ts';
-import { accountNames, adminCommand, collect, type LimitFlag, limitOption, show } from './admin-command.ts';
+import {
+  accountNames,
+  allOrOwn,
+  allOrOwnCommand,
+  collect,
+  type LimitFlag,
+  limitOption,
+  show,
+} from './admin-command.ts';
 import { exportCommand } from './usage-export.ts';
 import { type UsageFilterFlags, usageFilter, withFilters } from './usage-filter.ts';
 import { totalsCommand } from './usage-totals.ts';
@@ -15,9 +23,10 @@ import { totalsCommand } from './usage-totals.ts';
 type UsageFlags = UsageFilterFlags & LimitFlag;
 
 export function usageCommand(): Command {
-  const command = adminCommand('usage', 'Show usage records, the newest first.', [
+  const command = allOrOwnCommand('usage', 'Show usage records, the newest first.', [
     'parley usage',
     'parley usage --account acme --limit 100',
+    'parley usage --own   # of the account of your API key',
     'parley usage --since 24h --state failed --json',
     'parley usage totals --by account,month',
     'parley usage export --csv --since 2027-01-01 > usage.csv',
@@ -30,7 +39,7 @@ export function usageCommand(): Command {
 }
 
 function showUsage(flags: UsageFlags): Promise<void> {
-  return withAdmin(flags, async (admin) => {
+  return withAdmin(allOrOwn(flags), async (admin) => {
     const records = await newest(admin, flags);
     const ids = records.map(({ accountId }) => accountId);
     const names = flags.account === undefined && !flags.json ? await accountNames(admin, ids) : undefined;

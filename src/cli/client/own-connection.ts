@@ -1,0 +1,43 @@
+/** What an API key may see and set of its own account, called as an administrator calls it. */
+import { type DescMethodUnary, fromJson, type MessageShape, toJson } from '@bufbuild/protobuf';
+import type { CallOptions, Client } from '@connectrpc/connect';
+import { AccountService } from '../../../gen/parley/account/v1/account_service_pb.ts';
+import { AlertsService } from '../../../gen/parley/alerts/v1/alerts_service_pb.ts';
+import { type AdminMethod, type AdminOutput, adminMethods } from '../../core/services.ts';
+import { CliError } from '../terminal/command.ts';
+import type { AdminConnection, AdminRequest, AdminResponse } from './admin-connection.ts';
+import type { ServerConnection } from './server-connection.ts';
+
+/** Their methods have the names and the messages of those for administrators, but for the account. */
+const services = [AccountService, AlertsService];
+
+/** An account that a request names must be the key's own. */
+export function onOwnAccount(server: ServerConnection): AdminConnection {
+  return {
+    async invoke<K extends AdminMethod>(method: K, request: AdminRequest<K>): Promise<AdminResponse<K>> {
+      const { accountId, ...own } = request as Record<string, unknown> & { readonly accountId?: string };
+      if (accountId !== undefined) await checkOwn(server, accountId);
+      const service = services.find((one) => Object.hasOwn(one.method, method));
+      if (service === undefined) throw new CliError('This needs an admin key, not an API key.');
+      const { output } = Reflect.get(service.method, method) as DescMethodUnary;
+      const response = await server.call(service, (client, options) => {
+        const call = Reflect.get(client, method) as UntypedCall;
+        return call(own, options);
+      });
+      const json = toJson(output, response as MessageShape<typeof output>);
+      return fromJson<AdminOutput<K>>(adminMethods[method].output, json);
+    },
+    close: async () => undefined,
+  };
+}
+
+type UntypedCall = (request: object, options: CallOptions) => Promise<unknown>;
+
+async function checkOwn(server: ServerConnection, idOrName: string): Promise<void> {
+  const { account } = await server.call(
+    AccountService,
+    (client: Client<typeof AccountService>, options: CallOptions) => client.getAccount({}, options),
+  );
+  if (account?.id === idOrName || account?.name === idOrName) return;
+  throw new CliError(`The API key is of another account, \`${account?.name ?? ''}\`. Use an admin key.`);
+}

@@ -1,0 +1,154 @@
+/** The alerts of an account: of one's own with a key that has the scope `manage`, of any for administrators. */
+import { create } from '@bufbuild/protobuf';
+import { type Command, InvalidArgumentError } from 'commander';
+import { ListAlertsResponseSchema } from '../../../gen/parley/admin/v1/alerts_pb.ts';
+import type { Alert, AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import { withAdmin } from '../client/admin-connection.ts';
+import { newCommand, usageError } from '../terminal/command.ts';
+import { facts, table } from '../terminal/table.ts';
+import { printStatus } from '../terminal/terminal.ts';
+import { timeText } from '../terminal/times.ts';
+import {
+  type AdminCommandFlags,
+  callAndShow,
+  collect,
+  type LimitFlag,
+  limitOption,
+  ownOr,
+  ownOrCommand,
+  show,
+} from './admin-command.ts';
+
+export function alertsCommand(): Command {
+  return newCommand('alerts', 'Set and list alerts of what is used up or ends, by webhook.', [
+    'parley alerts set --webhook https://example.com/alerts --balance-below 5',
+    'parley alerts test',
+    'parley alerts list',
+  ])
+    .addCommand(
+      ownOrCommand('show', 'Show the settings of alerts.', [
+        'parley alerts show',
+        'parley alerts show acme   # of an account, as administrator',
+      ]).action(showSettings),
+    )
+    .addCommand(setCommand())
+    .addCommand(
+      ownOrCommand('list', 'Show the alerts that were raised, the newest first.', ['parley alerts list'])
+        .addOption(limitOption('alerts'))
+        .action(listAlerts),
+    )
+    .addCommand(
+      ownOrCommand('test', 'Post a test to the webhook, and show how it answers.', [
+        'parley alerts test',
+      ]).action(sendTest),
+    );
+}
+
+function setCommand(): Command {
+  return ownOrCommand('set', 'Set alerts, in place of all earlier settings.', [
+    'parley alerts set --webhook https://example.com/alerts --percents 80,100 --balance-below 5',
+    'parley alerts set acme --none',
+  ])
+    .option('--webhook <url>', 'where to post alerts (default: they are only listed)')
+    .option('--percents <list>', 'of budgets and fair use (default: 50,80,100)', parsePercents)
+    .option('--balance-below <credits>', 'the balance that raises an alert (default: none does)')
+    .option('--new-secret', 'make a new secret that signs, also for the same URL')
+    .option('--none', 'no alerts')
+    .action(setAlerts);
+}
+
+function showSettings(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
+  const { request, connection } = ownOr(account, flags);
+  return callAndShow(connection, 'getAlertSettings', request, ({ settings, webhookOffAt }) =>
+    settingsFacts(settings, webhookOffAt && `off since ${timeText(webhookOffAt)}: it answered 410`),
+  );
+}
+
+interface SetFlags extends AdminCommandFlags {
+  readonly webhook?: string;
+  readonly percents?: number[];
+  readonly balanceBelow?: string;
+  readonly newSecret?: boolean;
+  readonly none?: boolean;
+}
+
+function setAlerts(account: string | undefined, flags: SetFlags, command: Command): Promise<void> {
+  const { webhook: webhookUrl, percents = [], balanceBelow, newSecret, none = false } = flags;
+  const hasSettings = [webhookUrl, flags.percents, balanceBelow].some((flag) => flag !== undefined);
+  if (none === hasSettings)
+    usageError(command, 'give --none, or some of --webhook, --percents, --balance-below');
+  const settings = {
+    percents,
+    ...(webhookUrl !== undefined && { webhookUrl }),
+    ...(balanceBelow !== undefined && { balanceBelow }),
+  };
+  const { request, connection } = ownOr(account, flags);
+  const wanted = { ...request, ...(hasSettings && { settings }), ...(newSecret && { newSecret }) };
+  return withAdmin(connection, async (admin) => {
+    const response = await admin.invoke('setAlertSettings', wanted);
+    await show(flags, 'setAlertSettings', response, ({ settings: set, secret }) =>
+      settingsFacts(set, undefined, secret),
+    );
+    if (response.secret !== undefined) printStatus('Keep the secret, it is not shown again.');
+  });
+}
+
+function listAlerts(account: string | undefined, flags: AdminCommandFlags & LimitFlag): Promise<void> {
+  const { request, connection } = ownOr(account, flags);
+  return withAdmin(connection, async (admin) => {
+    const alerts = await collect(
+      (page) => admin.invoke('listAlerts', { ...page, ...request }),
+      (page) => page.alerts,
+      flags.limit,
+    );
+    await show(flags, 'listAlerts', create(ListAlertsResponseSchema, { alerts }), alertTable);
+    if (alerts.length === 0 && !flags.json) printStatus('There are no alerts.');
+  });
+}
+
+function sendTest(account: string | undefined, flags: AdminCommandFlags): Promise<void> {
+  const { request, connection } = ownOr(account, flags);
+  return callAndShow(connection, 'sendTestAlert', request, ({ alert }) =>
+    facts([
+      ['alert', alert?.id],
+      ['delivery', alert?.delivery?.state],
+      ...(alert?.delivery?.lastFailure ? [['failure', alert.delivery.lastFailure] as const] : []),
+    ]),
+  );
+}
+
+function settingsFacts(settings: AlertSettings | undefined, off?: string, secret?: string): string {
+  if (settings === undefined) return 'No alerts are set.\n';
+  const { webhookUrl, percents, balanceBelow } = settings;
+  return facts([
+    ['webhook', webhookUrl],
+    ...(off === undefined ? [] : [['webhook is', off] as const]),
+    ...(secret === undefined ? [] : [['secret', secret] as const]),
+    ['percents', percents.join(', ')],
+    ['balance below', balanceBelow],
+  ]);
+}
+
+function alertTable({ alerts }: { readonly alerts: readonly Alert[] }): string {
+  return table(alerts, [
+    { title: 'TIME (UTC)', cell: ({ createdAt }) => timeText(createdAt) },
+    { title: 'TYPE', cell: ({ type }) => type },
+    { title: 'KEY', cell: ({ keyId }) => keyId },
+    { title: 'WHAT', cell: whatText },
+    { title: 'DELIVERY', cell: ({ delivery }) => delivery?.state },
+    { title: 'ATTEMPTS', cell: ({ delivery }) => String(delivery?.attempts ?? 0), align: 'right' },
+    { title: 'FAILURE', cell: ({ delivery }) => delivery?.lastFailure },
+  ]);
+}
+
+function whatText({ percent, limitName, used, limit, balance, balanceBelow, endsAt }: Alert) {
+  if (percent !== undefined) return `${used} of ${limit}, ${percent} %${limitName ? ` of ${limitName}` : ''}`;
+  if (balance !== undefined) return `${balance}, below ${balanceBelow}`;
+  return endsAt && timeText(endsAt);
+}
+
+function parsePercents(text: string): number[] {
+  const percents = text.split(',').map((part) => part.trim());
+  if (percents.every((part) => /^\d{1,3}$/.test(part))) return percents.map(Number);
+  throw new InvalidArgumentError('Write whole numbers such as 50,80,100.');
+}

@@ -1,0 +1,74 @@
+/** What a holder sees and sets of the own account, and an administrator of any: alerts, usage and ledger. */
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parley, printed, printedJson, type Serving, scratchFolder, serve } from '../support/command-line.ts';
+import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const folder = scratchFolder();
+const dataFlags = ['--data-dir', folder.file('data'), '--config', folder.file('parley.yaml')];
+let server: Serving;
+let receiver: WebhookReceiver;
+let holder: string[];
+let boss: string[];
+beforeAll(async () => {
+  receiver = await startReceiver();
+  writeFileSync(folder.file('parley.yaml'), 'alerts: {allowedNetworks: [127.0.0.1]}\n');
+  const adminKey = (await printed(['key', 'create', '--admin', ...dataFlags])).trim();
+  for (const name of ['acme', 'other']) await printed(['account', 'create', name, ...dataFlags]);
+  await printed(['credits', 'load', 'acme', '25', '--reason', 'r', ...dataFlags]);
+  server = await serve(dataFlags);
+  boss = ['--base-url', server.baseUrl, '--admin-key', adminKey];
+  const create = ['key', 'create', '--account', 'acme', '--scopes', 'chat,manage'];
+  const secret = (await printed([...create, ...dataFlags, '--admin-key', adminKey])).trim();
+  holder = ['--base-url', server.baseUrl, '--api-key', secret];
+});
+afterAll(async () => {
+  await server.close();
+  await receiver.close();
+  folder.remove();
+});
+
+describe('parley alerts', () => {
+  it('are set, tested, listed and removed by a holder', async () => {
+    expect(await printed(['alerts', 'show', ...holder])).toBe('No alerts are set.\n');
+    const set = ['alerts', 'set', '--webhook', `${receiver.origin}/a`, '--balance-below', '5', ...holder];
+    expect(await printed(set)).toMatch(
+      /^webhook +http:\S+\nsecret +whsec_\S+\npercents +50, 80, 100\nbalance below +5\n$/,
+    );
+    expect(await printed(['alerts', 'show', ...holder])).not.toContain('whsec_');
+    expect(await printed(['alerts', 'test', ...holder])).toMatch(/\ndelivery +delivered\n$/);
+    expect(receiver.received).toMatchObject([{ path: '/a', alert: { type: 'test' } }]);
+    expect(await printed(['alerts', 'list', ...holder])).toMatch(/ test +- +- +delivered +1 +-\n$/);
+    expect(await printed(['alerts', 'set', '--none', ...holder])).toBe('No alerts are set.\n');
+  });
+
+  it('are set by an administrator for any account', async () => {
+    expect(await printed(['alerts', 'set', 'other', '--percents', '90,70', ...boss])).toMatch(
+      /^webhook +-\npercents +70, 90\nbalance below +-\n$/,
+    );
+    expect(await printedJson(['alerts', 'list', 'other', ...boss])).toEqual({ alerts: [] });
+    const { code, stderr } = await parley(['alerts', 'test', 'other', ...boss]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('The account has no webhook.')]);
+  });
+
+  it('refuse a setting without a value, and another account', async () => {
+    expect((await parley(['alerts', 'set', ...holder])).stderr).toContain(
+      'give --none, or some of --webhook',
+    );
+    const strange = await parley(['usage', '--own', '--account', 'other', ...holder]);
+    expect(strange.stderr).toContain('The API key is of another account, `acme`.');
+  });
+});
+
+describe('an API key', () => {
+  it('shows balance, ledger and usage of its account', async () => {
+    expect(await printed(['credits', 'show', ...holder])).toBe('25\n');
+    expect(await printed(['credits', 'show', 'acme', ...boss])).toBe('25\n');
+    expect(await printed(['credits', 'ledger', ...holder])).toMatch(/ load +25 +r +/);
+    expect(await printed(['usage', '--own', '--limit', '3', ...holder])).toContain(' account ');
+    expect(await printed(['usage', 'totals', '--own', '--by', 'operation', ...holder])).toMatch(
+      /^OPERATION .*\naccount +\d/,
+    );
+    expect(await printed(['usage', 'export', '--own', '--csv', ...holder])).toMatch(/^id,.*\r\nreq_/);
+  });
+});
