@@ -6,8 +6,7 @@ import { type AddressRules, literalAddress, mayReach } from '../core/alerts/webh
 import type { WebhookOutcome, WebhookPost, WebhookSender } from '../core/ports/webhooks.ts';
 import { AddressRefused, failureOf } from './failures.ts';
 
-/** From the name's resolution to the end of the answer's headers. */
-const attemptMsMax = 10_000;
+const attemptMsByDefault = 10_000;
 const headerBytesMax = 16_384;
 
 type Scheme = 'http' | 'https';
@@ -15,6 +14,8 @@ type Scheme = 'http' | 'https';
 export interface SenderOptions {
   readonly rules: AddressRules;
   readonly userAgent: string;
+  /** From the name's resolution to the end of the answer's headers. Default: 10 seconds */
+  readonly attemptMsMax?: number;
   /** Default: the resolver of this machine. */
   readonly resolve?: Resolve | undefined;
 }
@@ -28,9 +29,11 @@ export type Resolve = (
 
 export class HttpSender implements WebhookSender {
   readonly #options: SenderOptions;
+  readonly #attemptMsMax: number;
 
   constructor(options: SenderOptions) {
     this.#options = options;
+    this.#attemptMsMax = options.attemptMsMax ?? attemptMsByDefault;
   }
 
   async post({ url: text, headers, body }: WebhookPost): Promise<WebhookOutcome> {
@@ -46,7 +49,7 @@ export class HttpSender implements WebhookSender {
         method: 'POST',
         headers: { ...headers, 'user-agent': this.#options.userAgent },
         body,
-        signal: AbortSignal.timeout(attemptMsMax),
+        signal: AbortSignal.timeout(this.#attemptMsMax),
       });
       // Nobody reads the answer. Its stream fails as the connection ends.
       answer.on('error', () => undefined);
@@ -61,7 +64,7 @@ export class HttpSender implements WebhookSender {
   #connectorFor(url: URL): buildConnector.connector {
     const scheme: Scheme = url.protocol === 'https:' ? 'https' : 'http';
     const literal = literalAddress(url);
-    const connect = buildConnector({ timeout: attemptMsMax, lookup: this.#lookupFor(scheme) });
+    const connect = buildConnector({ timeout: this.#attemptMsMax, lookup: this.#lookupFor(scheme) });
     return (options, done) => {
       // An address in place of a name is not looked up.
       if (literal !== undefined && !this.#mayReach(literal, scheme)) done(new AddressRefused(), null);

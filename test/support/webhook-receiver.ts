@@ -1,5 +1,6 @@
 /** Receives webhooks, and answers as a test says. */
-import type { IncomingHttpHeaders, ServerOptions } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ServerOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { startHttp } from './http-server.ts';
 
@@ -15,6 +16,8 @@ export interface WebhookReceiver {
   readonly received: Received[];
   /** The status of the next answers. */
   status: number;
+  /** Whether it leaves requests without an answer. */
+  holds: boolean;
   close(): Promise<void>;
 }
 
@@ -24,9 +27,10 @@ export async function startReceiver(tls?: ServerOptions): Promise<WebhookReceive
   const { origin, close } = await startHttp(async (request, response) => {
     const body = await text(request);
     received.push({ path: request.url ?? '', headers: request.headers, body, alert: JSON.parse(body) });
+    if (receiver.holds) return;
     response.writeHead(receiver.status, { location: `${origin}/elsewhere` }).end('an answer');
   }, tls);
-  const receiver: WebhookReceiver = { origin, received, status: 200, close };
+  const receiver: WebhookReceiver = { origin, received, status: 200, holds: false, close };
   return receiver;
 }
 

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type LimitedParley, startLimited } from '../../support/limited-parley.ts';
 import { bearer, errorOf, TestClock } from '../../support/parley.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+import { verified } from '../../support/webhook-signature.ts';
 
 const day = 86_400_000;
 
@@ -69,7 +70,7 @@ async function swept(): Promise<void> {
 describe('a budget', () => {
   it('raises each percent once, and of several at once the highest', async () => {
     await parley.setAccountLimits({ budgets: { month: '10' } });
-    await set({ webhook_url: hook(), percents: [50, 80, 100] });
+    const { secret } = await set({ webhook_url: hook(), percents: [50, 80, 100] });
     const key = await parley.keyWith({});
     for (let chat = 0; chat < 4; chat++) await key.chat(1);
     expect(await types()).toEqual([]);
@@ -90,6 +91,10 @@ describe('a budget', () => {
       limit: '10',
       resets_at: '2026-12-01T00:00:00Z',
     });
+    for (const one of receiver.received) {
+      expect(verified(secret ?? '', one)).toBe(true);
+      expect(verified(secret ?? '', { ...one, body: `${one.body} ` })).toBe(false);
+    }
   });
 
   it('begins anew with its month, and when it is changed', async () => {

@@ -1,0 +1,87 @@
+/** Several nodes that look at the same accounts at once: each alert is raised and sent by one of them. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Alerts } from '../../../src/core/alerts/alerts.ts';
+import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
+import { newWebhookSecret } from '../../../src/core/alerts/signature.ts';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { newAccountId } from '../../../src/core/ids.ts';
+import type { Store } from '../../../src/core/ports/store.ts';
+import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
+import { HttpSender } from '../../../src/webhooks/http-sender.ts';
+import { TestClock } from '../../support/parley.ts';
+import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
+import { auditEntry } from '../../support/stored-key.ts';
+import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const accounts = Array.from({ length: 60 }, (_, index) => newAccountId(index + 1));
+const fairUse = {
+  ...{ planUnitsPerMonth: 10, trialUnitsPerMonth: 10 },
+  ...{ speechUnitsPerCharacter: 1, transcriptionUnitsPerSecond: 1 },
+};
+const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+let database: TestDatabase;
+let receiver: WebhookReceiver;
+const closing: (() => Promise<void>)[] = [];
+
+beforeEach(async () => {
+  database = await newDatabase();
+  receiver = await startReceiver();
+});
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+  await receiver.close();
+  await database.drop();
+});
+
+async function open(): Promise<Store> {
+  const store = await openPostgresStore({ url: database.url });
+  closing.push(() => store.close());
+  return store;
+}
+
+it('raises and sends each alert once, over three nodes', async () => {
+  const stores = [await open(), await open(), await open()];
+  const [store] = stores as [Store];
+  for (const accountId of accounts) {
+    await store.createAccount({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
+    const settings = {
+      ...{ accountId, webhookUrl: receiver.origin, percents: [50], webhookOffAtMs: undefined },
+      ...{ sealedSecret: newWebhookSecret(), balanceBelow: nanoCredits(1n) },
+    };
+    await store.setAlertSettings(accountId, settings, auditEntry());
+  }
+  const clock = new TestClock();
+  const rounds = stores.map(() => 0);
+  const raised: string[] = [];
+  const outcomes: string[] = [];
+  stores.forEach((own, index) => {
+    const alerts = new Alerts(
+      {
+        store: new Proxy(own, {
+          get: (target, name) => {
+            if (name === 'dueAlerts') rounds[index] = (rounds[index] ?? 0) + 1;
+            const member = Reflect.get(target, name, target);
+            return typeof member === 'function' ? member.bind(target) : member;
+          },
+        }),
+        ...{ clock, accessClock: clock, fairUse, log: silent, seal: new SecretSeal(undefined) },
+        sender: new HttpSender({ rules: toReceivers, userAgent: 'Parley/test' }),
+        observer: {
+          raised: (kind) => void raised.push(kind),
+          attempted: (outcome) => void outcomes.push(outcome),
+        },
+      },
+      1,
+    );
+    closing.push(() => alerts.close());
+  });
+  await expect.poll(() => outcomes.length).toBe(accounts.length);
+  const before = [...rounds];
+  await expect.poll(() => rounds.every((round, index) => round > (before[index] ?? 0) + 2)).toBe(true);
+  expect(raised).toEqual(accounts.map(() => 'credits.low'));
+  expect(new Set(outcomes)).toEqual(new Set(['delivered']));
+  const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
+  expect(ids).toHaveLength(accounts.length);
+  expect(new Set(ids).size).toBe(accounts.length);
+});

@@ -1,0 +1,124 @@
+/** Webhooks over real connections: where they go, and how they fail. */
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HttpSender, type SenderOptions } from '../../src/webhooks/http-sender.ts';
+import { makeCertificate } from '../support/certificates.ts';
+import { freePort, startHttp } from '../support/http-server.ts';
+import { startMuteServer } from '../support/mute-server.ts';
+import { startReceiver, toReceivers, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+let receiver: WebhookReceiver;
+beforeEach(async () => {
+  receiver = await startReceiver();
+});
+afterEach(() => receiver.close());
+
+const sender = (options: Partial<SenderOptions> = {}) =>
+  new HttpSender({ rules: toReceivers, userAgent: 'Parley/test', ...options });
+const closed = { rules: { allowedNetworks: [] } };
+const post = (url: string, options?: Partial<SenderOptions>) =>
+  sender(options).post({ url, headers: { 'content-type': 'application/json' }, body: '{"a":1}' });
+
+/** Resolves every name to these addresses, and counts. */
+function resolving(...addresses: string[]) {
+  const names: string[] = [];
+  const resolve: NonNullable<SenderOptions['resolve']> = (name, _options, done) => {
+    names.push(name);
+    done(
+      null,
+      addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+    );
+  };
+  return { resolve, names };
+}
+
+const refused = {
+  failure: 'The address of the webhook is in a private network, where this server does not send.',
+};
+const portOf = ({ origin }: WebhookReceiver) => new URL(origin).port;
+
+describe('a webhook', () => {
+  it('gets the body and the headers', async () => {
+    expect(await post(`${receiver.origin}/a?b=c`)).toEqual({ status: 200 });
+    expect(receiver.received).toMatchObject([
+      {
+        ...{ path: '/a?b=c', body: '{"a":1}' },
+        headers: { 'content-type': 'application/json', 'user-agent': 'Parley/test', 'content-length': '7' },
+      },
+    ]);
+  });
+
+  it('is not reached at a private address, in digits or by name', async () => {
+    expect(await post(receiver.origin, closed)).toEqual(refused);
+    expect(await post(`http://[::1]:${portOf(receiver)}`, closed)).toEqual(refused);
+    expect(await post(`http://localhost:${portOf(receiver)}`, closed)).toEqual(refused);
+    expect(await post(`https://localhost:${portOf(receiver)}`, closed)).toEqual(refused);
+    const { resolve, names } = resolving('10.0.0.1', '169.254.169.254', '::ffff:127.0.0.1');
+    expect(await post('https://metadata.example', { ...closed, resolve })).toEqual(refused);
+    expect(names).toEqual(['metadata.example']);
+    expect(receiver.received).toEqual([]);
+  });
+
+  it('is resolved for each attempt, and only its allowed addresses are connected to', async () => {
+    const addresses = resolving('10.255.255.1', '127.0.0.1');
+    const url = `http://hook.example:${portOf(receiver)}/`;
+    expect(await post(url, { resolve: addresses.resolve })).toEqual({ status: 200 });
+    const changed = resolving('10.255.255.1');
+    expect(await post(url, { resolve: changed.resolve })).toEqual(refused);
+  });
+
+  it('is not followed to another place', async () => {
+    receiver.status = 307;
+    expect(await post(receiver.origin)).toEqual({ status: 307 });
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('must have a certificate of its name that is trusted', async () => {
+    const certificate = makeCertificate('webhook');
+    const secure = await startReceiver(certificate);
+    const { resolve } = resolving('127.0.0.1');
+    const trusted = getCACertificates('default');
+    try {
+      const untrusted = { failure: 'The TLS certificate of the webhook could not be verified.' };
+      const url = `https://localhost:${portOf(secure)}/`;
+      expect(await post(url, { resolve })).toEqual(untrusted);
+      setDefaultCACertificates([...trusted, certificate.cert]);
+      expect(await post(url, { resolve })).toEqual({ status: 200 });
+      expect(await post(`https://other.example:${portOf(secure)}/`, { resolve })).toEqual(untrusted);
+      expect(secure.received).toHaveLength(1);
+    } finally {
+      setDefaultCACertificates(trusted);
+      await secure.close();
+    }
+  });
+
+  it('that does not answer, is away or has no address fails in a sentence', async () => {
+    const mute = await startMuteServer();
+    expect(await post(`http://127.0.0.1:${mute.port}`, { attemptMsMax: 50 })).toEqual({
+      failure: 'The webhook did not answer in time.',
+    });
+    await mute.close();
+    expect(await post(`http://127.0.0.1:${await freePort()}`)).toEqual({
+      failure: 'The webhook could not be reached.',
+    });
+    const missing: NonNullable<SenderOptions['resolve']> = (_name, _options, done) =>
+      done(Object.assign(new Error('none'), { code: 'ENOTFOUND' }), []);
+    expect(await post('https://hook.example', { resolve: missing })).toEqual({
+      failure: 'The name of the webhook has no address.',
+    });
+  });
+
+  it('cannot send an answer without end', async () => {
+    const closed = Promise.withResolvers<void>();
+    const endless = await startHttp((_request, response) => {
+      const more = () => {
+        while (response.write('a'.repeat(65_536)));
+      };
+      response.on('drain', more).once('close', closed.resolve);
+      more();
+    });
+    expect(await post(endless.origin)).toEqual({ status: 200 });
+    await closed.promise;
+    await endless.close();
+  });
+});
