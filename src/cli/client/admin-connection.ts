@@ -3,30 +3,24 @@
  * folder itself if no server does. Whoever owns the folder can always make an admin key.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { create, type MessageInitShape, type MessageShape } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import type { CallOptions } from '@connectrpc/connect';
 import { AdminService } from '../../../gen/parley/admin/v1/admin_service_pb.ts';
 import type { AdminApp } from '../../app/administration.ts';
 import { cliCall } from '../../core/call.ts';
 import { ParleyError } from '../../core/errors.ts';
-import { type AdminInput, type AdminMethod, type AdminOutput, adminMethods } from '../../core/services.ts';
+import { type AdminMethod, adminMethods } from '../../core/services.ts';
 import { type AdminFlags, configOf } from '../flags.ts';
 import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
+import type { AdminConnection, AdminRequest, AdminResponse } from './admin-calls.ts';
 import { dataFolderError, folderIsMissing } from './data-folder.ts';
 import { adminServer, clientServer } from './known-servers.ts';
 import { onOwnAccount } from './own-connection.ts';
 import type { ServerConnection } from './server-connection.ts';
 import { readServerFile } from './server-file.ts';
 
-export type AdminRequest<K extends AdminMethod> = MessageInitShape<AdminInput<K>>;
-export type AdminResponse<K extends AdminMethod> = MessageShape<AdminOutput<K>>;
-
-export interface AdminConnection {
-  /** @throws CliError with the refusal of core or of the server */
-  invoke<K extends AdminMethod>(method: K, request: AdminRequest<K>): Promise<AdminResponse<K>>;
-  close(): Promise<void>;
-}
+export type { AdminConnection, AdminRequest, AdminResponse } from './admin-calls.ts';
 
 export interface AdminConnectionOptions {
   /** Default: false. A command that only reads would otherwise create a folder in the wrong place. */

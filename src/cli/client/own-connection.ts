@@ -5,7 +5,7 @@ import { AccountService } from '../../../gen/parley/account/v1/account_service_p
 import { AlertsService } from '../../../gen/parley/alerts/v1/alerts_service_pb.ts';
 import { type AdminMethod, type AdminOutput, adminMethods } from '../../core/services.ts';
 import { CliError } from '../terminal/command.ts';
-import type { AdminConnection, AdminRequest, AdminResponse } from './admin-connection.ts';
+import type { AdminConnection, AdminRequest, AdminResponse } from './admin-calls.ts';
 import type { ServerConnection } from './server-connection.ts';
 
 /** Their methods have the names and the messages of those for administrators, but for the account. */
