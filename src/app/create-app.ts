@@ -270,7 +270,7 @@ function createServices(deps: ServiceDeps): Services {
     catalog: new CatalogOperations(catalog),
     account: new AccountOperations({ store, clock, accessClock, fairUse }),
     management: new ManagementOperations({ store, clock, accessClock }),
-    alerts: new AlertOperations(alerts),
+    alerts: new AlertOperations(alerts, { store, accessClock }),
     admin: new AdminOperations({ store, clock, accessClock, fairUse, server, alerts }),
   };
 }

@@ -1,10 +1,11 @@
 /** Sends webhooks over HTTP. Each attempt has a connection of its own, to an address that is checked when it is opened. */
-import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
+import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
 import { type AddressRules, literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
 import type { WebhookOutcome, WebhookPost, WebhookSender } from '../core/ports/webhooks.ts';
 import { AddressRefused, failureOf } from './failures.ts';
+import { fewAtOnce, type Resolve } from './few-lookups.ts';
 
 const attemptMsByDefault = 10_000;
 const headerBytesMax = 16_384;
@@ -20,36 +21,32 @@ export interface SenderOptions {
   readonly resolve?: Resolve | undefined;
 }
 
-/** Resolves a name to all of its addresses. */
-export type Resolve = (
-  name: string,
-  options: LookupAllOptions,
-  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
-
 export class HttpSender implements WebhookSender {
   readonly #options: SenderOptions;
   readonly #attemptMsMax: number;
+  readonly #resolve: Resolve;
 
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#attemptMsMax = options.attemptMsMax ?? attemptMsByDefault;
+    this.#resolve = fewAtOnce(options.resolve ?? lookup);
   }
 
-  async post({ url: text, headers, body }: WebhookPost): Promise<WebhookOutcome> {
+  async post({ url: text, headers, body }: WebhookPost, signal?: AbortSignal): Promise<WebhookOutcome> {
     const url = new URL(text);
     const client = new Client(url.origin, {
       connect: this.#connectorFor(url),
       maxHeaderSize: headerBytesMax,
       pipelining: 1,
     });
+    const time = AbortSignal.timeout(this.#attemptMsMax);
     try {
       const { statusCode: status, body: answer } = await client.request({
         path: url.pathname + url.search,
         method: 'POST',
         headers: { ...headers, 'user-agent': this.#options.userAgent },
         body,
-        signal: AbortSignal.timeout(this.#attemptMsMax),
+        signal: signal ? AbortSignal.any([signal, time]) : time,
       });
       // Nobody reads the answer. Its stream fails as the connection ends.
       answer.on('error', () => undefined);
@@ -74,9 +71,8 @@ export class HttpSender implements WebhookSender {
 
   /** Only addresses that may be reached, so that none else is connected to, whatever the name resolves to at another time. */
   #lookupFor(scheme: Scheme): LookupFunction {
-    const resolve: Resolve = this.#options.resolve ?? lookup;
     return (name, options, done) => {
-      resolve(name, { ...options, all: true }, (error, addresses) => {
+      this.#resolve(name, { ...options, all: true }, (error, addresses) => {
         const open = error ? [] : addresses.filter(({ address }) => this.#mayReach(address, scheme));
         const [first] = open;
         if (first === undefined) done(error ?? new AddressRefused(), '', 0);

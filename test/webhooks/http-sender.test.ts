@@ -1,6 +1,7 @@
 /** Webhooks over real connections: where they go, and how they fail. */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fewAtOnce } from '../../src/webhooks/few-lookups.ts';
 import { HttpSender, type SenderOptions } from '../../src/webhooks/http-sender.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { freePort, startHttp } from '../support/http-server.ts';
@@ -108,6 +109,12 @@ describe('a webhook', () => {
     });
   });
 
+  it('whose name is never resolved fails in time', async () => {
+    expect(await post('https://hook.example', { attemptMsMax: 50, resolve: () => undefined })).toEqual({
+      failure: 'The webhook did not answer in time.',
+    });
+  });
+
   it('cannot send an answer without end', async () => {
     const closed = Promise.withResolvers<void>();
     const endless = await startHttp((_request, response) => {
@@ -120,5 +127,26 @@ describe('a webhook', () => {
     expect(await post(endless.origin)).toEqual({ status: 200 });
     await closed.promise;
     await endless.close();
+  });
+});
+
+describe('lookups', () => {
+  it('run two at once, wait in order, and fail where too many wait', () => {
+    const running: { name: string; done: () => void }[] = [];
+    const resolve = fewAtOnce((name, _options, done) => {
+      running.push({ name, done: () => done(null, []) });
+    });
+    const ended: string[] = [];
+    const begin = (name: string) =>
+      resolve(name, { all: true }, (error) => ended.push(error ? `${name} ${error.code}` : name));
+    for (let index = 0; index < 19; index++) begin(String(index));
+    expect(running.map(({ name }) => name)).toEqual(['0', '1']);
+    expect(ended).toEqual(['18 EAI_AGAIN']);
+    running[0]?.done();
+    expect(running.map(({ name }) => name)).toEqual(['0', '1', '2']);
+    begin('next');
+    for (let index = 1; index < running.length; index++) running[index]?.done();
+    expect(ended).toHaveLength(20);
+    expect(ended.at(-1)).toBe('next');
   });
 });

@@ -35,12 +35,12 @@ export class Alerts {
     this.#schedule();
   }
 
-  /** Resolves when running attempts have ended. */
+  /** Ends what runs. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#running;
-    await this.#deliveries.settled();
+    await this.#deliveries.close();
   }
 
   #schedule(): void {

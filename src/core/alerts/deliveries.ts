@@ -34,6 +34,7 @@ export function retryDelayMs(attempt: number): number {
 
 export class Deliveries {
   readonly #deps: DeliveriesDeps;
+  readonly #closing = new AbortController();
   readonly #running = new Map<AccountId, Promise<void>>();
 
   constructor(deps: DeliveriesDeps) {
@@ -51,8 +52,9 @@ export class Deliveries {
     }
   }
 
-  /** Resolves when the running attempts have ended. */
-  async settled(): Promise<void> {
+  /** Ends running attempts. Their alerts stay pending, until after the pause that an attempt begins with. */
+  async close(): Promise<void> {
+    this.#closing.abort();
     await Promise.all(this.#running.values());
   }
 
@@ -62,6 +64,7 @@ export class Deliveries {
     const { id, accountId, delivery } = due.alert;
     const attempt = delivery.attempts + 1;
     const outcome = await this.#post(due);
+    if ('failure' in outcome && this.#closing.signal.aborted) return;
     const nowMs = clock.now();
     if ('status' in outcome && outcome.status >= 200 && outcome.status < 300) {
       await store.endAttempt(id, { state: 'delivered', atMs: nowMs });
@@ -96,7 +99,10 @@ export class Deliveries {
     if (secret === undefined) return { failure: 'The secret cannot be read. Make a new one.' };
     const body = webhookBody(alert);
     const signature = signedHeaders({ secret, id: alert.id, nowMs: clock.now() }, body);
-    return sender.post({ url, body, headers: { 'content-type': 'application/json', ...signature } });
+    return sender.post(
+      { url, body, headers: { 'content-type': 'application/json', ...signature } },
+      this.#closing.signal,
+    );
   }
 
   #gaveUp({ id: alert, accountId: account, kind: type }: Alert, attempts: number, failure: string): void {

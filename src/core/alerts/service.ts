@@ -1,14 +1,17 @@
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import type { Call } from '../call.ts';
+import { type OwnKeyDeps, ownKey } from '../management/own-key.ts';
 import type { AccountAlerts } from './account-alerts.ts';
 
 /** Implements AlertsService. The gate has checked the scope; nothing here reaches another account. */
 export class AlertOperations {
   readonly #alerts: AccountAlerts;
+  readonly #deps: OwnKeyDeps;
 
-  constructor(alerts: AccountAlerts) {
+  constructor(alerts: AccountAlerts, deps: OwnKeyDeps) {
     this.#alerts = alerts;
+    this.#deps = deps;
   }
 
   async getAlertSettings(
@@ -22,7 +25,8 @@ export class AlertOperations {
     request: pb.SetAlertSettingsRequest,
     { caller }: Call,
   ): Promise<pb.SetAlertSettingsResponse> {
-    const set = await this.#alerts.setSettings(caller.account.id, request, { actor: caller.keyId });
+    const { id: actor } = await ownKey(this.#deps, caller);
+    const set = await this.#alerts.setSettings(caller.account.id, request, { actor });
     return create(pb.SetAlertSettingsResponseSchema, set);
   }
 
@@ -34,6 +38,7 @@ export class AlertOperations {
     _request: pb.SendTestAlertRequest,
     { caller }: Call,
   ): Promise<pb.SendTestAlertResponse> {
+    await ownKey(this.#deps, caller);
     const alert = await this.#alerts.sendTest(caller.account.id);
     return create(pb.SendTestAlertResponseSchema, { alert });
   }

@@ -1,6 +1,5 @@
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../../gen/parley/management/v1/management_pb.ts';
-import { isLive, isSuspended } from '../access/live.ts';
 import * as check from '../admin/checks.ts';
 import { IssuedKeys, type KeysDeps, noSuchKey } from '../admin/keys.ts';
 import type { Call } from '../call.ts';
@@ -9,6 +8,7 @@ import { compactLimits, type Limits, rateNames } from '../limits/limits.ts';
 import { readLimits } from '../limits/messages.ts';
 import { inheritedLimits, widerMember } from '../limits/within.ts';
 import { defaultScopes, type Key, type Scope } from '../ports/keys.ts';
+import { ownKey } from './own-key.ts';
 
 /** The rights of a key. */
 type Powers = Pick<Key, 'scopes' | 'expiresAtMs' | 'limits'>;
@@ -34,7 +34,7 @@ export class ManagementOperations {
   }
 
   async createKey(request: pb.CreateKeyRequest, call: Call): Promise<pb.CreateKeyResponse> {
-    const own = await this.#own(call);
+    const own = await ownKey(this.#deps, call.caller);
     const name = check.checkText('name', request.name, check.nameCharactersMax);
     const powers: Powers = {
       scopes: scopesFor(request.scopes, own.scopes),
@@ -48,7 +48,7 @@ export class ManagementOperations {
   }
 
   async setKeyLimits(request: pb.SetKeyLimitsRequest, call: Call): Promise<pb.SetKeyLimitsResponse> {
-    const own = await this.#own(call);
+    const own = await ownKey(this.#deps, call.caller);
     const key = await this.#keyOfAccount(request.keyId, own);
     const limits = limitsWithin(request.limits, own);
     refuseWiderLimits(limits, own.limits);
@@ -62,7 +62,7 @@ export class ManagementOperations {
   }
 
   async rotateKey(request: pb.RotateKeyRequest, call: Call): Promise<pb.RotateKeyResponse> {
-    const own = await this.#own(call);
+    const own = await ownKey(this.#deps, call.caller);
     const old = await this.#keyOfAccount(request.keyId, own);
     // Whoever rotates a key gets its secret.
     refuseWider(old, own);
@@ -72,18 +72,9 @@ export class ManagementOperations {
 
   /** A key may revoke any other of its account: that gives nobody more. */
   async revokeKey(request: pb.RevokeKeyRequest, call: Call): Promise<pb.RevokeKeyResponse> {
-    const own = await this.#own(call);
+    const own = await ownKey(this.#deps, call.caller);
     const key = await this.#keyOfAccount(request.keyId, own);
     return create(pb.RevokeKeyResponseSchema, { key: await this.#keys.revoke(key, { actor: own.id }) });
-  }
-
-  /** The calling key as it is now: the body may have come long after the gate was asked. */
-  async #own({ caller }: Call): Promise<Key> {
-    const { store, accessClock } = this.#deps;
-    const [key, account] = [await this.#keys.find(caller.keyId), await store.findAccount(caller.account.id)];
-    if (account === undefined || !isLive(key, accessClock.now())) throw new ParleyError('invalid_api_key');
-    if (isSuspended(account)) throw new ParleyError('account_suspended');
-    return key;
   }
 
   /** A key of another account is as unknown as one that there is not. */

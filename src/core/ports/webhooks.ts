@@ -9,8 +9,11 @@ export interface WebhookPost {
 export type WebhookOutcome = { readonly status: number } | { readonly failure: string };
 
 export interface WebhookSender {
-  /** Takes at most 10 seconds and does not reject. Redirects are not followed, and the answer's body is not read. */
-  post(post: WebhookPost): Promise<WebhookOutcome>;
+  /**
+   * Takes at most 10 seconds and does not reject. Redirects are not followed, and the answer's body is not read.
+   * @param signal ends the attempt early. Default: nothing does
+   */
+  post(post: WebhookPost, signal?: AbortSignal): Promise<WebhookOutcome>;
 }
 
 /** Counts alerts for metrics. */

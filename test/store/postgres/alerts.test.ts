@@ -1,11 +1,12 @@
 /** Several nodes that look at the same accounts at once: each alert is raised and sent by one of them. */
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Alerts } from '../../../src/core/alerts/alerts.ts';
 import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
 import { newWebhookSecret } from '../../../src/core/alerts/signature.ts';
 import { nanoCredits } from '../../../src/core/billing/money.ts';
-import { newAccountId } from '../../../src/core/ids.ts';
+import { type AccountId, newAccountId } from '../../../src/core/ids.ts';
 import type { Store } from '../../../src/core/ports/store.ts';
+import type { AlertObserver } from '../../../src/core/ports/webhooks.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { HttpSender } from '../../../src/webhooks/http-sender.ts';
 import { TestClock } from '../../support/parley.ts';
@@ -40,48 +41,70 @@ async function open(): Promise<Store> {
   return store;
 }
 
+async function watch(store: Store, accountId: AccountId): Promise<void> {
+  await store.createAccount({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
+  const settings = {
+    ...{ accountId, webhookUrl: receiver.origin, percents: [50], webhookOffAtMs: undefined },
+    ...{ sealedSecret: newWebhookSecret(), balanceBelow: nanoCredits(1n) },
+  };
+  await store.setAlertSettings(accountId, settings, auditEntry());
+}
+
+const clock = new TestClock();
+
+function startAlerts(store: Store, observer: AlertObserver, attemptMsMax = 600_000): Alerts {
+  const alerts = new Alerts(
+    {
+      ...{
+        store,
+        observer,
+        clock,
+        accessClock: clock,
+        fairUse,
+        log: silent,
+        seal: new SecretSeal(undefined),
+      },
+      sender: new HttpSender({ rules: toReceivers, userAgent: 'Parley/test', attemptMsMax }),
+    },
+    1,
+  );
+  closing.push(() => alerts.close());
+  return alerts;
+}
+
 it('raises and sends each alert once, over three nodes', async () => {
   const stores = [await open(), await open(), await open()];
   const [store] = stores as [Store];
-  for (const accountId of accounts) {
-    await store.createAccount({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
-    const settings = {
-      ...{ accountId, webhookUrl: receiver.origin, percents: [50], webhookOffAtMs: undefined },
-      ...{ sealedSecret: newWebhookSecret(), balanceBelow: nanoCredits(1n) },
-    };
-    await store.setAlertSettings(accountId, settings, auditEntry());
-  }
-  const clock = new TestClock();
-  const rounds = stores.map(() => 0);
+  for (const accountId of accounts) await watch(store, accountId);
+  const rounds = stores.map((own) => vi.spyOn(own, 'dueAlerts'));
   const raised: string[] = [];
   const outcomes: string[] = [];
-  stores.forEach((own, index) => {
-    const alerts = new Alerts(
-      {
-        store: new Proxy(own, {
-          get: (target, name) => {
-            if (name === 'dueAlerts') rounds[index] = (rounds[index] ?? 0) + 1;
-            const member = Reflect.get(target, name, target);
-            return typeof member === 'function' ? member.bind(target) : member;
-          },
-        }),
-        ...{ clock, accessClock: clock, fairUse, log: silent, seal: new SecretSeal(undefined) },
-        sender: new HttpSender({ rules: toReceivers, userAgent: 'Parley/test' }),
-        observer: {
-          raised: (kind) => void raised.push(kind),
-          attempted: (outcome) => void outcomes.push(outcome),
-        },
-      },
-      1,
-    );
-    closing.push(() => alerts.close());
-  });
+  const observer: AlertObserver = {
+    raised: (kind) => void raised.push(kind),
+    attempted: (outcome) => void outcomes.push(outcome),
+  };
+  for (const own of stores) startAlerts(own, observer);
   await expect.poll(() => outcomes.length).toBe(accounts.length);
-  const before = [...rounds];
-  await expect.poll(() => rounds.every((round, index) => round > (before[index] ?? 0) + 2)).toBe(true);
+  const before = rounds.map(({ mock }) => mock.calls.length);
+  await expect
+    .poll(() => rounds.every(({ mock }, index) => mock.calls.length > (before[index] ?? 0) + 2))
+    .toBe(true);
   expect(raised).toEqual(accounts.map(() => 'credits.low'));
   expect(new Set(outcomes)).toEqual(new Set(['delivered']));
   const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
   expect(ids).toHaveLength(accounts.length);
   expect(new Set(ids).size).toBe(accounts.length);
+});
+
+it('stops without waiting for a webhook, and leaves its alert pending', async () => {
+  const store = await open();
+  const [accountId] = accounts as [AccountId];
+  await watch(store, accountId);
+  receiver.holds = true;
+  const alerts = startAlerts(store, { raised: () => undefined, attempted: () => undefined });
+  await expect.poll(() => receiver.received.length).toBe(1);
+  // An attempt could go on for ten minutes.
+  await alerts.close();
+  const { items } = await store.listAlerts(accountId, { size: 10, after: undefined });
+  expect(items).toMatchObject([{ delivery: { state: 'pending', attempts: 1, lastFailure: undefined } }]);
 });

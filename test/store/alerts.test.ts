@@ -1,0 +1,92 @@
+/** Alerts in the database. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { nanoCredits } from '../../src/core/billing/money.ts';
+import { newAccountId, newAlertId } from '../../src/core/ids.ts';
+import { type Alert, type AlertMark, alertsKept } from '../../src/core/ports/alerts.ts';
+import { type Parley, startParley } from '../support/parley.ts';
+import { auditEntry } from '../support/stored-key.ts';
+
+const accountId = newAccountId(1);
+const settings = {
+  ...{ accountId, webhookUrl: 'https://a.invalid/', percents: [50], webhookOffAtMs: undefined },
+  ...{ sealedSecret: 's', balanceBelow: nanoCredits(1n) },
+};
+const newest = { size: 1000, after: undefined };
+
+let parley: Parley;
+let store: Parley['app']['store'];
+beforeEach(async () => {
+  parley = await startParley({ alerts: { intervalMs: 86_400_000 } });
+  ({ store } = parley.app);
+  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.setAlertSettings(accountId, settings, auditEntry());
+});
+afterEach(() => parley.close());
+
+function alertAt(createdAtMs: number): Alert {
+  return {
+    ...{ id: newAlertId(createdAtMs), accountId, kind: 'test', createdAtMs, details: {} },
+    delivery: {
+      ...{ state: 'pending', attempts: 0, nextAttemptAtMs: createdAtMs },
+      ...{ deliveredAtMs: undefined, lastFailure: undefined },
+    },
+  };
+}
+
+const mark: AlertMark = { kind: 'test', subject: 's', period: '2026-11', basis: '10', threshold: 50 };
+const raise = (moved: Partial<AlertMark>) => store.raiseAlert(alertAt(1), { ...mark, ...moved });
+
+describe('a mark', () => {
+  it('moves on with a higher threshold, another basis or a later period, and never back', async () => {
+    expect(await raise({})).toBe(true);
+    expect(await raise({})).toBe(false);
+    expect(await raise({ threshold: 49 })).toBe(false);
+    expect(await raise({ threshold: 51 })).toBe(true);
+    expect(await raise({ basis: '20', threshold: 50 })).toBe(true);
+    expect(await raise({ period: '2026-10', basis: '30', threshold: 100 })).toBe(false);
+    expect(await raise({ period: '2026-12', basis: '20', threshold: 1 })).toBe(true);
+    expect(await raise({ subject: 'other' })).toBe(true);
+    expect((await store.listAlerts(accountId, newest)).items).toHaveLength(5);
+  });
+
+  it('is set once, however many try at once', async () => {
+    const all = await Promise.all(Array.from({ length: 20 }, () => raise({})));
+    expect(all.filter((isRaised) => isRaised)).toHaveLength(1);
+  });
+
+  it('needs settings', async () => {
+    await store.setAlertSettings(accountId, undefined, auditEntry());
+    expect(await raise({})).toBe(false);
+  });
+});
+
+describe('alerts', () => {
+  it('are kept up to a number, the latest', async () => {
+    const add = (atMs: number) => store.raiseAlert(alertAt(atMs), { ...mark, subject: String(atMs) });
+    for (let at = 1; at <= alertsKept; at += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, index) => add(at + index)));
+    }
+    for (let at = alertsKept + 1; at <= alertsKept + 5; at++) await add(at);
+    const { items, nextAfter } = await store.listAlerts(accountId, newest);
+    expect(items).toHaveLength(alertsKept);
+    expect([items[0]?.createdAtMs, items.at(-1)?.createdAtMs, nextAfter]).toEqual([1005, 6, undefined]);
+  });
+
+  it('are claimed once for each attempt', async () => {
+    const alert = alertAt(1);
+    await store.raiseAlert(alert, mark);
+    const claims = await Promise.all([5, 6, 7].map((nextAtMs) => store.claimAlert(alert, nextAtMs)));
+    expect(claims.filter((isClaimed) => isClaimed)).toHaveLength(1);
+    expect(await store.dueAlerts(4, 10)).toEqual([]);
+    expect(await store.dueAlerts(7, 10)).toMatchObject([{ alert: { delivery: { attempts: 1 } } }]);
+  });
+
+  it('are given up when the webhook is removed', async () => {
+    await store.raiseAlert(alertAt(1), mark);
+    await store.setAlertSettings(accountId, { ...settings, webhookUrl: undefined }, auditEntry());
+    const { items } = await store.listAlerts(accountId, newest);
+    expect(items).toMatchObject([
+      { delivery: { state: 'failed', lastFailure: 'The webhook was removed.', nextAttemptAtMs: undefined } },
+    ]);
+  });
+});
