@@ -9,7 +9,7 @@ import { AccountsPage } from './operator/accounts-page.tsx';
 import { AdminKeysPage } from './operator/admin-keys-page.tsx';
 import { AuditPage } from './operator/audit-page.tsx';
 import { OverviewPage } from './operator/overview-page.tsx';
-import { ServerPage } from './operator/server-page.tsx';
+import { ServerPage } from './operator/server/server-page.tsx';
 import { PlaygroundPage } from './playground/playground-page.tsx';
 import type { SignedIn } from './session.ts';
 import { UsagePage } from './usage/usage-page.tsx';

@@ -186,6 +186,8 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   },
   'parley.catalog.v1.Model.type': { enum: modelTypes },
   'parley.admin.v1.ModelState.type': { enum: modelTypes },
+  'parley.admin.v1.EngineState.breaker': { enum: ['closed', 'open', 'half_open'] },
+  'parley.admin.v1.NodeState.state': { enum: ['alive', 'late', 'dead'] },
   'parley.admin.v1.Diagnostic.state': { enum: ['ok', 'warning', 'problem'] },
   'parley.account.v1.Subscription.state': { enum: ['none', 'trial', 'active', 'ended'] },
   'parley.account.v1.LedgerEntry.kind': { enum: ['load', 'debit', 'adjustment'] },

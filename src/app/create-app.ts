@@ -119,7 +119,8 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const fairUse = { ...config.fairUse };
   const accessClock = await steadyClock(clock, store);
   let running = config;
-  const server = serverFacts({ startedAtMs: clock.now(), config: () => running, engines, catalog });
+  const startedAtMs = clock.now();
+  const server = serverFacts({ startedAtMs, config: () => running, engines, catalog, readiness });
   const bytes = new ByteBudget(byteLimits(config.limits));
   const metrics = createMetrics({
     version,

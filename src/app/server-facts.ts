@@ -2,12 +2,10 @@
 import type { Config } from '../config/config.ts';
 import { settingValues } from '../config/setting-values.ts';
 import type { Catalog } from '../core/catalog/catalog.ts';
-import { problem } from '../core/diagnostics.ts';
-import type { ServerDiagnostic, ServerFacts, ServerState } from '../core/ports/server.ts';
+import type { ServerFacts, ServerState } from '../core/ports/server.ts';
 import type { Engines } from './engines.ts';
+import type { Readiness } from './readiness.ts';
 import { version } from './version.ts';
-
-const checkMsMax = 10_000;
 
 interface Running {
   readonly startedAtMs: number;
@@ -15,15 +13,16 @@ interface Running {
   readonly config: () => Config;
   readonly engines: Engines;
   readonly catalog: Catalog;
+  readonly readiness: Readiness;
 }
 
 export function serverFacts(running: Running): ServerFacts {
   return {
     state: () => stateOf(running),
     diagnose: async () => {
-      const config = running.config();
-      const found = await Promise.all(Object.keys(config.engines).map((name) => diagnose(config, name)));
-      return found.flat();
+      // Loads the checks of all kinds, which nothing else needs.
+      const { diagnoseRunning } = await import('./diagnostics/server.ts');
+      return diagnoseRunning(running.config(), running.readiness.whyNot());
     },
   };
 }
@@ -34,8 +33,8 @@ function stateOf({ startedAtMs, config, engines, catalog }: Running): ServerStat
   return {
     version,
     startedAtMs,
-    engines: engines.readings().map(({ engine, isUp, waiting }) => {
-      return { name: engine, kind: current.engines[engine]?.kind ?? '', isUp, waiting };
+    engines: engines.readings().map(({ engine, ...reading }) => {
+      return { name: engine, kind: current.engines[engine]?.kind ?? '', ...reading };
     }),
     models: current.models.map((model) => ({
       id: model.id,
@@ -46,18 +45,4 @@ function stateOf({ startedAtMs, config, engines, catalog }: Running): ServerStat
     })),
     settings: [...settingValues(current)].map(({ name, value }) => ({ name, value: String(value) })),
   };
-}
-
-async function diagnose(config: Config, engine: string): Promise<readonly ServerDiagnostic[]> {
-  const area = `engine ${engine}`;
-  // Loads the checks of all kinds, which nothing else needs.
-  const { diagnoseEngine } = await import('./diagnostics.ts');
-  const signal = AbortSignal.timeout(checkMsMax);
-  try {
-    const found = await diagnoseEngine(config, engine, signal);
-    return found.map((diagnostic) => ({ area, ...diagnostic }));
-  } catch (error) {
-    const advice = 'Run `parley doctor` on the machine of the server, and report this with its output.';
-    return [{ area, ...problem('check', `The check itself failed (${String(error)}).`, advice) }];
-  }
 }

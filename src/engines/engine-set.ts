@@ -5,12 +5,13 @@
  * To add a kind, also add
  * - its settings: `src/config/schema/<kind>.ts`, listed in `src/config/schema/engines.ts`; then run
  *   `node scripts/write-config-schema.ts`,
- * - a case in `src/app/engines.ts`, which creates it, and in `src/app/diagnostics.ts`,
+ * - a case in `src/app/engines.ts`, which creates it, and in `src/app/diagnostics/engine.ts`,
  * - tests: `test/engines/<kind>/`.
  *
  * `failover/` is not a kind: it makes one engine of those that serve one model.
  */
 import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../core/ports/engines.ts';
+import type { EngineState } from '../core/ports/server.ts';
 
 /** The operations of a configured engine. A kind need not offer all. Each takes the catalog's id of a model. */
 export interface EngineSet {
@@ -24,12 +25,7 @@ export interface EngineSet {
   close(): Promise<void>;
 }
 
-export interface EngineReading {
-  /** False while it cannot be reached. */
-  readonly isUp: boolean;
-  /** Calls that wait for room. */
-  readonly waiting: number;
-}
+export type EngineReading = Omit<EngineState, 'name' | 'kind'>;
 
 /** An engine with threads, closed by its creator. */
 export type Owned<Engine> = Engine & {

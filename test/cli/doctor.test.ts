@@ -14,9 +14,9 @@ import {
 import { type AddressInfo, createServer } from 'node:net';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { diagnoseClock } from '../../src/cli/commands/doctor/clock.ts';
-import { diagnoseTls } from '../../src/cli/commands/doctor/tls.ts';
-import { diagnoseArea } from '../../src/cli/commands/doctor.ts';
+import { diagnoseArea } from '../../src/app/diagnostics/area.ts';
+import { diagnoseClock } from '../../src/app/diagnostics/clock.ts';
+import { diagnoseTls } from '../../src/app/diagnostics/tls.ts';
 import { ok } from '../../src/core/diagnostics.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
 import { makeCertificate } from '../support/certificates.ts';

@@ -284,7 +284,12 @@ const serverByAdmin: Case[] = [
       return [engines, models, names?.includes('server.port')];
     },
   }),
-  byAdmin('admin: the findings about its engines', calling(admin.diagnoseServer, {}), {
+  byAdmin('admin: the servers of a shared database', calling(admin.listNodes, {}), {
+    isOfServer: true,
+    compare: (answer) =>
+      (answer as [{ nodes?: { state: string }[] }])[0].nodes?.map(({ state }) => state) ?? [],
+  }),
+  byAdmin('admin: the findings about it', calling(admin.diagnoseServer, {}), {
     isOfServer: true,
     compare: (answer) => {
       const [{ diagnostics }] = answer as [{ diagnostics: { area: string; subject: string }[] }];

@@ -22,6 +22,11 @@ function refused(
 }
 
 export const managementCases: readonly Case[] = [
+  managed('the calling key, which needs no scope for that', calling(method.getKey, {}), {
+    caller: { scopes: ['chat'], limits: { models: ['eliza'] } },
+    answer: [{ key: { name: 'test', limits: { models: ['eliza'] } } }],
+    records: [ok({ operation: 'account' })],
+  }),
   managed('the keys of the account', calling(method.listKeys, {}), {
     answer: [{ keys: [{ name: 'test', scopes }] }],
   }),

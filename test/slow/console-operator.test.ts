@@ -155,10 +155,11 @@ describe.skipIf(missingBrowser !== undefined)(
 
     it('sees engines, models, findings and settings without secrets', async () => {
       const { page } = await open('/server');
-      await page.getByRole('region', { name: 'Engines' }).getByText('up').waitFor();
+      await page.getByRole('region', { name: 'Engines' }).getByText('0 of 96').waitFor();
       await page.getByRole('region', { name: 'Models' }).getByText('0.1 in, 0.4 out').waitFor();
-      await page.getByRole('button', { name: 'Check the engines' }).click();
-      await page.locator('.findings').getByText('engine builtin').first().waitFor();
+      await page.getByRole('button', { name: 'Check the server' }).click();
+      for (const area of ['engine builtin', 'database, schema', 'data folder, free space', 'clock'])
+        await page.locator('.findings').getByText(area).first().waitFor();
       await page.getByPlaceholder('Find a setting').fill('drainms');
       await expect
         .poll(() => page.getByRole('region', { name: 'Settings' }).last().locator('tbody tr').count())

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { fileReason, systemCode } from '../../files/reason.ts';
+import { workingFolderIsGone } from '../../files/working-folder.ts';
 import { CliError } from '../terminal/command.ts';
 
 export function folderIsMissing(dataDir: string): boolean {
@@ -23,14 +24,4 @@ export function dataFolderError(error: unknown, dataDir: string): unknown {
     `The data folder ${dataDir} cannot be used (${reason}). Repair it, or choose another with --data-dir or PARLEY_DATA_DIR.`,
     error,
   );
-}
-
-/** Whether the current working folder was deleted. Nothing can be created in it. */
-export function workingFolderIsGone(): boolean {
-  try {
-    process.cwd();
-    return false;
-  } catch {
-    return true;
-  }
 }

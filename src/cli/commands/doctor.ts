@@ -1,5 +1,9 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
+import { type Check, type DiagnosedArea, diagnoseArea } from '../../app/diagnostics/area.ts';
+import { diagnoseClock } from '../../app/diagnostics/clock.ts';
+import { diagnoseDataFolder } from '../../app/diagnostics/data-folder.ts';
+import { diagnoseOpenFiles } from '../../app/diagnostics/open-files.ts';
 import {
   ConfigError,
   type Finding,
@@ -9,23 +13,13 @@ import {
   sourceText,
 } from '../../config/config.ts';
 import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import { readServerFile } from '../client/server-file.ts';
 import { type ConfigFlags, configOptions, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printable, printData, printJson, printStatus } from '../terminal/terminal.ts';
-import { diagnoseClock } from './doctor/clock.ts';
-import { diagnoseDataFolder } from './doctor/data-folder.ts';
-import { diagnoseOpenFiles } from './doctor/open-files.ts';
 import { diagnosePorts } from './doctor/ports.ts';
 
 type DoctorFlags = ConfigFlags & JsonFlag;
-
-/** One area, such as the data folder or an engine. */
-interface DiagnosedArea {
-  readonly area: string;
-  readonly diagnostics: readonly Diagnostic[];
-}
-
-const checkMsMax = 10_000;
 
 export function doctorCommand(): Command {
   const command = newCommand('doctor', 'Check all that the server needs, with advice for each problem.', [
@@ -69,8 +63,9 @@ function notChecked(area: string): DiagnosedArea {
 
 async function diagnose({ config, leftOut }: PartialConfig): Promise<DiagnosedArea[]> {
   // These modules take longest to load, so no other command loads them.
-  const { diagnoseEngine, diagnoseStore } = await import('../../app/diagnostics.ts');
-  const { diagnoseTls } = await import('./doctor/tls.ts');
+  const { diagnoseEngine } = await import('../../app/diagnostics/engine.ts');
+  const { diagnoseStore } = await import('../../app/diagnostics/store.ts');
+  const { diagnoseTls } = await import('../../app/diagnostics/tls.ts');
   const { dataDir } = config;
   const isLeftOut = (...settings: string[]) =>
     leftOut.some((path) => settings.some((setting) => path === setting || path.startsWith(`${setting}.`)));
@@ -85,39 +80,19 @@ async function diagnose({ config, leftOut }: PartialConfig): Promise<DiagnosedAr
     area('data folder', ['dataDir'], () => diagnoseDataFolder(dataDir)),
     area('ports', ['dataDir', 'server', 'admin', 'tls'], (signal) => diagnosePorts(config, signal)),
     area('TLS', ['tls'], () => diagnoseTls(config)),
-    area('limits', ['dataDir', 'server', 'admin'], async () => diagnoseOpenFiles(config)),
+    area('limits', ['dataDir', 'server', 'admin'], async () =>
+      diagnoseOpenFiles(config, readServerFile(dataDir)?.pid),
+    ),
   ]);
   // Reading a large database blocks this process, so it starts when no other check is waiting.
   let newestRecordMs: number | undefined;
   const database = await area('database', ['dataDir', 'store'], async (signal) => {
-    const found = await diagnoseStore(config, signal);
+    const found = await diagnoseStore(config, { signal, checksPages: true });
     newestRecordMs = found.newestRecordMs;
     return found.diagnostics;
   });
   const clock = await area('clock', ['dataDir', 'store'], async () => diagnoseClock(dataDir, newestRecordMs));
   return [...diagnosed, database, clock];
-}
-
-type Check = (signal: AbortSignal) => Promise<readonly Diagnostic[]>;
-
-/** A check that fails or takes too long becomes a problem like any other. */
-export async function diagnoseArea(
-  area: string,
-  check: Check,
-  timeMsMax = checkMsMax,
-): Promise<DiagnosedArea> {
-  const signal = AbortSignal.timeout(timeMsMax);
-  const late = new Promise<readonly Diagnostic[]>((resolve) => {
-    const found = `This took longer than ${timeMsMax / 1000} s.`;
-    const advice = 'Try again when the machine is less busy.';
-    signal.addEventListener('abort', () => resolve([problem('time', found, advice)]));
-  });
-  try {
-    return { area, diagnostics: await Promise.race([late, check(signal)]) };
-  } catch (error) {
-    const advice = 'Report this with the whole output.';
-    return { area, diagnostics: [problem('check', `The check itself failed (${String(error)}).`, advice)] };
-  }
 }
 
 function readFrom({ file }: LoadedConfig): Diagnostic {

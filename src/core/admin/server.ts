@@ -4,6 +4,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { formatCredits } from '../billing/money.ts';
 import { ParleyError } from '../errors.ts';
+import type { NodeStore } from '../ports/nodes.ts';
 import type { ModelState, ServerFacts } from '../ports/server.ts';
 
 /** @param server undefined where none runs */
@@ -12,10 +13,20 @@ export function describeServer(server: ServerFacts | undefined): pb.GetServerSta
   return create(pb.GetServerStateResponseSchema, {
     version: state.version,
     startedAt: timestampFromMs(state.startedAtMs),
-    engines: state.engines.map(({ name, kind, isUp, waiting }) => ({ name, kind, up: isUp, waiting })),
+    engines: state.engines.map(({ isUp, ...engine }) => ({ ...engine, up: isUp })),
     models: state.models.map(describeModel),
     settings: state.settings.map(({ name, value }) => ({ name, value })),
   });
+}
+
+export async function listNodes(store: NodeStore): Promise<pb.ListNodesResponse> {
+  const nodes = (await store.listNodes()).map(({ leaseEndsAtMs, lateMs, isOwn, ...node }) => ({
+    ...node,
+    leaseEndsAt: timestampFromMs(leaseEndsAtMs),
+    lateMs: BigInt(lateMs),
+    answers: isOwn,
+  }));
+  return create(pb.ListNodesResponseSchema, { nodes });
 }
 
 function describeModel({ id, type, engines, reason, price }: ModelState) {

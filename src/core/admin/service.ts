@@ -3,7 +3,7 @@ import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import * as alerts from '../../../gen/parley/admin/v1/alerts_pb.ts';
 import { entitlementAt, trialMs } from '../access/entitlement.ts';
 import { describeEntry } from '../account/ledger-entry.ts';
-import { type AccountDeps, describeAccount, describeRecord, readRecordFilter } from '../account/service.ts';
+import { type AccountDeps, describeAccount } from '../account/service.ts';
 import type { AccountAlerts } from '../alerts/account-alerts.ts';
 import type { AdminCall } from '../call.ts';
 import { newAccountId } from '../ids.ts';
@@ -15,8 +15,8 @@ import type { ServerFacts } from '../ports/server.ts';
 import * as check from './checks.ts';
 import { enterCredits } from './credits.ts';
 import { auditEntry, IssuedKeys, limitNames } from './keys.ts';
-import { describeServer, diagnoseServer } from './server.ts';
-import { getUsageTotals, pruneUsageRecords } from './usage.ts';
+import { describeServer, diagnoseServer, listNodes } from './server.ts';
+import { getUsageTotals, listUsageRecords, pruneUsageRecords } from './usage.ts';
 import { describeAudit } from './views.ts';
 
 interface AdminDeps extends AccountDeps {
@@ -226,10 +226,7 @@ export class AdminOperations {
 
   async listUsageRecords(request: pb.ListUsageRecordsRequest): Promise<pb.ListUsageRecordsResponse> {
     const account = request.accountId === undefined ? undefined : await this.#anyAccount(request.accountId);
-    const filter = readRecordFilter(request, account?.id);
-    const page = await this.#deps.store.listRecords(filter, readPage(request));
-    const records = page.items.map(describeRecord);
-    return create(pb.ListUsageRecordsResponseSchema, { records, ...nextPage(page) });
+    return listUsageRecords(this.#deps.store, request, account?.id);
   }
 
   async getUsageTotals(request: pb.GetUsageTotalsRequest): Promise<pb.GetUsageTotalsResponse> {
@@ -254,6 +251,10 @@ export class AdminOperations {
 
   async getServerState(): Promise<pb.GetServerStateResponse> {
     return describeServer(this.#deps.server);
+  }
+
+  listNodes(): Promise<pb.ListNodesResponse> {
+    return listNodes(this.#deps.store);
   }
 
   diagnoseServer(): Promise<pb.DiagnoseServerResponse> {

@@ -1,11 +1,12 @@
-/** Usage totals, and the pruning of old usage records. */
+/** Usage records and their totals, and the pruning of old ones. */
 import { create } from '@bufbuild/protobuf';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { describeRecord, readRecordFilter } from '../account/service.ts';
 import { describeTotal, readTotals } from '../account/totals.ts';
 import { keptMs } from '../billing/idempotency.ts';
 import type { AccountId } from '../ids.ts';
-import { invalid } from '../parameters.ts';
+import { invalid, nextPage, readPage } from '../parameters.ts';
 import type { AuditEntry } from '../ports/audit.ts';
 import type { Store } from '../ports/store.ts';
 import type { PruneCut, UsageStore } from '../ports/usage.ts';
@@ -13,6 +14,17 @@ import { required } from './checks.ts';
 
 /** Records that one call removes at most, so that it ends within seconds. */
 const recordsPerCallMax = 50_000;
+
+/** @throws `invalid_parameter` */
+export async function listUsageRecords(
+  archive: UsageStore,
+  request: pb.ListUsageRecordsRequest,
+  accountId: AccountId | undefined,
+): Promise<pb.ListUsageRecordsResponse> {
+  const page = await archive.listRecords(readRecordFilter(request, accountId), readPage(request));
+  const records = page.items.map(describeRecord);
+  return create(pb.ListUsageRecordsResponseSchema, { records, ...nextPage(page) });
+}
 
 /** @throws `invalid_parameter` */
 export async function getUsageTotals(

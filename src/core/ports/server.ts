@@ -6,8 +6,14 @@ export interface EngineState {
   readonly kind: string;
   /** False while it cannot be reached. */
   readonly isUp: boolean;
-  /** Calls that wait for room. */
+  /** Calls that wait for room, and how many may; undefined if it has no queue. */
   readonly waiting: number;
+  readonly waitingMax?: number;
+  /** Calls that run, and how many may; undefined if it does not count them. */
+  readonly running?: number;
+  readonly runningMax?: number;
+  /** Whether calls reach it, fail at once, or are tried again; undefined if it has no circuit breaker. */
+  readonly breaker?: 'closed' | 'open' | 'half_open';
 }
 
 export interface ModelState {
@@ -35,6 +41,6 @@ export type ServerDiagnostic = Diagnostic & { readonly area: string };
 /** The running server, as its operator sees it. */
 export interface ServerFacts {
   state(): ServerState;
-  /** Checks that each engine can serve its models. Takes at most 10 seconds and costs nothing. */
+  /** Checks the engines, the database, the machine. Takes at most 10 seconds and costs nothing. */
   diagnose(): Promise<readonly ServerDiagnostic[]>;
 }

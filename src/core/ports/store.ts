@@ -4,6 +4,7 @@ import type { AuditStore } from './audit.ts';
 import type { IdempotencyStore } from './idempotency.ts';
 import type { KeyStore } from './keys.ts';
 import type { LedgerStore } from './ledger.ts';
+import type { NodeStore } from './nodes.ts';
 import type { ReservationStore } from './reservations.ts';
 import type { UsageStore } from './usage.ts';
 
@@ -28,6 +29,7 @@ export interface Store
   extends AccountStore,
     KeyStore,
     LedgerStore,
+    NodeStore,
     ReservationStore,
     UsageStore,
     IdempotencyStore,

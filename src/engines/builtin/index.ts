@@ -37,7 +37,11 @@ export function createBuiltinEngine(settings: BuiltinSettings, deps: BuiltinDeps
     speech: () => speech,
     transcription: () => transcription,
     chat: () => chat,
-    reading: () => ({ isUp: true, waiting: speech.waiting() + transcription.waiting() }),
+    reading: () => ({
+      isUp: true,
+      waiting: speech.waiting() + transcription.waiting(),
+      waitingMax: settings.speechQueueMax + settings.transcriptionQueueMax,
+    }),
     close: async () => {
       await Promise.all([speech.close(), transcription.close()]);
       await encoders.close();

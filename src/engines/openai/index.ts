@@ -67,7 +67,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
         context: needsContext ? openContext(id, model) : undefined,
       });
     },
-    reading: () => ({ isUp: upstream.isUp, waiting: upstream.waiting }),
+    reading: () => upstream.reading(),
     close: async () => {
       for (const source of [...voiceSources.values(), ...contextSources.values()]) source.close();
       await Promise.all([probe.close(), upstream.close()]);

@@ -17,8 +17,14 @@ export interface StoreDiagnostics {
 const checkedBytesMax = 1024 ** 3;
 const busyMs = 1_000;
 
-/** @param signal stops the check of the pages between two tables */
-export async function diagnoseStore(dataDir: string, signal: AbortSignal): Promise<StoreDiagnostics> {
+export interface StoreDiagnosis {
+  /** Stops the check of the pages between two tables. */
+  readonly signal: AbortSignal;
+  /** Whether to check the pages of each table, which blocks this process meanwhile. */
+  readonly checksPages: boolean;
+}
+
+export async function diagnoseStore(dataDir: string, diagnosis: StoreDiagnosis): Promise<StoreDiagnostics> {
   const path = join(dataDir, databaseName);
   if (!existsSync(path)) {
     const found = `There is no ${path} yet. The first start creates it.`;
@@ -27,7 +33,7 @@ export async function diagnoseStore(dataDir: string, signal: AbortSignal): Promi
   try {
     const connection = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
     try {
-      return await diagnose(connection, path, signal);
+      return await diagnose(connection, path, diagnosis);
     } finally {
       connection.close();
     }
@@ -40,12 +46,12 @@ export async function diagnoseStore(dataDir: string, signal: AbortSignal): Promi
 async function diagnose(
   connection: Sqlite.Database,
   path: string,
-  signal: AbortSignal,
+  { signal, checksPages }: StoreDiagnosis,
 ): Promise<StoreDiagnostics> {
   const applied = appliedMigrations(connection);
   const diagnostics = [ok('database', `${path} can be read.`), schemaDiagnostic(applied)];
   if (applied.length > 0) diagnostics.push(adminKeys(connection));
-  diagnostics.push(await pages(connection, path, signal));
+  if (checksPages) diagnostics.push(await pages(connection, path, signal));
   return { diagnostics, newestRecordMs: applied.length > 0 ? newestRecordMs(connection) : undefined };
 }
 

@@ -50,6 +50,11 @@ export class Node {
     return this.#joined;
   }
 
+  /** Whether this process has this number now. */
+  is(epoch: bigint): boolean {
+    return epoch === this.#current;
+  }
+
   /** Drops a number that was declared dead: its requests were released. The next call of `epoch` joins with another. */
   lose(epoch: bigint): void {
     if (epoch !== this.#current) return;

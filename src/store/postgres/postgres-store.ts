@@ -8,6 +8,7 @@ import type { AuditEntry } from '../../core/ports/audit.ts';
 import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/idempotency.ts';
 import type { KeyHolder } from '../../core/ports/keys.ts';
 import type { EntryOutcome, LedgerEntry } from '../../core/ports/ledger.ts';
+import type { NodeState } from '../../core/ports/nodes.ts';
 import type { FairUseReservation, Reservation, ReserveOutcome } from '../../core/ports/reservations.ts';
 import type { Store } from '../../core/ports/store.ts';
 import type { PruneCut, Pruned, RecordEnd, RecordStart } from '../../core/ports/usage.ts';
@@ -32,6 +33,7 @@ import {
 } from './groups/operations.ts';
 import { KeyCache } from './key-cache.ts';
 import type { Node } from './node.ts';
+import { nodesInOrder } from './node-list.ts';
 import type { Partitions } from './partitions.ts';
 import { soon } from './patience.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
@@ -106,6 +108,12 @@ export class PostgresStore extends ColdOperations implements Store {
     const isExtended = await this.#follow(request, extendingCounts(request, counted));
     if (isExtended) request.counted = counted;
     return isExtended;
+  }
+
+  async listNodes(): Promise<readonly NodeState[]> {
+    const { executor, node } = this.#deps;
+    const nodes = await executor.all(nodesInOrder, {});
+    return nodes.map(({ epoch, ...state }) => ({ ...state, isOwn: node.is(epoch) }));
   }
 
   taken(counts: readonly Count[]): Promise<readonly bigint[]> {

@@ -7,6 +7,7 @@ import type { AuditEntry } from '../../core/ports/audit.ts';
 import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/idempotency.ts';
 import type { KeyHolder } from '../../core/ports/keys.ts';
 import type { EntryOutcome, LedgerEntry } from '../../core/ports/ledger.ts';
+import type { NodeState } from '../../core/ports/nodes.ts';
 import type { FairUseReservation, Reservation, ReserveOutcome } from '../../core/ports/reservations.ts';
 import type { Store } from '../../core/ports/store.ts';
 import type { RecordEnd, RecordStart } from '../../core/ports/usage.ts';
@@ -71,6 +72,10 @@ export class SqliteStore extends ColdOperations implements Store {
 
   extendCounted(id: RequestId, counted: readonly CountedAmount[]): Promise<boolean> {
     return this.#requests.extendCounted(id, counted);
+  }
+
+  async listNodes(): Promise<readonly NodeState[]> {
+    return [];
   }
 
   taken(counts: readonly Count[]): Promise<readonly bigint[]> {

@@ -117,6 +117,20 @@ describe('nodes', () => {
     expect(await books()).toMatchObject({ faults: [], accounts: [{ held: 0n }], units: [{ reserved: 0 }] });
   });
 
+  it('are listed with the lateness of each', async () => {
+    await database.query(`insert into nodes (name, version, lease_until, dead) values
+      ('one:1', '0.1.0', clock_timestamp() + interval '1 minute', false),
+      ('two:2', '0.0.9', clock_timestamp() - interval '1 minute', false),
+      ('three:3', '0.1.0', clock_timestamp() - interval '1 hour', true)`);
+    const [store] = stores;
+    const [one, two, three, ...others] = (await store?.listNodes()) ?? [];
+    expect(one).toMatchObject({ name: 'one:1', version: '0.1.0', state: 'alive', lateMs: 0, isOwn: false });
+    expect(two).toMatchObject({ name: 'two:2', version: '0.0.9', state: 'late' });
+    expect(two?.lateMs).toBeGreaterThanOrEqual(60_000);
+    expect(three).toMatchObject({ name: 'three:3', state: 'dead' });
+    expect(others).toEqual([]);
+  });
+
   it('leave a live one alone', async () => {
     const { settle, line } = await startNode();
     const [store] = stores;

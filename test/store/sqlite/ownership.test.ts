@@ -110,7 +110,10 @@ describe('the owner of a database', () => {
 
   it('lets others read, and write for a moment', async () => {
     await owner();
-    const { diagnostics } = await diagnoseStore(dataDir, AbortSignal.timeout(60_000));
+    const { diagnostics } = await diagnoseStore(dataDir, {
+      signal: AbortSignal.timeout(60_000),
+      checksPages: true,
+    });
     expect(diagnostics.filter(({ state }) => state === 'problem')).toEqual([]);
     const other = new Sqlite(join(dataDir, 'parley.db'), { timeout: 5_000 });
     other.exec(

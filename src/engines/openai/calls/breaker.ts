@@ -41,8 +41,9 @@ export class Breaker {
     this.#policy.onReset(() => log.info({ engine: name }, 'the upstream can be reached again'));
   }
 
-  get isClosed(): boolean {
-    return this.#policy.state === CircuitState.Closed;
+  get state(): 'closed' | 'open' | 'half_open' {
+    if (this.#isTrial) return 'half_open';
+    return this.#policy.state === CircuitState.Closed ? 'closed' : 'open';
   }
 
   /**

@@ -6,17 +6,22 @@ const retryAfterSeconds = 1;
 
 /** Limits how many calls run at once and how many wait. */
 export class CallSlots {
+  readonly #callsMax: number;
   readonly #queueMax: number;
   readonly #waiting = new Set<() => void>();
   #free: number;
 
   constructor(callsMax: number, queueMax: number) {
+    this.#callsMax = callsMax;
     this.#free = callsMax;
     this.#queueMax = queueMax;
   }
 
-  get waiting(): number {
-    return this.#waiting.size;
+  get counts() {
+    return {
+      ...{ waiting: this.#waiting.size, waitingMax: this.#queueMax },
+      ...{ running: this.#callsMax - this.#free, runningMax: this.#callsMax },
+    };
   }
 
   /**

@@ -5,6 +5,7 @@ import { ParleyError } from '../../../core/errors.ts';
 import { briefError } from '../../../core/failure-log.ts';
 import type { Log } from '../../../core/ports/log.ts';
 import { type Signal, TimeLimit } from '../../../core/signal.ts';
+import type { EngineReading } from '../../engine-set.ts';
 import { ConnectionError, reportedError, StatusError, statusError, timeUp } from '../errors.ts';
 import { UpstreamAnswer } from './answer.ts';
 import { Breaker } from './breaker.ts';
@@ -95,14 +96,10 @@ export class Upstream {
     this.#pool.on('connect', () => this.#breaker.connected());
   }
 
-  /** False while the breaker is not closed. */
-  get isUp(): boolean {
-    return this.#breaker.isClosed;
-  }
-
-  /** Calls that wait for a free slot. */
-  get waiting(): number {
-    return this.#slots.waiting;
+  /** Up while the breaker is closed. */
+  reading(): EngineReading {
+    const { state } = this.#breaker;
+    return { isUp: state === 'closed', breaker: state, ...this.#slots.counts };
   }
 
   /**

@@ -1,12 +1,15 @@
-/** The running server: engines, models, findings, settings. */
+/** The running server: engines, models, servers beside it, findings, settings. */
 
 import { useState } from 'preact/hooks';
-import type { Diagnostic, GetServerStateResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { admin, failureOf } from '../api.ts';
-import { Time, wholeText } from '../format.tsx';
-import { Scroll } from '../scroll.tsx';
-import { Show, useLoaded } from '../states.tsx';
-import { TableHead } from '../table-head.tsx';
+import type { GetServerStateResponse } from '../../../../gen/parley/admin/v1/admin_pb.ts';
+import { admin } from '../../api.ts';
+import { Time } from '../../format.tsx';
+import { Scroll } from '../../scroll.tsx';
+import { Show, useLoaded } from '../../states.tsx';
+import { TableHead } from '../../table-head.tsx';
+import { Engines } from './engines.tsx';
+import { Findings } from './findings.tsx';
+import { Nodes } from './nodes.tsx';
 
 export function ServerPage() {
   const server = useLoaded('server', (signal) => admin.getServerState({}, { signal }));
@@ -25,6 +28,9 @@ export function ServerPage() {
               Parley {state.version}, started <Time at={state.startedAt} />
             </p>
             <Engines state={state} />
+            {state.settings.some(({ name, value }) => name === 'store.kind' && value === 'postgres') && (
+              <Nodes />
+            )}
             <Models state={state} />
             <Findings />
             <Settings settings={state.settings} />
@@ -32,31 +38,6 @@ export function ServerPage() {
         )}
       </Show>
     </>
-  );
-}
-
-function Engines({ state: { engines } }: { readonly state: GetServerStateResponse }) {
-  return (
-    <section class="card">
-      <h2>Engines</h2>
-      <Scroll label="Engines">
-        <table class="rows">
-          <TableHead columns={['Name', 'Kind', 'Health', ['Waiting calls', 'right']]} />
-          <tbody>
-            {engines.map(({ name, kind, up, waiting }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{kind}</td>
-                <td>
-                  <span class={`badge ${up ? 'ok' : 'failed'}`}>{up ? 'up' : 'cannot be reached'}</span>
-                </td>
-                <td class="right">{wholeText(waiting)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
-    </section>
   );
 }
 
@@ -89,56 +70,6 @@ function Models({ state: { models } }: { readonly state: GetServerStateResponse 
     </section>
   );
 }
-
-function Findings() {
-  const [found, setFound] = useState<readonly Diagnostic[]>();
-  const [problem, setProblem] = useState<string>();
-  const [isBusy, setBusy] = useState(false);
-  const diagnose = async () => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      setFound((await admin.diagnoseServer({})).diagnostics);
-    } catch (error) {
-      setProblem(failureOf(error).message);
-    }
-    setBusy(false);
-  };
-  return (
-    <section class="card">
-      <div class="title">
-        <h2>Findings</h2>
-        <button type="button" aria-disabled={isBusy} onClick={() => void diagnose()}>
-          {isBusy ? 'Checking…' : 'Check the engines'}
-        </button>
-      </div>
-      <p class="quiet">
-        Checks that each engine can serve its models. <code>parley doctor</code> on the machine of the server
-        also checks its ports, certificates, limits and database.
-      </p>
-      <ul class="findings" aria-live="polite">
-        {found?.map(({ area, subject, state, found: text, advice }) => (
-          <li key={`${area} ${subject} ${text}`}>
-            <span class={`badge ${badges[state] ?? ''}`}>{state}</span>
-            <span>
-              <strong>
-                {area}, {subject}:
-              </strong>{' '}
-              {text} {advice}
-            </span>
-          </li>
-        ))}
-      </ul>
-      {problem !== undefined && (
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-      )}
-    </section>
-  );
-}
-
-const badges: Readonly<Record<string, string>> = { ok: 'ok', warning: 'refused', problem: 'failed' };
 
 function Settings({ settings }: Pick<GetServerStateResponse, 'settings'>) {
   const [query, setQuery] = useState('');

@@ -1,25 +1,10 @@
-/** The parts of `parley doctor` in rooms that the command line must not import. */
-import type { Config, ModelConfig } from '../config/config.ts';
-import type { Diagnostic } from '../core/diagnostics.ts';
-import { warning } from '../core/diagnostics.ts';
-import { diagnoseBuiltin } from '../engines/builtin/diagnostics.ts';
-import type { DiagnosedModel } from '../engines/diagnostics.ts';
-import { diagnoseOpenAi } from '../engines/openai/diagnostics.ts';
-import { diagnoseRemote } from '../engines/remote/diagnostics.ts';
-import { diagnoseStore as diagnoseSqlite, type StoreDiagnostics } from '../store/maintenance/diagnostics.ts';
-
-export { TlsFilesError, TlsPair } from '../transports/http/tls-pair.ts';
-
-/** Checks the configured database. @param signal stops a check that takes long */
-export async function diagnoseStore(
-  { dataDir, store, storeUrl }: Config,
-  signal: AbortSignal,
-): Promise<StoreDiagnostics> {
-  if (store.kind === 'sqlite') return diagnoseSqlite(dataDir, signal);
-  if (storeUrl === undefined) throw new Error('there is no URL of the database');
-  const { diagnosePostgres } = await import('../store/postgres/diagnostics.ts');
-  return diagnosePostgres({ url: storeUrl.reveal(), connectionsMax: store.connectionsMax });
-}
+import type { Config, ModelConfig } from '../../config/config.ts';
+import type { Diagnostic } from '../../core/diagnostics.ts';
+import { warning } from '../../core/diagnostics.ts';
+import { diagnoseBuiltin } from '../../engines/builtin/diagnostics.ts';
+import type { DiagnosedModel } from '../../engines/diagnostics.ts';
+import { diagnoseOpenAi } from '../../engines/openai/diagnostics.ts';
+import { diagnoseRemote } from '../../engines/remote/diagnostics.ts';
 
 /** Checks that an engine can serve its models. Does not open the engine and costs nothing. */
 export async function diagnoseEngine(

@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import type { Config } from '../../../config/config.ts';
-import { type Diagnostic, ok, problem, warning } from '../../../core/diagnostics.ts';
-import { readServerFile } from '../../client/server-file.ts';
+import type { Config } from '../../config/config.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
 
 const unlimited = Number.POSITIVE_INFINITY;
 
-/** Checks that the limit of open files leaves room for all connections that the configuration allows. */
-export function diagnoseOpenFiles({ server, admin, dataDir }: Config): Diagnostic[] {
-  const running = readServerFile(dataDir);
-  const limitOfServer = running && limitOf(running.pid);
+/**
+ * Checks that the limit of open files leaves room for all connections that the configuration allows.
+ * @param pid of the running server; undefined if there is none
+ */
+export function diagnoseOpenFiles({ server, admin }: Config, pid: number | undefined): Diagnostic[] {
+  const limitOfServer = pid === undefined ? undefined : limitOf(pid);
   const limit = limitOfServer ?? ownLimit();
   const whose = limitOfServer === undefined ? 'A process started here' : 'The running server';
   const connections = server.connectionsMax * (admin ? 2 : 1);

@@ -1,9 +1,9 @@
 import { accessSync, constants, existsSync, mkdtempSync, rmdirSync, type Stats, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { type Diagnostic, ok, problem, warning } from '../../../core/diagnostics.ts';
-import { fileReason, systemCode } from '../../../files/reason.ts';
-import { workingFolderIsGone } from '../../client/data-folder.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import { fileReason, systemCode } from '../../files/reason.ts';
+import { workingFolderIsGone } from '../../files/working-folder.ts';
 
 const mebibyte = 1024 ** 2;
 /** Below this the records of a day may not fit. */

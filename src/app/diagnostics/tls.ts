@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { TlsFilesError, TlsPair } from '../../../app/diagnostics.ts';
-import type { Config } from '../../../config/config.ts';
-import { type Diagnostic, ok, problem, warning } from '../../../core/diagnostics.ts';
-import { dayMs } from '../../terminal/times.ts';
+import type { Config } from '../../config/config.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import { TlsFilesError, TlsPair } from '../../transports/http/tls-pair.ts';
 
+const dayMs = 86_400_000;
 const renewDays = 14;
 
 /** Checks the certificate, its key, and how long it is valid. */

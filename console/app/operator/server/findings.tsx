@@ -1,0 +1,54 @@
+import { useState } from 'preact/hooks';
+import type { Diagnostic } from '../../../../gen/parley/admin/v1/admin_pb.ts';
+import { admin, failureOf } from '../../api.ts';
+
+/** What the server finds when it checks itself. */
+export function Findings() {
+  const [found, setFound] = useState<readonly Diagnostic[]>();
+  const [problem, setProblem] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const diagnose = async () => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      setFound((await admin.diagnoseServer({})).diagnostics);
+    } catch (error) {
+      setProblem(failureOf(error).message);
+    }
+    setBusy(false);
+  };
+  return (
+    <section class="card">
+      <div class="title">
+        <h2>Findings</h2>
+        <button type="button" aria-disabled={isBusy} onClick={() => void diagnose()}>
+          {isBusy ? 'Checking…' : 'Check the server'}
+        </button>
+      </div>
+      <p class="quiet">
+        Checks that the server can do its work: engines, database, data folder, certificate, limits and clock.{' '}
+        <code>parley doctor</code> on its machine checks ports and the configuration file, too.
+      </p>
+      <ul class="findings" aria-live="polite">
+        {found?.map(({ area, subject, state, found: text, advice }) => (
+          <li key={`${area} ${subject} ${text}`}>
+            <span class={`badge ${badges[state] ?? ''}`}>{state}</span>
+            <span>
+              <strong>
+                {area}, {subject}:
+              </strong>{' '}
+              {text} {advice}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+    </section>
+  );
+}
+
+const badges: Readonly<Record<string, string>> = { ok: 'ok', warning: 'refused', problem: 'failed' };

@@ -1,0 +1,19 @@
+/** A server that shares the database with others. */
+export interface NodeState {
+  /** Its host and process. */
+  readonly name: string;
+  readonly version: string;
+  /** `late`: its lease is over. `dead`: others release its requests. */
+  readonly state: 'alive' | 'late' | 'dead';
+  /** When its lease ends or ended, by the clock of the database. */
+  readonly leaseEndsAtMs: number;
+  /** Since the end of its lease. 0 while it is alive. */
+  readonly lateMs: number;
+  /** Whether it is this process. */
+  readonly isOwn: boolean;
+}
+
+export interface NodeStore {
+  /** In the order in which they joined. Empty where one process owns the database. */
+  listNodes(): Promise<readonly NodeState[]>;
+}
