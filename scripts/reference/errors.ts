@@ -43,6 +43,7 @@ const rules: Readonly<Record<Exclude<ErrorCode, 'request_cancelled'>, Rule>> = {
   missing_messages: asCommented,
   invalid_messages: asCommented,
   invalid_parameter: ({ hasParameters }) => hasParameters,
+  too_many_keys: asCommented,
   invalid_api_key: always,
   subscription_required: ['speech', 'transcription'],
   fair_use_limit_reached: ['speech', 'transcription'],

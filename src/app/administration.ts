@@ -24,12 +24,16 @@ export interface AdminApp {
  * @throws DataInUseError while another process owns the database
  */
 export async function openAdmin(config: Config, use: DatabaseUse = {}): Promise<AdminApp> {
-  const { fairUse } = config;
+  const { fairUse, limits } = config;
   const store = await openConfigured(config, use);
   const accessClock = await steadyClock(systemClock, store);
   const clock = systemClock;
+  const { keysPerAccountMax } = limits;
   const alerts = alertsWithoutServer(config, { store, clock });
-  const admin = new AdminOperations({ store, clock, accessClock, fairUse, alerts, server: undefined });
+  const admin = new AdminOperations({
+    ...{ store, clock, accessClock, fairUse, keysPerAccountMax, alerts },
+    server: undefined,
+  });
   return { admin, close: () => store.close() };
 }
 

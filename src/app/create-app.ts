@@ -130,7 +130,10 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   });
   const facts = { store, clock, accessClock, fairUse };
   const alerts = openAlerts(config, { ...facts, log, observer: metrics.alerts, ...overrides.alerts }, opened);
-  const services = createServices({ ...facts, tokens, catalog, server, alerts });
+  const services = createServices({
+    ...{ ...facts, tokens, catalog, server, alerts },
+    keysPerAccountMax: config.limits.keysPerAccountMax,
+  });
   const memory = new IdleMemory(overrides.quietMs);
   opened.defer(() => memory.close());
   const observer = observedBy(metrics.observer, memory.observer, tracer);
@@ -256,10 +259,11 @@ interface ServiceDeps {
   readonly fairUse: FairUseRules;
   readonly server: ServerFacts;
   readonly alerts: AccountAlerts;
+  readonly keysPerAccountMax: number;
 }
 
 function createServices(deps: ServiceDeps): Services {
-  const { store, clock, accessClock, tokens, catalog, fairUse, server, alerts } = deps;
+  const { store, clock, accessClock, tokens, catalog, fairUse, server, alerts, keysPerAccountMax } = deps;
   const idempotency = new Idempotency({ store, clock });
   const chat = new ChatOperations({ catalog, tokens, accounts: store, idempotency });
   return {
@@ -270,8 +274,10 @@ function createServices(deps: ServiceDeps): Services {
     completions: new CompletionOperations({ chat, idempotency }),
     catalog: new CatalogOperations(catalog),
     account: new AccountOperations({ store, clock, accessClock, fairUse }),
-    management: new ManagementOperations({ store, clock, accessClock }),
+    management: new ManagementOperations({ store, clock, accessClock, keysPerAccountMax }),
     alerts: new AlertOperations(alerts, { store, accessClock }),
-    admin: new AdminOperations({ store, clock, accessClock, fairUse, server, alerts }),
+    admin: new AdminOperations({
+      ...{ store, clock, accessClock, fairUse, server, alerts, keysPerAccountMax },
+    }),
   };
 }

@@ -6,6 +6,7 @@ import { create } from '@bufbuild/protobuf';
 import { z } from 'zod';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { cliCall } from '../core/call.ts';
+import { pageSizeMax } from '../core/parameters.ts';
 import { sync } from '../store/sqlite/data-folder.ts';
 import type { App } from './create-app.ts';
 
@@ -89,8 +90,14 @@ async function createAccount({ store, services: { admin } }: DemoApp): Promise<O
   }
   const load = { accountId, amount: credits, reason: 'Demo', idempotencyKey: 'demo' };
   await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
-  const { keys } = await admin.listKeys(create(pb.ListKeysRequestSchema, { accountId }), cliCall);
-  const { keys: adminKeys } = await admin.listAdminKeys(create(pb.ListAdminKeysRequestSchema), cliCall);
+  const { keys } = await admin.listKeys(
+    create(pb.ListKeysRequestSchema, { accountId, pageSize: pageSizeMax }),
+    cliCall,
+  );
+  const { keys: adminKeys } = await admin.listAdminKeys(
+    create(pb.ListAdminKeysRequestSchema, { pageSize: pageSizeMax }),
+    cliCall,
+  );
   for (const { id: keyId, name, revokedAt } of [...keys, ...adminKeys]) {
     if (name !== accountName || revokedAt !== undefined) continue;
     await admin.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId }), cliCall);

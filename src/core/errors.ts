@@ -80,6 +80,7 @@ export const errorTable = {
   missing_messages: badRequest('Send `messages`, the conversation so far.'),
   invalid_messages: badRequest('`messages` is not a conversation of objects with a role and content.'),
   invalid_parameter: badRequest('A parameter has a value that is not allowed.'),
+  too_many_keys: badRequest('The account has as many keys as it may have. Revoke one first.'),
   invalid_api_key: rule(401, 'UNAUTHENTICATED', 'A valid API key is missing.', {
     advice: { kind: 'send_key' },
   }),

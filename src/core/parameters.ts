@@ -18,11 +18,14 @@ export function checkOneOf(param: string, value: string | undefined, known: read
   throw invalid(param, `\`${param}\` must be one of ${known.join(', ')}.`);
 }
 
-/** @throws `invalid_parameter` for a size outside 1 to 1,000, and for a malformed page token */
-export function readPage(request: {
+/** The fields of a request for a page. */
+export interface PageFields {
   readonly pageSize?: number | undefined;
   readonly pageToken?: string | undefined;
-}): PageRequest {
+}
+
+/** @throws `invalid_parameter` for a size outside 1 to 1,000, and for a malformed page token */
+export function readPage(request: PageFields): PageRequest {
   const size = request.pageSize ?? pageSizeDefault;
   if (size < 1 || size > pageSizeMax) {
     throw invalid('page_size', `\`page_size\` must be from 1 to ${pageSizeMax}.`);

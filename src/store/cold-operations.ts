@@ -65,8 +65,9 @@ import { auditBefore, insertAudit } from './tables/audit.ts';
 import {
   adminKeys,
   anyKey,
-  endKey,
+  expireKey,
   insertKey,
+  insertKeyWithin,
   keyById,
   keysOfAccount,
   revokeKey,
@@ -152,21 +153,34 @@ export abstract class ColdOperations
     );
   }
 
-  async createKey(key: Key, audit: AuditEntry): Promise<void> {
-    await this.#change([insertKey(key)], audit);
+  createKey(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean> {
+    return this.#addKey(key, { liveMax, audit });
   }
 
   findKeyById(id: string): Promise<Key | undefined> {
     return this.#executor.get(keyById, { id });
   }
 
-  listKeys(accountId: AccountId | undefined): Promise<readonly Key[]> {
-    if (accountId === undefined) return this.#executor.all(adminKeys, {});
-    return this.#executor.all(keysOfAccount, { accountId });
+  listKeys(accountId: AccountId | undefined, page: PageRequest): Promise<Page<Key, KeyId>> {
+    return pageOf(page, ({ size, after = '' }) =>
+      accountId === undefined
+        ? this.#executor.all(adminKeys, { after, size })
+        : this.#executor.all(keysOfAccount, { accountId, after, size }),
+    );
   }
 
-  async rotateKey(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry): Promise<void> {
-    await this.#change([insertKey(replacement), endKey(old, end)], audit);
+  rotateKey(
+    old: KeyId,
+    end: KeyEnd,
+    replacement: Key,
+    audit: AuditEntry,
+    liveMax?: number,
+  ): Promise<boolean> {
+    // One for one: no more are live than before.
+    if ('revokedAtMs' in end) {
+      return this.#change([revokeKey(old, end.revokedAtMs), insertKey(replacement)], audit);
+    }
+    return this.#addKey(replacement, { liveMax, audit, also: [expireKey(old, end.expiresAtMs)] });
   }
 
   async revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void> {
@@ -262,6 +276,28 @@ export abstract class ColdOperations
 
   /** Keys, names or subscriptions may have changed. */
   abstract policyChanged(): void;
+
+  /** Writes a key with more steps. False, and no change, if an account would have more than `liveMax` live keys. */
+  async #addKey(
+    key: Key,
+    {
+      liveMax,
+      audit,
+      also = [],
+    }: {
+      readonly liveMax: number | undefined;
+      readonly audit: AuditEntry;
+      readonly also?: readonly Step[];
+    },
+  ): Promise<boolean> {
+    if (key.accountId === undefined || liveMax === undefined) {
+      return this.#change([insertKey(key), ...also], audit);
+    }
+    const steps = [...insertKeyWithin(key, liveMax), ...also, insertAudit(audit)];
+    const [, ...written] = await this.#executor.run({ steps });
+    this.policyChanged();
+    return hasChanged(written);
+  }
 
   /** Writes a change and its audit entry, both or neither. False if the first step stopped the job. */
   async #change(steps: readonly Step[], audit: AuditEntry): Promise<boolean> {

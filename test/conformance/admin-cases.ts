@@ -215,6 +215,12 @@ const keysByAdmin: Case[] = [
     { answer: [{ account: { limits: { audio_seconds_per_day: 3600 } } }] },
   ),
   byAdmin('admin: the keys of an account', calling(admin.listKeys, ofAccount)),
+  adminRefused(
+    'a page of keys by another token',
+    calling(admin.listKeys, (subject) => ({ ...ofAccount(subject), pageToken: 'a' })),
+    'invalid_parameter',
+    'page_token',
+  ),
   byAdmin(
     'admin: a key is rotated',
     calling(admin.rotateKey, ({ keyId }) => ({ keyId, overlapSeconds: 60 })),

@@ -12,13 +12,13 @@ function managed(what: string, request: CaseRequest, rest: Partial<Case> = {}): 
 
 function refused(
   what: string,
-  code: 'insufficient_scope' | 'not_found' | 'invalid_parameter',
-  param: string,
+  code: 'insufficient_scope' | 'not_found' | 'invalid_parameter' | 'too_many_keys',
+  param: string | undefined,
   request: CaseRequest,
   rest: Partial<Case> = {},
 ): Case {
   const records = [ended('refused', code, { operation: 'manage' })];
-  return managed(`${code}: ${what}`, request, { error: { code, param }, records, ...rest });
+  return managed(`${code}: ${what}`, request, { error: { code, ...(param && { param }) }, records, ...rest });
 }
 
 export const managementCases: readonly Case[] = [
@@ -30,6 +30,15 @@ export const managementCases: readonly Case[] = [
   managed('the keys of the account', calling(method.listKeys, {}), {
     answer: [{ keys: [{ name: 'test', scopes }] }],
   }),
+  managed('a page of the keys', calling(method.listKeys, { pageSize: 1 }), {
+    answer: [{ keys: [{ name: 'test' }] }],
+  }),
+  refused(
+    'a page that is too large',
+    'invalid_parameter',
+    'page_size',
+    calling(method.listKeys, { pageSize: 1001 }),
+  ),
   managed(
     'a key is made, with the scopes of the caller but `manage`',
     calling(method.createKey, { name: 'a' }),
@@ -53,6 +62,13 @@ export const managementCases: readonly Case[] = [
     'limits.budgets.month',
     calling(method.createKey, { name: 'a', limits: { budgets: { month: '3' } } }),
     { caller: { scopes, limits: { budgets: { month: '2.5' } } } },
+  ),
+  refused(
+    'a key more than an account may have',
+    'too_many_keys',
+    undefined,
+    calling(method.createKey, { name: 'a' }),
+    { server: 'strict' },
   ),
   refused('a key without a name', 'invalid_parameter', 'name', calling(method.createKey, {})),
   managed(

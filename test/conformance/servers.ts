@@ -18,7 +18,7 @@ export const serverOptions: Readonly<Record<ServerName, () => ParleyOptions>> = 
   builtin: () => ({}),
   /** With engines that do what the request says. */
   playing: () => ({ engines: playingEngines(), settings: { fairUse: { trialUnitsPerMonth: trialUnits } } }),
-  /** The same without a model for transcription, and with little time for a request. */
+  /** The same without a model for transcription, with little time for a request and one key for an account. */
   strict: () => ({ engines: playingEngines(), file: strictFile }),
 };
 

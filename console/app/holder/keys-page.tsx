@@ -1,5 +1,6 @@
 /** The keys of the account for a key that manages; for others their own key. */
 import { management } from '../api.ts';
+import { allKeys } from '../keys/all-keys.ts';
 import { KeyFacts } from '../keys/key-facts.tsx';
 import { KeyList } from '../keys/key-list.tsx';
 import { ownKeys } from '../keys/key-owner.ts';
@@ -16,7 +17,7 @@ export function KeysPage({ session: { key } }: { readonly session: SignedIn }) {
 }
 
 function AllKeys({ of: { id, scopes } }: { readonly of: SignedIn['key'] }) {
-  const keys = useLoaded('keys', async (signal) => (await management.listKeys({}, { signal })).keys);
+  const keys = useLoaded('keys', (signal) => allKeys((page) => management.listKeys(page, { signal })));
   return (
     <>
       <KeyList keys={keys} owner={ownKeys(scopes, id)} />

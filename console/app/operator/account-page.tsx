@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import { admin } from '../api.ts';
 import { Day } from '../format.tsx';
+import { allKeys } from '../keys/all-keys.ts';
 import { KeyList } from '../keys/key-list.tsx';
 import { keysOfAccount } from '../keys/key-owner.ts';
 import { LedgerTable } from '../ledger-table.tsx';
@@ -18,9 +19,8 @@ export function AccountPage({ id }: { readonly id: string }) {
     `account ${id}`,
     async (signal) => (await admin.getAccount({ accountId: id }, { signal })).account,
   );
-  const keys = useLoaded(
-    `keys ${id}`,
-    async (signal) => (await admin.listKeys({ accountId: id }, { signal })).keys,
+  const keys = useLoaded(`keys ${id}`, (signal) =>
+    allKeys((page) => admin.listKeys({ accountId: id, ...page }, { signal })),
   );
   const [action, setAction] = useState<AccountAction>();
   const done = () => {

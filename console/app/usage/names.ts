@@ -1,6 +1,7 @@
 /** Names of accounts and keys by their ids, for filters and tables. */
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, management } from '../api.ts';
+import { allKeys } from '../keys/all-keys.ts';
 import type { SignedIn } from '../session.ts';
 import { useLoaded } from '../states.tsx';
 
@@ -29,10 +30,12 @@ export function useNames({ kind, key }: SignedIn, accountId: string, turn: unkno
   });
   const keys = useLoaded(`key names ${accountId} ${turn}`, async (signal) => {
     if (kind === 'admin') {
-      return accountId === '' ? none : namesOf((await admin.listKeys({ accountId }, { signal })).keys);
+      return accountId === ''
+        ? none
+        : namesOf(await allKeys((page) => admin.listKeys({ accountId, ...page }, { signal })));
     }
     if (!key.scopes.includes('manage')) return new Map([[key.id, keyName(key.name, key.last_four)]]);
-    return namesOf((await management.listKeys({}, { signal })).keys);
+    return namesOf(await allKeys((page) => management.listKeys(page, { signal })));
   });
   return { accounts: accounts.value ?? none, keys: keys.value ?? none };
 }

@@ -97,7 +97,7 @@ function parseLimit(text: string): number {
 /** The most items that the server puts on a page. */
 const pageSizeMax = 1_000;
 
-interface PageRequest {
+export interface PageRequest {
   readonly pageSize: number;
   readonly pageToken?: string;
 }

@@ -1,13 +1,26 @@
+import { create } from '@bufbuild/protobuf';
 import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Key, RotateKeyResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import {
+  type Key,
+  type ListKeysResponse,
+  ListKeysResponseSchema,
+  type RotateKeyResponse,
+} from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { type Scope, scopes } from '../../core/ports/keys.ts';
 import { type AdminConnection, type AdminResponse, withAdmin } from '../client/admin-connection.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';
 import { parseExpiry, parseSpan, timeText } from '../terminal/times.ts';
-import { type AdminCommandFlags, adminCommand, callAndShow, show } from './admin-command.ts';
+import {
+  type AdminCommandFlags,
+  adminCommand,
+  callAndShow,
+  collect,
+  type PageRequest,
+  show,
+} from './admin-command.ts';
 import {
   type LimitFlags,
   limitFacts,
@@ -124,11 +137,19 @@ async function issue<K extends 'createKey' | 'createAdminKey'>(
   printStatus(`${response.key?.id}: keep the key, it is not shown again.`);
 }
 
+type KeysPage = Pick<ListKeysResponse, 'keys' | 'nextPageToken'>;
+
 function listKeys(flags: ListFlags, command: Command): Promise<void> {
   const { account, admin: areAdmin } = flags;
   if (account === undefined && !areAdmin) usageError(command, 'give --account <account>, or --admin');
-  if (account === undefined) return callAndShow(flags, 'listAdminKeys', {}, keyTable);
-  return callAndShow(flags, 'listKeys', { accountId: account }, keyTable);
+  return withAdmin(flags, async (admin) => {
+    const readPage = (page: PageRequest): Promise<KeysPage> =>
+      account === undefined
+        ? admin.invoke('listAdminKeys', page)
+        : admin.invoke('listKeys', { ...page, accountId: account });
+    const keys = await collect(readPage, (page) => page.keys);
+    await show(flags, 'listKeys', create(ListKeysResponseSchema, { keys }), keyTable);
+  });
 }
 
 function rotateKey(keyId: string, flags: RotateFlags): Promise<void> {

@@ -1,10 +1,11 @@
 /** The keys and the usage of one's own account, with a key that has the scope `manage`. */
-import type { DescMessage, DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
+import { create, type DescMessage, type DescMethodUnary, type MessageShape } from '@bufbuild/protobuf';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { CallOptions, Client } from '@connectrpc/connect';
 import { type Command, InvalidArgumentError } from 'commander';
 import { AccountService } from '../../../gen/parley/account/v1/account_service_pb.ts';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { ListKeysResponseSchema } from '../../../gen/parley/management/v1/management_pb.ts';
 import { ManagementService } from '../../../gen/parley/management/v1/management_service_pb.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
 import { type Scope, scopes } from '../../core/ports/keys.ts';
@@ -14,6 +15,7 @@ import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 import { parseExpiry, parseMoment, parseSpan } from '../terminal/times.ts';
+import { collect } from './admin-command.ts';
 import { keyFacts, keyTable, parseScopes } from './key.ts';
 import {
   type LimitFlags,
@@ -110,7 +112,14 @@ async function callAndShow<O extends DescMessage>(
 }
 
 async function listKeys(flags: Flags): Promise<void> {
-  await callAndShow(flags, methods.listKeys, (client, options) => client.listKeys({}, options), keyTable);
+  const server = clientServer(flags);
+  const keys = await collect(
+    (page) => server.call(ManagementService, (client, options) => client.listKeys(page, options)),
+    (page) => page.keys,
+  );
+  const all = create(ListKeysResponseSchema, { keys });
+  if (flags.json) await printJson(responseBodyCodec(methods.listKeys).encode(all));
+  else await printData(keyTable(all));
 }
 
 interface CreateFlags extends Flags, LimitFlags {

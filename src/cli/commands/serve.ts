@@ -17,6 +17,7 @@ import { newCommand } from '../terminal/command.ts';
 import { type BannerFacts, demoBanner } from '../terminal/demo-banner.ts';
 import { printData } from '../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
+import { collect } from './admin-command.ts';
 import { passedSockets } from './passed-sockets.ts';
 import { namedUrl, trustFor } from './server-certificate.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
@@ -188,7 +189,10 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
 }
 
 async function hasAdminKey({ services: { admin } }: App): Promise<boolean> {
-  const { keys } = await admin.listAdminKeys(create(ListAdminKeysRequestSchema), cliCall);
+  const keys = await collect(
+    (page) => admin.listAdminKeys(create(ListAdminKeysRequestSchema, page), cliCall),
+    (page) => page.keys,
+  );
   const isLive = ({ revokedAt, expiresAt }: Key) =>
     revokedAt === undefined && (expiresAt === undefined || timestampMs(expiresAt) > Date.now());
   return keys.some(isLive);

@@ -53,6 +53,9 @@ const limits = group({
     .describe(
       'Requests without a valid key from one address in a minute. Further ones get 429; requests with a valid key are not affected. 0 sets no limit.',
     ),
+  keysPerAccountMax: wholeNumber(1, 1_000_000)
+    .default(1_000)
+    .describe('Keys of an account that are neither revoked nor expired. Further ones get 400 too_many_keys.'),
 })
   .prefault({})
   .describe(

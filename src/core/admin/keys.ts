@@ -6,7 +6,7 @@ import { ParleyError } from '../errors.ts';
 import { newAuditId, newKeyId } from '../ids.ts';
 import type { Limits } from '../limits/limits.ts';
 import { countsOf, describeCount } from '../limits/messages.ts';
-import { invalid } from '../parameters.ts';
+import { invalid, nextPage, type PageFields, readPage } from '../parameters.ts';
 import type { AuditEntry } from '../ports/audit.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Key } from '../ports/keys.ts';
@@ -20,12 +20,19 @@ export interface KeysDeps {
   readonly clock: Clock;
   /** The time by which keys and subscriptions end. */
   readonly accessClock: Clock;
+  /** Keys of an account that may be live at once. */
+  readonly keysPerAccountMax: number;
 }
 
 /** A key and its secret, which is shown once. */
 interface IssuedKey {
   readonly key: KeyMessage;
   readonly secret: string;
+}
+
+interface KeysPage {
+  readonly keys: KeyMessage[];
+  readonly nextPageToken?: string;
 }
 
 type NewKey = Pick<Key, 'kind' | 'accountId' | 'name' | 'scopes' | 'expiresAtMs' | 'limits'>;
@@ -51,27 +58,33 @@ export class IssuedKeys {
     this.#deps = deps;
   }
 
+  /** @throws `too_many_keys` */
   async create(facts: NewKey, by: By): Promise<IssuedKey> {
     const issued = this.#issue(facts);
     const { key } = issued;
     const details = { name: key.name, scopes: key.scopes, account: key.accountId ?? '' };
-    await this.#deps.store.createKey(key, this.#audit(by, 'key.create', key, details));
+    const { store, keysPerAccountMax } = this.#deps;
+    const audit = this.#audit(by, 'key.create', key, details);
+    if (!(await store.createKey(key, audit, keysPerAccountMax))) throw tooManyKeys(keysPerAccountMax);
     return this.#describeIssued(issued);
   }
 
-  /** @throws `invalid_parameter` for a key that has ended */
+  /** @throws `invalid_parameter` for a key that has ended, `too_many_keys` if it works on beside too many others */
   async rotate(old: Key, overlapSeconds: number | undefined, by: By): Promise<IssuedKey> {
     const nowMs = this.#now();
     const lastsUntilMs = old.expiresAtMs ?? Infinity;
     if (old.revokedAtMs !== undefined || lastsUntilMs <= nowMs) {
-      throw invalid('key_id', 'The key is revoked or has expired. Create a new one.');
+      throw keyEnded();
     }
     const overlapMs = check.checkOverlap(overlapSeconds) * 1000;
     const end =
       overlapMs === 0 ? { revokedAtMs: nowMs } : { expiresAtMs: Math.min(nowMs + overlapMs, lastsUntilMs) };
     const issued = this.#issue(old, old.originId);
     const audit = this.#audit(by, 'key.rotate', old, { replacement: issued.key.id });
-    await this.#deps.store.rotateKey(old.id, end, issued.key, audit);
+    const { store, keysPerAccountMax } = this.#deps;
+    if (!(await store.rotateKey(old.id, end, issued.key, audit, keysPerAccountMax))) {
+      throw overlapMs === 0 ? keyEnded() : tooManyKeys(keysPerAccountMax);
+    }
     return this.#describeIssued(issued);
   }
 
@@ -96,9 +109,9 @@ export class IssuedKeys {
   }
 
   /** @param accountId undefined: the admin keys */
-  async list(accountId: Key['accountId']): Promise<KeyMessage[]> {
-    const keys = await this.#deps.store.listKeys(accountId);
-    return Promise.all(keys.map((key) => this.describe(key)));
+  async list(accountId: Key['accountId'], request: PageFields): Promise<KeysPage> {
+    const page = await this.#deps.store.listKeys(accountId, readPage(request));
+    return { keys: await Promise.all(page.items.map((key) => this.describe(key))), ...nextPage(page) };
   }
 
   /** A key without its secret, with what is used of its limits. */
@@ -141,6 +154,16 @@ export class IssuedKeys {
   #now(): number {
     return this.#deps.accessClock.now();
   }
+}
+
+function keyEnded(): ParleyError {
+  return invalid('key_id', 'The key is revoked or has expired. Create a new one.');
+}
+
+function tooManyKeys(liveMax: number): ParleyError {
+  return new ParleyError('too_many_keys', {
+    message: `The account has ${liveMax} keys that work, the most it may have. Revoke one first.`,
+  });
 }
 
 export function noSuchKey(id: string): ParleyError {

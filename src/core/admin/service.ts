@@ -14,12 +14,12 @@ import type { AuditEntry } from '../ports/audit.ts';
 import type { ServerFacts } from '../ports/server.ts';
 import * as check from './checks.ts';
 import { enterCredits } from './credits.ts';
-import { auditEntry, IssuedKeys, limitNames } from './keys.ts';
+import { auditEntry, IssuedKeys, type KeysDeps, limitNames } from './keys.ts';
 import { describeServer, diagnoseServer, listNodes } from './server.ts';
 import { getUsageTotals, listUsageRecords, pruneUsageRecords } from './usage.ts';
 import { describeAudit } from './views.ts';
 
-interface AdminDeps extends AccountDeps {
+interface AdminDeps extends AccountDeps, KeysDeps {
   /** Undefined in a command on the data folder, which runs no server. */
   readonly server: ServerFacts | undefined;
   readonly alerts: AccountAlerts;
@@ -186,7 +186,7 @@ export class AdminOperations {
 
   async listKeys(request: pb.ListKeysRequest): Promise<pb.ListKeysResponse> {
     const { id } = await this.#anyAccount(request.accountId);
-    return create(pb.ListKeysResponseSchema, { keys: await this.#keys.list(id) });
+    return create(pb.ListKeysResponseSchema, await this.#keys.list(id, request));
   }
 
   async createAdminKey(
@@ -203,8 +203,8 @@ export class AdminOperations {
     return create(pb.CreateAdminKeyResponseSchema, await this.#keys.create(facts, call));
   }
 
-  async listAdminKeys(_request: pb.ListAdminKeysRequest): Promise<pb.ListAdminKeysResponse> {
-    return create(pb.ListAdminKeysResponseSchema, { keys: await this.#keys.list(undefined) });
+  async listAdminKeys(request: pb.ListAdminKeysRequest): Promise<pb.ListAdminKeysResponse> {
+    return create(pb.ListAdminKeysResponseSchema, await this.#keys.list(undefined, request));
   }
 
   async rotateKey(request: pb.RotateKeyRequest, call: AdminCall): Promise<pb.RotateKeyResponse> {

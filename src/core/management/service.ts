@@ -29,8 +29,8 @@ export class ManagementOperations {
     return create(pb.GetKeyResponseSchema, { key: await this.#keys.describe(key) });
   }
 
-  async listKeys(_request: pb.ListKeysRequest, { caller }: Call): Promise<pb.ListKeysResponse> {
-    return create(pb.ListKeysResponseSchema, { keys: await this.#keys.list(caller.account.id) });
+  async listKeys(request: pb.ListKeysRequest, { caller }: Call): Promise<pb.ListKeysResponse> {
+    return create(pb.ListKeysResponseSchema, await this.#keys.list(caller.account.id, request));
   }
 
   async createKey(request: pb.CreateKeyRequest, call: Call): Promise<pb.CreateKeyResponse> {

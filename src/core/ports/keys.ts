@@ -3,6 +3,7 @@ import type { AccountId, KeyId } from '../ids.ts';
 import type { Limited, Limits } from '../limits/limits.ts';
 import type { AccountFacts } from './accounts.ts';
 import type { AuditEntry } from './audit.ts';
+import type { Page, PageRequest } from './page.ts';
 
 export const scopes = ['speech', 'transcription', 'chat', 'manage'] as const;
 /** The scopes of a key for which none are named. */
@@ -46,12 +47,19 @@ export interface KeyStore {
    * outdated, and any other at most by a second.
    */
   findKey(hash: string): Promise<KeyHolder | undefined>;
-  createKey(key: Key, audit: AuditEntry): Promise<void>;
+  /**
+   * @param liveMax keys of an account that may be neither revoked nor expired when this one is made, itself included. Default: any number
+   * @returns false, and no change, if that were more
+   */
+  createKey(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
   findKeyById(id: string): Promise<Key | undefined>;
-  /** The keys of an account, or the admin keys. */
-  listKeys(accountId: AccountId | undefined): Promise<readonly Key[]>;
-  /** Writes the new key and the end of the old one, both or neither. */
-  rotateKey(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry): Promise<void>;
+  /** A page of the keys of an account, or of the admin keys, in order of creation. */
+  listKeys(accountId: AccountId | undefined, page: PageRequest): Promise<Page<Key, KeyId>>;
+  /**
+   * Writes the new key and the end of the old one, both or neither. False, and no change, if the old one is to be revoked and was revoked
+   * before, or if it goes on for a while and would be one of more than `liveMax`, as for `createKey`.
+   */
+  rotateKey(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
   /** Replaces the limits of a key. */
   setKeyLimits(id: KeyId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
   revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { AccountId, KeyId } from '../../core/ids.ts';
 import { type Limits, limitsFromText, limitsToText } from '../../core/limits/limits.ts';
-import { type Key, type KeyEnd, type Scope, scopes } from '../../core/ports/keys.ts';
+import { type Key, type Scope, scopes } from '../../core/ports/keys.ts';
 import { type Step, step } from '../job.ts';
 import { columnsOf, query, statement } from '../statement.ts';
 import { type KeyRow, type NewKeyRow, optionalNumber } from './schema.ts';
@@ -28,13 +28,31 @@ export const keysByHashes = statement((p: { hashes: readonly string[] }) =>
   keys.where(sql<boolean>`hash = any(${p.hashes})`),
 ).map(toKey);
 export const keyById = statement((p: { id: string }) => keys.where('id', '=', p.id)).map(toKey);
-export const keysOfAccount = statement((p: { accountId: string }) =>
-  keys.where('account_id', '=', p.accountId).orderBy('id'),
+/** A page of the keys of an account. `after` is empty for the first one. */
+export const keysOfAccount = statement((p: { accountId: string; after: string; size: number }) =>
+  keys.where('account_id', '=', p.accountId).where('id', '>', p.after).orderBy('id').limit(p.size),
 ).map(toKey);
-export const adminKeys = statement((_: object) => keys.where('kind', '=', 'admin').orderBy('id')).map(toKey);
+/** A page of the admin keys. */
+export const adminKeys = statement((p: { after: string; size: number }) =>
+  keys.where('kind', '=', 'admin').where('id', '>', p.after).orderBy('id').limit(p.size),
+).map(toKey);
 export const anyKey = statement((_: object) => query.selectFrom('api_keys').select('id').limit(1));
 
 const insert = statement((p: NewKeyRow) => query.insertInto('api_keys').values(columnsOf(p, keyColumns)));
+/** Waits on PostgreSQL until no other transaction adds keys to the account. */
+const lockAccount = statement((p: { id: string }, dialect) => {
+  const account = query.selectFrom('accounts').select('id').where('id', '=', p.id);
+  return dialect === 'postgres' ? account.forUpdate() : account;
+});
+/** Inserts nothing if the account has `liveMax` keys that are neither revoked nor expired. */
+const insertWithin = statement((p: NewKeyRow & { readonly liveMax: number }) => {
+  const values = keyColumns.map((column) => sql`${p[column]}`);
+  return sql`insert into api_keys (${sql.join(keyColumns.map((column) => sql.ref(column)))})
+    select ${sql.join(values)} where (
+      select count(*) from api_keys where account_id = ${p.account_id}
+        and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ${p.created_at_ms})
+    ) < ${p.liveMax}`;
+});
 const expire = statement((p: { id: string; atMs: number }) =>
   query.updateTable('api_keys').set({ expires_at_ms: p.atMs }).where('id', '=', p.id),
 );
@@ -61,7 +79,19 @@ const replaceLimits = statement((p: { id: string; limits: string }) =>
 );
 
 export function insertKey(key: Key): Step {
-  return step(insert, {
+  return step(insert, toRow(key));
+}
+
+/** Inserts a key of an account unless it would be one of more than `liveMax`: then the second step stops the job. */
+export function insertKeyWithin(key: Key, liveMax: number): readonly Step[] {
+  return [
+    step(lockAccount, { id: key.accountId ?? '' }),
+    step(insertWithin, { ...toRow(key), liveMax }, 'stop'),
+  ];
+}
+
+function toRow(key: Key): NewKeyRow {
+  return {
     id: key.id,
     account_id: key.accountId ?? null,
     kind: key.kind,
@@ -74,7 +104,7 @@ export function insertKey(key: Key): Step {
     revoked_at_ms: key.revokedAtMs ?? null,
     limits: limitsToText(key.limits),
     origin_id: key.originId === key.id ? '' : key.originId,
-  });
+  };
 }
 
 export function setKeyLimits(id: KeyId, limits: Limits | undefined): Step {
@@ -94,9 +124,8 @@ export function revokeKeysOf(accountId: AccountId, atMs: number): Step {
   return step(revokeAll, { accountId, atMs });
 }
 
-export function endKey(id: KeyId, end: KeyEnd): Step {
-  if ('revokedAtMs' in end) return step(revoke, { id, atMs: end.revokedAtMs });
-  return step(expire, { id, atMs: end.expiresAtMs });
+export function expireKey(id: KeyId, atMs: number): Step {
+  return step(expire, { id, atMs });
 }
 
 function toKey(row: KeyRow): Key {

@@ -78,7 +78,8 @@ describe('the store', () => {
 
   it('reserves units and credits together, or neither', async () => {
     const { store } = parley.app;
-    const [key] = await store.listKeys(parley.accountId);
+    const { items } = await store.listKeys(parley.accountId, { size: 1, after: undefined });
+    const [key] = items;
     if (key === undefined) throw new Error('the account has no key');
     const month = '2026-11';
     const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };

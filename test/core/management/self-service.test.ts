@@ -161,8 +161,10 @@ describe('a key that manages', () => {
   it('reaches no key of another account, and no admin key', async () => {
     const boss = await issue({ scopes: ['manage'] });
     await parley.newKey();
-    const [stranger] = await parley.app.store.listKeys((await parley.app.store.findAccount('account-2'))?.id);
-    const [admin] = await parley.app.store.listKeys(undefined);
+    const { store } = parley.app;
+    const page = { size: 1, after: undefined };
+    const [stranger] = (await store.listKeys((await store.findAccount('account-2'))?.id, page)).items;
+    const [admin] = (await store.listKeys(undefined, page)).items;
     for (const id of [stranger?.id, admin?.id]) {
       for (const change of ['limits', 'rotate', 'revoke']) {
         expect(await errorOf(await post(`/keys/${id}/${change}`, boss.secret))).toMatchObject({

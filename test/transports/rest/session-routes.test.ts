@@ -43,8 +43,8 @@ const post = (path: string, headers: Record<string, string>, body: unknown = {})
 
 const revoke = (secret: string) =>
   parley.app.store
-    .listKeys(parley.accountId)
-    .then((keys) => keys.find(({ lastFour }) => lastFour === secret.slice(-4)))
+    .listKeys(parley.accountId, { size: 100, after: undefined })
+    .then(({ items }) => items.find(({ lastFour }) => lastFour === secret.slice(-4)))
     .then((key) =>
       fetch(`${parley.baseUrl}/admin/keys/${key?.id}/revoke`, {
         method: 'POST',

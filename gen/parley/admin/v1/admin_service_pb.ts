@@ -205,7 +205,8 @@ export const AdminService: GenService<{
     output: typeof ListLedgerEntriesResponseSchema;
   },
   /**
-   * Creates a key of an account. The secret is shown once.
+   * Creates a key of an account. The secret is shown once. `too_many_keys` if the account has as many that work as
+   * it may have.
    *
    * @generated from rpc parley.admin.v1.AdminService.CreateKey
    */
@@ -245,7 +246,8 @@ export const AdminService: GenService<{
     output: typeof ListAdminKeysResponseSchema;
   },
   /**
-   * Replaces a key by a new one. The old key still works for `overlap_seconds`.
+   * Replaces a key by a new one. The old key still works for `overlap_seconds`; if it does, the account may get
+   * `too_many_keys`.
    *
    * @generated from rpc parley.admin.v1.AdminService.RotateKey
    */

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file parley/management/v1/management.proto.
  */
 export const file_parley_management_v1_management: GenFile = /*@__PURE__*/
-  fileDesc("CiVwYXJsZXkvbWFuYWdlbWVudC92MS9tYW5hZ2VtZW50LnByb3RvEhRwYXJsZXkubWFuYWdlbWVudC52MSIPCg1HZXRLZXlSZXF1ZXN0IjMKDkdldEtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkiEQoPTGlzdEtleXNSZXF1ZXN0IjwKEExpc3RLZXlzUmVzcG9uc2USKAoEa2V5cxgBIAMoCzIULnBhcmxleS5hZG1pbi52MS5LZXlCBLi7GAEipQEKEENyZWF0ZUtleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEg4KBnNjb3BlcxgCIAMoCRI6CgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdBIpCgZsaW1pdHMYBCABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHNCBwoFX25hbWUiRgoRQ3JlYXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiWAoTU2V0S2V5TGltaXRzUmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZBIpCgZsaW1pdHMYAiABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHMiOQoUU2V0S2V5TGltaXRzUmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJGChFSb3RhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSIqChBSZXZva2VLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkIjYKEVJldm9rZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXliBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_account_v1_limits, file_parley_admin_v1_admin, file_parley_rest_v1_options]);
+  fileDesc("CiVwYXJsZXkvbWFuYWdlbWVudC92MS9tYW5hZ2VtZW50LnByb3RvEhRwYXJsZXkubWFuYWdlbWVudC52MSIPCg1HZXRLZXlSZXF1ZXN0IjMKDkdldEtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXkidgoPTGlzdEtleXNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ifwoQTGlzdEtleXNSZXNwb25zZRIoCgRrZXlzGAEgAygLMhQucGFybGV5LmFkbWluLnYxLktleUIEuLsYARItCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlIAFIPbmV4dF9wYWdlX3Rva2VuiAEBQhIKEF9uZXh0X3BhZ2VfdG9rZW4ipQEKEENyZWF0ZUtleVJlcXVlc3QSEQoEbmFtZRgBIAEoCUgAiAEBEg4KBnNjb3BlcxgCIAMoCRI6CgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcFIKZXhwaXJlc19hdBIpCgZsaW1pdHMYBCABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHNCBwoFX25hbWUiRgoRQ3JlYXRlS2V5UmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleRIOCgZzZWNyZXQYAiABKAkiWAoTU2V0S2V5TGltaXRzUmVxdWVzdBIWCgZrZXlfaWQYASABKAlSBmtleV9pZBIpCgZsaW1pdHMYAiABKAsyGS5wYXJsZXkuYWNjb3VudC52MS5MaW1pdHMiOQoUU2V0S2V5TGltaXRzUmVzcG9uc2USIQoDa2V5GAEgASgLMhQucGFybGV5LmFkbWluLnYxLktleSJtChBSb3RhdGVLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkEi0KD292ZXJsYXBfc2Vjb25kcxgCIAEoBUgAUg9vdmVybGFwX3NlY29uZHOIAQFCEgoQX292ZXJsYXBfc2Vjb25kcyJGChFSb3RhdGVLZXlSZXNwb25zZRIhCgNrZXkYASABKAsyFC5wYXJsZXkuYWRtaW4udjEuS2V5Eg4KBnNlY3JldBgCIAEoCSIqChBSZXZva2VLZXlSZXF1ZXN0EhYKBmtleV9pZBgBIAEoCVIGa2V5X2lkIjYKEVJldm9rZUtleVJlc3BvbnNlEiEKA2tleRgBIAEoCzIULnBhcmxleS5hZG1pbi52MS5LZXliBnByb3RvMw", [file_google_protobuf_timestamp, file_parley_account_v1_limits, file_parley_admin_v1_admin, file_parley_rest_v1_options]);
 
 /**
  * @generated from message parley.management.v1.GetKeyRequest
@@ -53,6 +53,17 @@ export const GetKeyResponseSchema: GenMessage<GetKeyResponse> = /*@__PURE__*/
  * @generated from message parley.management.v1.ListKeysRequest
  */
 export type ListKeysRequest = Message<"parley.management.v1.ListKeysRequest"> & {
+  /**
+   * 1 to 1,000. Default 100.
+   *
+   * @generated from field: optional int32 page_size = 1 [json_name = "page_size"];
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * @generated from field: optional string page_token = 2 [json_name = "page_token"];
+   */
+  pageToken?: string | undefined;
 };
 
 /**
@@ -72,6 +83,13 @@ export type ListKeysResponse = Message<"parley.management.v1.ListKeysResponse"> 
    * @generated from field: repeated parley.admin.v1.Key keys = 1;
    */
   keys: Key[];
+
+  /**
+   * Absent on the last page.
+   *
+   * @generated from field: optional string next_page_token = 2 [json_name = "next_page_token"];
+   */
+  nextPageToken?: string | undefined;
 };
 
 /**

@@ -42,7 +42,8 @@ export const ManagementService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * Creates a key of the account. The secret is shown once.
+   * Creates a key of the account. The secret is shown once. `too_many_keys` if the account has as many that work as
+   * it may have.
    *
    * @generated from rpc parley.management.v1.ManagementService.CreateKey
    */
@@ -62,7 +63,8 @@ export const ManagementService: GenService<{
     output: typeof SetKeyLimitsResponseSchema;
   },
   /**
-   * Replaces a key by a new one. The old key still works for `overlap_seconds`.
+   * Replaces a key by a new one. The old key still works for `overlap_seconds`; if it does, the account may get
+   * `too_many_keys`.
    *
    * @generated from rpc parley.management.v1.ManagementService.RotateKey
    */
