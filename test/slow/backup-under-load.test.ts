@@ -62,7 +62,7 @@ it(`takes ${backups} true backups of a server at work`, {
   const random = new Random(seed);
   const { baseUrl, kill, ended } = await start('--demo');
   const { apiKey, adminKey } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'));
-  const server = { baseUrl, apiKey, adminKey, carefulKey: apiKey };
+  const server = { baseUrl, apiKey, adminKey, carefulKey: apiKey, frugalKey: apiKey };
   const clients = new PayingClients(random);
   const gone = clients.useUntilGone(server);
   mkdirSync(folder.file('backups'));
@@ -102,7 +102,7 @@ it('prunes while requests go on, and the totals stay', { timeout: 5 * backupMsMa
   const { baseUrl } = serving.at(-1) ?? (await start('--demo'));
   const { apiKey, adminKey } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'));
   const clients = new PayingClients(new Random(seed));
-  const gone = clients.useUntilGone({ baseUrl, apiKey, adminKey, carefulKey: apiKey });
+  const gone = clients.useUntilGone({ baseUrl, apiKey, adminKey, carefulKey: apiKey, frugalKey: apiKey });
   await sleep(2_000);
   const at = ['--data-dir', dataDir];
   let pruned = 0;

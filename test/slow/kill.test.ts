@@ -45,9 +45,10 @@ it(`keeps its word through ${rounds} kills`, { timeout }, async () => {
   const books = server.check(clients);
   expect([clients.open('load'), clients.open('careful')]).toEqual([0, 0]);
   const of = (state: string) => books.records.filter((record) => record.state === state).length;
-  const summary = `${clients.answered.length} answers, ${of('interrupted')} interrupted, ${of('replayed')} replayed`;
+  const summary = `${clients.answered.length} answers, ${of('interrupted')} interrupted, ${of('replayed')} replayed, ${clients.overBudget} over a budget`;
   process.stdout.write(`${summary}\n`);
   expect(of('interrupted')).toBeGreaterThan(0);
+  expect(clients.overBudget).toBeGreaterThan(0);
 });
 
 const compiler = spawnSync('cc', ['--version']).status === 0 ? '' : ' (skipped: there is no C compiler)';

@@ -55,12 +55,15 @@ const rules = rulesBy("strftime('%Y-%m', started_at_ms / 1000, 'unixepoch')");
 
 export interface BookedRecord {
   readonly account: string;
+  /** The ids of its account and its key. */
+  readonly owners: readonly [string, string];
   readonly id: string;
   readonly operation: string;
   readonly state: string;
   readonly httpStatus: number | undefined;
   readonly code: string | undefined;
   readonly startedAtMs: number;
+  readonly characters: number | undefined;
   readonly promptTokens: number | undefined;
   readonly completionTokens: number | undefined;
   readonly tokensSource: string | undefined;
@@ -83,6 +86,17 @@ interface BookedUnits {
   readonly reserved: number;
 }
 
+interface BookedCount {
+  /** The id of an account or of a key. */
+  readonly owner: string;
+  readonly unit: string;
+  /** A day, a month or `all`. */
+  readonly period: string;
+  readonly used: bigint;
+  /** SQLite knows none: what runs is in memory. */
+  readonly reserved?: bigint;
+}
+
 export interface Books {
   /** The rules that they break; empty if all hold. */
   readonly faults: readonly string[];
@@ -91,6 +105,8 @@ export interface Books {
   /** In the order in which they were made. */
   readonly entries: readonly BookedEntry[];
   readonly units: readonly BookedUnits[];
+  /** What is counted against limits of keys and accounts. */
+  readonly counts: readonly BookedCount[];
 }
 
 /** Everything as it is at one moment, whatever is written meanwhile. */
@@ -123,6 +139,7 @@ function read(books: Sqlite.Database): Books {
     records: all(selectRecords),
     entries: all(selectEntries),
     units: all(selectUnits),
+    counts: all(selectCounts),
   });
 }
 
@@ -133,10 +150,11 @@ interface Rows {
   readonly records: readonly unknown[];
   readonly entries: readonly unknown[];
   readonly units: readonly unknown[];
+  readonly counts: readonly unknown[];
 }
 
 /** Integers are bigints. */
-export function toBooks({ broken, accounts, records, entries, units }: Rows): Books {
+export function toBooks({ broken, accounts, records, entries, units, counts }: Rows): Books {
   const text = (row: unknown) =>
     JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value));
   return {
@@ -144,6 +162,7 @@ export function toBooks({ broken, accounts, records, entries, units }: Rows): Bo
     accounts: accounts as Books['accounts'],
     records: (records as readonly RecordRow[]).map(toRecord),
     entries: entries as Books['entries'],
+    counts: counts as Books['counts'],
     units: (units as readonly UnitsRow[]).map((row) => ({
       ...row,
       used: Number(row.used),
@@ -163,10 +182,13 @@ export const selectUnits = `
   select a.name as account, month, used_units as used, reserved_units as reserved
   from fair_use join accounts as a on a.id = account_id order by account, month`;
 
+export const selectCounts = 'select * from limit_counts order by owner, unit, period';
+
 type UnitsRow = Record<'account' | 'month', string> & Record<'used' | 'reserved', bigint>;
-type RecordRow = Record<'account' | 'id' | 'operation' | 'state', string> &
+type RecordRow = Record<'account' | 'account_id' | 'key_id' | 'id' | 'operation' | 'state', string> &
   Record<'code' | 'tokens_source', string | null> & { readonly started_at_ms: bigint } & Record<
     | 'http_status'
+    | 'characters'
     | 'prompt_tokens'
     | 'completion_tokens'
     | 'fair_use_units'
@@ -179,6 +201,8 @@ function toRecord(row: RecordRow): BookedRecord {
   const { account, id, operation, state } = row;
   return {
     ...{ account, id, operation, state },
+    owners: [row.account_id, row.key_id],
+    characters: numberOf(row.characters),
     httpStatus: numberOf(row.http_status),
     code: row.code ?? undefined,
     startedAtMs: Number(row.started_at_ms),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type BookedRecord, type Books, fileFaults, readBooks } from './books.ts';
 import { type Folder, type RunOptions, type Serving, serve } from './command-line.ts';
+import { checkCounts, setLimits } from './kept-budgets.ts';
 import type { Answered, PayingClients, Server } from './paying-clients.ts';
 
 /** The default price of eliza, in nano-credits a token. */
@@ -35,7 +36,7 @@ export class PayingServer {
     const all = { fairUse: { trialUnitsPerMonth: 1_000_000_000 } };
     writeFileSync(this.#folder.file('parley.yaml'), JSON.stringify(all));
     const { baseUrl } = await this.start(['--demo'], env);
-    return openCareful(baseUrl, this.dataDir);
+    return openAccounts(baseUrl, this.dataDir);
   }
 
   /** Holds the books, after a start on what a kill left, against what clients were told. */
@@ -46,6 +47,7 @@ export class PayingServer {
     expect(books.accounts.filter(({ held }) => held !== 0n)).toEqual([]);
     expect(books.units.filter(({ reserved }) => reserved !== 0)).toEqual([]);
     expect(books.records.filter(({ state }) => state === 'started')).toEqual([]);
+    checkCounts(books);
     expect(clients.surprises).toEqual([]);
     expect(brokenPromises(clients.answered, books)).toEqual([]);
     const loads = new Set(books.entries.map(({ reference }) => reference));
@@ -57,8 +59,12 @@ export class PayingServer {
   }
 }
 
-/** Opens the account of those who repeat their requests. @param dataDir of a server that was started with `--demo` */
-export async function openCareful(baseUrl: string, dataDir: string): Promise<Omit<Server, 'baseUrl'>> {
+/**
+ * Opens the account of those who repeat their requests and that of those who soon have spent their budget. All accounts and keys have
+ * every limit.
+ * @param dataDir of a server that was started with `--demo`
+ */
+export async function openAccounts(baseUrl: string, dataDir: string): Promise<Omit<Server, 'baseUrl'>> {
   const { apiKey, adminKey } = JSON.parse(readFileSync(join(dataDir, 'first-run.json'), 'utf8'));
   const admin = async (path: string, body: object) => {
     const headers = { authorization: `Bearer ${adminKey}` };
@@ -68,12 +74,22 @@ export async function openCareful(baseUrl: string, dataDir: string): Promise<Omi
       body: JSON.stringify(body),
     });
     expect(response.status).toBe(200);
-    return (await response.json()) as Record<string, string>;
+    return (await response.json()) as { readonly secret: string; readonly key: { readonly id: string } };
   };
-  await admin('/accounts', { name: 'careful' });
-  await admin('/accounts/careful/credits', { amount: '10', reason: 'test', idempotency_key: 'first' });
-  const { secret: carefulKey = '' } = await admin('/accounts/careful/keys', { name: 'careful' });
-  return { apiKey, adminKey, carefulKey };
+  const open = async (name: 'careful' | 'frugal') => {
+    await admin('/accounts', { name });
+    await admin(`/accounts/${name}/credits`, { amount: '10', reason: 'test', idempotency_key: 'first' });
+    const { secret, key } = await admin(`/accounts/${name}/keys`, { name });
+    await setLimits(admin, name, key.id, name === 'frugal');
+    return secret;
+  };
+  const keys = { apiKey, adminKey, carefulKey: await open('careful'), frugalKey: await open('frugal') };
+  const list = await fetch(`${baseUrl}/admin/accounts/demo/keys`, {
+    headers: { authorization: `Bearer ${adminKey}` },
+  });
+  const { keys: demo } = (await list.json()) as { keys: readonly { readonly id: string }[] };
+  await setLimits(admin, 'demo', demo[0]?.id ?? '');
+  return keys;
 }
 
 /** Differences between the books and the answers that clients got. */

@@ -9,6 +9,8 @@ export interface Server {
   readonly adminKey: string;
   /** A key of the account whose every request has an Idempotency-Key, and is repeated until it is answered. */
   readonly carefulKey: string;
+  /** A key with a budget that is soon spent. */
+  readonly frugalKey: string;
 }
 
 /** A request whose answer has come whole. */
@@ -50,6 +52,8 @@ export class PayingClients {
   readonly surprises: string[] = [];
   /** Answers that `mayRefuse` allows. */
   refusals = 0;
+  /** Chats that a spent budget did not cover. */
+  overBudget = 0;
   readonly #mayRefuse: (status: number) => boolean;
   readonly #name: string;
   readonly #grpc = new GrpcChat();
@@ -106,7 +110,10 @@ export class PayingClients {
 
   #useOnce(server: Server): Promise<void> {
     switch (
-      this.#random.pick(['plain', 'plain', 'grpc', 'stream', 'stream', 'stream', 'speech', 'load', 'careful'])
+      this.#random.pick([
+        ...(['plain', 'plain', 'grpc', 'stream', 'stream', 'stream', 'speech'] as const),
+        ...(['load', 'careful', 'frugal'] as const),
+      ])
     ) {
       case 'plain':
         return this.#chat(server);
@@ -116,6 +123,8 @@ export class PayingClients {
         return this.#stream(server);
       case 'speech':
         return this.#speak(server);
+      case 'frugal':
+        return this.#chatFrugally(server);
       case 'load':
         return this.#run(this.#newErrand('load'), server);
       default:
@@ -127,6 +136,15 @@ export class PayingClients {
     const response = await this.#post(server, '/chat/completions', server.apiKey, this.#conversation());
     const { usage } = (await response.json()) as { usage: Usage };
     this.#note(response, 'chat', usage);
+  }
+
+  /** No surprise once the budget is spent. */
+  async #chatFrugally(server: Server): Promise<void> {
+    const response = await this.#fetch(server, '/chat/completions', server.frugalKey, this.#conversation());
+    const answer = (await response.json()) as { usage: Usage; error?: { code: string } };
+    if (answer.error?.code === 'budget_exceeded') this.overBudget++;
+    else if (response.ok) this.#note(response, 'chat', answer.usage);
+    else this.#refused(response.status, JSON.stringify(answer));
   }
 
   async #chatByGrpc({ baseUrl, apiKey }: Server): Promise<void> {
@@ -194,18 +212,28 @@ export class PayingClients {
     if (response.ok) this.answered.push({ id, operation, usage: tokens });
   }
 
-  async #post(
+  #fetch(
     { baseUrl }: Server,
     path: string,
     key: string,
     body: object,
     headers: Record<string, string> = {},
   ): Promise<Response> {
-    const response = await fetch(baseUrl + path, {
+    return fetch(baseUrl + path, {
       method: 'POST',
       headers: { ...jsonType, ...headers, authorization: `Bearer ${key}` },
       body: JSON.stringify(body),
     });
+  }
+
+  async #post(
+    server: Server,
+    path: string,
+    key: string,
+    body: object,
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
+    const response = await this.#fetch(server, path, key, body, headers);
     if (!response.ok) this.#refused(response.status, `${path} ${await response.text()}`);
     return response;
   }

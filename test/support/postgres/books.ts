@@ -2,6 +2,7 @@ import {
   type Books,
   rulesBy,
   selectAccounts,
+  selectCounts,
   selectEntries,
   selectRecords,
   selectUnits,
@@ -20,7 +21,8 @@ const views = [
   `ledger_entries as select ${idOf('led', 'id')}, ${idOf('acc', 'account_id')}, kind, amount_nano_credits,
     coalesce(reference, 'req_' || replace(id::text, '-', '')) as reference from public.ledger_entries`,
   `fair_use as select ${idOf('acc', 'account_id')}, month, used_units, reserved_units from public.fair_use`,
-  `usage_records as select ${idOf('req', 'id')}, ${idOf('acc', 'account_id')}, operation, state, http_status, code,
+  `usage_records as select ${idOf('req', 'id')}, ${idOf('acc', 'account_id')}, ${idOf('key', 'key_id')},
+    operation, state, http_status, code, characters,
     started_at_ms, prompt_tokens, completion_tokens, tokens_source, reserved_units, reserved_month, hold_nano_credits,
     fair_use_units, cost_nano_credits, overrun_nano_credits from public.usage_records`,
 ];
@@ -40,6 +42,7 @@ export async function readPostgresBooks({ url }: Pick<TestDatabase, 'url'>): Pro
       records: await all(selectRecords),
       entries: await all(selectEntries),
       units: await all(selectUnits),
+      counts: await all(selectCounts),
     });
   });
 }

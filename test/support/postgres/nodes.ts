@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { Books } from '../books.ts';
 import { type Folder, type Serving, scratchFolder, serve } from '../command-line.ts';
-import { brokenPromises, openCareful } from '../kept-promises.ts';
+import { checkCounts } from '../kept-budgets.ts';
+import { brokenPromises, openAccounts } from '../kept-promises.ts';
 import { PayingClients, type Server } from '../paying-clients.ts';
 import type { Random } from '../random.ts';
 import { readPostgresBooks } from './books.ts';
@@ -50,7 +51,7 @@ export class Nodes {
     const nodes = new Nodes(postgres, await DatabaseProxy.open(postgres.url), random);
     await withClient(postgres.url, async () => undefined);
     const serving = await nodes.serve(['--demo']);
-    nodes.#keys = await openCareful(serving.baseUrl, nodes.#folder.file('data-1'));
+    nodes.#keys = await openAccounts(serving.baseUrl, nodes.#folder.file('data-1'));
     await serving.close();
     return nodes;
   }
@@ -119,6 +120,7 @@ export class Nodes {
     expect(books.faults).toEqual([]);
     expect(books.accounts.filter(({ held }) => held !== 0n)).toEqual([]);
     expect(books.units.filter(({ reserved }) => reserved !== 0)).toEqual([]);
+    checkCounts(books);
     for (const clients of this.#clients) {
       expect(clients.surprises).toEqual([]);
       expect(brokenPromises(clients.answered, books)).toEqual([]);
