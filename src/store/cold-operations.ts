@@ -1,6 +1,5 @@
 import type { Period } from '../core/access/entitlement.ts';
 import type { AccountId, AlertId, AuditId, KeyId, LedgerEntryId, RequestId } from '../core/ids.ts';
-import type { Count } from '../core/limits/counts.ts';
 import type { Limits } from '../core/limits/limits.ts';
 import type { Account, AccountStore } from '../core/ports/accounts.ts';
 import type {
@@ -8,6 +7,7 @@ import type {
   AlertMark,
   AlertStore,
   AttemptEnd,
+  CreditCount,
   DueAlert,
   StoredAlertSettings,
   WatchedAccount,
@@ -78,7 +78,7 @@ import { entriesBefore } from './tables/ledger.ts';
 import { afterAll } from './tables/schema.ts';
 import { idsBetween, recordsBefore } from './usage/records.ts';
 import { readTotals } from './usage/totals.ts';
-import { readUsedAmounts, readWatchedAccounts } from './watched-accounts.ts';
+import { readUsedCredits, readWatchedAccounts } from './watched-accounts.ts';
 
 /** Operations that no request waits for: written once, for every database. */
 export abstract class ColdOperations
@@ -232,8 +232,8 @@ export abstract class ColdOperations
     return readWatchedAccounts(this.#executor, month, page);
   }
 
-  usedAmounts(counts: readonly Count[]): Promise<readonly bigint[]> {
-    return readUsedAmounts(this.#executor, counts);
+  usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]> {
+    return readUsedCredits(this.#executor, counts);
   }
 
   async raiseAlert(alert: Alert, mark: AlertMark): Promise<boolean> {

@@ -1,12 +1,11 @@
 /** Reads what alerts are about, for many accounts with few queries. */
 import { sql } from 'kysely';
 import type { KeyId } from '../core/ids.ts';
-import type { Count } from '../core/limits/counts.ts';
 import { limitsFromText } from '../core/limits/limits.ts';
-import type { AlertKind, AlertMark, WatchedAccount, WatchedKey } from '../core/ports/alerts.ts';
+import type { AlertKind, AlertMark, CreditCount, WatchedAccount, WatchedKey } from '../core/ports/alerts.ts';
 import type { PageRequest } from '../core/ports/page.ts';
 import type { Queries } from './executor.ts';
-import { query, statement } from './statement.ts';
+import { type Dialect, query, statement } from './statement.ts';
 import { toAccount, withPeriods } from './tables/accounts.ts';
 import { toSettings } from './tables/alert-settings.ts';
 import type { AlertMarkRow } from './tables/schema.ts';
@@ -17,7 +16,7 @@ interface Span {
   readonly last: string;
 }
 
-const watchedAccounts = statement((p: { after: string; size: number; month: string }) =>
+const watchedAccounts = statement((p: { after: string; size: number; month: string }, dialect) =>
   withPeriods()
     .innerJoin('alert_settings', 'alert_settings.account_id', 'accounts.id')
     .selectAll('alert_settings')
@@ -28,32 +27,34 @@ const watchedAccounts = statement((p: { after: string; size: number; month: stri
         .whereRef('fair_use.account_id', '=', 'accounts.id')
         .where('month', '=', p.month)
         .as('units'),
-      // Sorted by time: an index of the entries that are no debits serves it, and there are few of them.
-      watched
-        .selectFrom('ledger_entries')
-        .select('ledger_entries.id')
-        .whereRef('ledger_entries.account_id', '=', 'accounts.id')
-        .whereRef('balance_nano_credits', '<', 'balance_below')
-        .where(sql<boolean>`ledger_entries.kind <> 'debit'`)
-        .where('amount_nano_credits', '>', sql.lit(0n))
-        .orderBy('ledger_entries.created_at_ms', 'desc')
-        .orderBy('ledger_entries.id', 'desc')
-        .limit(1)
-        .as('latest_load'),
+      latestLoad(dialect).as('latest_load'),
     ])
-    .where('accounts.id', '>', p.after)
+    // Through the settings: there may be many accounts without any.
+    .where('alert_settings.account_id', '>', p.after)
     .where('suspended_at_ms', 'is', null)
     .where('deleted_at_ms', 'is', null)
-    .orderBy('accounts.id')
+    .orderBy('alert_settings.account_id')
     .limit(p.size),
 );
+/** Reads the index of the few entries that are no debits: SQLite would go through all of them. */
+function latestLoad(dialect: Dialect) {
+  const entries =
+    dialect === 'sqlite' ? sql`ledger_entries indexed by ledger_entries_once` : sql`ledger_entries`;
+  return sql<string | null>`(select ledger_entries.id from ${entries}
+    where ledger_entries.account_id = accounts.id and balance_nano_credits < balance_below
+      and ledger_entries.kind <> 'debit' and amount_nano_credits > 0
+    order by ledger_entries.created_at_ms desc, ledger_entries.id desc limit 1)`;
+}
+
+/** A cross join keeps its order in SQLite: there may be many keys of accounts without settings. */
 const limitedKeys = statement((p: Span) =>
   query
-    .selectFrom('api_keys')
-    .innerJoin('alert_settings', 'alert_settings.account_id', 'api_keys.account_id')
-    .select(['api_keys.id', 'api_keys.account_id', 'origin_id', 'limits'])
-    .where('api_keys.account_id', '>', p.after)
-    .where('api_keys.account_id', '<=', p.last)
+    .selectFrom('alert_settings')
+    .crossJoin('api_keys')
+    .select(['api_keys.id as key_id', 'api_keys.account_id', 'origin_id', 'limits'])
+    .whereRef('api_keys.account_id', '=', 'alert_settings.account_id')
+    .where('alert_settings.account_id', '>', p.after)
+    .where('alert_settings.account_id', '<=', p.last)
     .where('limits', '<>', sql.lit(''))
     .where('revoked_at_ms', 'is', null)
     .orderBy('api_keys.id'),
@@ -65,15 +66,16 @@ const marks = statement((p: Span) =>
     .where('account_id', '>', p.after)
     .where('account_id', '<=', p.last),
 ).map((row) => ({ accountId: row.account_id, mark: toMark(row) }));
-const usedAmounts = statement((p: { owners: string; periods: string }, dialect) => {
+const usedCredits = statement((p: { owners: string; periods: string }, dialect) => {
   const among = (texts: string) =>
     dialect === 'postgres'
       ? sql<string>`(select jsonb_array_elements_text(${texts}::jsonb))`
       : sql<string>`(select value from json_each(${texts}))`;
   return query
     .selectFrom('limit_counts')
-    .select(['owner', 'unit', 'period', 'used'])
+    .select(['owner', 'period', 'used'])
     .where('owner', 'in', among(p.owners))
+    .where('unit', '=', sql.lit('credits'))
     .where('period', 'in', among(p.periods));
 });
 
@@ -98,23 +100,22 @@ export async function readWatchedAccounts(
   }));
 }
 
-export async function readUsedAmounts(queries: Queries, counts: readonly Count[]): Promise<bigint[]> {
+export async function readUsedCredits(queries: Queries, counts: readonly CreditCount[]): Promise<bigint[]> {
   if (counts.length === 0) return [];
   const distinct = (texts: readonly string[]) => JSON.stringify([...new Set(texts)]);
-  const rows = await queries.all(usedAmounts, {
+  const rows = await queries.all(usedCredits, {
     owners: distinct(counts.map(({ owner }) => owner)),
     periods: distinct(counts.map(({ period }) => period)),
   });
-  const keyOf = ({ owner, unit, period }: { owner: string; unit: string; period: string }) =>
-    `${owner} ${unit} ${period}`;
+  const keyOf = ({ owner, period }: CreditCount) => `${owner} ${period}`;
   const used = new Map(rows.map((row) => [keyOf(row), row.used]));
   return counts.map((count) => used.get(keyOf(count)) ?? 0n);
 }
 
-function toWatchedKey(row: { id: string; origin_id: string; limits: string }): WatchedKey[] {
+function toWatchedKey(row: { key_id: string; origin_id: string; limits: string }): WatchedKey[] {
   const limits = limitsFromText(row.limits);
   if (limits === undefined) return [];
-  return [{ id: row.id as KeyId, originId: (row.origin_id || row.id) as KeyId, limits }];
+  return [{ id: row.key_id as KeyId, originId: (row.origin_id || row.key_id) as KeyId, limits }];
 }
 
 function toMark({ kind, subject, period, basis, threshold }: AlertMarkRow): AlertMark {

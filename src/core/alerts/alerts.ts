@@ -78,7 +78,7 @@ export class Alerts {
     const { store, accessClock, fairUse } = this.#deps;
     const moment = { nowMs, accessNowMs: accessClock.now(), fairUse };
     const budgets = page.map((watched) => budgetsOf(watched, nowMs));
-    const used = await store.usedAmounts(budgets.flat().map(({ count }) => count));
+    const used = await store.usedCredits(budgets.flat().map(({ count }) => count));
     let at = 0;
     for (const [index, watched] of page.entries()) {
       const own = budgets[index] ?? [];

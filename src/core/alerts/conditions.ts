@@ -3,9 +3,9 @@ import type { Period } from '../access/entitlement.ts';
 import { entitlementAt } from '../access/entitlement.ts';
 import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from '../billing/fair-use.ts';
 import { formatCredits, nanoCredits } from '../billing/money.ts';
-import { type Count, periodEndMs, periodOf } from '../limits/counts.ts';
+import { periodEndMs, periodOf } from '../limits/counts.ts';
 import { budgetNames, type Limits } from '../limits/limits.ts';
-import type { AlertDetails, AlertMark, WatchedAccount } from '../ports/alerts.ts';
+import type { AlertDetails, AlertMark, CreditCount, WatchedAccount } from '../ports/alerts.ts';
 
 /** How long before its end a trial or plan raises an alert, and how long after it the end still does. */
 const noticeMs = 3 * 86_400_000;
@@ -26,7 +26,7 @@ export interface Due {
 
 /** A budget of an account or of one of its keys. */
 export interface WatchedBudget {
-  readonly count: Count;
+  readonly count: CreditCount;
   readonly limit: bigint;
   readonly limitName: string;
   readonly keyId: string | undefined;
@@ -41,7 +41,7 @@ export function budgetsOf({ account, keys }: WatchedAccount, nowMs: number): rea
     budgetNames.flatMap((name) => {
       const limit = limits?.budgets?.[name];
       if (limit === undefined) return [];
-      const count = { owner, unit: 'credits' as const, period: periodOf(name, nowMs) };
+      const count = { owner, period: periodOf(name, nowMs) };
       return { count, limit, limitName: `budgets.${name}`, keyId };
     }),
   );

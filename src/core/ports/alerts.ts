@@ -80,6 +80,9 @@ export interface AlertMark {
   readonly threshold: number;
 }
 
+/** Credits of an owner in a period. */
+export type CreditCount = Pick<Count, 'owner' | 'period'>;
+
 export interface WatchedKey {
   readonly id: KeyId;
   readonly originId: KeyId;
@@ -123,8 +126,8 @@ export interface AlertStore {
    * @param month of the units of fair use
    */
   watchedAccounts(month: string, page: PageRequest): Promise<readonly WatchedAccount[]>;
-  /** The used amounts of counts, in their order. */
-  usedAmounts(counts: readonly Count[]): Promise<readonly bigint[]>;
+  /** The nano-credits that ended requests have used, in the order of the counts. */
+  usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]>;
   /** Adds an alert if its mark moves on, and keeps the latest `alertsKept`. False if another node was first. */
   raiseAlert(alert: Alert, mark: AlertMark): Promise<boolean>;
   /** Newest first. */
