@@ -8,7 +8,7 @@ export type Resolve = (
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Of the four threads that Node has by default. */
+/** Node has four threads by default. */
 const runningMax = 2;
 const waitingMax = 16;
 

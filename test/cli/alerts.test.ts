@@ -1,4 +1,4 @@
-/** What a holder sees and sets of the own account, and an administrator of any: alerts, usage and ledger. */
+/** Commands that an API key runs for its own account, and an administrator for any: alerts, usage and ledger. */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parley, printed, printedJson, type Serving, scratchFolder, serve } from '../support/command-line.ts';

@@ -1,4 +1,4 @@
-/** What an API key may see and set of its own account, called as an administrator calls it. */
+/** Runs the calls of administrators with an API key, for its own account. */
 import { type DescMethodUnary, fromJson, type MessageShape, toJson } from '@bufbuild/protobuf';
 import type { CallOptions, Client } from '@connectrpc/connect';
 import { AccountService } from '../../../gen/parley/account/v1/account_service_pb.ts';

@@ -51,7 +51,7 @@ export type DeliveryState = 'none' | 'pending' | 'delivered' | 'failed';
 export interface AlertDelivery {
   readonly state: DeliveryState;
   readonly attempts: number;
-  /** Of a pending one. A running attempt has moved it on. */
+  /** Set while it is pending. An attempt moves it on when it begins. */
   readonly nextAttemptAtMs: number | undefined;
   readonly deliveredAtMs: number | undefined;
   /** A sentence about the latest failed attempt. */
@@ -70,7 +70,7 @@ export interface Alert {
 /** How far something that is watched has gone. An alert is raised where its mark moves on, so once. */
 export interface AlertMark {
   readonly kind: AlertKind;
-  /** What is watched among those of its kind. */
+  /** Tells apart what is watched of one kind, such as budgets. */
   readonly subject: string;
   /** Sorts by time. Only a later period begins anew. */
   readonly period: string;

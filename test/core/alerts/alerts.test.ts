@@ -231,7 +231,11 @@ describe('the delivery', () => {
     await parley.setAccountLimits({ budgets: { total: '1' } });
     await set({ webhook_url: hook(), percents: [100] });
     await (await parley.keyWith({})).chat(1);
-    await expect.poll(list).toMatchObject([{ delivery: { state: 'pending', attempts: 1 } }]);
+    await expect
+      .poll(list)
+      .toMatchObject([
+        { delivery: { state: 'pending', attempts: 1, last_failure: 'The webhook answered 503.' } },
+      ]);
     parley.clock.nowMs += 3 * day;
     await expect.poll(list).toMatchObject([{ delivery: { state: 'failed', attempts: 2 } }]);
     const [alert] = await list();
