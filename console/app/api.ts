@@ -4,6 +4,7 @@ import { createConnectTransport } from '@connectrpc/connect-web';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
+import { AlertsService } from '../../gen/parley/alerts/v1/alerts_service_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
@@ -28,6 +29,7 @@ const transport = createConnectTransport({
 
 export const account = createClient(AccountService, transport);
 export const admin = createClient(AdminService, transport);
+export const alerts = createClient(AlertsService, transport);
 export const catalog = createClient(CatalogService, transport);
 export const chat = createClient(ChatService, transport);
 export const management = createClient(ManagementService, transport);

@@ -1,5 +1,6 @@
 /** The pages of holders and of operators, by their paths below `/console`. */
 import type { ComponentChildren } from 'preact';
+import { AlertsPage } from './holder/alerts-page.tsx';
 import { CreditsPage } from './holder/credits-page.tsx';
 import { HomePage } from './holder/home-page.tsx';
 import { KeysPage } from './holder/keys-page.tsx';
@@ -35,6 +36,7 @@ const holderPages: readonly ConsolePage[] = [
   page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
   page('/keys', 'Keys', 'key', ({ session }) => <KeysPage session={session} />),
   page('/credits', 'Credits', 'credits', () => <CreditsPage />),
+  page('/alerts', 'Alerts', 'alert', ({ session }) => <AlertsPage session={session} />),
   {
     ...page('/playground', 'Playground', 'play', ({ path }) => <PlaygroundPage path={path} />),
     matches: /^\/playground(\/speech|\/transcription)?$/,
@@ -49,7 +51,9 @@ const operatorPages: readonly ConsolePage[] = [
     icon: 'accounts',
     section: '/accounts',
     matches: /^\/accounts\/[^/]+$/,
-    show: ({ path }) => <AccountPage id={decodeURIComponent(path.slice('/accounts/'.length))} />,
+    show: ({ path, session }) => (
+      <AccountPage id={decodeURIComponent(path.slice('/accounts/'.length))} session={session} />
+    ),
   },
   page('/usage', 'Usage', 'usage', ({ session }) => <UsagePage session={session} />),
   page('/server', 'Server', 'server', () => <ServerPage />),

@@ -20,6 +20,7 @@ const holderPages = [
   '/usage',
   '/keys',
   '/credits',
+  '/alerts',
   '/playground',
   '/playground/speech',
   '/playground/transcription',
@@ -28,6 +29,8 @@ const operatorPages = ['', '/accounts', '/accounts/account-1', '/usage', '/serve
 
 let browser: Browser;
 let parley: Parley;
+/** A key that manages. */
+let manager: string;
 let origin: string;
 
 beforeAll(async () => {
@@ -35,6 +38,7 @@ beforeAll(async () => {
   browser = await launchBrowser();
   parley = await startParley({ pages: new Map(Object.entries(await consoleFiles())) });
   origin = new URL(parley.baseUrl).origin;
+  manager = await parley.newKey({ scopes: ['chat', 'manage'] });
   const chat = { model: 'eliza', messages: [{ role: 'user', content: 'I am here.' }] };
   await (await parley.postJson('/chat/completions', chat)).text();
   await (await parley.postJson('/audio/speech', { model: 'flite', input: 'Hello.' })).arrayBuffer();
@@ -48,6 +52,7 @@ afterAll(async () => {
 
 const people = [
   ['a holder', () => parley.apiKey, holderPages],
+  ['a holder who manages', () => manager, ['/keys', '/alerts']],
   ['an operator', () => parley.adminKey, operatorPages],
 ] as const;
 
@@ -104,12 +109,12 @@ describe.skipIf(missingBrowser !== undefined)(
       const { page } = await openSignedIn(browser, parley, parley.adminKey, '/console/accounts/account-1', {
         bypassCSP: true,
       });
-      for (const name of ['New key', 'Load credits', 'Change the plan’s end']) {
-        await page.getByRole('button', { name }).click();
+      for (const name of ['New key', 'Load credits', 'Limits', 'Delete', 'Set up alerts']) {
+        await page.getByRole('button', { name, exact: true }).click();
         await page.getByRole('dialog').waitFor();
         expect([name, await violations(page)]).toEqual([name, []]);
         await page.keyboard.press('Escape');
-        await page.getByRole('dialog').waitFor({ state: 'detached' });
+        await page.locator('dialog').waitFor({ state: 'detached' });
       }
     });
 
@@ -166,7 +171,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await keyboard.press('Enter');
       await page.getByRole('dialog').waitFor();
       await keyboard.press('Escape');
-      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await page.locator('dialog').waitFor({ state: 'detached' });
       expect(await focused()).toBe('New account');
       await keyboard.press('Enter');
       await page.getByRole('dialog').waitFor();

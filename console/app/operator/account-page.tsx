@@ -1,6 +1,8 @@
 /** One account: its plan, credits, keys and ledger, with the actions of an operator. */
 import { useState } from 'preact/hooks';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
+import { alertsOfAccount } from '../alerts/alert-owner.ts';
+import { Alerts } from '../alerts/alerts.tsx';
 import { admin } from '../api.ts';
 import { Day } from '../format.tsx';
 import { allKeys } from '../keys/all-keys.ts';
@@ -10,10 +12,16 @@ import { LedgerTable } from '../ledger-table.tsx';
 import { LimitsCard } from '../limits/limit-meters.tsx';
 import { CreditsCard, FairUseCard, PlanCard } from '../meters.tsx';
 import { navigate } from '../router.ts';
+import type { SignedIn } from '../session.ts';
 import { Show, useLoaded } from '../states.tsx';
 import { type AccountAction, AccountDialog } from './account-dialog.tsx';
 
-export function AccountPage({ id }: { readonly id: string }) {
+interface Props {
+  readonly id: string;
+  readonly session: SignedIn;
+}
+
+export function AccountPage({ id, session }: Props) {
   const [turn, setTurn] = useState(0);
   const account = useLoaded(
     `account ${id}`,
@@ -41,6 +49,7 @@ export function AccountPage({ id }: { readonly id: string }) {
         {(value) => value && <Head account={value} onAction={setAction} />}
       </Show>
       <KeyList keys={keys} owner={keysOfAccount(id)} />
+      <Alerts owner={alertsOfAccount(id)} session={session} />
       <section class="card">
         <h2>Ledger</h2>
         <LedgerTable

@@ -22,12 +22,17 @@ const none: NamesById = new Map();
  * @param accountId of the filter; ignored for holders
  * @param turn reads anew when it changes
  */
-export function useNames({ kind, key }: SignedIn, accountId: string, turn: unknown): Names {
+export function useNames(session: SignedIn, accountId: string, turn: unknown): Names {
   const accounts = useLoaded(`account names ${turn}`, async (signal) => {
-    if (kind === 'account') return none;
+    if (session.kind === 'account') return none;
     const answer = await admin.listAccounts({ pageSize: accountsMax }, { signal });
     return new Map(answer.accounts.map(({ id, name }) => [id, name]));
   });
+  return { accounts: accounts.value ?? none, keys: useKeyNames(session, accountId, turn) };
+}
+
+/** Names of the keys of an account. */
+export function useKeyNames({ kind, key }: SignedIn, accountId: string, turn: unknown): NamesById {
   const keys = useLoaded(`key names ${accountId} ${turn}`, async (signal) => {
     if (kind === 'admin') {
       return accountId === ''
@@ -37,7 +42,7 @@ export function useNames({ kind, key }: SignedIn, accountId: string, turn: unkno
     if (!key.scopes.includes('manage')) return new Map([[key.id, keyName(key.name, key.last_four)]]);
     return namesOf(await allKeys((page) => management.listKeys(page, { signal })));
   });
-  return { accounts: accounts.value ?? none, keys: keys.value ?? none };
+  return keys.value ?? none;
 }
 
 const namesOf = (keys: readonly Key[]): NamesById =>

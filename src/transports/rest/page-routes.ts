@@ -38,7 +38,7 @@ const hashed = /-[0-9A-Z]{8}\.\w+$/;
 const pages: Readonly<Record<string, readonly string[]>> = {
   'docs/index.html': ['/docs', '/docs/', '/docs/rpcs'],
   'console/index.html': [
-    ...['/console', '/console/', '/console/usage', '/console/keys', '/console/credits'],
+    ...['/console', '/console/', '/console/usage', '/console/keys', '/console/credits', '/console/alerts'],
     ...['/console/playground', '/console/playground/speech', '/console/playground/transcription'],
     ...['/console/accounts', '/console/accounts/:account_id', '/console/server', '/console/audit'],
   ],

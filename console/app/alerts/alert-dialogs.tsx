@@ -1,0 +1,95 @@
+import type { AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import { CallForm, Dialog } from '../dialog.tsx';
+import { Field } from '../fields.tsx';
+import type { AlertOwner, WantedSettings } from './alert-owner.ts';
+
+interface Props {
+  readonly owner: AlertOwner;
+  readonly onClose: () => void;
+  /** @param secret if it is new */
+  readonly onDone: (secret?: string) => void;
+}
+
+const percentsByDefault = [50, 80, 100];
+
+export function AlertSettingsDialog({
+  settings,
+  owner,
+  onClose,
+  onDone,
+}: Props & { readonly settings: AlertSettings | undefined }) {
+  const { webhookUrl = '', balanceBelow = '', percents = percentsByDefault } = settings ?? {};
+  return (
+    <Dialog title="Alerts" onClose={onClose}>
+      <CallForm action="Set the alerts" onSubmit={async (values) => onDone(await owner.set(wanted(values)))}>
+        <Field
+          label="Webhook"
+          name="settings.webhook_url"
+          inputMode="url"
+          autocomplete="off"
+          spellcheck={false}
+          placeholder="https://"
+          defaultValue={webhookUrl}
+          hint="Alerts are posted to this address, signed after Standard Webhooks. Empty: they are only listed"
+        />
+        <Field
+          label="Percents"
+          name="settings.percents"
+          autocomplete="off"
+          defaultValue={percents.join(', ')}
+          hint="Of each budget and of fair use, such as 50, 80, 100"
+        />
+        <Field
+          label="Balance below"
+          name="settings.balance_below"
+          inputMode="decimal"
+          autocomplete="off"
+          defaultValue={balanceBelow}
+          hint="Credits. Empty: a low balance raises no alert"
+        />
+        {webhookUrl !== '' && (
+          <p>
+            <label>
+              <input type="checkbox" name="new_secret" /> Make a new secret; the old one ends at once
+            </label>
+          </p>
+        )}
+      </CallForm>
+    </Dialog>
+  );
+}
+
+function wanted(values: FormData): WantedSettings {
+  const text = (name: string) => String(values.get(`settings.${name}`) ?? '').trim();
+  const [webhookUrl, balanceBelow] = [text('webhook_url'), text('balance_below')];
+  const percents = text('percents')
+    .split(/[\s,;%]+/)
+    .filter((part) => part !== '');
+  if (!percents.every((part) => /^\d{1,3}$/.test(part)))
+    throw new Error('Percents are whole numbers from 1 to 100.');
+  return {
+    settings: {
+      percents: percents.map(Number),
+      ...(webhookUrl !== '' && { webhookUrl }),
+      ...(balanceBelow !== '' && { balanceBelow }),
+    },
+    newSecret: values.has('new_secret'),
+  };
+}
+
+export function AlertsOffDialog({ owner, onClose, onDone }: Props) {
+  return (
+    <Dialog title="Turn alerts off" onClose={onClose}>
+      <CallForm
+        action="Turn them off"
+        isGrave
+        onSubmit={async () => {
+          await owner.set({});
+          onDone();
+        }}
+      >
+        <p>No alert is raised from then on. The webhook and its secret are forgotten.</p>
+      </CallForm>
+    </Dialog>
+  );
+}

@@ -1,0 +1,144 @@
+/** The alerts of an account: what raises them, where they go, and those that were raised. */
+import { useState } from 'preact/hooks';
+import type { AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import { failureOf } from '../api.ts';
+import { Credits, Day, nanoOf, percentText } from '../format.tsx';
+import { SecretDialog } from '../keys/secret-dialog.tsx';
+import type { SignedIn } from '../session.ts';
+import { Empty, Show, useLoaded } from '../states.tsx';
+import { AlertSettingsDialog, AlertsOffDialog } from './alert-dialogs.tsx';
+import { AlertList } from './alert-list.tsx';
+import type { AlertOwner, AlertState } from './alert-owner.ts';
+import { deliveryText } from './alert-words.ts';
+
+interface Props {
+  readonly owner: AlertOwner;
+  readonly session: SignedIn;
+}
+
+type Step = { readonly what: 'set' | 'off' } | { readonly what: 'secret'; readonly secret: string };
+
+export function Alerts({ owner, session }: Props) {
+  const [turn, setTurn] = useState(0);
+  const [step, setStep] = useState<Step>();
+  const state = useLoaded(`alert settings ${owner.accountId}`, owner.read);
+  const close = () => setStep(undefined);
+  const listAgain = () => setTurn((last) => last + 1);
+  const done = (secret?: string) => {
+    setStep(secret === undefined ? undefined : { what: 'secret', secret });
+    state.reload();
+  };
+  return (
+    <section class="card">
+      <div class="title">
+        <h2>Alerts</h2>
+        <button type="button" onClick={listAgain}>
+          Read again
+        </button>
+      </div>
+      <Show of={state} what="the settings of the alerts">
+        {(value) => <Settings of={value} owner={owner} onStep={setStep} onTest={listAgain} />}
+      </Show>
+      <AlertList owner={owner} session={session} turn={turn} />
+      {step?.what === 'set' && (
+        <AlertSettingsDialog settings={state.value?.settings} owner={owner} onClose={close} onDone={done} />
+      )}
+      {step?.what === 'off' && <AlertsOffDialog owner={owner} onClose={close} onDone={done} />}
+      {step?.what === 'secret' && (
+        <SecretDialog title="The secret of the webhook" secret={step.secret} onClose={close}>
+          Copy it now: it is shown this once. The receiver checks with it that an alert comes from this
+          server.
+        </SecretDialog>
+      )}
+    </section>
+  );
+}
+
+interface SettingsProps {
+  readonly of: AlertState;
+  readonly owner: AlertOwner;
+  readonly onStep: (step: Step) => void;
+  readonly onTest: () => void;
+}
+
+function Settings({ of: { settings, webhookOffAt }, owner, onStep, onTest }: SettingsProps) {
+  if (settings === undefined) {
+    return (
+      <Empty title="No alerts are raised.">
+        <p>
+          They tell when a budget or fair use is nearly used, when few credits are left, and when a plan ends.
+        </p>
+        <button type="button" onClick={() => onStep({ what: 'set' })}>
+          Set up alerts
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      {webhookOffAt !== undefined && (
+        <p class="notes">
+          <strong>
+            The webhook answered 410, and is off since <Day at={webhookOffAt} />.
+          </strong>{' '}
+          Set the alerts again to turn it on.
+        </p>
+      )}
+      <SettingFacts of={settings} />
+      <p class="actions above">
+        <button type="button" onClick={() => onStep({ what: 'set' })}>
+          Change alerts
+        </button>
+        <button type="button" onClick={() => onStep({ what: 'off' })}>
+          Turn alerts off
+        </button>
+        {settings.webhookUrl !== undefined && <Test owner={owner} onTest={onTest} />}
+      </p>
+    </>
+  );
+}
+
+function SettingFacts({ of: { webhookUrl, percents, balanceBelow } }: { readonly of: AlertSettings }) {
+  return (
+    <dl class="facts">
+      <div>
+        <dt>Webhook</dt>
+        <dd>{webhookUrl === undefined ? 'none: alerts are only listed' : <code>{webhookUrl}</code>}</dd>
+      </div>
+      <div>
+        <dt>Budgets and fair use</dt>
+        <dd>at {percents.map((percent) => percentText(percent / 100)).join(', ')}</dd>
+      </div>
+      <div>
+        <dt>Balance below</dt>
+        <dd>{balanceBelow === undefined ? 'no alert' : <Credits nano={nanoOf(balanceBelow)} />}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function Test({ owner, onTest }: Pick<SettingsProps, 'owner' | 'onTest'>) {
+  const [isBusy, setBusy] = useState(false);
+  const [outcome, setOutcome] = useState('');
+  const send = async () => {
+    if (isBusy) return;
+    setBusy(true);
+    setOutcome('');
+    try {
+      const { delivery } = (await owner.test()) ?? {};
+      setOutcome(delivery === undefined ? '' : deliveryText(delivery));
+      onTest();
+    } catch (error) {
+      setOutcome(failureOf(error).message);
+    }
+    setBusy(false);
+  };
+  return (
+    <>
+      <button type="button" aria-disabled={isBusy} onClick={() => void send()}>
+        {isBusy ? 'Sending…' : 'Send a test'}
+      </button>
+      <span role="status">{outcome}</span>
+    </>
+  );
+}

@@ -1,0 +1,102 @@
+/** The holder of an account and the operator set alerts, in a real browser. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { consoleFiles } from '../../scripts/console/files.mjs';
+import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
+import { type LimitedParley, startLimited } from '../support/limited-parley.ts';
+import { bearer, TestClock } from '../support/parley.ts';
+import { startReceiver, toReceivers, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+let browser: Browser;
+let parley: LimitedParley;
+let receiver: WebhookReceiver;
+const clock = new TestClock(Date.now());
+
+beforeAll(async () => {
+  if (missingBrowser !== undefined) return;
+  browser = await launchBrowser();
+  receiver = await startReceiver();
+  const pages = new Map(Object.entries(await consoleFiles()));
+  parley = await startLimited({
+    ...{ pages, clock, settings: { alerts: toReceivers } },
+    alerts: { intervalMs: 5 },
+  });
+});
+afterAll(async () => {
+  if (missingBrowser !== undefined) return;
+  await browser.close();
+  await parley.close();
+  await receiver.close();
+});
+
+async function newKey(scopes: readonly string[]): Promise<string> {
+  const body = JSON.stringify({ name: 'Desk', scopes });
+  const made = await parley.call('/admin/accounts/account-1/keys', {
+    ...{ method: 'POST', body },
+    ...bearer(parley.adminKey),
+  });
+  return ((await made.json()) as { secret: string }).secret;
+}
+
+const open = (key: string, path: string) => openSignedIn(browser, parley, key, `/console${path}`);
+const rowOf = (page: Page, text: string) =>
+  page.getByRole('region', { name: 'Alerts' }).getByRole('row').filter({ hasText: text });
+
+describe.skipIf(missingBrowser !== undefined)(
+  `alerts${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
+  () => {
+    it('are set up, tested and turned off by a holder, who sees each and its delivery', async () => {
+      const { page, complaints } = await open(await newKey(['chat', 'manage']), '/alerts');
+      await page.getByRole('button', { name: 'Set up alerts' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Webhook').fill('https://10.1.2.3/hook');
+      await dialog.getByLabel('Percents').fill('50');
+      await dialog.getByRole('button', { name: 'Set the alerts' }).click();
+      await dialog.getByRole('alert').getByText('private network').waitFor();
+      await dialog.getByLabel('Webhook').fill(`${receiver.origin}/hook`);
+      await dialog.getByRole('button', { name: 'Set the alerts' }).click();
+      expect(await dialog.getByLabel('The secret of the webhook').inputValue()).toMatch(/^whsec_/);
+      await page.keyboard.press('Escape');
+      await page.getByText(`${receiver.origin}/hook`).waitFor();
+      await page.getByRole('button', { name: 'Send a test' }).click();
+      await page.getByRole('status').getByText('at the first attempt').waitFor();
+      await rowOf(page, 'A test').getByText('delivered', { exact: true }).waitFor();
+      expect(receiver.received.map(({ alert }) => alert['type'])).toEqual(['test']);
+      await parley.setAccountLimits({ budgets: { day: '2' } });
+      const key = await parley.keyWith({});
+      expect((await key.chat(1)).status).toBe(200);
+      await expect.poll(() => receiver.received.length).toBe(2);
+      const budget = rowOf(page, '50% of the budget for the day of the account is used: 1.00 of 2.00');
+      await expect
+        .poll(async () => {
+          await page.getByRole('button', { name: 'Read again' }).click();
+          return budget.getByText('delivered', { exact: true }).count();
+        })
+        .toBe(1);
+      await page.getByRole('button', { name: 'Turn alerts off' }).click();
+      await dialog.getByRole('button', { name: 'Turn them off' }).click();
+      await page.getByText('No alerts are raised.').waitFor();
+      expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
+    });
+
+    it('need the scope `manage`', async () => {
+      const { page } = await open(await newKey(['chat']), '/alerts');
+      await page.getByText('sign in with a key that has the scope manage').waitFor();
+      expect(await page.getByRole('button', { name: 'Set up alerts' }).count()).toBe(0);
+    });
+
+    it('are set by an operator, who sees why a webhook failed', async () => {
+      const { page } = await open(parley.adminKey, '/accounts/account-1');
+      receiver.status = 500;
+      clock.nowMs += 60_000;
+      await page.getByRole('button', { name: 'Set up alerts' }).click();
+      await page.getByRole('dialog').getByLabel('Webhook').fill(`${receiver.origin}/other`);
+      await page.getByRole('dialog').getByRole('button', { name: 'Set the alerts' }).click();
+      await page.getByRole('dialog').getByLabel('The secret of the webhook').waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Send a test' }).click();
+      await page.getByRole('status').getByText('500').waitFor();
+      await rowOf(page, 'A test').first().getByText('500').waitFor();
+    });
+  },
+);
