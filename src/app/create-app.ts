@@ -138,12 +138,8 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   opened.defer(() => memory.close());
   const observer = observedBy(metrics.observer, memory.observer, tracer);
   const access = openAccess(config, { store, clock, accessClock, log, unsettled, observer });
-  const probes = {
-    readiness,
-    engines: () => engines.counts(),
-    metrics,
-    metricsAccess: config.metrics.access,
-  };
+  const metricsAccess = config.metrics.access;
+  const probes = { readiness, engines: () => engines.counts(), metrics, metricsAccess };
   const { sockets = {} } = overrides;
   const pages = pagesOf(config, overrides);
   const shared = { ...access, clock, log, tls, tracer, probes, bytes, sockets, pages };

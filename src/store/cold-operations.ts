@@ -1,17 +1,7 @@
 import type { Period } from '../core/access/entitlement.ts';
-import type { AccountId, AlertId, AuditId, KeyId, LedgerEntryId, RequestId } from '../core/ids.ts';
+import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../core/ids.ts';
 import type { Limits } from '../core/limits/limits.ts';
 import type { Account, AccountStore } from '../core/ports/accounts.ts';
-import type {
-  Alert,
-  AlertMark,
-  AlertStore,
-  AttemptEnd,
-  CreditCount,
-  DueAlert,
-  StoredAlertSettings,
-  WatchedAccount,
-} from '../core/ports/alerts.ts';
 import type { AuditEntry, AuditStore } from '../core/ports/audit.ts';
 import type { Key, KeyEnd, KeyStore } from '../core/ports/keys.ts';
 import type { LedgerEntry, LedgerStore } from '../core/ports/ledger.ts';
@@ -26,6 +16,7 @@ import type {
   UsageStore,
   UsageTotal,
 } from '../core/ports/usage.ts';
+import { ColdAlerts } from './cold-alerts.ts';
 import type { Executor } from './executor.ts';
 import { hasChanged, type Step } from './job.ts';
 import { countPrunable, Pruning } from './maintenance/prune.ts';
@@ -46,21 +37,8 @@ import {
   startTrial,
   suspendAccount,
 } from './tables/accounts.ts';
-import {
-  alertSettingsOf,
-  removeAlertSettings,
-  setAlertSettings,
-  turnWebhookOff,
-} from './tables/alert-settings.ts';
-import {
-  alertsBefore,
-  claimAlert,
-  dueAlerts,
-  endAttempt,
-  giveUpAlerts,
-  raiseAlert,
-  removeAlerts,
-} from './tables/alerts.ts';
+import { removeAlertSettings } from './tables/alert-settings.ts';
+import { removeAlerts } from './tables/alerts.ts';
 import { auditBefore, insertAudit } from './tables/audit.ts';
 import {
   adminKeys,
@@ -78,21 +56,16 @@ import { entriesBefore } from './tables/ledger.ts';
 import { afterAll } from './tables/schema.ts';
 import { idsBetween, recordsBefore } from './usage/records.ts';
 import { readTotals } from './usage/totals.ts';
-import { readUsedCredits, readWatchedAccounts } from './watched-accounts.ts';
 
 /** Operations that no request waits for: written once, for every database. */
 export abstract class ColdOperations
-  implements
-    AccountStore,
-    AlertStore,
-    AuditStore,
-    UsageStore,
-    Omit<KeyStore, 'findKey'>,
-    Pick<LedgerStore, 'listEntries'>
+  extends ColdAlerts
+  implements AccountStore, AuditStore, UsageStore, Omit<KeyStore, 'findKey'>, Pick<LedgerStore, 'listEntries'>
 {
   readonly #executor: Executor;
 
   constructor(executor: Executor) {
+    super(executor);
     this.#executor = executor;
   }
 
@@ -212,56 +185,6 @@ export abstract class ColdOperations
 
   prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {
     return new Pruning(this.#executor).prune(cut, recordsMax, audit);
-  }
-
-  alertSettings(accountId: AccountId): Promise<StoredAlertSettings | undefined> {
-    return this.#executor.get(alertSettingsOf, { accountId });
-  }
-
-  async setAlertSettings(
-    id: AccountId,
-    settings: StoredAlertSettings | undefined,
-    audit: AuditEntry,
-  ): Promise<void> {
-    const change = settings ? setAlertSettings(settings) : removeAlertSettings(id);
-    const isHeard = settings?.webhookUrl !== undefined;
-    await this.#change([change, ...(isHeard ? [] : [giveUpAlerts(id, 'The webhook was removed.')])], audit);
-  }
-
-  watchedAccounts(month: string, page: PageRequest): Promise<readonly WatchedAccount[]> {
-    return readWatchedAccounts(this.#executor, month, page);
-  }
-
-  usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]> {
-    return readUsedCredits(this.#executor, counts);
-  }
-
-  async raiseAlert(alert: Alert, mark: AlertMark): Promise<boolean> {
-    return hasChanged(await this.#executor.run({ steps: raiseAlert(alert, mark) }));
-  }
-
-  listAlerts(accountId: AccountId, page: PageRequest): Promise<Page<Alert, AlertId>> {
-    return pageOf(page, ({ size, after = afterAll }) =>
-      this.#executor.all(alertsBefore, { accountId, after, size }),
-    );
-  }
-
-  dueAlerts(nowMs: number, size: number): Promise<readonly DueAlert[]> {
-    return this.#executor.all(dueAlerts, { nowMs: BigInt(nowMs), size });
-  }
-
-  async claimAlert(alert: Alert, nextAttemptAtMs: number): Promise<boolean> {
-    return hasChanged(await this.#executor.run({ steps: [claimAlert(alert, nextAttemptAtMs)] }));
-  }
-
-  async endAttempt(id: AlertId, end: AttemptEnd): Promise<void> {
-    await this.#executor.run({ steps: [endAttempt(id, end)] });
-  }
-
-  async turnWebhookOff(id: AccountId, webhookUrl: string, atMs: number, failure: string): Promise<void> {
-    await this.#executor.run({
-      steps: [turnWebhookOff(id, webhookUrl, atMs), giveUpAlerts(id, failure)],
-    });
   }
 
   async isEmpty(): Promise<boolean> {

@@ -1,0 +1,93 @@
+import type { AccountId, AlertId } from '../core/ids.ts';
+import type {
+  Alert,
+  AlertMark,
+  AlertStore,
+  AttemptEnd,
+  CreditCount,
+  DueAlert,
+  StoredAlertSettings,
+  WatchedAccount,
+} from '../core/ports/alerts.ts';
+import type { AuditEntry } from '../core/ports/audit.ts';
+import type { Page, PageRequest } from '../core/ports/page.ts';
+import type { Executor } from './executor.ts';
+import { hasChanged } from './job.ts';
+import { pageOf } from './page-of.ts';
+import {
+  alertSettingsOf,
+  removeAlertSettings,
+  setAlertSettings,
+  turnWebhookOff,
+} from './tables/alert-settings.ts';
+import {
+  alertsBefore,
+  claimAlert,
+  dueAlerts,
+  endAttempt,
+  giveUpAlerts,
+  raiseAlert,
+} from './tables/alerts.ts';
+import { insertAudit } from './tables/audit.ts';
+import { afterAll } from './tables/schema.ts';
+import { readUsedCredits, readWatchedAccounts } from './watched-accounts.ts';
+
+/** Operations of alerts, written once for every database. */
+export class ColdAlerts implements AlertStore {
+  readonly #executor: Executor;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+  }
+
+  alertSettings(accountId: AccountId): Promise<StoredAlertSettings | undefined> {
+    return this.#executor.get(alertSettingsOf, { accountId });
+  }
+
+  async setAlertSettings(
+    id: AccountId,
+    settings: StoredAlertSettings | undefined,
+    audit: AuditEntry,
+  ): Promise<void> {
+    const change = settings ? setAlertSettings(settings) : removeAlertSettings(id);
+    const isHeard = settings?.webhookUrl !== undefined;
+    const giveUp = isHeard ? [] : [giveUpAlerts(id, 'The webhook was removed.')];
+    await this.#executor.run({ steps: [change, ...giveUp, insertAudit(audit)] });
+  }
+
+  watchedAccounts(month: string, page: PageRequest): Promise<readonly WatchedAccount[]> {
+    return readWatchedAccounts(this.#executor, month, page);
+  }
+
+  usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]> {
+    return readUsedCredits(this.#executor, counts);
+  }
+
+  async raiseAlert(alert: Alert, mark: AlertMark): Promise<boolean> {
+    return hasChanged(await this.#executor.run({ steps: raiseAlert(alert, mark) }));
+  }
+
+  listAlerts(accountId: AccountId, page: PageRequest): Promise<Page<Alert, AlertId>> {
+    return pageOf(page, ({ size, after = afterAll }) =>
+      this.#executor.all(alertsBefore, { accountId, after, size }),
+    );
+  }
+
+  dueAlerts(nowMs: number, size: number): Promise<readonly DueAlert[]> {
+    return this.#executor.all(dueAlerts, { nowMs: BigInt(nowMs), size });
+  }
+
+  async claimAlert(alert: Alert, nextAttemptAtMs: number): Promise<boolean> {
+    return hasChanged(await this.#executor.run({ steps: [claimAlert(alert, nextAttemptAtMs)] }));
+  }
+
+  async endAttempt(id: AlertId, end: AttemptEnd): Promise<void> {
+    await this.#executor.run({ steps: [endAttempt(id, end)] });
+  }
+
+  async turnWebhookOff(id: AccountId, webhookUrl: string, atMs: number, failure: string): Promise<void> {
+    await this.#executor.run({
+      steps: [turnWebhookOff(id, webhookUrl, atMs), giveUpAlerts(id, failure)],
+    });
+  }
+}
