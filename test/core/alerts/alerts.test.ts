@@ -243,6 +243,14 @@ describe('the delivery', () => {
       fields: expect.objectContaining({ alert: alert?.id, failure: 'The webhook answered 503.' }),
       message: 'gave up delivering an alert',
     });
+    const metrics = await fetch(new URL('/metrics', parley.baseUrl), bearer(parley.adminKey));
+    expect((await metrics.text()).split('\n')).toEqual(
+      expect.arrayContaining([
+        'parley_alerts_raised_total{type="budget.used"} 1',
+        'parley_alert_attempts_total{outcome="failed"} 1',
+        'parley_alert_attempts_total{outcome="given_up"} 1',
+      ]),
+    );
   });
 
   it('ends with 410, until the webhook is set again', async () => {
