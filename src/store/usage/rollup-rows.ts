@@ -16,15 +16,16 @@ const summedColumns = [
 
 export const sumColumns = ['requests', ...summedColumns] as const;
 
-const days: Readonly<Record<Dialect, RawBuilder<string>>> = {
-  sqlite: sql`strftime('%Y-%m-%d', started_at_ms / 1000, 'unixepoch')`,
-  postgres: sql`to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM-DD')`,
-};
+/** The day (UTC) of a time in milliseconds. */
+export function dayOfMs(dialect: Dialect, ms: RawBuilder<unknown>): RawBuilder<string> {
+  if (dialect === 'sqlite') return sql`strftime('%Y-%m-%d', ${ms} / 1000, 'unixepoch')`;
+  return sql`to_char(to_timestamp(${ms} / 1000) at time zone 'UTC', 'YYYY-MM-DD')`;
+}
 
 /** Each usage record as a row of `usage_rollups`. */
 export function recordsAsRollups(dialect: Dialect) {
   return query.selectFrom('usage_records').select([
-    days[dialect].as('day'),
+    dayOfMs(dialect, sql.ref('started_at_ms')).as('day'),
     'account_id',
     'key_id',
     'operation',

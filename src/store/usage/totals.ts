@@ -3,10 +3,10 @@ import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { nanoCredits } from '../../core/billing/money.ts';
 import type { TotalDimension, TotalsQuery, UsageTotal } from '../../core/ports/usage.ts';
 import type { Executor, Queries } from '../executor.ts';
-import { query, statement } from '../statement.ts';
+import { type Dialect, query, statement } from '../statement.ts';
 import { afterAll, type Database } from '../tables/schema.ts';
 import { idsBetween } from './records.ts';
-import { recordsAsRollups, sumColumns, sums } from './rollup-rows.ts';
+import { dayOfMs, recordsAsRollups, sumColumns, sums } from './rollup-rows.ts';
 import { steps } from './steps.ts';
 
 interface RecordStep {
@@ -15,6 +15,8 @@ interface RecordStep {
   readonly accountId: string;
   readonly keyId: string;
 }
+
+const dayMs = 24 * 60 * 60 * 1000;
 
 type Row = Record<(typeof sumColumns)[number], bigint> & Record<string, string | bigint>;
 
@@ -39,12 +41,15 @@ export async function readTotals(
 /** The totals of each step of records. */
 async function* recordTotals(snapshot: Queries, { accountId, keyId, fromMs, untilMs, groupBy }: TotalsQuery) {
   const totals = statement((p: RecordStep, dialect) => {
-    let records = recordsAsRollups(dialect).where('id', '>', p.after).where('id', '<=', p.last);
+    let records = recordsAsRollups(dialect)
+      .select('started_at_ms')
+      .where('id', '>', p.after)
+      .where('id', '<=', p.last);
     if (accountId !== undefined) records = records.where('account_id', '=', p.accountId);
     if (keyId !== undefined) records = records.where('key_id', '=', p.keyId);
     if (fromMs !== undefined) records = records.where('started_at_ms', '>=', BigInt(fromMs));
     if (untilMs !== undefined) records = records.where('started_at_ms', '<', BigInt(untilMs));
-    return totalsOf(records, groupBy);
+    return totalsOf(records, groupBy, { ...dimensions, ...dimensionsOfTime(dialect) });
   });
   const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
   for await (const step of steps(snapshot, { after, until, accountId })) {
@@ -88,25 +93,40 @@ async function* rollupTotals(snapshot: Queries, { accountId, keyId, fromMs, unti
   }
 }
 
-const dimensions: Readonly<Record<TotalDimension, RawBuilder<string>>> = {
-  account: sql`account_id`,
-  key: sql`key_id`,
-  month: sql`substr(day, 1, 7)`,
-  day: sql`day`,
-  operation: sql`operation`,
-  model: sql`model`,
-  state: sql`state`,
+interface Dimension {
+  readonly value: RawBuilder<string>;
+  /** Default: the value. */
+  readonly group?: RawBuilder<unknown>;
+}
+
+const dimensions: Readonly<Record<TotalDimension, Dimension>> = {
+  account: { value: sql`account_id` },
+  key: { value: sql`key_id` },
+  month: { value: sql`substr(day, 1, 7)` },
+  day: { value: sql`day` },
+  operation: { value: sql`operation` },
+  model: { value: sql`model` },
+  state: { value: sql`state` },
 };
+
+/** Records by the number of their day: to word the day of each would take half of the time. */
+function dimensionsOfTime(dialect: Dialect): Readonly<Record<'day' | 'month', Dimension>> {
+  const day = dayOfMs(dialect, sql`min(started_at_ms)`);
+  const group = sql`started_at_ms / ${sql.lit(dayMs)}`;
+  return { day: { value: day, group }, month: { value: sql`substr(${day}, 1, 7)`, group } };
+}
 
 type RollupRows = SelectQueryBuilder<Database, 'usage_records' | 'usage_rollups', { day: string }>;
 
-function totalsOf(rows: RollupRows, groupBy: TotalsQuery['groupBy']) {
+function totalsOf(rows: RollupRows, groupBy: TotalsQuery['groupBy'], known = dimensions) {
   const totals = query
     .selectFrom(rows.as('usage'))
-    .select([...groupBy.map((name) => dimensions[name].as(name)), ...sums])
+    .select([...groupBy.map((name) => known[name].value.as(name)), ...sums])
     // Without a group, SQL would sum no rows to one row of nulls.
     .having(sql`count(*)`, '>', sql`0`);
-  return groupBy.length === 0 ? totals : totals.groupBy(groupBy.map((name) => dimensions[name]));
+  return groupBy.length === 0
+    ? totals
+    : totals.groupBy(groupBy.map((name) => known[name].group ?? known[name].value));
 }
 
 function dayOf(ms: number): string {
