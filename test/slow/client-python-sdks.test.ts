@@ -1,47 +1,16 @@
 /** Python's clients of the OpenAI API, from PyPI: openai, litellm as a client, pipecat's services, and wyoming_openai. */
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingHearing } from '../../src/media/hearing-files.ts';
-import { mustRun, shell } from '../clients/shell.ts';
+import { shell } from '../clients/shell.ts';
 import { play, playingEngines } from '../conformance/play.ts';
 import { type Parley, startParley } from '../support/parley.ts';
-import { type Installed, installClient, installMsMax } from './clients/cache.ts';
+import type { Installed } from './clients/cache.ts';
+import { installPython } from './clients/install-python.ts';
 
 const fixedNames = new URL('../../examples/fixed-names.yaml', import.meta.url).pathname;
-
-/** Pythons by their names on the PATH, and those of pyenv, newest last. */
-function findPython(minorMin: number): string | undefined {
-  const found = spawnSync(
-    'sh',
-    ['-c', 'command -v python3; ls "$HOME"/.pyenv/versions/3.*/bin/python3 2>&-'],
-    {
-      encoding: 'utf8',
-    },
-  );
-  const isEnough = `import sys, ensurepip, venv; sys.exit(sys.version_info < (3, ${minorMin}))`;
-  return found.stdout
-    .split('\n')
-    .filter(Boolean)
-    .find((python) => spawnSync(python, ['-c', isEnough]).status === 0);
-}
-
-async function installPython(name: string, minorMin: number): Promise<Installed> {
-  const source = new URL(`clients/${name}`, import.meta.url).pathname;
-  const python = findPython(minorMin);
-  if (python === undefined) {
-    const missing = `no Python of at least 3.${minorMin} with venv`;
-    process.stderr.write(`NOT TESTED: ${name} (${missing})\n`);
-    return { missing };
-  }
-  return installClient(source, 'requirements.txt', async (folder) => {
-    await mustRun(`${python} -m venv --copies venv`, { cwd: folder });
-    const pip = 'venv/bin/python -m pip install -q --prefer-binary --retries 1 --timeout 30';
-    await mustRun(`${pip} -r requirements.txt`, { cwd: folder, timeoutMs: installMsMax });
-  });
-}
 
 const sdks = await installPython('python', 10);
 const wyoming = await installPython('wyoming', 12);

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import type { Browser, Download, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleFiles } from '../../scripts/console/files.mjs';
-import { shell } from '../clients/shell.ts';
 import { play, playingEngines, recording } from '../conformance/play.ts';
 import { launchBrowser, missingBrowser, openSignedIn } from '../support/console-browser.ts';
 import { type Parley, startParley } from '../support/parley.ts';
@@ -147,24 +146,6 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByLabel('Message', { exact: true }).fill(play('say One', 'fail upstream_error 500'));
       await page.keyboard.press('Enter');
       await page.getByRole('region', { name: 'Answer of first' }).getByRole('alert').waitFor();
-    });
-
-    it('gets the chat as a command that works', async () => {
-      const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console/playground');
-      await page.getByLabel('Message', { exact: true }).fill('Isn\'t it "odd"?');
-      await page.getByText('As code').click();
-      const command = (await page.locator('.code pre').textContent()) ?? '';
-      const { stdout } = await shell(command, { env: { PARLEY_API_KEY: parley.apiKey } });
-      expect(stdout).toContain('data: [DONE]');
-      for (const [language, expected] of [
-        ['TypeScript', 'import OpenAI from "openai"'],
-        ['Python', 'from openai import OpenAI'],
-        ['gRPC in Go', 'package main'],
-        ['gRPC in Python', 'chat_pb2.ChatCompletionParams('],
-      ] as const) {
-        await page.locator('.code').getByText(language, { exact: true }).click();
-        await expect.poll(() => page.locator('.code pre').textContent()).toContain(expected);
-      }
     });
 
     it('hears a voice, sees its waveform and its first byte', async () => {
