@@ -85,7 +85,13 @@ async function picture(page: Page, name: string): Promise<void> {
   rmSync(raw);
 }
 
-async function takeAll(browser: Browser, parley: Parley, colorScheme: 'light' | 'dark'): Promise<void> {
+/** @param desk a key that manages */
+async function takeAll(
+  browser: Browser,
+  parley: Parley,
+  desk: string,
+  colorScheme: 'light' | 'dark',
+): Promise<void> {
   const { origin } = new URL(parley.baseUrl);
   const options = { colorScheme, viewport };
   const visit = async (page: Page, path: string) => {
@@ -93,7 +99,7 @@ async function takeAll(browser: Browser, parley: Parley, colorScheme: 'light' | 
     await settled(page);
   };
   await picture((await openConsole(browser, parley, '/console', options)).page, `sign-in-${colorScheme}`);
-  const { page } = await openSignedIn(browser, parley, parley.apiKey, '/console', options);
+  const { page } = await openSignedIn(browser, parley, desk, '/console', options);
   for (const [name, path] of [
     ['home', ''],
     ['usage', '/usage?by=model'],
@@ -166,7 +172,21 @@ await administer('/accounts/Night Radio/credits', {
   reason: 'Invoice 1042',
   idempotency_key: 'invoice-1042',
 });
+const keyOf = async (name: string, scopes: readonly string[], limits: object) => {
+  const made = await administer('/accounts/account-1/keys', { name, scopes, limits });
+  return ((await made.json()) as { secret: string }).secret;
+};
+const desk = await keyOf('Desk', ['chat', 'speech', 'transcription', 'manage'], {});
+const website = await keyOf('Website', ['chat'], { models: ['qwen3-*'], budgets: { month: '0.5' } });
 await useFor(parley, 30);
+await administer('/accounts/account-1/limits', {
+  limits: { budgets: { month: '5' }, requests_per_minute: 600 },
+});
+for (let count = 0; count < 60; count++) {
+  const messages = [{ role: 'user', content: play('say Good', 'say  night.') }];
+  const asked = { model: 'qwen3-32b', messages };
+  await (await parley.postJson('/chat/completions', asked, bearer(website))).text();
+}
 const browser = await launchBrowser();
 const inside = [
   { ...chatModel('eliza', 0.1, 0.4) },
@@ -176,7 +196,7 @@ const inside = [
 ];
 const other = await startParley({ pages, settings: { models: inside } });
 for (const theme of ['light', 'dark'] as const) {
-  await takeAll(browser, parley, theme);
+  await takeAll(browser, parley, desk, theme);
   await takePlayground(browser, other, theme);
 }
 await browser.close();

@@ -50,7 +50,7 @@ function Row({ of: key, owner, onStep }: RowProps) {
       <td>
         <KeyText of={key} /> {key.id === owner.ownId && <span class="badge ok">this session</span>}
       </td>
-      <td>{scopesText(key)}</td>
+      <td class="scopes">{scopesText(key)}</td>
       {owner.isLimited && (
         <>
           <td>{key.lastUsedAt === undefined ? 'never' : spanText(timestampDate(key.lastUsedAt))}</td>
