@@ -30,10 +30,8 @@ export async function openAdmin(config: Config, use: DatabaseUse = {}): Promise<
   const clock = systemClock;
   const { keysPerAccountMax } = limits;
   const alerts = alertsWithoutServer(config, { store, clock });
-  const admin = new AdminOperations({
-    ...{ store, clock, accessClock, fairUse, keysPerAccountMax, alerts },
-    server: undefined,
-  });
+  const deps = { store, clock, accessClock, fairUse, alerts, keysPerAccountMax, server: undefined };
+  const admin = new AdminOperations(deps);
   return { admin, close: () => store.close() };
 }
 

@@ -130,10 +130,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   });
   const facts = { store, clock, accessClock, fairUse };
   const alerts = openAlerts(config, { ...facts, log, observer: metrics.alerts, ...overrides.alerts }, opened);
-  const services = createServices({
-    ...{ ...facts, tokens, catalog, server, alerts },
-    keysPerAccountMax: config.limits.keysPerAccountMax,
-  });
+  const services = createServices({ ...facts, tokens, catalog, server, alerts, limits: config.limits });
   const memory = new IdleMemory(overrides.quietMs);
   opened.defer(() => memory.close());
   const observer = observedBy(metrics.observer, memory.observer, tracer);
@@ -255,11 +252,12 @@ interface ServiceDeps {
   readonly fairUse: FairUseRules;
   readonly server: ServerFacts;
   readonly alerts: AccountAlerts;
-  readonly keysPerAccountMax: number;
+  readonly limits: Config['limits'];
 }
 
 function createServices(deps: ServiceDeps): Services {
-  const { store, clock, accessClock, tokens, catalog, fairUse, server, alerts, keysPerAccountMax } = deps;
+  const { store, clock, accessClock, tokens, catalog, fairUse, server, alerts } = deps;
+  const { keysPerAccountMax } = deps.limits;
   const idempotency = new Idempotency({ store, clock });
   const chat = new ChatOperations({ catalog, tokens, accounts: store, idempotency });
   return {
@@ -272,8 +270,6 @@ function createServices(deps: ServiceDeps): Services {
     account: new AccountOperations({ store, clock, accessClock, fairUse }),
     management: new ManagementOperations({ store, clock, accessClock, keysPerAccountMax }),
     alerts: new AlertOperations(alerts, { store, accessClock }),
-    admin: new AdminOperations({
-      ...{ store, clock, accessClock, fairUse, server, alerts, keysPerAccountMax },
-    }),
+    admin: new AdminOperations({ store, clock, accessClock, fairUse, server, alerts, keysPerAccountMax }),
   };
 }

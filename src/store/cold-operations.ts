@@ -127,7 +127,7 @@ export abstract class ColdOperations
   }
 
   createKey(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean> {
-    return this.#addKey(key, { liveMax, audit });
+    return this.#addKey(insertKeyWithin(key, liveMax), audit);
   }
 
   findKeyById(id: string): Promise<Key | undefined> {
@@ -153,7 +153,8 @@ export abstract class ColdOperations
     if ('revokedAtMs' in end) {
       return this.#change([revokeKey(old, end.revokedAtMs), insertKey(replacement)], audit);
     }
-    return this.#addKey(replacement, { liveMax, audit, also: [expireKey(old, end.expiresAtMs)] });
+    const steps = [...insertKeyWithin(replacement, liveMax), expireKey(old, end.expiresAtMs)];
+    return this.#addKey(steps, audit);
   }
 
   async revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void> {
@@ -200,26 +201,12 @@ export abstract class ColdOperations
   /** Keys, names or subscriptions may have changed. */
   abstract policyChanged(): void;
 
-  /** Writes a key with more steps. False, and no change, if an account would have more than `liveMax` live keys. */
-  async #addKey(
-    key: Key,
-    {
-      liveMax,
-      audit,
-      also = [],
-    }: {
-      readonly liveMax: number | undefined;
-      readonly audit: AuditEntry;
-      readonly also?: readonly Step[];
-    },
-  ): Promise<boolean> {
-    if (key.accountId === undefined || liveMax === undefined) {
-      return this.#change([insertKey(key), ...also], audit);
-    }
-    const steps = [...insertKeyWithin(key, liveMax), ...also, insertAudit(audit)];
-    const [, ...written] = await this.#executor.run({ steps });
+  /** Writes a key within the limit of its account, as `#change`. */
+  async #addKey(steps: readonly Step[], audit: AuditEntry): Promise<boolean> {
+    // The first step only locks.
+    const [, ...changes] = await this.#executor.run({ steps: [...steps, insertAudit(audit)] });
     this.policyChanged();
-    return hasChanged(written);
+    return hasChanged(changes);
   }
 
   /** Writes a change and its audit entry, both or neither. False if the first step stopped the job. */

@@ -82,8 +82,8 @@ export function insertKey(key: Key): Step {
   return step(insert, toRow(key));
 }
 
-/** Inserts a key of an account unless it would be one of more than `liveMax`: then the second step stops the job. */
-export function insertKeyWithin(key: Key, liveMax: number): readonly Step[] {
+/** Inserts a key unless its account has `liveMax` live ones: then the second step stops the job. The first one only locks. */
+export function insertKeyWithin(key: Key, liveMax = Number.MAX_SAFE_INTEGER): readonly Step[] {
   return [
     step(lockAccount, { id: key.accountId ?? '' }),
     step(insertWithin, { ...toRow(key), liveMax }, 'stop'),
