@@ -1,0 +1,139 @@
+/** Totals of usage, on each database: the sums of the records for any filter, whatever was pruned. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { nanoCredits } from '../../src/core/billing/money.ts';
+import { type AccountId, type KeyId, newAccountId, newKeyId, newRequestId } from '../../src/core/ids.ts';
+import type { Store } from '../../src/core/ports/store.ts';
+import {
+  type RecordEnd,
+  type RecordStart,
+  type TotalDimension,
+  totalDimensions,
+} from '../../src/core/ports/usage.ts';
+import { Random } from '../support/random.ts';
+import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
+import { auditEntry, storedKey } from '../support/stored-key.ts';
+
+const dayMs = 24 * 60 * 60 * 1000;
+const firstMs = Date.UTC(2026, 9, 29);
+const days = 6;
+
+interface Ended {
+  readonly start: RecordStart;
+  readonly end: RecordEnd;
+}
+
+let folder: StoreFolder;
+let store: Store;
+beforeEach(async () => {
+  folder = await newStoreFolder();
+  store = await folder.open();
+});
+afterEach(async () => {
+  await store.close();
+  await folder.remove();
+});
+
+function randomRecord(random: Random, owners: readonly (readonly [AccountId, KeyId])[]): Ended {
+  // The first and the last moment of a day are the likeliest to be counted to another one.
+  const inDayMs = random.pick([0, dayMs - 1, random.below(dayMs)]);
+  const startedAtMs = firstMs + random.below(days) * dayMs + inDayMs;
+  const [accountId, keyId] = random.pick(owners);
+  const operation = random.pick(['chat', 'speech'] as const);
+  const model = random.pick(['a', 'b', '']) || undefined;
+  const state = random.pick(['ok', 'failed', 'refused'] as const);
+  const tokens = { promptTokens: random.below(100), completionTokens: random.below(100), totalTokens: 0 };
+  return {
+    start: {
+      ...{ id: newRequestId(startedAtMs), accountId, keyId, operation, model, wire: 'rest', startedAtMs },
+      characters: operation === 'speech' ? random.below(50) : undefined,
+    },
+    end: {
+      ...{ state, httpStatus: 200, code: undefined, firstOutputMs: 1, durationMs: 1 },
+      ...{ audioMsIn: undefined, audioMsOut: random.below(1000), overrun: undefined },
+      tokens: operation === 'chat' ? { ...tokens, source: 'reported' } : undefined,
+      fairUseUnits: undefined,
+      cost: operation === 'chat' && state === 'ok' ? nanoCredits(BigInt(random.below(1000))) : undefined,
+    },
+  };
+}
+
+function dimensionOf(name: TotalDimension, { start, end }: Ended): string {
+  const day = new Date(start.startedAtMs).toISOString().slice(0, 10);
+  const values: Record<TotalDimension, string> = {
+    ...{ account: start.accountId, key: start.keyId, month: day.slice(0, 7), day },
+    ...{ operation: start.operation, state: end.state },
+    model: end.state === 'refused' ? '' : (start.model ?? ''),
+  };
+  return values[name];
+}
+
+/** Sums by the values of the dimensions. */
+function sumsOf(records: readonly Ended[], groupBy: readonly TotalDimension[]) {
+  const sums = new Map<string, bigint[]>();
+  for (const record of records) {
+    const { start, end } = record;
+    const key = groupBy.map((name) => dimensionOf(name, record)).join(' ');
+    const numbers = [
+      1,
+      start.characters,
+      end.audioMsOut,
+      end.tokens?.promptTokens,
+      end.tokens?.completionTokens,
+    ];
+    const amounts = [...numbers.map((number) => BigInt(number ?? 0)), end.cost ?? 0n];
+    const known = sums.get(key);
+    sums.set(
+      key,
+      amounts.map((amount, at) => amount + (known?.[at] ?? 0n)),
+    );
+  }
+  return Object.fromEntries(sums);
+}
+
+it('totals are the sums of the records, for any filter and group, whatever was pruned', async () => {
+  const seed = Number(process.env['PARLEY_TOTALS_SEED'] ?? Date.now() % 2 ** 32);
+  process.stdout.write(`PARLEY_TOTALS_SEED=${seed}\n`);
+  const random = new Random(seed);
+  const owners: (readonly [AccountId, KeyId])[] = [];
+  for (const name of ['a', 'b']) {
+    const accountId = newAccountId(1);
+    await store.createAccount({ id: accountId, name, createdAtMs: 1 }, auditEntry());
+    for (const hash of [`${name}1`, `${name}2`]) {
+      const keyId = newKeyId(1);
+      await store.createKey(storedKey(keyId, accountId, { hash }), auditEntry());
+      owners.push([accountId, keyId]);
+    }
+  }
+  const records = Array.from({ length: 1_500 }, () => randomRecord(random, owners));
+  await Promise.all(records.map(({ start, end }) => store.record(start, end)));
+  for (let turn = 0; turn < 60; turn++) {
+    if (turn % 20 === 19) {
+      const recordsBeforeMs = firstMs + random.below(days) * dayMs + random.below(dayMs);
+      await store.prune({ recordsBeforeMs, answersBeforeMs: 0 }, 10_000, auditEntry());
+    }
+    const [accountId, keyId] = random.pick([[undefined, undefined], ...owners] as const);
+    const key = random.onceIn(2) ? keyId : undefined;
+    const from = random.below(days);
+    const fromMs = random.onceIn(2) ? firstMs + from * dayMs : undefined;
+    const untilMs = random.onceIn(2) ? firstMs + (from + random.below(days)) * dayMs : undefined;
+    const groupBy = totalDimensions.filter(() => random.onceIn(3));
+    const wanted = { accountId, keyId: key, fromMs, untilMs, groupBy, totalsMax: 10_000 };
+    const totals = await store.usageTotals(wanted);
+    if (totals === 'too_many') throw new Error('there are too many totals');
+    const chosen = records.filter(
+      ({ start }) =>
+        (accountId === undefined || start.accountId === accountId) &&
+        (key === undefined || start.keyId === key) &&
+        start.startedAtMs >= (fromMs ?? 0) &&
+        start.startedAtMs < (untilMs ?? Infinity),
+    );
+    const found = totals.map((total) => [
+      groupBy.map((name) => total.of[name]).join(' '),
+      [
+        ...[total.requests, total.characters, total.audioMsOut, total.promptTokens, total.completionTokens],
+        total.cost,
+      ],
+    ]);
+    expect([wanted, Object.fromEntries(found)]).toEqual([wanted, sumsOf(chosen, groupBy)]);
+  }
+});
