@@ -66,6 +66,8 @@ export class CallLimits {
   readonly #clock: Clock;
   #runs = false;
   #tokens = 0;
+  /** The last attempt to take the rates of all servers. */
+  #shared: SharedRates | undefined;
   /** The minute in which the tokens are reserved. */
   #minute = 0;
 
@@ -109,11 +111,6 @@ export class CallLimits {
     }
   }
 
-  /** The tightest limit of tokens; undefined if there is none. */
-  get tokens(): Rate | undefined {
-    return tightest(this.rates, 'tokens');
-  }
-
   /** Reserves tokens of the running minute. False, and no change, if a limit does not cover them. Called once. */
   reserveTokens(tokens: number): boolean {
     this.#moveOn();
@@ -129,7 +126,8 @@ export class CallLimits {
   /** For servers that share a database; undefined without rates. @param tokens the most that a chat can use */
   shared(tokens = 0): SharedRates | undefined {
     const rated = this.#owners.filter(({ limits }) => rateNames.some((name) => limits[name] !== undefined));
-    return rated.length > 0 ? new SharedRates(rated, tokens) : undefined;
+    this.#shared = rated.length > 0 ? new SharedRates(rated, tokens) : undefined;
+    return this.#shared;
   }
 
   /** The error of a request that other servers leave no room for; undefined if a smaller one may fit. */
@@ -172,7 +170,7 @@ export class CallLimits {
       const kind = this.#kindOf(one.owner);
       least = { credits, refuse: () => countExceeded({ kind, counted: one, taken: used, nowMs }) };
     });
-    const { tokens } = this;
+    const tokens = tightest(this.#rates(this.#shared?.hasTold === true), 'tokens');
     return tokens
       ? { ...least, tokens: { ...tokens, refuse: (needed) => this.#tokensRefusal(tokens, needed) } }
       : least;
@@ -194,6 +192,11 @@ export class CallLimits {
 
   /** The rates of key and account as they are now. */
   get rates(): readonly Rate[] {
+    return this.#rates(true);
+  }
+
+  /** @param knowsOthers whether to count what other servers have let in. What this one has heard of them before may be outdated. */
+  #rates(knowsOthers: boolean): readonly Rate[] {
     const resetMs = this.#moveOn();
     const rates: Rate[] = [];
     for (const { kind, limits, meter } of this.#owners) {
@@ -202,7 +205,8 @@ export class CallLimits {
         ['tokens', limits.tokensPerMinute],
       ] as const) {
         if (limit !== undefined) {
-          rates.push({ kind, unit, limit, left: Math.max(0, limit - meter.all(unit)), resetMs });
+          const taken = knowsOthers ? meter.all(unit) : meter[unit];
+          rates.push({ kind, unit, limit, left: Math.max(0, limit - taken), resetMs });
         }
       }
     }

@@ -31,6 +31,8 @@ export class SharedRates {
   readonly #tokens: number;
   /** Why the rates were not taken. */
   excess: RateExcess | undefined;
+  /** Whether this server's meters know what the others have let in. */
+  hasTold = false;
 
   constructor(owners: readonly RatedOwner[], tokens: number) {
     this.#owners = owners;
@@ -72,6 +74,7 @@ export class SharedRates {
   tell(meterOf: (owner: string) => Meter): void {
     const own = { requests: 1, tokens: this.#tokens };
     for (const { id, meter } of this.#owners) meter.hear(meterOf(id), own);
+    this.hasTold = true;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { ColumnTypes } from './column-types.ts';
 
 /** The rates of keys and accounts over all nodes, and what running requests have taken of them. For PostgreSQL only. */
@@ -14,4 +14,5 @@ export async function up(db: Kysely<unknown>, types: ColumnTypes): Promise<void>
   await table.execute();
   // JSON. Another node gives these back if the node of the request dies.
   await db.schema.alterTable('usage_records').addColumn('rate_uses', 'text').execute();
+  await sql`create index usage_records_rated on usage_records (id) where rate_uses is not null`.execute(db);
 }

@@ -1,5 +1,6 @@
 /** Ends what dead nodes left open. Any node may do so, also several at once: the rows of the accounts are locked meanwhile. */
 import { sql } from 'kysely';
+import type { AccountId, RequestId } from '../../core/ids.ts';
 import type { Executor } from '../executor.ts';
 import { step } from '../job.ts';
 import { query, statement } from '../statement.ts';
@@ -7,7 +8,7 @@ import { countedFromText } from '../tables/limit-counts.ts';
 import { rateUsesFromText } from '../tables/rate-uses.ts';
 import { interruptedEnd, type StartedRecord, startedColumns, toStarted } from '../usage/record-row.ts';
 import type { Groups } from './groups/groups.ts';
-import { type OpenRequest, settling } from './groups/operations.ts';
+import { givingBackRates, type OpenRequest, settling } from './groups/operations.ts';
 
 /** Requests that are ended together. */
 const requestsAtOnce = 500;
@@ -15,6 +16,19 @@ const requestsAtOnce = 500;
 /** The row of a node that has left is gone. */
 const ofNoNode = sql<boolean>`node_epoch is not null
   and not exists (select from nodes where epoch = node_epoch and not dead)`;
+/** A version that knows no rates has ended it. */
+const keepsRates = sql<boolean>`rate_uses is not null and state <> 'started'`;
+const leftRates = statement((_: object) =>
+  query
+    .selectFrom('usage_records')
+    .select(['id', 'account_id', 'rate_uses'])
+    .where(keepsRates)
+    .limit(requestsAtOnce),
+).map((row) => ({
+  id: row.id as RequestId,
+  accountId: row.account_id as AccountId,
+  rated: ownersOf(row.rate_uses),
+}));
 const leftOpen = statement((_: object) =>
   query
     .selectFrom('usage_records')
@@ -25,11 +39,12 @@ const leftOpen = statement((_: object) =>
 ).map((row) => ({
   ...toStarted(row),
   counted: countedFromText(row.counted),
-  rated: rateUsesFromText(row.rate_uses).map(({ owner }) => owner),
+  rated: ownersOf(row.rate_uses),
 }));
 const anyLeft = statement(
   (_: object) => sql<{ found: boolean }>`select true as found where exists (select from nodes where dead)
   or exists (select from usage_records where state = 'started' and ${ofNoNode})
+  or exists (select from usage_records where ${keepsRates})
   or exists (select from kept_answers where answer is null and ${ofNoNode})`,
 );
 const freeClaims = statement((_: object) =>
@@ -54,6 +69,7 @@ export async function endRequestsOfDeadNodes(
     count += records.length;
     if (records.length < requestsAtOnce) break;
   }
+  await Promise.all((await executor.all(leftRates, {})).map((record) => groups.run(givingBackRates(record))));
   await executor.run({ steps: [step(freeClaims, {}), step(forgetDead, {})] });
   return count;
 }
@@ -64,4 +80,8 @@ function interrupting(record: StartedRecord & Pick<OpenRequest, 'counted' | 'rat
   const start = { id, accountId, model, startedAtMs };
   const request = { start, counter, holdsCredits: hold > 0n, counted, rated };
   return settling(request, interruptedEnd(record, nowMs));
+}
+
+function ownersOf(rateUses: string | null): readonly string[] {
+  return rateUsesFromText(rateUses).map(({ owner }) => owner);
 }

@@ -28,7 +28,8 @@ const storageClasses = ['08', '53', '57', '58', 'XX'];
 /** A standby, which takes over or stays read-only. */
 const readOnly = '25006';
 /** Serialization failures and deadlocks: the same transaction succeeds when it runs again. */
-const repeatable = ['40001', '40P01', '55P03'];
+const lockTimeout = '55P03';
+const repeatable = ['40001', '40P01', lockTimeout];
 /** `idle_in_transaction_session_timeout`: this process was stopped in the middle of a transaction. */
 const idleInTransaction = '25P03';
 
@@ -49,6 +50,11 @@ function isConnectionFailure(error: unknown): boolean {
 
 export function isRepeatable(error: unknown): boolean {
   return error instanceof DatabaseError && repeatable.includes(error.code ?? '');
+}
+
+/** Whether somebody else keeps a row locked. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === lockTimeout;
 }
 
 /** Translates an error of the database that is no fault of the request; returns any other error unchanged. */

@@ -1,4 +1,10 @@
+import type { RequestId } from '../../core/ids.ts';
 import type { RateUse } from '../../core/limits/shared-rates.ts';
+import { query, statement } from '../statement.ts';
+
+export const forgetRateUses = statement((p: { id: RequestId }) =>
+  query.updateTable('usage_records').set({ rate_uses: null }).where('id', '=', p.id),
+);
 
 /** What a running request has taken of rates, as text in its started record. */
 export function rateUsesToText(uses: readonly RateUse[]): string | null {

@@ -19,18 +19,21 @@ let servers: App[];
 /** Holds chats until it resolves. */
 let goesOn: Promise<unknown>;
 let running: number;
+/** Tokens of an answer; undefined: as many as the client allows. */
+let completionTokens: number | undefined;
 
 const engines = withFakes({
   chat: fakeChat({
     complete: async ({ maxTokens, maxCompletionTokens }) => {
-      const completionTokens = maxTokens ?? maxCompletionTokens ?? 1;
+      const limit = maxTokens ?? maxCompletionTokens ?? 1;
       running++;
       await goesOn;
       running--;
+      const tokens = completionTokens ?? limit;
       const message = { role: 'assistant', content: { value: { case: 'text', value: 'a' } as const } };
       return create(ChatCompletionSchema, {
         choices: [{ message, finishReason: 'stop' }],
-        usage: create(UsageSchema, { promptTokens: 1, completionTokens, totalTokens: 1 + completionTokens }),
+        usage: create(UsageSchema, { promptTokens: 1, completionTokens: tokens, totalTokens: 1 + tokens }),
       });
     },
   }),
@@ -39,10 +42,11 @@ const engines = withFakes({
 beforeEach(async () => {
   goesOn = Promise.resolve();
   running = 0;
+  completionTokens = undefined;
   folder = await newStoreFolder();
   await setClock('12:00:30');
   const price = { input: 0, output: 0 };
-  const models = [{ id: 'm', type: 'chat', engine: 'builtin', price, contextTokens: 1000 } as const];
+  const models = [{ id: 'm', type: 'chat', engine: 'builtin', price, contextTokens: 4000 } as const];
   const open = () => {
     const overrides = { ...folder.settings, server: { port: 0 }, log: { level: 'silent' }, models };
     return createApp(loadConfig({ env: {}, overrides }), { engines });
@@ -136,6 +140,35 @@ describe('three servers', () => {
     expect(tokens).toBe(903n);
     const { message } = await errorOf(await ask(2, 300));
     expect(message).toContain('may use 1200 tokens a minute; 297 are left');
+  });
+
+  it('give back what a server of an older version has ended', async () => {
+    const ask = await keyWith({ concurrentRequests: 1 });
+    expect((await ask(0)).status).toBe(200);
+    const uses = `select json_agg(json_build_object('owner', owner, 'minute', minute, 'tokens', 0))::text from rates`;
+    // As that version leaves them: the record has ended, and its uses are still there.
+    await folder.execute(`update usage_records set rate_uses = (${uses})`);
+    await folder.execute('update rates set running = 1');
+    expect((await ask(1)).status).toBe(429);
+    await noneRuns();
+    expect((await ask(1)).status).toBe(200);
+    expect(await folder.execute('select from usage_records where rate_uses is not null')).toEqual([]);
+  });
+
+  it('plan with the tokens that are free now, not with those that were', async () => {
+    const ask = await keyWith({ tokensPerMinute: 3000 });
+    const held = Promise.withResolvers<void>();
+    goesOn = held.promise;
+    // One server holds the whole minute, which another hears of.
+    const first = ask(0, 2800);
+    await expect.poll(() => running, soon).toBe(1);
+    expect((await ask(1, 2800)).status).toBe(429);
+    completionTokens = 10;
+    held.resolve();
+    goesOn = Promise.resolve();
+    expect((await first).status).toBe(200);
+    // More than a minute has, so that the answer is limited to what is left of it.
+    expect((await ask(1, 3500)).status).toBe(200);
   });
 
   it('release what a lost one ran', async () => {

@@ -4,7 +4,13 @@ import type { AccountId } from '../../../core/ids.ts';
 import type { Health } from '../health.ts';
 import type { Node } from '../node.ts';
 import { retryMs, waitMsMax } from '../patience.ts';
-import { isRepeatable, isStorageFailure, UnknownOutcomeError, unusable } from '../storage-failures.ts';
+import {
+  isLocked,
+  isRepeatable,
+  isStorageFailure,
+  UnknownOutcomeError,
+  unusable,
+} from '../storage-failures.ts';
 import { beginGuarded, transact } from '../transaction.ts';
 import type { Operation } from './operations.ts';
 import { FencedError, readBooks } from './reading.ts';
@@ -22,7 +28,7 @@ const doubtMsMax = 30_000;
 const flightMsMax = 5_000;
 /** How often to look for operations that have waited for too long. */
 const watchMs = 200;
-/** Attempts of a group that deadlocks or waits too long for a lock, before its operations run alone, each until it succeeds or is late. */
+/** Attempts of a group that deadlocks, before its operations run alone, each until it succeeds or is late. */
 const attemptsMax = 5;
 
 interface Pending {
@@ -38,6 +44,14 @@ interface GroupsDeps {
   readonly pool: Pool;
   readonly node: Node;
   readonly health: Health;
+}
+
+/** Operations that must be written one by one. */
+interface Unwritten {
+  readonly group: readonly Pending[];
+  readonly isDoubted: boolean;
+  /** Why they could not be written together. */
+  readonly error: unknown;
 }
 
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
@@ -71,7 +85,7 @@ export class Groups {
 
   /** Resolves when nothing waits any more. */
   async close(): Promise<void> {
-    while (this.#flights > 0 || this.#waiting.length > 0) await sleep(1);
+    while (this.#flying.size > 0 || this.#waiting.length > 0) await sleep(1);
     clearInterval(this.#watcher);
   }
 
@@ -86,7 +100,7 @@ export class Groups {
       pending.reject(unusable(new Error('the database does not answer')));
     }
     this.#waiting = this.#waiting.filter(({ isLate }) => !isLate);
-    if (this.#flights > 0 || this.#waiting.length > 0) return;
+    if (this.#flying.size > 0 || this.#waiting.length > 0) return;
     clearInterval(this.#watcher);
     this.#watcher = undefined;
   }
@@ -108,9 +122,11 @@ export class Groups {
       for (const id of accounts) this.#locked.add(id);
       this.#flying.add(group);
       if (group.length === operationsMax) this.#takeOff();
-      await this.#write(group, false);
-      this.#flying.delete(group);
-      for (const id of accounts) this.#locked.delete(id);
+      const unwritten = await this.#write(group, false);
+      const kept = new Set(unwritten?.group.map(({ operation }) => operation.accountId));
+      for (const id of accounts) if (!kept.has(id)) this.#locked.delete(id);
+      if (unwritten) void this.#writeApart(unwritten).then(() => this.#flying.delete(group));
+      else this.#flying.delete(group);
       // Operations that follow from these share the next group.
       await nextTurn();
     }
@@ -130,14 +146,14 @@ export class Groups {
     return group;
   }
 
-  /** Writes a group to its end: each of its operations resolves or rejects. */
-  async #write(group: readonly Pending[], wasDoubted: boolean): Promise<void> {
+  /** Writes a group: each of its operations resolves or rejects, but for those that it returns. Of one alone it returns nothing. */
+  async #write(group: readonly Pending[], wasDoubted: boolean): Promise<Unwritten | undefined> {
     let left = group;
     let isDoubted = wasDoubted;
     for (let attempt = 1; left.length > 0; attempt++) {
       try {
         this.#end(left, await this.#attempt(left, isDoubted));
-        return;
+        return undefined;
       } catch (error) {
         isDoubted ||= error instanceof UnknownOutcomeError;
         if (isStorageFailure(error)) {
@@ -145,21 +161,24 @@ export class Groups {
           left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error);
           await sleep(retryMs);
         } else if (error instanceof FencedError) this.#deps.node.lose(error.epoch);
-        else if (isRepeatable(error) && (left.length === 1 || attempt < attemptsMax)) {
+        else if (isRepeatable(error) && (left.length === 1 || (attempt < attemptsMax && !isLocked(error)))) {
           left = rejectLate(left, doubtMsMax, error);
-        } else {
-          await this.#writeAlone(left, isDoubted, error);
-          return;
-        }
+        } else if (left.length > 1) return { group: left, isDoubted, error };
+        else return void left[0]?.reject(error);
       }
     }
+    return undefined;
   }
 
-  /** One by one, so that the operation with the error is the only one that fails. */
-  async #writeAlone(group: readonly Pending[], isDoubted: boolean, error: unknown): Promise<void> {
-    const [only] = group;
-    if (group.length === 1) only?.reject(error);
-    else for (const one of group) await this.#write([one], isDoubted);
+  /** One by one, so that the operation with the error is the only one that fails. Accounts do not wait for each other. */
+  async #writeApart({ group, isDoubted, error }: Unwritten): Promise<void> {
+    const parts = Map.groupBy(group, ({ operation }) => operation.accountId);
+    const writePart = async ([accountId, part]: readonly [AccountId | undefined, readonly Pending[]]) => {
+      for (const one of part) await this.#write(rejectLate([one], doubtMsMax, error), isDoubted);
+      if (accountId !== undefined) this.#locked.delete(accountId);
+      this.#takeOff();
+    };
+    await Promise.all([...parts].map(writePart));
   }
 
   async #attempt(group: readonly Pending[], isRepeated: boolean): Promise<Outcome[]> {

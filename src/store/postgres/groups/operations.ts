@@ -10,9 +10,10 @@ import type { EntryOutcome, LedgerEntry } from '../../../core/ports/ledger.ts';
 import type { FairUseReservation, Reservation, ReserveOutcome } from '../../../core/ports/reservations.ts';
 import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
 import { charge, holdCredits, raiseHold, reserveUnits } from '../../decisions.ts';
+import { step } from '../../job.ts';
 import type { Counter } from '../../tables/fair-use.ts';
 import { countedToText } from '../../tables/limit-counts.ts';
-import { rateUsesToText } from '../../tables/rate-uses.ts';
+import { forgetRateUses, rateUsesToText } from '../../tables/rate-uses.ts';
 import { endedRow, endRow, startedRow } from '../../usage/record-row.ts';
 import { unusable } from '../storage-failures.ts';
 import type { Books, StoredRecord } from './books.ts';
@@ -151,6 +152,24 @@ export function settling(request: OpenRequest, end: RecordEnd, claim?: ClaimEnd)
       return record.state === 'started'
         ? settle(books, { request, record, end, claim })
         : endBefore(record, start.id, end);
+    },
+  };
+}
+
+interface RatedRecord extends Pick<RecordStart, 'id' | 'accountId'> {
+  /** The keys and accounts whose rates it has taken. */
+  readonly rated: readonly string[];
+}
+
+/** Gives back the rates of a request that a version without rates has ended. */
+export function givingBackRates({ id, accountId, rated }: RatedRecord): Operation<void> {
+  return {
+    ...{ accountId, rated, recordId: id, hasRecord: true },
+    decide(books) {
+      const { state, rateUses = [] } = books.record(id) ?? {};
+      if (state === 'started') return;
+      for (const use of rateUses) endRateUse(use, books.meter(use.owner), 0);
+      books.steps.push(step(forgetRateUses, { id }));
     },
   };
 }

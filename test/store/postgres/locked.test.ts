@@ -1,0 +1,73 @@
+/** Another program that keeps the row of an account: only requests of that account wait. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import {
+  type AccountId,
+  newAccountId,
+  newKeyId,
+  newLedgerEntryId,
+  newRequestId,
+} from '../../../src/core/ids.ts';
+import type { Store } from '../../../src/core/ports/store.ts';
+import type { RecordEnd } from '../../../src/core/ports/usage.ts';
+import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
+import { newDatabase, type TestDatabase, withClient } from '../../support/postgres/database.ts';
+import { auditEntry, storedKey } from '../../support/stored-key.ts';
+
+const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
+const hold = { amount: nanoCredits(10n), price };
+const [locked, free] = [newAccountId(1), newAccountId(2)];
+const keys = new Map([locked, free].map((id, n) => [id, newKeyId(n + 1)]));
+
+let database: TestDatabase;
+let store: Store;
+beforeEach(async () => {
+  database = await newDatabase();
+  store = await openPostgresStore({ url: database.url });
+  for (const [id, keyId] of keys) {
+    await store.createAccount({ id, name: id, createdAtMs: 1 }, auditEntry());
+    await store.createKey({ ...storedKey(keyId, id), hash: id }, auditEntry());
+    const entry = { kind: 'load', amount: nanoCredits(1000n), reason: 'r', reference: 'k' } as const;
+    const loaded = { ...entry, id: newLedgerEntryId(1), accountId: id, createdAtMs: 1 };
+    await store.enter(loaded, auditEntry());
+  }
+});
+afterEach(async () => {
+  await store.close();
+  await database.drop();
+});
+
+const reserve = async (accountId: AccountId) => {
+  const id = newRequestId(Date.now());
+  const keyId = keys.get(accountId) ?? newKeyId(3);
+  const start = { id, accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' } as const;
+  const outcome = await store.reserve({ ...start, startedAtMs: 5, characters: undefined }, { hold });
+  expect(outcome).toBe('reserved');
+  return id;
+};
+const end: RecordEnd = {
+  ...{ state: 'ok', httpStatus: 200, code: undefined, firstOutputMs: 1, durationMs: 1 },
+  ...{ audioMsIn: undefined, audioMsOut: undefined, tokens: undefined, fairUseUnits: undefined },
+  ...{ cost: nanoCredits(3n), overrun: undefined },
+};
+
+it('holds up neither the requests of other accounts nor, once it is gone, those of its own', async () => {
+  const running = await Promise.all([locked, locked, locked, free].map(reserve));
+  await withClient(database.url, async (client) => {
+    await client.query('begin');
+    await client.query(
+      'select from accounts where id = any(select id from accounts order by id limit 1) for update',
+    );
+    let settled = 0;
+    const ends = running.map((id) => store.settle(id, end).finally(() => settled++));
+    // They share the first group.
+    await ends[3];
+    expect(settled).toBe(1);
+    for (let n = 0; n < 5; n++) await store.settle(await reserve(free), end);
+    expect(settled).toBe(1);
+    await client.query('rollback');
+    await Promise.all(ends);
+  });
+  expect(await store.availableCredits(locked)).toBe(1000n - 9n);
+  expect(await store.availableCredits(free)).toBe(1000n - 18n);
+});
