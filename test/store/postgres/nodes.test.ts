@@ -101,7 +101,7 @@ describe('nodes', () => {
     await expect.poll(() => recordOf(requestId)).toMatchObject({ state: 'interrupted' });
     child.kill('SIGCONT');
     settle();
-    expect(await line()).toBe('internal_error');
+    expect(await line()).toBe('overloaded');
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 0n }] });
   });
 

@@ -186,6 +186,6 @@ describe('three servers', () => {
     goesOn = Promise.resolve();
     expect((await ask(0)).status).toBe(200);
     held.resolve();
-    expect(countStatuses(await Promise.all(answers))).toEqual({ 500: 2 });
+    expect(countStatuses(await Promise.all(answers))).toEqual({ 503: 2 });
   });
 });

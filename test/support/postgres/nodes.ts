@@ -12,7 +12,7 @@ import { withClient } from './database.ts';
 import { DatabaseProxy } from './proxy.ts';
 import { PostgresServer } from './server.ts';
 
-/** Statuses of a database that is away, and of an Idempotency-Key whose first request still runs on another node. */
+/** Statuses of a database that is away, of a request that ran on a node that seemed dead, and of an Idempotency-Key whose first request still runs on another node. */
 const refusals: ReadonlySet<number> = new Set([503, 409]);
 
 export interface RunningNode {
@@ -23,7 +23,6 @@ export interface RunningNode {
 }
 
 interface UsedOptions {
-  readonly mayFail?: boolean;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -83,13 +82,10 @@ export class Nodes {
     return serve(['--data-dir', dataDir, ...args], { cwd: this.#folder.path, env });
   }
 
-  /**
-   * Starts a server and the clients that use it, until it is gone or they leave.
-   * @param mayFail whether requests may fail with status 500, as those of a node that was declared dead while they ran
-   */
-  async startUsed({ mayFail = false, env = {} }: UsedOptions = {}): Promise<RunningNode> {
+  /** Starts a server and the clients that use it, until it is gone or they leave. */
+  async startUsed({ env = {} }: UsedOptions = {}): Promise<RunningNode> {
     const serving = await this.serve([], env);
-    const mayRefuse = (status: number) => refusals.has(status) || (mayFail && status === 500);
+    const mayRefuse = (status: number) => refusals.has(status);
     const clients = new PayingClients(this.#random, mayRefuse, `${this.#started}-`);
     this.#clients.push(clients);
     let isUsed = true;

@@ -91,8 +91,7 @@ export function extending({ start, counter }: OpenRequest, fairUse: FairUseReser
     recordId: id,
     hasRecord: true,
     decide(books) {
-      const record = books.record(id);
-      if (record?.state !== 'started') throw notRunning(id);
+      const record = runningRecord(books, id);
       if (counter === undefined) return false;
       if (!reserveUnits(books.units(counter), fairUse, record.units)) return false;
       record.units = fairUse.units;
@@ -113,8 +112,7 @@ export function extendingCounts(
     recordId: id,
     hasRecord: true,
     decide(books) {
-      const record = books.record(id);
-      if (record?.state !== 'started') throw notRunning(id);
+      const record = runningRecord(books, id);
       // An earlier attempt may have taken effect: the record says what is reserved.
       const { counted: before = [] } = record;
       const more = counted.map((one, at) => ({ ...one, amount: one.amount - (before[at]?.amount ?? 0n) }));
@@ -264,7 +262,19 @@ function settle(books: Books, { request, record, end, claim }: Settlement): Reco
 function endBefore({ state, cost, overrun }: StoredRecord, id: RequestId, end: RecordEnd): RecordEnd {
   if (state === end.state) return { ...end, cost, overrun };
   if (end.cost === undefined && !end.fairUseUnits) return end;
-  throw notRunning(id);
+  throw endedElsewhere(id);
+}
+
+function runningRecord(books: Books, id: RequestId): StoredRecord {
+  const record = books.record(id);
+  if (record === undefined) throw notRunning(id);
+  if (record.state !== 'started') throw endedElsewhere(id);
+  return record;
+}
+
+/** This node seemed dead, so another one has released the request. The client may send it again: it has cost nothing. */
+function endedElsewhere(id: RequestId): ParleyError {
+  return unusable(new Error(`another node has ended request ${id}`));
 }
 
 function notRunning(id: RequestId): ParleyError {
