@@ -14,12 +14,12 @@ const timeouts: ReadonlySet<unknown> = new Set([
 ]);
 
 export function failureOf(error: unknown): string {
-  if (error instanceof AddressRefused) {
-    return 'The address of the webhook is in a private network, where this server does not send.';
-  }
   const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
   if (timeouts.has(name) || timeouts.has(code)) return 'The webhook did not answer in time.';
-  if (unresolvable.has(code)) return 'The name of the webhook has no address.';
+  // One sentence, so that nobody learns which names the network of the server knows.
+  if (error instanceof AddressRefused || unresolvable.has(code)) {
+    return 'The name of the webhook has no public address.';
+  }
   if (typeof code === 'string' && /CERT|SIGNATURE|ERR_TLS|SELF_SIGNED|ERR_SSL/.test(code)) {
     return 'The TLS certificate of the webhook could not be verified.';
   }

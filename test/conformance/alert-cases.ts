@@ -56,7 +56,7 @@ const byHolder: readonly Case[] = [
           type: 'test',
           delivery: {
             ...{ state: 'failed', attempts: 1 },
-            last_failure: 'The name of the webhook has no address.',
+            last_failure: 'The name of the webhook has no public address.',
           },
         },
       },
