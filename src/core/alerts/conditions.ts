@@ -95,10 +95,8 @@ function dueFairUse(
   const used = String(unitsUsed);
   return [
     {
-      mark: {
-        ...{ kind: 'fair_use.used', subject: '', period: monthOf(nowMs) },
-        ...{ basis: String(limit), threshold: percent },
-      },
+      // Without a basis: nodes may differ in the allowance, during a reload or at the end of a trial.
+      mark: { kind: 'fair_use.used', subject: '', period: monthOf(nowMs), basis: '', threshold: percent },
       details: { percent, used, limit: String(limit), resetsAtMs: nextMonthMs(nowMs) },
     },
   ];

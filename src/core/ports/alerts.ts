@@ -74,7 +74,7 @@ export interface AlertMark {
   readonly subject: string;
   /** Sorts by time. Only a later period begins anew. */
   readonly period: string;
-  /** The limit, amount or end that the threshold is of. Another one begins anew. */
+  /** The limit, amount or end that the threshold is of. Another one begins anew. Empty for fair use. */
   readonly basis: string;
   /** In one period of one basis only a higher threshold moves the mark on. */
   readonly threshold: number;

@@ -1,0 +1,39 @@
+/** Which alerts an account is due. */
+import { expect, it } from 'vitest';
+import { dueAlerts } from '../../../src/core/alerts/conditions.ts';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { newAccountId } from '../../../src/core/ids.ts';
+import type { AlertMark, WatchedAccount } from '../../../src/core/ports/alerts.ts';
+
+const id = newAccountId(1);
+const nowMs = Date.UTC(2026, 10, 28, 12);
+const noMoney = { balance: nanoCredits(0n), held: nanoCredits(0n) };
+
+it('raises a percent of fair use once in a month, also where nodes differ in the allowance', () => {
+  const marks: AlertMark[] = [];
+  const dueWith = (planUnitsPerMonth: number, percents: readonly number[]) => {
+    const watched: WatchedAccount = {
+      account: {
+        ...{ id, name: 'a', createdAtMs: 1, limits: undefined, ...noMoney },
+        ...{ suspendedAtMs: undefined, deletedAtMs: undefined },
+        subscription: { plan: { startsAtMs: 1, endsAtMs: nowMs + 86_400_000 * 30 }, trial: undefined },
+      },
+      settings: {
+        ...{ accountId: id, percents, webhookUrl: undefined, sealedSecret: undefined },
+        ...{ balanceBelow: undefined, webhookOffAtMs: undefined },
+      },
+      ...{ unitsUsed: 50n, latestLoad: '', keys: [], marks },
+    };
+    const fairUse = {
+      ...{ planUnitsPerMonth, trialUnitsPerMonth: 1 },
+      ...{ speechUnitsPerCharacter: 1, transcriptionUnitsPerSecond: 1 },
+    };
+    const due = dueAlerts(watched, [], [], { nowMs, accessNowMs: nowMs, fairUse });
+    for (const { mark } of due) marks.splice(0, 1, mark);
+    return due.map(({ details }) => `${details.percent} of ${details.limit}`);
+  };
+  expect(dueWith(100, [50])).toEqual(['50 of 100']);
+  expect(dueWith(90, [50])).toEqual([]);
+  expect(dueWith(100, [50])).toEqual([]);
+  expect(dueWith(50, [50, 100])).toEqual(['100 of 50']);
+});
