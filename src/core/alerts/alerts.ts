@@ -25,7 +25,8 @@ export class Alerts {
   readonly #intervalMs: number;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
-  #isFailing = false;
+  /** What failed when it was last tried. */
+  readonly #failing = new Set<string>();
   #isClosed = false;
 
   constructor(deps: AlertsDeps, intervalMs = intervalMsByDefault) {
@@ -51,14 +52,18 @@ export class Alerts {
   }
 
   async #run(): Promise<void> {
+    await this.#attempt('accounts', () => this.#raiseAll());
+    await this.#attempt('deliveries', () => this.#deliveries.begin());
+  }
+
+  /** Does not reject. Logs the first of several failures in a row; the next round tries again. */
+  async #attempt(what: string, work: () => Promise<void>): Promise<void> {
     try {
-      await this.#raiseAll();
-      await this.#deliveries.begin();
-      this.#isFailing = false;
+      await work();
+      this.#failing.delete(what);
     } catch (error) {
-      // The database is away. Its failure is logged once, and by the store as well.
-      if (!this.#isFailing) this.#deps.log.error({ err: error }, 'alerts could not be read; trying again');
-      this.#isFailing = true;
+      if (!this.#failing.has(what)) this.#deps.log.error({ err: error, what }, 'alerts failed; trying again');
+      this.#failing.add(what);
     }
   }
 
@@ -84,7 +89,9 @@ export class Alerts {
       const own = budgets[index] ?? [];
       const amounts = used.slice(at, at + own.length);
       at += own.length;
-      for (const due of dueAlerts(watched, own, amounts, moment)) await this.#raise(watched.settings, due);
+      await this.#attempt(watched.account.id, async () => {
+        for (const due of dueAlerts(watched, own, amounts, moment)) await this.#raise(watched.settings, due);
+      });
     }
   }
 

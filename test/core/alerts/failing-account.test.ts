@@ -1,0 +1,52 @@
+/** An account whose alerts cannot be raised: the others have theirs. */
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { nanoCredits } from '../../../src/core/billing/money.ts';
+import { type AccountId, newAccountId } from '../../../src/core/ids.ts';
+import { type Parley, startParley } from '../../support/parley.ts';
+import { auditEntry } from '../../support/stored-key.ts';
+import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
+
+const failing = newAccountId(1);
+const sound = newAccountId(2);
+
+let parley: Parley;
+let receiver: WebhookReceiver;
+const logged: object[] = [];
+beforeEach(async () => {
+  receiver = await startReceiver();
+  const note = (fields: object) => void logged.push(fields);
+  parley = await startParley({
+    settings: { alerts: toReceivers },
+    alerts: { intervalMs: 5 },
+    log: { info: () => undefined, warn: () => undefined, error: note },
+  });
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await parley.close();
+  await receiver.close();
+});
+
+async function watch(accountId: AccountId): Promise<void> {
+  const { store } = parley.app;
+  await store.createAccount({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
+  const settings = {
+    ...{ accountId, webhookUrl: receiver.origin, percents: [50], webhookOffAtMs: undefined },
+    ...{ sealedSecret: 'whsec_c2VjcmV0', balanceBelow: nanoCredits(1n) },
+  };
+  await store.setAlertSettings(accountId, settings, auditEntry());
+}
+
+it('delays no other account, and is logged once', async () => {
+  const { store } = parley.app;
+  const raise = store.raiseAlert.bind(store);
+  const tries = vi.spyOn(store, 'raiseAlert').mockImplementation((alert, ...rest) => {
+    return alert.accountId === failing ? Promise.reject(new Error('refused')) : raise(alert, ...rest);
+  });
+  await watch(failing);
+  await watch(sound);
+  await expect.poll(() => receiver.received).toMatchObject([{ alert: { account_id: sound } }]);
+  const before = tries.mock.calls.length;
+  await expect.poll(() => tries.mock.calls.length).toBeGreaterThan(before + 1);
+  expect(logged).toEqual([{ err: expect.objectContaining({ message: 'refused' }), what: failing }]);
+});
