@@ -81,8 +81,8 @@ export class ColdAlerts implements AlertStore {
     return hasChanged(await this.#executor.run({ steps: [claimAlert(alert, nextAttemptAtMs)] }));
   }
 
-  async endAttempt(id: AlertId, end: AttemptEnd): Promise<void> {
-    await this.#executor.run({ steps: [endAttempt(id, end)] });
+  async endAttempt(alert: Alert, end: AttemptEnd): Promise<void> {
+    await this.#executor.run({ steps: endAttempt(alert, end) });
   }
 
   async turnWebhookOff(id: AccountId, webhookUrl: string, atMs: number, failure: string): Promise<void> {

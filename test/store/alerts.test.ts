@@ -81,6 +81,24 @@ describe('alerts', () => {
     expect(await store.dueAlerts(7, 10)).toMatchObject([{ alert: { delivery: { attempts: 1 } } }]);
   });
 
+  it('wait behind those of other accounts when an attempt of theirs fails', async () => {
+    const other = newAccountId(2);
+    await store.createAccount({ id: other, name: 'b', createdAtMs: 1 }, auditEntry());
+    await store.setAlertSettings(other, { ...settings, accountId: other }, auditEntry());
+    const [first, second, third] = [alertAt(1), alertAt(2), { ...alertAt(3), accountId: other }] as const;
+    for (const alert of [first, second, third]) {
+      await store.raiseAlert(alert, { ...mark, subject: alert.id });
+    }
+    const dueAt = async (nowMs: number) => (await store.dueAlerts(nowMs, 1)).map(({ alert }) => alert.id);
+    expect(await dueAt(5)).toEqual([first.id]);
+    await store.endAttempt(first, { state: 'failed', failure: 'f', nextAtMs: 10 });
+    expect(await dueAt(9)).toEqual([third.id]);
+    await store.endAttempt(third, { state: 'pending', failure: 'f', nextAtMs: 11 });
+    expect(await dueAt(10)).toEqual([second.id]);
+    await store.endAttempt(second, { state: 'pending', failure: 'f', nextAtMs: 12 });
+    expect(await dueAt(12)).toEqual([third.id]);
+  });
+
   it('are given up when the webhook is removed', async () => {
     await store.raiseAlert(alertAt(1), mark);
     await store.setAlertSettings(accountId, { ...settings, webhookUrl: undefined }, auditEntry());

@@ -61,13 +61,13 @@ export class Deliveries {
   /** Sends once, and records the outcome. An alert of the type `test` is not tried again. */
   async attempt(due: DueAlert): Promise<void> {
     const { store, clock } = this.#deps;
-    const { id, accountId, delivery } = due.alert;
+    const { accountId, delivery } = due.alert;
     const attempt = delivery.attempts + 1;
     const outcome = await this.#post(due);
     if ('failure' in outcome && this.#closing.signal.aborted) return;
     const nowMs = clock.now();
     if ('status' in outcome && outcome.status >= 200 && outcome.status < 300) {
-      await store.endAttempt(id, { state: 'delivered', atMs: nowMs });
+      await store.endAttempt(due.alert, { state: 'delivered', atMs: nowMs });
       this.#deps.observer.attempted('delivered');
       return;
     }
@@ -78,7 +78,9 @@ export class Deliveries {
       return;
     }
     const isLast = due.alert.kind === 'test' || nowMs - due.alert.createdAtMs >= triedMsMax;
-    await store.endAttempt(id, { state: isLast ? 'failed' : 'pending', failure });
+    // Webhooks that fail wait behind the others: a slow one takes a place for the whole attempt.
+    const nextAtMs = nowMs + firstRetryMs;
+    await store.endAttempt(due.alert, { state: isLast ? 'failed' : 'pending', failure, nextAtMs });
     if (isLast) this.#gaveUp(due.alert, attempt, failure);
     else this.#deps.observer.attempted('failed');
   }

@@ -110,7 +110,12 @@ export interface DueAlert {
 
 export type AttemptEnd =
   | { readonly state: 'delivered'; readonly atMs: number }
-  | { readonly state: 'pending' | 'failed'; readonly failure: string };
+  | {
+      readonly state: 'pending' | 'failed';
+      readonly failure: string;
+      /** No alert of the account is attempted before. */
+      readonly nextAtMs: number;
+    };
 
 /** Settings of alerts, and the alerts that were raised. */
 export interface AlertStore {
@@ -136,7 +141,7 @@ export interface AlertStore {
   dueAlerts(nowMs: number, size: number): Promise<readonly DueAlert[]>;
   /** Counts an attempt and moves the next one on. False if another node was first. */
   claimAlert(alert: Alert, nextAttemptAtMs: number): Promise<boolean>;
-  endAttempt(id: AlertId, end: AttemptEnd): Promise<void>;
+  endAttempt(alert: Alert, end: AttemptEnd): Promise<void>;
   /** Gives up all pending alerts of the webhook, until its settings are set again. */
   turnWebhookOff(accountId: AccountId, webhookUrl: string, atMs: number, failure: string): Promise<void>;
 }

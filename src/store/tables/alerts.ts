@@ -144,6 +144,15 @@ const giveUp = statement((p: { id: AlertId; failure: string }) =>
     .where('id', '=', p.id)
     .where(sql<boolean>`state = 'pending'`),
 );
+/** Those that are due before. */
+const delayAll = statement((p: { accountId: AccountId; atMs: number }) =>
+  query
+    .updateTable('alerts')
+    .set({ next_attempt_at_ms: p.atMs })
+    .where('account_id', '=', p.accountId)
+    .where(sql<boolean>`state = 'pending'`)
+    .where('next_attempt_at_ms', '<', sql<bigint>`${p.atMs}`),
+);
 const giveUpAll = statement((p: { accountId: AccountId; failure: string }) =>
   query
     .updateTable('alerts')
@@ -173,15 +182,10 @@ export function claimAlert({ id, delivery }: Alert, nextAttemptAtMs: number): St
   return step(claim, { id, dueAtMs: BigInt(delivery.nextAttemptAtMs ?? 0), nextAttemptAtMs }, 'stop');
 }
 
-export function endAttempt(id: AlertId, end: AttemptEnd): Step {
-  switch (end.state) {
-    case 'delivered':
-      return step(deliver, { id, atMs: end.atMs });
-    case 'pending':
-      return step(fail, { id, failure: end.failure });
-    case 'failed':
-      return step(giveUp, { id, failure: end.failure });
-  }
+export function endAttempt({ id, accountId }: Alert, end: AttemptEnd): readonly Step[] {
+  if (end.state === 'delivered') return [step(deliver, { id, atMs: end.atMs })];
+  const { state, failure, nextAtMs: atMs } = end;
+  return [step(state === 'failed' ? giveUp : fail, { id, failure }), step(delayAll, { accountId, atMs })];
 }
 
 export function giveUpAlerts(accountId: AccountId, failure: string): Step {
