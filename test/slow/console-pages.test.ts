@@ -158,6 +158,7 @@ describe.skipIf(missingBrowser !== undefined)(
       // The field has the focus from the start.
       await keyboard.type(parley.adminKey);
       await keyboard.press('Enter');
+      await page.locator('.shell').waitFor();
       await settled(page);
       await tabTo('Skip to the content');
       await keyboard.press('Enter');
