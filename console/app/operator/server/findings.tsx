@@ -8,6 +8,7 @@ export function Findings() {
   const [problem, setProblem] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const diagnose = async () => {
+    if (isBusy) return;
     setBusy(true);
     setProblem(undefined);
     try {
