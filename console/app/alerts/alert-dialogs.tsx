@@ -37,7 +37,7 @@ export function AlertSettingsDialog({
           name="settings.percents"
           autocomplete="off"
           defaultValue={percents.join(', ')}
-          hint="Of each budget and of fair use, such as 50, 80, 100"
+          hint={`Of each budget and of fair use. Empty: ${percentsByDefault.join(', ')}`}
         />
         <Field
           label="Balance below"
