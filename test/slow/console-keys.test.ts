@@ -101,7 +101,7 @@ describe.skipIf(missingBrowser !== undefined)(
     it('sees the secret that takes the place of their own key before the session ends', async () => {
       const { page, secret } = await openWith('/keys', { scopes: ['chat', 'manage'] });
       await rowOf(page, secret).getByRole('button', { name: 'Rotate' }).click();
-      await page.getByRole('dialog').getByLabel('The old key works for').selectOption('not any longer');
+      await page.getByRole('dialog').getByLabel('The old key ends').selectOption('at once');
       await submit(page, 'Make the new key');
       const next = await shownSecret(page);
       expect([await statusOf(secret), await statusOf(next)]).toEqual([401, 200]);

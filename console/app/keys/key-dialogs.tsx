@@ -98,15 +98,15 @@ export function RotateDialog({ of: key, owner, onClose, onDone }: KeyProps) {
         <p>A new key takes the place of this one, with the same name, rights and limits.</p>
         {key.id === owner.ownId && <p>It is the key of this session, which ends with it.</p>}
         <Choice
-          label="The old key works for"
+          label="The old key ends"
           value={seconds}
           onChange={setSeconds}
           options={[
-            ['0', 'not any longer'],
-            ['3600', 'one more hour'],
-            ['86400', 'one more day'],
-            ['604800', 'one more week'],
-            ['2592000', '30 more days'],
+            ['0', 'at once'],
+            ['3600', 'after one hour'],
+            ['86400', 'after one day'],
+            ['604800', 'after one week'],
+            ['2592000', 'after 30 days'],
           ]}
         />
       </CallForm>

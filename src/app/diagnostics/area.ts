@@ -26,7 +26,7 @@ export async function diagnoseArea(
   try {
     return { area, diagnostics: await Promise.race([late, check(signal)]) };
   } catch (error) {
-    const advice = 'Report this with the whole output.';
+    const advice = 'Report this.';
     return { area, diagnostics: [problem('check', `The check itself failed (${String(error)}).`, advice)] };
   }
 }

@@ -59,7 +59,7 @@ function unreadable(path: string, error: InstanceType<typeof Sqlite.SqliteError>
   const isBroken = /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
   const advice = isBroken
     ? 'Stop the server and restore a backup.'
-    : 'Run this command as the user that runs the server, and try again.';
+    : 'Give the file to the user that runs the server.';
   return problem('database', `${path} cannot be read (${error.code}: ${error.message}).`, advice);
 }
 
