@@ -18,21 +18,21 @@ export interface Names {
 
 const none: NamesById = new Map();
 
-/**
- * @param accountId of the filter; ignored for holders
- * @param turn reads anew when it changes
- */
-export function useNames(session: SignedIn, accountId: string, turn: unknown): Names {
-  const accounts = useLoaded(`account names ${turn}`, async (signal) => {
+/** @param accountId of the filter; ignored for holders */
+export function useNames(session: SignedIn, accountId: string): Names {
+  const accounts = useLoaded('account names', async (signal) => {
     if (session.kind === 'account') return none;
     const answer = await admin.listAccounts({ pageSize: accountsMax }, { signal });
     return new Map(answer.accounts.map(({ id, name }) => [id, name]));
   });
-  return { accounts: accounts.value ?? none, keys: useKeyNames(session, accountId, turn) };
+  return { accounts: accounts.value ?? none, keys: useKeyNames(session, accountId) };
 }
 
-/** Names of the keys of an account. */
-export function useKeyNames({ kind, key }: SignedIn, accountId: string, turn: unknown): NamesById {
+/**
+ * Names of the keys of an account.
+ * @param turn reads anew when it changes
+ */
+export function useKeyNames({ kind, key }: SignedIn, accountId: string, turn = 0): NamesById {
   const keys = useLoaded(`key names ${accountId} ${turn}`, async (signal) => {
     if (kind === 'admin') {
       return accountId === ''

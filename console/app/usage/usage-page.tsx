@@ -29,7 +29,7 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
     readTotals(kind, { from: period.from(), groupBy, accountId, keyId }, signal),
   );
   const models = [...new Set((totals.value ?? []).flatMap((total) => total.model ?? []))].sort();
-  const names = useNames(session, accountId, totals.value?.length);
+  const names = useNames(session, accountId);
   return (
     <>
       <div class="title">
