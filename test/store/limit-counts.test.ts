@@ -68,7 +68,8 @@ describe('counted amounts', () => {
     const failing = start();
     await store.reserve(failing, { hold: hold(6n), counted: [month] });
     await store.settle(failing.id, ended(undefined));
-    expect(await store.taken([month])).toEqual([2n]);
+    const others = { ...month, owner: accountId };
+    expect(await store.taken([others, total, month])).toEqual([0n, 0n, 2n]);
   });
 
   it('give nothing to a request whose credits do not cover it', async () => {

@@ -111,16 +111,29 @@ export class IssuedKeys {
   /** @param accountId undefined: the admin keys */
   async list(accountId: Key['accountId'], request: PageFields): Promise<KeysPage> {
     const page = await this.#deps.store.listKeys(accountId, readPage(request));
-    return { keys: await Promise.all(page.items.map((key) => this.describe(key))), ...nextPage(page) };
+    return { keys: page.items.map(await this.#describer(page.items)), ...nextPage(page) };
   }
 
   /** A key without its secret, with what is used of its limits. */
   async describe(key: Key): Promise<KeyMessage> {
+    const describe = await this.#describer([key]);
+    return describe(key);
+  }
+
+  /** Reads the counts of all these keys at once. */
+  async #describer(keys: readonly Key[]): Promise<(key: Key) => KeyMessage> {
     const nowMs = this.#deps.clock.now();
-    const counts = countsOf(key.originId, key.limits, nowMs);
-    const taken = counts.length === 0 ? [] : await this.#deps.store.taken(counts);
-    const limitCounts = counts.map((count, at) => describeCount(count, taken[at] ?? 0n, nowMs));
-    return describeKey(key, limitCounts);
+    const counts = new Map(keys.map((key) => [key, countsOf(key.originId, key.limits, nowMs)]));
+    const all = [...counts.values()].flat();
+    const amounts = all.length === 0 ? [] : await this.#deps.store.taken(all);
+    const taken = new Map(all.map((count, at) => [count, amounts[at]]));
+    return (key) => {
+      const own = counts.get(key) ?? [];
+      return describeKey(
+        key,
+        own.map((count) => describeCount(count, taken.get(count) ?? 0n, nowMs)),
+      );
+    };
   }
 
   /** @throws `invalid_parameter` for a time that is over */

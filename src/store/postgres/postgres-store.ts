@@ -19,7 +19,7 @@ import { Pruning } from '../maintenance/prune.ts';
 import { accountById } from '../tables/accounts.ts';
 import { takenUnits } from '../tables/fair-use.ts';
 import { claimKey, claimOutcome, endClaim } from '../tables/idempotency-records.ts';
-import { takenAmount } from '../tables/limit-counts.ts';
+import { countsOfOwners } from '../tables/limit-counts.ts';
 import type { Groups } from './groups/groups.ts';
 import {
   entering,
@@ -116,10 +116,13 @@ export class PostgresStore extends ColdOperations implements Store {
     return nodes.map(({ epoch, ...state }) => ({ ...state, isOwn: node.is(epoch) }));
   }
 
-  taken(counts: readonly Count[]): Promise<readonly bigint[]> {
-    return Promise.all(
-      counts.map(async (count) => (await this.#deps.executor.get(takenAmount, count)) ?? 0n),
-    );
+  async taken(counts: readonly Count[]): Promise<readonly bigint[]> {
+    const owners = [...new Set(counts.map(({ owner }) => owner))];
+    const periods = [...new Set(counts.map(({ period }) => period))];
+    const rows = await this.#deps.executor.all(countsOfOwners, { owners, periods });
+    const nameOf = ({ owner, unit, period }: Record<keyof Count, string>) => `${owner} ${unit} ${period}`;
+    const taken = new Map(rows.map((row) => [nameOf(row), row.used + row.reserved]));
+    return counts.map((count) => taken.get(nameOf(count)) ?? 0n);
   }
 
   async settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd> {

@@ -12,15 +12,13 @@ export const usedAmount = statement((p: Count) =>
     .where('unit', '=', p.unit)
     .where('period', '=', p.period),
 ).map(({ used }) => used);
-/** Used and reserved, where the database knows both. */
-export const takenAmount = statement((p: Count) =>
+/** PostgreSQL: the counts of these owners in these periods. */
+export const countsOfOwners = statement((p: { owners: readonly string[]; periods: readonly string[] }) =>
   query
     .selectFrom('limit_counts')
-    .select(['used', 'reserved'])
-    .where('owner', '=', p.owner)
-    .where('unit', '=', p.unit)
-    .where('period', '=', p.period),
-).map(({ used, reserved }) => used + reserved);
+    .select(['owner', 'unit', 'period', 'used', 'reserved'])
+    .where(sql<boolean>`owner = any(${p.owners}) and period = any(${p.periods})`),
+);
 const open = statement(
   (p: Count) => sql`insert into limit_counts (owner, unit, period, used)
     values (${p.owner}, ${p.unit}, ${p.period}, 0) on conflict do nothing`,
