@@ -22,15 +22,13 @@ export function adviceFor(own: Account, ownKey: Key, { key }: SignedIn): Advice[
     ...aboutCredits(own),
     ...aboutFairUse(own),
     ...aboutCounts(own, 'your account', 'The operator of this server raises it.'),
-    ...aboutCounts(ownKey, 'this key', raisesKey(key)),
+    ...aboutCounts(ownKey, 'this key', raisesKey),
     ...aboutKey(key),
   ];
 }
 
-const raisesKey = ({ scopes }: SignedIn['key']): string =>
-  scopes.includes('manage')
-    ? 'Raise it on the page Keys, or ask the operator of this server.'
-    : 'A key with the scope manage raises it, or the operator of this server.';
+const raisesKey =
+  'The operator of this server raises it, or another key with the scope manage whose own limits allow it.';
 
 const counted: Readonly<Record<string, readonly [limit: string, refused: string]>> = {
   'budgets.day': ['The budget for the day', 'Chats are'],
@@ -93,6 +91,6 @@ function* aboutKey({ expires_at }: SignedIn['key']): Generator<Advice> {
   if (end.getTime() - Date.now() > 7 * dayMs) return;
   yield {
     title: `This key expires ${spanText(end)}.`,
-    text: 'Ask the operator of this server to rotate it.',
+    text: 'Have a new key made, by the operator of this server or by a key with the scope manage that ends later.',
   };
 }

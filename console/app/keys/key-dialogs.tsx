@@ -81,6 +81,9 @@ export function LimitsDialog({ of: key, owner, onClose, onDone }: KeyProps) {
           onDone();
         }}
       >
+        {key.id === owner.ownId && (
+          <p>It is the key of this session: it can narrow its own limits, but not widen them again.</p>
+        )}
         <LimitFields limits={key.limits} />
       </CallForm>
     </Dialog>
@@ -95,7 +98,7 @@ export function RotateDialog({ of: key, owner, onClose, onDone }: KeyProps) {
         action="Make the new key"
         onSubmit={async () => onDone(await owner.rotate(key.id, Number(seconds)))}
       >
-        <p>A new key takes the place of this one, with the same name, rights and limits.</p>
+        <p>A new key takes the place of this one, with the same name, rights, limits and end.</p>
         {key.id === owner.ownId && <p>It is the key of this session, which ends with it.</p>}
         <Choice
           label="The old key ends"

@@ -246,8 +246,8 @@ export const AdminService: GenService<{
     output: typeof ListAdminKeysResponseSchema;
   },
   /**
-   * Replaces a key by a new one. The old key still works for `overlap_seconds`; if it does, the account may get
-   * `too_many_keys`.
+   * Replaces a key by a new one, which expires when the old one would have. The old key still works for `overlap_seconds`; if it does, the
+   * account may get `too_many_keys`.
    *
    * @generated from rpc parley.admin.v1.AdminService.RotateKey
    */

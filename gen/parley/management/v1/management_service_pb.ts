@@ -63,8 +63,8 @@ export const ManagementService: GenService<{
     output: typeof SetKeyLimitsResponseSchema;
   },
   /**
-   * Replaces a key by a new one. The old key still works for `overlap_seconds`; if it does, the account may get
-   * `too_many_keys`.
+   * Replaces a key by a new one, which expires when the old one would have. The old key still works for `overlap_seconds`; if it does, the
+   * account may get `too_many_keys`.
    *
    * @generated from rpc parley.management.v1.ManagementService.RotateKey
    */
