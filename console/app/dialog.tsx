@@ -14,7 +14,12 @@ export function Dialog({ title, onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
+    const before = document.activeElement;
     element.current?.showModal();
+    return () => {
+      // The element is gone by now: it would not let anything behind it take the focus.
+      if (before instanceof HTMLElement) before.focus();
+    };
   }, []);
   return (
     <dialog ref={element} aria-labelledby={id} onClose={onClose}>

@@ -49,6 +49,8 @@ const submit = (page: Page, button: string) =>
 /** The secret that the open dialog shows. */
 const shownSecret = (page: Page) => page.getByRole('dialog').getByLabel('The new key').inputValue();
 
+const focused = (page: Page) => page.evaluate<string>('document.activeElement?.ariaLabel');
+
 const rowOf = (page: Page, secret: string) => page.getByRole('row', { name: `…${secret.slice(-4)}` });
 
 describe.skipIf(missingBrowser !== undefined)(
@@ -83,6 +85,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await dialog.getByLabel('Credits a day').fill('10');
       await submit(page, 'Set the limits');
       await rowOf(page, first).getByText('2.00 of 10.00 credits').waitFor();
+      expect(await focused(page)).toBe('Limits App');
       await page.getByRole('button', { name: 'Rotate App' }).click();
       await submit(page, 'Make the new key');
       const second = await shownSecret(page);
