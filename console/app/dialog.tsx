@@ -1,5 +1,5 @@
-import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { type ComponentChildren, createContext } from 'preact';
+import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
 import { failureOf } from './api.ts';
 import { type Refusal, RefusalContext } from './fields.tsx';
 
@@ -9,10 +9,21 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-/** A native modal dialog. Escape closes it, and the focus goes back to where it was. */
+/** Whether the form of a dialog waits for the server, and what changes it. */
+const BusyContext = createContext<readonly [isBusy: boolean, setBusy: (isBusy: boolean) => void]>([
+  false,
+  () => {},
+]);
+
+/**
+ * A native modal dialog. Escape closes it, but not while its form waits for an answer, which may be a secret. Then the focus goes back to
+ * where it was.
+ */
 export function Dialog({ title, onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const busy = useState(false);
+  const [isBusy] = busy;
   useEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
@@ -21,15 +32,30 @@ export function Dialog({ title, onClose, children }: Props) {
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);
+  const stayWhileBusy = (event: Event) => {
+    if (isBusy) event.preventDefault();
+  };
   return (
-    <dialog ref={element} aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      onClose={onClose}
+      onCancel={stayWhileBusy}
+      // Browsers let a second Escape pass `cancel`.
+      onKeyDown={(event) => event.key === 'Escape' && stayWhileBusy(event)}
+    >
       <div class="title">
         <h2 id={id}>{title}</h2>
-        <button type="button" class="plain" onClick={() => element.current?.close()}>
+        <button
+          type="button"
+          class="plain"
+          aria-disabled={isBusy}
+          onClick={() => !isBusy && element.current?.close()}
+        >
           Close
         </button>
       </div>
-      {children}
+      <BusyContext.Provider value={busy}>{children}</BusyContext.Provider>
     </dialog>
   );
 }
@@ -46,7 +72,7 @@ interface FormProps {
 /** A form that calls the server, and shows its words if it refuses: at the field that they are about, or below all fields. */
 export function CallForm({ action, isGrave = false, onSubmit, children }: FormProps) {
   const [refusal, setRefusal] = useState<Refusal>();
-  const [isBusy, setBusy] = useState(false);
+  const [isBusy, setBusy] = useContext(BusyContext);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     if (isBusy) return;

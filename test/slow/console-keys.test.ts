@@ -51,6 +51,17 @@ const shownSecret = (page: Page) => page.getByRole('dialog').getByLabel('The new
 
 const focused = (page: Page) => page.evaluate<string>('document.activeElement?.ariaLabel');
 
+/** Holds the next call of an RPC until `answer` is called. */
+async function holdCall(page: Page, rpc: string) {
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await page.route(`**/*/${rpc}`, async (route) => {
+    asked.resolve();
+    await answered.promise;
+    await route.continue();
+  });
+  return { asked: asked.promise, answer: answered.resolve };
+}
+
 const rowOf = (page: Page, secret: string) => page.getByRole('row', { name: `…${secret.slice(-4)}` });
 
 describe.skipIf(missingBrowser !== undefined)(
@@ -87,10 +98,20 @@ describe.skipIf(missingBrowser !== undefined)(
       await rowOf(page, first).getByText('2.00 of 10.00 credits').waitFor();
       expect(await focused(page)).toBe('Limits App');
       await page.getByRole('button', { name: 'Rotate App' }).click();
+      const { asked, answer } = await holdCall(page, 'RotateKey');
       await submit(page, 'Make the new key');
+      await asked;
+      // The answer has a secret: nothing closes the dialog before it.
+      for (let times = 0; times < 3; times++) await page.keyboard.press('Escape');
+      await dialog.getByRole('button', { name: 'Close', disabled: true }).click({ force: true });
+      await dialog.getByRole('button', { name: 'One moment…' }).waitFor();
+      answer();
+      await dialog.getByRole('heading', { name: 'The new key App' }).waitFor();
       const second = await shownSecret(page);
       expect([await statusOf(first), await statusOf(second)]).toEqual([200, 200]);
       await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      expect(await focused(page)).toBe('Rotate App');
       await rowOf(page, first).getByText('expires').waitFor();
       await rowOf(page, second).getByRole('button', { name: 'Revoke' }).click();
       await submit(page, 'Revoke the key');

@@ -5,13 +5,12 @@ import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { CallForm, Dialog } from '../dialog.tsx';
 import { Choice, Field } from '../fields.tsx';
 import { LimitFields, limitsOf } from '../limits/limit-fields.tsx';
-import type { KeyOwner } from './key-owner.ts';
+import type { IssuedKey, KeyOwner } from './key-owner.ts';
 
 interface Props {
   readonly owner: KeyOwner;
   readonly onClose: () => void;
-  /** @param secret of a new key */
-  readonly onDone: (secret?: string) => void;
+  readonly onDone: (issued?: IssuedKey) => void;
 }
 
 interface KeyProps extends Props {

@@ -5,14 +5,14 @@ import { Dialog } from '../dialog.tsx';
 import { Empty, type Loaded, Show } from '../states.tsx';
 import { LimitsDialog, NewKeyDialog, RevokeDialog, RotateDialog } from './key-dialogs.tsx';
 import { KeyFacts } from './key-facts.tsx';
-import type { KeyOwner } from './key-owner.ts';
+import type { IssuedKey, KeyOwner } from './key-owner.ts';
 import { KeyTable } from './key-table.tsx';
 import { SecretDialog } from './secret-dialog.tsx';
 
 export type KeyStep =
   | { readonly what: 'make' }
   | { readonly what: 'facts' | 'limits' | 'rotate' | 'revoke'; readonly key: Key }
-  | { readonly what: 'made'; readonly secret: string };
+  | { readonly what: 'made'; readonly issued: IssuedKey };
 
 interface Props {
   readonly keys: Loaded<readonly Key[]>;
@@ -53,8 +53,8 @@ interface StepProps {
 function Step({ step, owner, onStep, reload }: StepProps) {
   const close = () => onStep(undefined);
   // The list is read again once a secret is closed: the session may have ended with the old key.
-  const done = (secret?: string) => {
-    if (secret !== undefined) return onStep({ what: 'made', secret });
+  const done = (issued?: IssuedKey) => {
+    if (issued !== undefined) return onStep({ what: 'made', issued });
     close();
     reload();
   };
@@ -62,7 +62,15 @@ function Step({ step, owner, onStep, reload }: StepProps) {
     case 'make':
       return <NewKeyDialog owner={owner} onClose={close} onDone={done} />;
     case 'made':
-      return <SecretDialog secret={step.secret} onClose={() => done()} />;
+      return (
+        <SecretDialog
+          title={`The new key ${step.issued.key?.name}`}
+          secret={step.issued.secret}
+          onClose={() => done()}
+        >
+          Copy it now. It is shown this once: the server keeps only its hash.
+        </SecretDialog>
+      );
     case 'facts':
       return (
         <Dialog title={step.key.name} onClose={close}>

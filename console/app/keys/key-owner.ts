@@ -14,6 +14,11 @@ export interface NewKey {
   readonly limits?: WantedLimits;
 }
 
+export interface IssuedKey {
+  readonly key?: Key | undefined;
+  readonly secret: string;
+}
+
 export interface KeyOwner {
   /** Scopes that a new key can have. Empty: those of administration. */
   readonly scopes: readonly string[];
@@ -23,11 +28,9 @@ export interface KeyOwner {
   readonly isLimited: boolean;
   /** The address of what a key was used for. */
   readonly usageOf?: (key: Key) => string;
-  /** Returns the secret. */
-  readonly create: (key: NewKey) => Promise<string>;
+  readonly create: (key: NewKey) => Promise<IssuedKey>;
   readonly setLimits: (keyId: string, limits: WantedLimits | undefined) => Promise<unknown>;
-  /** Returns the new secret. */
-  readonly rotate: (keyId: string, overlapSeconds: number) => Promise<string>;
+  readonly rotate: (keyId: string, overlapSeconds: number) => Promise<IssuedKey>;
   readonly revoke: (keyId: string) => Promise<unknown>;
 }
 
@@ -36,16 +39,16 @@ export function ownKeys(scopes: readonly string[], ownId: string): KeyOwner {
   return {
     ...{ scopes, ownId, isLimited: true },
     usageOf: ({ id }) => `/console/usage?key=${id}`,
-    create: async (key) => (await management.createKey(key)).secret,
+    create: (key) => management.createKey(key),
     setLimits: (keyId, limits) => management.setKeyLimits({ keyId, ...(limits && { limits }) }),
-    rotate: async (keyId, overlapSeconds) => (await management.rotateKey({ keyId, overlapSeconds })).secret,
+    rotate: (keyId, overlapSeconds) => management.rotateKey({ keyId, overlapSeconds }),
     revoke: (keyId) => management.revokeKey({ keyId }),
   };
 }
 
 const issued = {
   setLimits: (keyId, limits) => admin.setKeyLimits({ keyId, ...(limits && { limits }) }),
-  rotate: async (keyId, overlapSeconds) => (await admin.rotateKey({ keyId, overlapSeconds })).secret,
+  rotate: (keyId, overlapSeconds) => admin.rotateKey({ keyId, overlapSeconds }),
   revoke: (keyId) => admin.revokeKey({ keyId }),
 } satisfies Partial<KeyOwner>;
 
@@ -55,7 +58,7 @@ export function keysOfAccount(accountId: string): KeyOwner {
     ...issued,
     ...{ scopes: ['speech', 'transcription', 'chat', 'manage'], isLimited: true },
     usageOf: (key) => `/console/usage?account=${key.accountId}&key=${key.id}`,
-    create: async (key) => (await admin.createKey({ accountId, ...key })).secret,
+    create: (key) => admin.createKey({ accountId, ...key }),
   };
 }
 
@@ -63,7 +66,6 @@ export function adminKeys(ownId: string): KeyOwner {
   return {
     ...issued,
     ...{ scopes: [], ownId, isLimited: false },
-    create: async ({ name, expiresAt }) =>
-      (await admin.createAdminKey({ name, ...(expiresAt && { expiresAt }) })).secret,
+    create: ({ name, expiresAt }) => admin.createAdminKey({ name, ...(expiresAt && { expiresAt }) }),
   };
 }

@@ -3,21 +3,15 @@ import { CopyButton } from '../../shared/copy-button.tsx';
 import { Dialog } from '../dialog.tsx';
 
 interface Props {
-  /** Default: that of a key. */
-  readonly title?: string;
+  readonly title: string;
   readonly secret: string;
   readonly onClose: () => void;
-  /** What to do with it. Default: that of a key. */
-  readonly children?: ComponentChildren;
+  /** What to do with it. */
+  readonly children: ComponentChildren;
 }
 
 /** A new secret, which only its holder can keep. */
-export function SecretDialog({
-  title = 'The new key',
-  secret,
-  onClose,
-  children = 'Copy it now. It is shown this once: the server keeps only its hash.',
-}: Props) {
+export function SecretDialog({ title, secret, onClose, children }: Props) {
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{children}</p>
