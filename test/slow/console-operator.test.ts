@@ -92,6 +92,9 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('dialog').getByLabel('Name').fill('Grey Harbour');
       await page.getByRole('dialog').getByRole('button', { name: 'Rename it' }).click();
       await page.getByRole('heading', { name: 'Grey Harbour' }).waitFor();
+      // With the id, which stays.
+      await expect.poll(() => page.url()).toContain('/accounts/acc_');
+      const address = page.url();
       await fill(page, 'Suspend', {}, 'Suspend it');
       await page.getByText('Suspended since').waitFor();
       expect(await status()).toBe(403);
@@ -104,6 +107,17 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('dialog').getByRole('button', { name: 'Delete it for good' }).click();
       await page.getByRole('heading', { name: 'Accounts', exact: true }).waitFor();
       expect(await status()).toBe(401);
+      await page.goto(address);
+      await page.getByText('Deleted on').waitFor();
+      await page.getByText(/^revoked /).waitFor();
+      await page.getByRole('cell', { name: 'load' }).waitFor();
+      expect(await page.getByRole('heading', { name: 'Alerts' }).count()).toBe(0);
+      expect(
+        await page
+          .locator('main')
+          .getByRole('button', { name: /^New|Limits|Rotate/ })
+          .count(),
+      ).toBe(0);
       expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
     });
 

@@ -1,6 +1,5 @@
 /** The keys of the account for a key that manages; for others their own key. */
 import { management } from '../api.ts';
-import { allKeys } from '../keys/all-keys.ts';
 import { KeyFacts } from '../keys/key-facts.tsx';
 import { KeyList } from '../keys/key-list.tsx';
 import { ownKeys } from '../keys/key-owner.ts';
@@ -17,10 +16,9 @@ export function KeysPage({ session: { key } }: { readonly session: SignedIn }) {
 }
 
 function AllKeys({ of: { id, scopes } }: { readonly of: SignedIn['key'] }) {
-  const keys = useLoaded('keys', (signal) => allKeys((page) => management.listKeys(page, { signal })));
   return (
     <>
-      <KeyList keys={keys} owner={ownKeys(scopes, id)} />
+      <KeyList owner={ownKeys(scopes, id)} />
       <p class="quiet">
         A key of its own for each program can be limited and revoked without the others. No key gives another
         more than it has itself.

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { Dialog } from '../dialog.tsx';
-import { Empty, type Loaded, Show } from '../states.tsx';
+import { Empty, Show, useLoaded } from '../states.tsx';
 import { LimitsDialog, NewKeyDialog, RevokeDialog, RotateDialog } from './key-dialogs.tsx';
 import { KeyFacts } from './key-facts.tsx';
 import type { IssuedKey, KeyOwner } from './key-owner.ts';
@@ -15,19 +15,23 @@ export type KeyStep =
   | { readonly what: 'made'; readonly issued: IssuedKey };
 
 interface Props {
-  readonly keys: Loaded<readonly Key[]>;
   readonly owner: KeyOwner;
+  /** Default: keys can be made. */
+  readonly isDeleted?: boolean;
 }
 
-export function KeyList({ keys, owner }: Props) {
+export function KeyList({ owner, isDeleted = false }: Props) {
+  const keys = useLoaded(`keys ${owner.accountId}`, owner.list);
   const [step, setStep] = useState<KeyStep>();
   return (
     <section class="card">
       <div class="title">
         <h2>Keys</h2>
-        <button type="button" onClick={() => setStep({ what: 'make' })}>
-          {owner.isLimited ? 'New key' : 'New admin key'}
-        </button>
+        {!isDeleted && (
+          <button type="button" onClick={() => setStep({ what: 'make' })}>
+            {owner.isLimited ? 'New key' : 'New admin key'}
+          </button>
+        )}
       </div>
       <Show of={keys} what="the keys">
         {(value) =>

@@ -4,6 +4,7 @@ import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import type { LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, management } from '../api.ts';
+import { allKeys } from './all-keys.ts';
 
 type WantedLimits = MessageInitShape<typeof LimitsSchema>;
 
@@ -20,6 +21,9 @@ export interface IssuedKey {
 }
 
 export interface KeyOwner {
+  /** Empty for the account of this session, and for admin keys. */
+  readonly accountId: string;
+  readonly list: (signal: AbortSignal) => Promise<readonly Key[]>;
   /** Scopes that a new key can have. Empty: those of administration. */
   readonly scopes: readonly string[];
   /** The id of the key of this session, if it is one of these. */
@@ -37,7 +41,8 @@ export interface KeyOwner {
 /** The keys of the account of this session, for a key that manages. */
 export function ownKeys(scopes: readonly string[], ownId: string): KeyOwner {
   return {
-    ...{ scopes, ownId, isLimited: true },
+    ...{ accountId: '', scopes, ownId, isLimited: true },
+    list: (signal) => allKeys((page) => management.listKeys(page, { signal })),
     usageOf: ({ id }) => `/console/usage?key=${id}`,
     create: (key) => management.createKey(key),
     setLimits: (keyId, limits) => management.setKeyLimits({ keyId, ...(limits && { limits }) }),
@@ -56,7 +61,8 @@ const issued = {
 export function keysOfAccount(accountId: string): KeyOwner {
   return {
     ...issued,
-    ...{ scopes: ['speech', 'transcription', 'chat', 'manage'], isLimited: true },
+    ...{ accountId, scopes: ['speech', 'transcription', 'chat', 'manage'], isLimited: true },
+    list: (signal) => allKeys((page) => admin.listKeys({ accountId, ...page }, { signal })),
     usageOf: (key) => `/console/usage?account=${key.accountId}&key=${key.id}`,
     create: (key) => admin.createKey({ accountId, ...key }),
   };
@@ -65,7 +71,8 @@ export function keysOfAccount(accountId: string): KeyOwner {
 export function adminKeys(ownId: string): KeyOwner {
   return {
     ...issued,
-    ...{ scopes: [], ownId, isLimited: false },
+    ...{ accountId: '', scopes: [], ownId, isLimited: false },
+    list: (signal) => allKeys((page) => admin.listAdminKeys(page, { signal })),
     create: ({ name, expiresAt }) => admin.createAdminKey({ name, ...(expiresAt && { expiresAt }) }),
   };
 }

@@ -5,7 +5,6 @@ import { alertsOfAccount } from '../alerts/alert-owner.ts';
 import { Alerts } from '../alerts/alerts.tsx';
 import { admin } from '../api.ts';
 import { Day } from '../format.tsx';
-import { allKeys } from '../keys/all-keys.ts';
 import { KeyList } from '../keys/key-list.tsx';
 import { keysOfAccount } from '../keys/key-owner.ts';
 import { LedgerTable } from '../ledger-table.tsx';
@@ -27,9 +26,6 @@ export function AccountPage({ id, session }: Props) {
     `account ${id}`,
     async (signal) => (await admin.getAccount({ accountId: id }, { signal })).account,
   );
-  const keys = useLoaded(`keys ${id}`, (signal) =>
-    allKeys((page) => admin.listKeys({ accountId: id, ...page }, { signal })),
-  );
   const [action, setAction] = useState<AccountAction>();
   const done = () => {
     setAction(undefined);
@@ -48,15 +44,7 @@ export function AccountPage({ id, session }: Props) {
       <Show of={account} what="the account">
         {(value) => value && <Head account={value} onAction={setAction} />}
       </Show>
-      <KeyList keys={keys} owner={keysOfAccount(id)} />
-      <Alerts owner={alertsOfAccount(id)} session={session} />
-      <section class="card">
-        <h2>Ledger</h2>
-        <LedgerTable
-          turn={`${id} ${turn}`}
-          read={(page, signal) => admin.listLedgerEntries({ accountId: id, ...page }, { signal })}
-        />
-      </section>
+      {account.value && <Parts of={account.value} session={session} turn={turn} />}
       {action !== undefined && account.value !== undefined && (
         <AccountDialog
           account={account.value}
@@ -65,6 +53,30 @@ export function AccountPage({ id, session }: Props) {
           onClose={() => setAction(undefined)}
         />
       )}
+    </>
+  );
+}
+
+interface PartsProps {
+  readonly of: Account;
+  readonly session: SignedIn;
+  /** The ledger is read anew when it changes. */
+  readonly turn: number;
+}
+
+function Parts({ of: { id: accountId, deletedAt }, session, turn }: PartsProps) {
+  const isDeleted = deletedAt !== undefined;
+  return (
+    <>
+      <KeyList owner={keysOfAccount(accountId)} isDeleted={isDeleted} />
+      {!isDeleted && <Alerts owner={alertsOfAccount(accountId)} session={session} />}
+      <section class="card">
+        <h2>Ledger</h2>
+        <LedgerTable
+          turn={`${accountId} ${turn}`}
+          read={(page, signal) => admin.listLedgerEntries({ accountId, ...page }, { signal })}
+        />
+      </section>
     </>
   );
 }
