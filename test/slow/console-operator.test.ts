@@ -19,6 +19,8 @@ afterAll(async () => {
   await parley.close();
 });
 
+const administer = (path: string, body: string) =>
+  parley.call(`/admin${path}`, { method: 'POST', body, ...bearer(parley.adminKey) });
 const open = (path: string) => openSignedIn(browser, parley, parley.adminKey, `/console${path}`);
 
 /** Opens a dialog by its button, fills it, and submits it. */
@@ -83,6 +85,12 @@ describe.skipIf(missingBrowser !== undefined)(
       await fill(page, 'Limits', { 'Credits a month': '' }, 'Set the limits');
       await limits.getByText('0.00 of 20.00 credits').waitFor({ state: 'detached' });
       expect(await limits.textContent()).toContain('eliza');
+      // Another operator changes them while this page is open.
+      const changed = JSON.stringify({ limits: { models: ['eliza'], tokens_per_minute: 9000 } });
+      await administer('/accounts/account-2/limits', changed);
+      await fill(page, 'Limits', { 'Requests a minute': '60' }, 'Set the limits');
+      await limits.getByText('60', { exact: true }).waitFor();
+      await limits.getByText('9,000').waitFor();
       await fill(page, 'Limits account-2', { 'Requests a minute': '7' }, 'Set the limits');
       await page.getByRole('button', { name: 'account-2', exact: true }).click();
       await page.getByRole('dialog').getByText('Requests a minute').waitFor();
@@ -158,7 +166,7 @@ describe.skipIf(missingBrowser !== undefined)(
     it('pages through many accounts', async () => {
       for (let count = 0; count < 60; count++) {
         const body = JSON.stringify({ name: `Many ${count}` });
-        await fetch(`${parley.baseUrl}/admin/accounts`, { method: 'POST', body, ...bearer(parley.adminKey) });
+        await administer('/accounts', body);
       }
       const { page } = await open('/accounts?name=Many');
       await expect.poll(() => page.locator('tbody tr').count()).toBe(50);

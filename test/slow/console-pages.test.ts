@@ -111,7 +111,7 @@ describe.skipIf(missingBrowser !== undefined)(
       });
       for (const name of ['New key', 'Load credits', 'Limits', 'Delete', 'Set up alerts']) {
         await page.getByRole('button', { name, exact: true }).click();
-        await page.getByRole('dialog').waitFor();
+        await page.getByRole('dialog').locator('form').waitFor();
         expect([name, await violations(page)]).toEqual([name, []]);
         await page.keyboard.press('Escape');
         await page.locator('dialog').waitFor({ state: 'detached' });

@@ -5,6 +5,7 @@ import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { CallForm, Dialog } from '../dialog.tsx';
 import { Choice, Field } from '../fields.tsx';
 import { LimitFields, limitsOf } from '../limits/limit-fields.tsx';
+import { Show, useLoaded } from '../states.tsx';
 import type { IssuedKey, KeyOwner } from './key-owner.ts';
 
 interface Props {
@@ -71,20 +72,26 @@ export function NewKeyDialog({ owner, onClose, onDone }: Props) {
 }
 
 export function LimitsDialog({ of: key, owner, onClose, onDone }: KeyProps) {
+  // The list may be old, and the form replaces all limits.
+  const keys = useLoaded(`limits ${key.id}`, owner.list);
   return (
     <Dialog title={`Limits of ${key.name}`} onClose={onClose}>
-      <CallForm
-        action="Set the limits"
-        onSubmit={async (values) => {
-          await owner.setLimits(key.id, limitsOf(values));
-          onDone();
-        }}
-      >
-        {key.id === owner.ownId && (
-          <p>It is the key of this session: it can narrow its own limits, but not widen them again.</p>
+      <Show of={keys} what="the limits">
+        {(all) => (
+          <CallForm
+            action="Set the limits"
+            onSubmit={async (values) => {
+              await owner.setLimits(key.id, limitsOf(values));
+              onDone();
+            }}
+          >
+            {key.id === owner.ownId && (
+              <p>It is the key of this session: it can narrow its own limits, but not widen them again.</p>
+            )}
+            <LimitFields limits={all.find(({ id }) => id === key.id)?.limits} />
+          </CallForm>
         )}
-        <LimitFields limits={key.limits} />
-      </CallForm>
+      </Show>
     </Dialog>
   );
 }

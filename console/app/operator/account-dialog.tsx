@@ -8,6 +8,7 @@ import { CallForm, Dialog } from '../dialog.tsx';
 import { Field } from '../fields.tsx';
 import { dayMs } from '../format.tsx';
 import { LimitFields, limitsOf } from '../limits/limit-fields.tsx';
+import { Show, useLoaded } from '../states.tsx';
 
 export type AccountAction =
   | 'trial'
@@ -145,13 +146,18 @@ function money(accountId: string, values: FormData) {
 }
 
 interface Props {
-  readonly account: Account;
+  readonly accountId: string;
   readonly action: AccountAction;
   readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
-export function AccountDialog({ account, action, onDone, onClose }: Props) {
+export function AccountDialog({ accountId, action, onDone, onClose }: Props) {
+  // The page may be old, and some actions replace what they show.
+  const account = useLoaded(
+    `${action} ${accountId}`,
+    async (signal) => (await admin.getAccount({ accountId }, { signal })).account,
+  );
   // A second try after a lost answer enters nothing twice.
   const [once] = useState(
     () =>
@@ -160,16 +166,22 @@ export function AccountDialog({ account, action, onDone, onClose }: Props) {
   const { title, action: words, isGrave = false, fields, run } = acts[action];
   return (
     <Dialog title={title} onClose={onClose}>
-      <CallForm
-        action={words}
-        isGrave={isGrave}
-        onSubmit={async (values) => {
-          await run(account, values, once);
-          onDone();
-        }}
-      >
-        {fields(account)}
-      </CallForm>
+      <Show of={account} what="the account">
+        {(value) =>
+          value && (
+            <CallForm
+              action={words}
+              isGrave={isGrave}
+              onSubmit={async (values) => {
+                await run(value, values, once);
+                onDone();
+              }}
+            >
+              {fields(value)}
+            </CallForm>
+          )
+        }
+      </Show>
     </Dialog>
   );
 }

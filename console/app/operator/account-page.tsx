@@ -47,7 +47,7 @@ export function AccountPage({ id, session }: Props) {
       {account.value && <Parts of={account.value} session={session} turn={turn} />}
       {action !== undefined && account.value !== undefined && (
         <AccountDialog
-          account={account.value}
+          accountId={account.value.id}
           action={action}
           onDone={done}
           onClose={() => setAction(undefined)}
