@@ -76,6 +76,8 @@ describe.skipIf(missingBrowser !== undefined)(
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name').fill('App');
       await dialog.getByText('Limits', { exact: true }).click();
+      await dialog.getByText('An empty field is as for the key of this session.').waitFor();
+      expect(await dialog.getByLabel('Models').getAttribute('placeholder')).toBe('m');
       await dialog.getByLabel('Credits a day').fill('3');
       await dialog.getByLabel('Models').fill('m\nfree-1');
       await submit(page, 'Make the key');
@@ -83,7 +85,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const refused = dialog.getByLabel('Models');
       expect(await refused.getAttribute('aria-invalid')).toBe('true');
       expect(await dialog.getByLabel('Name').inputValue()).toBe('App');
-      await refused.fill('m');
+      await refused.fill('');
       await submit(page, 'Make the key');
       const first = await shownSecret(page);
       await dialog.getByRole('button', { name: 'Copy' }).click();
@@ -93,6 +95,8 @@ describe.skipIf(missingBrowser !== undefined)(
       await rowOf(page, first).getByText('2.00 of 3.00 credits').waitFor();
       expect(await rowOf(page, first).textContent()).not.toContain('never');
       await page.getByRole('button', { name: 'Limits App' }).click();
+      // Left empty when the key was made.
+      expect(await dialog.getByLabel('Models').inputValue()).toBe('m');
       await dialog.getByLabel('Credits a day').fill('10');
       await submit(page, 'Set the limits');
       await rowOf(page, first).getByText('2.00 of 10.00 credits').waitFor();

@@ -20,7 +20,16 @@ interface KeyProps extends Props {
 
 const text = (values: FormData, name: string) => String(values.get(name) ?? '').trim();
 
-export function NewKeyDialog({ owner, onClose, onDone }: Props) {
+/** The key of this session, which bounds new ones; undefined for an operator. */
+function ownKey({ ownId }: KeyOwner, keys: readonly Key[] = []): Pick<Key, 'limits'> | undefined {
+  return ownId === undefined ? undefined : (keys.find(({ id }) => id === ownId) ?? {});
+}
+
+interface NewProps extends Props {
+  readonly keys: readonly Key[] | undefined;
+}
+
+export function NewKeyDialog({ owner, keys, onClose, onDone }: NewProps) {
   const make = async (values: FormData) => {
     const scopes = values.getAll('scopes').map(String);
     if (owner.scopes.length > 0 && scopes.length === 0) throw new Error('Choose what the key may call.');
@@ -63,7 +72,7 @@ export function NewKeyDialog({ owner, onClose, onDone }: Props) {
         {owner.isLimited && (
           <details>
             <summary>Limits</summary>
-            <LimitFields />
+            <LimitFields own={ownKey(owner, keys)} />
           </details>
         )}
       </CallForm>
@@ -88,7 +97,7 @@ export function LimitsDialog({ of: key, owner, onClose, onDone }: KeyProps) {
             {key.id === owner.ownId && (
               <p>It is the key of this session: it can narrow its own limits, but not widen them again.</p>
             )}
-            <LimitFields limits={all.find(({ id }) => id === key.id)?.limits} />
+            <LimitFields limits={all.find(({ id }) => id === key.id)?.limits} own={ownKey(owner, all)} />
           </CallForm>
         )}
       </Show>

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { Dialog } from '../dialog.tsx';
-import { Empty, Show, useLoaded } from '../states.tsx';
+import { Empty, type Loaded, Show, useLoaded } from '../states.tsx';
 import { LimitsDialog, NewKeyDialog, RevokeDialog, RotateDialog } from './key-dialogs.tsx';
 import { KeyFacts } from './key-facts.tsx';
 import type { IssuedKey, KeyOwner } from './key-owner.ts';
@@ -42,7 +42,7 @@ export function KeyList({ owner, isDeleted = false }: Props) {
           )
         }
       </Show>
-      {step !== undefined && <Step step={step} owner={owner} onStep={setStep} reload={keys.reload} />}
+      {step !== undefined && <Step step={step} owner={owner} keys={keys} onStep={setStep} />}
     </section>
   );
 }
@@ -50,21 +50,21 @@ export function KeyList({ owner, isDeleted = false }: Props) {
 interface StepProps {
   readonly step: KeyStep;
   readonly owner: KeyOwner;
+  readonly keys: Loaded<readonly Key[]>;
   readonly onStep: (step: KeyStep | undefined) => void;
-  readonly reload: () => void;
 }
 
-function Step({ step, owner, onStep, reload }: StepProps) {
+function Step({ step, owner, keys, onStep }: StepProps) {
   const close = () => onStep(undefined);
   // The list is read again once a secret is closed: the session may have ended with the old key.
   const done = (issued?: IssuedKey) => {
     if (issued !== undefined) return onStep({ what: 'made', issued });
     close();
-    reload();
+    keys.reload();
   };
   switch (step.what) {
     case 'make':
-      return <NewKeyDialog owner={owner} onClose={close} onDone={done} />;
+      return <NewKeyDialog owner={owner} keys={keys.value} onClose={close} onDone={done} />;
     case 'made':
       return (
         <SecretDialog

@@ -1,15 +1,26 @@
 /** The form of the limits of a key or an account. Its names are those of the API, so that the server's words find their field. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
+import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { Area, Field } from '../fields.tsx';
 import { budgetPeriods, wholeLimits } from './limit-names.ts';
 
 const wholeMax = 2_147_483_647;
 
-export function LimitFields({ limits }: { readonly limits?: Limits | undefined }) {
+interface Props {
+  readonly limits?: Limits | undefined;
+  /** The key of the session, if the server fills empty fields from it. */
+  readonly own?: Pick<Key, 'limits'> | undefined;
+}
+
+export function LimitFields({ limits, own }: Props) {
   return (
     <>
-      <p class="quiet">An empty field limits nothing.</p>
+      <p class="quiet">
+        {own === undefined
+          ? 'An empty field limits nothing.'
+          : 'An empty field is as for the key of this session.'}
+      </p>
       <div class="columns">
         {budgetPeriods.map(([period, label]) => (
           <Field
@@ -19,6 +30,7 @@ export function LimitFields({ limits }: { readonly limits?: Limits | undefined }
             inputMode="decimal"
             autocomplete="off"
             defaultValue={limits?.budgets?.[period] ?? ''}
+            placeholder={own?.limits?.budgets?.[period] ?? ''}
           />
         ))}
         {wholeLimits.map(([field, name, label]) => (
@@ -31,6 +43,7 @@ export function LimitFields({ limits }: { readonly limits?: Limits | undefined }
             max={wholeMax}
             step={1}
             defaultValue={limits?.[field] ?? ''}
+            placeholder={String(own?.limits?.[field] ?? '')}
           />
         ))}
       </div>
@@ -39,6 +52,7 @@ export function LimitFields({ limits }: { readonly limits?: Limits | undefined }
         name="limits.models"
         rows={2}
         defaultValue={limits?.models.join('\n') ?? ''}
+        placeholder={own?.limits?.models.join('\n') ?? ''}
         hint="One on each line; * stands for any characters, as in gpt-*"
       />
       <Area
@@ -46,6 +60,7 @@ export function LimitFields({ limits }: { readonly limits?: Limits | undefined }
         name="limits.addresses"
         rows={2}
         defaultValue={limits?.addresses.join('\n') ?? ''}
+        placeholder={own?.limits?.addresses.join('\n') ?? ''}
         hint="One on each line, such as 192.0.2.1 or 10.0.0.0/8"
       />
     </>
