@@ -1,6 +1,7 @@
 import type { AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { CallForm, Dialog } from '../dialog.tsx';
 import { Field } from '../fields.tsx';
+import { Show, useLoaded } from '../states.tsx';
 import type { AlertOwner, WantedSettings } from './alert-owner.ts';
 
 interface Props {
@@ -12,50 +13,62 @@ interface Props {
 
 const percentsByDefault = [50, 80, 100];
 
-export function AlertSettingsDialog({
-  settings,
-  owner,
-  onClose,
-  onDone,
-}: Props & { readonly settings: AlertSettings | undefined }) {
-  const { webhookUrl = '', balanceBelow = '', percents = percentsByDefault } = settings ?? {};
+export function AlertSettingsDialog({ owner, onClose, onDone }: Props) {
+  // The page may be old, and the form replaces all settings.
+  const state = useLoaded(`alert settings ${owner.accountId}`, owner.read);
   return (
     <Dialog title="Alerts" onClose={onClose}>
-      <CallForm action="Set the alerts" onSubmit={async (values) => onDone(await owner.set(wanted(values)))}>
-        <Field
-          label="Webhook"
-          name="settings.webhook_url"
-          inputMode="url"
-          autocomplete="off"
-          spellcheck={false}
-          placeholder="https://"
-          defaultValue={webhookUrl}
-          hint="Alerts are posted to this address, signed after Standard Webhooks. Empty: they are only listed"
-        />
-        <Field
-          label="Percents"
-          name="settings.percents"
-          autocomplete="off"
-          defaultValue={percents.join(', ')}
-          hint={`Of each budget and of fair use. Empty: ${percentsByDefault.join(', ')}`}
-        />
-        <Field
-          label="Balance below"
-          name="settings.balance_below"
-          inputMode="decimal"
-          autocomplete="off"
-          defaultValue={balanceBelow}
-          hint="Credits. Empty: a low balance raises no alert"
-        />
-        {webhookUrl !== '' && (
-          <p>
-            <label>
-              <input type="checkbox" name="new_secret" /> Make a new secret; the old one ends at once
-            </label>
-          </p>
+      <Show of={state} what="the settings of the alerts">
+        {({ settings }) => (
+          <CallForm
+            action="Set the alerts"
+            onSubmit={async (values) => onDone(await owner.set(wanted(values)))}
+          >
+            <SettingFields settings={settings} />
+          </CallForm>
         )}
-      </CallForm>
+      </Show>
     </Dialog>
+  );
+}
+
+function SettingFields({ settings }: { readonly settings: AlertSettings | undefined }) {
+  const { webhookUrl = '', balanceBelow = '', percents = percentsByDefault } = settings ?? {};
+  return (
+    <>
+      <Field
+        label="Webhook"
+        name="settings.webhook_url"
+        inputMode="url"
+        autocomplete="off"
+        spellcheck={false}
+        placeholder="https://"
+        defaultValue={webhookUrl}
+        hint="Alerts are posted to this address, signed after Standard Webhooks. Empty: they are only listed"
+      />
+      <Field
+        label="Percents"
+        name="settings.percents"
+        autocomplete="off"
+        defaultValue={percents.join(', ')}
+        hint={`Of each budget and of fair use. Empty: ${percentsByDefault.join(', ')}`}
+      />
+      <Field
+        label="Balance below"
+        name="settings.balance_below"
+        inputMode="decimal"
+        autocomplete="off"
+        defaultValue={balanceBelow}
+        hint="Credits. Empty: a low balance raises no alert"
+      />
+      {webhookUrl !== '' && (
+        <p>
+          <label>
+            <input type="checkbox" name="new_secret" /> Make a new secret; the old one ends at once
+          </label>
+        </p>
+      )}
+    </>
   );
 }
 

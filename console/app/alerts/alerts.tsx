@@ -40,9 +40,7 @@ export function Alerts({ owner, session }: Props) {
         {(value) => <Settings of={value} owner={owner} onStep={setStep} onTest={listAgain} />}
       </Show>
       <AlertList owner={owner} session={session} turn={turn} />
-      {step?.what === 'set' && (
-        <AlertSettingsDialog settings={state.value?.settings} owner={owner} onClose={close} onDone={done} />
-      )}
+      {step?.what === 'set' && <AlertSettingsDialog owner={owner} onClose={close} onDone={done} />}
       {step?.what === 'off' && <AlertsOffDialog owner={owner} onClose={close} onDone={done} />}
       {step?.what === 'secret' && (
         <SecretDialog title="The secret of the webhook" secret={step.secret} onClose={close}>
