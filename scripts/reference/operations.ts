@@ -18,6 +18,7 @@ const operationOfPackage: Readonly<Record<string, Operation>> = {
   account: 'account',
   admin: 'admin',
   management: 'manage',
+  alerts: 'manage',
 };
 
 /** Operations whose plain answer is repeated under the same Idempotency-Key. */

@@ -9,6 +9,7 @@ import { restRoutes } from '../../../src/transports/rest/routes.ts';
 import { play, playingEngines, recording, type Step } from '../../conformance/play.ts';
 import { ApiDocument, type ApiOperation } from '../../support/api-document.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
+import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
 
 const document = new ApiDocument();
 
@@ -23,14 +24,21 @@ let parley: Parley;
 let wary: Parley;
 let plainKey: string;
 let managerKey: string;
+let webhooks: WebhookReceiver;
 /** The error of the database, while it has one. */
 let trouble: Error | undefined;
 
 beforeAll(async () => {
+  webhooks = await startReceiver();
   const pages = new Map([['api/v1/openapi.json', Buffer.from('{"openapi":"3.1.1"}')]]);
   const limits = { chatBodyBytesMax: 65_536, speechBodyBytesMax: 65_536 };
   const engines = playingEngines();
-  parley = await startParley({ engines, pages, openStore: openBreakable, settings: { limits } });
+  parley = await startParley({
+    engines,
+    pages,
+    openStore: openBreakable,
+    settings: { limits, alerts: toReceivers },
+  });
   wary = await startParley({ engines, settings: { limits: { failedKeysPerMinuteMax: 1 } } });
   await wary.call('/models', { headers: { authorization: '' } });
   plainKey = await parley.newKey();
@@ -38,7 +46,7 @@ beforeAll(async () => {
   const manager = await administer(`/accounts/${parley.accountId}/keys`, { name: 'manager', scopes });
   managerKey = String(manager['secret']);
 });
-afterAll(() => Promise.all([parley.close(), wary.close()]));
+afterAll(() => Promise.all([parley.close(), wary.close(), webhooks.close()]));
 
 /** The real store, whose operations fail on command. */
 const openBreakable: OpenStore = async (...args) => {
@@ -96,7 +104,7 @@ function isForAdmins({ json }: ApiOperation): boolean {
 
 /** Whether it needs the scope `manage`. */
 function isManagement({ path }: ApiOperation): boolean {
-  return /\/v1\/(keys|ledger|usage\/totals)/.test(path);
+  return /\/v1\/(alerts|keys|ledger|usage\/totals)/.test(path);
 }
 
 function ownKey(operation: ApiOperation): string | undefined {
@@ -175,7 +183,13 @@ async function newKeyId(account: string): Promise<string> {
 
 /** How each status comes about. */
 const plays: Readonly<Record<string, (operation: ApiOperation) => Promise<Response>>> = {
-  200: (operation) => send(operation),
+  200: async (operation) => {
+    if (!/sendTestAlert/i.test(operation.id)) return send(operation);
+    const pathValue = isForAdmins(operation) ? await newAccount(false) : parley.accountId;
+    const settings = { webhook_url: webhooks.origin };
+    await administer(`/accounts/${pathValue}/alerts/settings`, { settings });
+    return send(operation, { pathValue });
+  },
   400: (operation) =>
     operation.verb === 'POST'
       ? send(operation, { body: '{' })
