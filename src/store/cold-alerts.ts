@@ -63,8 +63,8 @@ export class ColdAlerts implements AlertStore {
     return readUsedCredits(this.#executor, counts);
   }
 
-  async raiseAlert(alert: Alert, mark: AlertMark): Promise<boolean> {
-    return hasChanged(await this.#executor.run({ steps: raiseAlert(alert, mark) }));
+  async raiseAlert(alert: Alert, mark: AlertMark, read?: AlertMark): Promise<boolean> {
+    return hasChanged(await this.#executor.run({ steps: raiseAlert(alert, mark, read) }));
   }
 
   listAlerts(accountId: AccountId, page: PageRequest): Promise<Page<Alert, AlertId>> {

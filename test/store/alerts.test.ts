@@ -34,19 +34,29 @@ function alertAt(createdAtMs: number): Alert {
 }
 
 const mark: AlertMark = { kind: 'test', subject: 's', period: '2026-11', basis: '10', threshold: 50 };
-const raise = (moved: Partial<AlertMark>) => store.raiseAlert(alertAt(1), { ...mark, ...moved });
+const raise = (moved: Partial<AlertMark>, read?: Partial<AlertMark>) =>
+  store.raiseAlert(alertAt(1), { ...mark, ...moved }, read && { ...mark, ...read });
 
 describe('a mark', () => {
   it('moves on with a higher threshold, another basis or a later period, and never back', async () => {
     expect(await raise({})).toBe(true);
     expect(await raise({})).toBe(false);
-    expect(await raise({ threshold: 49 })).toBe(false);
-    expect(await raise({ threshold: 51 })).toBe(true);
-    expect(await raise({ basis: '20', threshold: 50 })).toBe(true);
-    expect(await raise({ period: '2026-10', basis: '30', threshold: 100 })).toBe(false);
-    expect(await raise({ period: '2026-12', basis: '20', threshold: 1 })).toBe(true);
+    expect(await raise({}, {})).toBe(false);
+    expect(await raise({ threshold: 49 }, {})).toBe(false);
+    expect(await raise({ threshold: 51 }, {})).toBe(true);
+    expect(await raise({ basis: '20' }, { threshold: 51 })).toBe(true);
+    const read = { basis: '20' };
+    expect(await raise({ period: '2026-10', basis: '30', threshold: 100 }, read)).toBe(false);
+    expect(await raise({ period: '2026-12', basis: '20', threshold: 1 }, read)).toBe(true);
     expect(await raise({ subject: 'other' })).toBe(true);
     expect((await store.listAlerts(accountId, newest)).items).toHaveLength(5);
+  });
+
+  it('does not replace one that another node has moved since it was read', async () => {
+    expect(await raise({})).toBe(true);
+    expect(await raise({ basis: '20' }, {})).toBe(true);
+    expect(await raise({ basis: '10', threshold: 100 }, {})).toBe(false);
+    expect(await raise({ threshold: 100 })).toBe(false);
   });
 
   it('is set once, however many try at once', async () => {
@@ -79,6 +89,29 @@ describe('alerts', () => {
     expect(claims.filter((isClaimed) => isClaimed)).toHaveLength(1);
     expect(await store.dueAlerts(4, 10)).toEqual([]);
     expect(await store.dueAlerts(7, 10)).toMatchObject([{ alert: { delivery: { attempts: 1 } } }]);
+  });
+
+  it('are pending if there is a webhook when they are written', async () => {
+    const stateOf = async (webhook: Partial<typeof settings> | { webhookUrl: undefined }) => {
+      await store.setAlertSettings(accountId, { ...settings, ...webhook }, auditEntry());
+      const alert = alertAt(1);
+      await store.raiseAlert(alert, { ...mark, subject: alert.id });
+      const { items } = await store.listAlerts(accountId, newest);
+      return items.find(({ id }) => id === alert.id)?.delivery;
+    };
+    expect(await stateOf({})).toMatchObject({ state: 'pending', nextAttemptAtMs: 1 });
+    expect(await stateOf({ webhookUrl: undefined })).toMatchObject({
+      state: 'none',
+      nextAttemptAtMs: undefined,
+    });
+    await store.setAlertSettings(accountId, settings, auditEntry());
+    await store.turnWebhookOff(accountId, settings.webhookUrl, 1, 'off');
+    const alert = alertAt(2);
+    await store.raiseAlert(alert, { ...mark, subject: alert.id });
+    expect((await store.listAlerts(accountId, newest)).items[0]).toMatchObject({
+      id: alert.id,
+      delivery: { state: 'none' },
+    });
   });
 
   it('wait behind those of other accounts when an attempt of theirs fails', async () => {

@@ -78,7 +78,7 @@ export class AccountAlerts {
     const { store, clock, sender } = this.#deps;
     const settings = await store.alertSettings(accountId);
     const { webhookUrl, sealedSecret, webhookOffAtMs } = settings ?? {};
-    if (settings === undefined || webhookUrl === undefined || sealedSecret === undefined) {
+    if (webhookUrl === undefined || sealedSecret === undefined) {
       throw invalid('settings.webhook_url', 'The account has no webhook. Set its URL, then test it.');
     }
     if (webhookOffAtMs !== undefined) {
@@ -91,7 +91,7 @@ export class AccountAlerts {
       throw new ParleyError('engine_unavailable', { message: 'No server runs here. Start it, then test.' });
     }
     const nowMs = clock.now();
-    const fresh = newAlert(settings, 'test', {}, nowMs);
+    const fresh = newAlert(accountId, 'test', {}, nowMs);
     // Claimed from the beginning: only if this process dies does another attempt follow.
     const claimed = { ...fresh.delivery, attempts: 1, nextAttemptAtMs: nowMs + retryDelayMs(1) };
     if (!(await store.raiseAlert({ ...fresh, delivery: claimed }, testMark(nowMs)))) {

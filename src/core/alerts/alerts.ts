@@ -2,8 +2,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FairUseRules } from '../billing/fair-use.ts';
 import { monthOf } from '../billing/fair-use.ts';
-import { newAlertId } from '../ids.ts';
-import type { Alert, StoredAlertSettings, WatchedAccount } from '../ports/alerts.ts';
+import { type AccountId, newAlertId } from '../ids.ts';
+import type { Alert, AlertDetails, AlertKind, WatchedAccount } from '../ports/alerts.ts';
 import type { Clock } from '../ports/clock.ts';
 import { budgetsOf, type Due, dueAlerts } from './conditions.ts';
 import { Deliveries, type DeliveriesDeps } from './deliveries.ts';
@@ -90,36 +90,28 @@ export class Alerts {
       const amounts = used.slice(at, at + own.length);
       at += own.length;
       await this.#attempt(watched.account.id, async () => {
-        for (const due of dueAlerts(watched, own, amounts, moment)) await this.#raise(watched.settings, due);
+        for (const due of dueAlerts(watched, own, amounts, moment))
+          await this.#raise(watched.account.id, due);
       });
     }
   }
 
-  async #raise(settings: StoredAlertSettings, { mark, details }: Due): Promise<void> {
+  async #raise(account: AccountId, { mark, read, details }: Due): Promise<void> {
     const { store, clock, log, observer } = this.#deps;
-    const alert = newAlert(settings, mark.kind, details, clock.now());
-    if (!(await store.raiseAlert(alert, mark))) return;
+    const alert = newAlert(account, mark.kind, details, clock.now());
+    if (!(await store.raiseAlert(alert, mark, read))) return;
     observer.raised(alert.kind);
-    const { id, accountId: account, kind: type } = alert;
-    log.info({ alert: id, account, type, ...details }, 'raised an alert');
+    log.info({ alert: alert.id, account, type: alert.kind, ...details }, 'raised an alert');
   }
 }
 
-/** An alert that is due at once, if there is a webhook. */
-export function newAlert(
-  { accountId, webhookUrl, webhookOffAtMs }: StoredAlertSettings,
-  kind: Alert['kind'],
-  details: Alert['details'],
-  nowMs: number,
-): Alert {
-  const isHeard = webhookUrl !== undefined && webhookOffAtMs === undefined;
+/** An alert that is due at once. */
+export function newAlert(accountId: AccountId, kind: AlertKind, details: AlertDetails, nowMs: number): Alert {
   return {
     ...{ id: newAlertId(nowMs), accountId, kind, createdAtMs: nowMs, details },
     delivery: {
-      ...{ state: isHeard ? 'pending' : 'none', attempts: 0 },
-      nextAttemptAtMs: isHeard ? nowMs : undefined,
-      deliveredAtMs: undefined,
-      lastFailure: undefined,
+      ...{ state: 'pending', attempts: 0, nextAttemptAtMs: nowMs },
+      ...{ deliveredAtMs: undefined, lastFailure: undefined },
     },
   };
 }

@@ -19,9 +19,15 @@ export interface Moment {
 }
 
 /** An alert that is due, unless its mark is there already. */
-export interface Due {
+interface Reached {
   readonly mark: AlertMark;
   readonly details: AlertDetails;
+}
+
+/** An alert whose mark moves on. */
+export interface Due extends Reached {
+  /** The mark as it was read; undefined if there was none. */
+  readonly read: AlertMark | undefined;
 }
 
 /** A budget of an account or of one of its keys. */
@@ -60,7 +66,12 @@ export function dueAlerts(
     ...dueBalance(watched),
     ...dueEnds(watched, moment),
   ];
-  return due.filter(({ mark }) => movesOn(watched.marks, mark));
+  const nameOf = ({ kind, subject }: AlertMark) => `${kind} ${subject}`;
+  const marks = new Map(watched.marks.map((mark) => [nameOf(mark), mark]));
+  return due.flatMap(({ mark, details }) => {
+    const read = marks.get(nameOf(mark));
+    return movesOn(read, mark) ? { mark, read, details } : [];
+  });
 }
 
 function dueBudget(
@@ -68,7 +79,7 @@ function dueBudget(
   { count, limit, limitName, keyId }: WatchedBudget,
   used: bigint,
   { nowMs }: Moment,
-): Due[] {
+): Reached[] {
   const percent = highestPercent(settings.percents, used, limit);
   if (percent === undefined) return [];
   const resetsAtMs = periodEndMs(count.period, nowMs);
@@ -88,7 +99,7 @@ function dueBudget(
 function dueFairUse(
   { account, settings, unitsUsed }: WatchedAccount,
   { nowMs, accessNowMs, fairUse }: Moment,
-): Due[] {
+): Reached[] {
   const limit = BigInt(unitsPerMonth(fairUse, entitlementAt(account.subscription, accessNowMs)));
   const percent = highestPercent(settings.percents, unitsUsed, limit);
   if (percent === undefined) return [];
@@ -103,7 +114,7 @@ function dueFairUse(
 }
 
 /** Each load arms it again. */
-function dueBalance({ account, settings, latestLoad }: WatchedAccount): Due[] {
+function dueBalance({ account, settings, latestLoad }: WatchedAccount): Reached[] {
   const { balanceBelow } = settings;
   if (balanceBelow === undefined || account.balance >= balanceBelow) return [];
   const basis = String(balanceBelow);
@@ -116,7 +127,7 @@ function dueBalance({ account, settings, latestLoad }: WatchedAccount): Due[] {
 }
 
 /** Neither an end that another subscription outlasts, nor one that is long over. */
-function dueEnds({ account }: WatchedAccount, { accessNowMs }: Moment): Due[] {
+function dueEnds({ account }: WatchedAccount, { accessNowMs }: Moment): Reached[] {
   const { trial, plan } = account.subscription;
   return [...dueEnd('trial', trial, plan, accessNowMs), ...dueEnd('plan', plan, trial, accessNowMs)];
 }
@@ -126,7 +137,7 @@ function dueEnd(
   period: Period | undefined,
   other: Period | undefined,
   nowMs: number,
-): Due[] {
+): Reached[] {
   if (period === undefined) return [];
   const { endsAtMs } = period;
   if (nowMs < endsAtMs - noticeMs || nowMs >= endsAtMs + noticeMs) return [];
@@ -143,8 +154,7 @@ function highestPercent(percents: readonly number[], used: bigint, limit: bigint
 }
 
 /** The same rule as that of the database, which decides. */
-function movesOn(marks: readonly AlertMark[], mark: AlertMark): boolean {
-  const before = marks.find(({ kind, subject }) => kind === mark.kind && subject === mark.subject);
+function movesOn(before: AlertMark | undefined, mark: AlertMark): boolean {
   if (before === undefined || mark.period > before.period) return true;
   if (mark.period < before.period) return false;
   return mark.basis !== before.basis || mark.threshold > before.threshold;

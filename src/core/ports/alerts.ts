@@ -133,8 +133,11 @@ export interface AlertStore {
   watchedAccounts(month: string, page: PageRequest): Promise<readonly WatchedAccount[]>;
   /** The nano-credits that ended requests have used, in the order of the counts. */
   usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]>;
-  /** Adds an alert if its mark moves on, and keeps the latest `alertsKept`. False if another node was first. */
-  raiseAlert(alert: Alert, mark: AlertMark): Promise<boolean>;
+  /**
+   * Adds an alert if its mark moves on, and keeps the latest `alertsKept`. It is pending only if the account has a webhook then. False if another node was first.
+   * @param read the mark when the caller decided: within its period no other is replaced. Default: none
+   */
+  raiseAlert(alert: Alert, mark: AlertMark, read?: AlertMark): Promise<boolean>;
   /** Newest first. */
   listAlerts(accountId: AccountId, page: PageRequest): Promise<Page<Alert, AlertId>>;
   /** Pending alerts whose next attempt is due, the longest due first, at most one of an account. */

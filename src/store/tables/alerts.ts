@@ -14,48 +14,60 @@ import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 import { type AlertRow, optionalNumber, optionalText } from './schema.ts';
 
-type MarkOf = AlertMark & { readonly accountId: AccountId };
+interface MovedMark extends AlertMark {
+  readonly accountId: AccountId;
+  /** Of the mark that the caller has read. */
+  readonly readBasis: string | undefined;
+  readonly readThreshold: number | undefined;
+}
 
-/** Changes nothing if the mark is there already or further on, or if the account has no settings any more. */
+/**
+ * Changes nothing if the mark is there already or further on, if another node has moved it in this period, or if the account has no settings any more.
+ * On PostgreSQL a change of the settings waits.
+ */
 const moveMark = statement(
-  (p: MarkOf, dialect) => sql<object>`
+  (p: MovedMark, dialect) => sql<object>`
     insert into alert_marks (account_id, kind, subject, period, basis, threshold)
     select account_id, ${text(p.kind, dialect)}, ${text(p.subject, dialect)}, ${text(p.period, dialect)},
       ${text(p.basis, dialect)}, ${whole(p.threshold, dialect)}
-    from alert_settings where account_id = ${p.accountId}
+    from alert_settings where account_id = ${p.accountId} ${dialect === 'postgres' ? sql`for share` : sql``}
     on conflict (account_id, kind, subject) do update
     set period = excluded.period, basis = excluded.basis, threshold = excluded.threshold
     where excluded.period > alert_marks.period or (excluded.period = alert_marks.period
+      and alert_marks.basis = ${text(p.readBasis, dialect)}
+      and alert_marks.threshold = ${whole(p.readThreshold, dialect)}
       and (excluded.basis <> alert_marks.basis or excluded.threshold > alert_marks.threshold))`,
 );
 
 /** PostgreSQL must be told the types of selected parameters. */
-function text(value: string, dialect: string) {
+function text(value: string | undefined, dialect: string) {
   return dialect === 'postgres' ? sql`${value}::text` : sql`${value}`;
 }
 
-function whole(value: number, dialect: string) {
+function whole(value: number | undefined, dialect: string) {
   return dialect === 'postgres' ? sql`${value}::bigint` : sql`${value}`;
 }
 
-const insert = statement((p: Omit<Alert, 'details' | 'delivery'> & InsertedDelivery) =>
-  query.insertInto('alerts').values({
+/** Pending if there is a webhook now: the caller may have read its settings before. */
+const insert = statement((p: InsertedAlert, dialect) => {
+  const heard = sql`from alert_settings where account_id = ${p.accountId}
+    and webhook_url is not null and webhook_off_at_ms is null`;
+  return query.insertInto('alerts').values({
     id: p.id,
     account_id: p.accountId,
     kind: p.kind,
     created_at_ms: p.createdAtMs,
     details: p.details,
-    state: p.state,
+    state: sql<string>`coalesce((select 'pending' ${heard}), 'none')`,
     attempts: p.attempts,
-    next_attempt_at_ms: p.nextAttemptAtMs,
-  }),
-);
+    next_attempt_at_ms: sql<bigint | null>`(select ${whole(p.nextAttemptAtMs, dialect)} ${heard})`,
+  });
+});
 
-interface InsertedDelivery {
+interface InsertedAlert extends Omit<Alert, 'details' | 'delivery'> {
   readonly details: string;
-  readonly state: DeliveryState;
   readonly attempts: number;
-  readonly nextAttemptAtMs: number | null;
+  readonly nextAttemptAtMs: number | undefined;
 }
 
 const removeOld = statement((p: { accountId: AccountId }) =>
@@ -162,17 +174,14 @@ const giveUpAll = statement((p: { accountId: AccountId; failure: string }) =>
 );
 
 /** Adds an alert where its mark moves on. */
-export function raiseAlert(alert: Alert, mark: AlertMark): readonly Step[] {
-  const { id, accountId, kind, createdAtMs, details, delivery } = alert;
+export function raiseAlert(alert: Alert, mark: AlertMark, read: AlertMark | undefined): readonly Step[] {
+  const { id, accountId, kind, createdAtMs, delivery } = alert;
+  const { attempts, nextAttemptAtMs } = delivery;
+  const details = JSON.stringify(alert.details);
+  const moved = { accountId, ...mark, readBasis: read?.basis, readThreshold: read?.threshold };
   return [
-    step(moveMark, { accountId, ...mark }, 'stop'),
-    step(insert, {
-      ...{ id, accountId, kind, createdAtMs },
-      details: JSON.stringify(details),
-      state: delivery.state,
-      attempts: delivery.attempts,
-      nextAttemptAtMs: delivery.nextAttemptAtMs ?? null,
-    }),
+    step(moveMark, moved, 'stop'),
+    step(insert, { id, accountId, kind, createdAtMs, details, attempts, nextAttemptAtMs }),
     step(removeOld, { accountId }),
   ];
 }
