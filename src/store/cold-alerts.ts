@@ -8,6 +8,7 @@ import type {
   DueAlert,
   StoredAlertSettings,
   WatchedAccount,
+  WatchMoment,
 } from '../core/ports/alerts.ts';
 import type { AuditEntry } from '../core/ports/audit.ts';
 import type { Page, PageRequest } from '../core/ports/page.ts';
@@ -55,8 +56,8 @@ export class ColdAlerts implements AlertStore {
     await this.#executor.run({ steps: [change, ...giveUp, insertAudit(audit)] });
   }
 
-  watchedAccounts(month: string, page: PageRequest): Promise<readonly WatchedAccount[]> {
-    return readWatchedAccounts(this.#executor, month, page);
+  watchedAccounts(moment: WatchMoment, page: PageRequest): Promise<readonly WatchedAccount[]> {
+    return readWatchedAccounts(this.#executor, moment, page);
   }
 
   usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]> {

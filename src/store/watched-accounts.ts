@@ -1,8 +1,16 @@
 /** Reads what alerts are about, for many accounts with few queries. */
+import { setImmediate as turn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { KeyId } from '../core/ids.ts';
 import { limitsFromText } from '../core/limits/limits.ts';
-import type { AlertKind, AlertMark, CreditCount, WatchedAccount, WatchedKey } from '../core/ports/alerts.ts';
+import type {
+  AlertKind,
+  AlertMark,
+  CreditCount,
+  WatchedAccount,
+  WatchedKey,
+  WatchMoment,
+} from '../core/ports/alerts.ts';
 import type { PageRequest } from '../core/ports/page.ts';
 import type { Queries } from './executor.ts';
 import { type Dialect, query, statement } from './statement.ts';
@@ -15,6 +23,8 @@ interface Span {
   readonly after: string;
   readonly last: string;
 }
+/** Counts that are read at once. */
+const countsAtOnce = 500;
 
 const watchedAccounts = statement((p: { after: string; size: number; month: string }, dialect) =>
   withPeriods()
@@ -47,7 +57,7 @@ function latestLoad(dialect: Dialect) {
 }
 
 /** A cross join keeps its order in SQLite: there may be many keys of accounts without settings. */
-const limitedKeys = statement((p: Span) =>
+const limitedKeys = statement((p: Span & { readonly nowMs: bigint }) =>
   query
     .selectFrom('alert_settings')
     .crossJoin('api_keys')
@@ -57,6 +67,7 @@ const limitedKeys = statement((p: Span) =>
     .where('alert_settings.account_id', '<=', p.last)
     .where('limits', '<>', sql.lit(''))
     .where('revoked_at_ms', 'is', null)
+    .where(({ or, eb }) => or([eb('expires_at_ms', 'is', null), eb('expires_at_ms', '>', p.nowMs)]))
     .orderBy('api_keys.id'),
 );
 const marks = statement((p: Span) =>
@@ -81,27 +92,38 @@ const usedCredits = statement((p: { owners: string; periods: string }, dialect) 
 
 export async function readWatchedAccounts(
   queries: Queries,
-  month: string,
+  { month, nowMs }: WatchMoment,
   { after = '', size }: PageRequest,
 ): Promise<readonly WatchedAccount[]> {
   const rows = await queries.all(watchedAccounts, { after, size, month });
   const last = rows.at(-1)?.id;
   if (last === undefined) return [];
   const span = { after, last };
-  const keys = await queries.all(limitedKeys, span);
+  const keys = await queries.all(limitedKeys, { ...span, nowMs: BigInt(nowMs) });
+  const keysOf = Map.groupBy(keys, ({ account_id: owner }) => owner);
   const found = await queries.all(marks, span);
+  const marksOf = Map.groupBy(found, ({ accountId }) => accountId);
   return rows.map((row) => ({
     account: toAccount(row),
     settings: toSettings(row),
     unitsUsed: row.units ?? 0n,
     latestLoad: row.latest_load ?? '',
-    keys: keys.flatMap((key) => (key.account_id === row.id ? toWatchedKey(key) : [])),
-    marks: found.flatMap(({ accountId, mark }) => (accountId === row.id ? mark : [])),
+    keys: (keysOf.get(row.id) ?? []).flatMap(toWatchedKey),
+    marks: (marksOf.get(row.id) ?? []).map(({ mark }) => mark),
   }));
 }
 
 export async function readUsedCredits(queries: Queries, counts: readonly CreditCount[]): Promise<bigint[]> {
-  if (counts.length === 0) return [];
+  const used: bigint[] = [];
+  for (let at = 0; at < counts.length; at += countsAtOnce) {
+    used.push(...(await readSome(queries, counts.slice(at, at + countsAtOnce))));
+    // Reads of SQLite are synchronous: requests go on between them.
+    await turn();
+  }
+  return used;
+}
+
+async function readSome(queries: Queries, counts: readonly CreditCount[]): Promise<bigint[]> {
   const distinct = (texts: readonly string[]) => JSON.stringify([...new Set(texts)]);
   const rows = await queries.all(usedCredits, {
     owners: distinct(counts.map(({ owner }) => owner)),

@@ -10,8 +10,8 @@ import { Deliveries, type DeliveriesDeps } from './deliveries.ts';
 
 /** Between two looks at all accounts. */
 const intervalMsByDefault = 5_000;
-/** Accounts that are read at once. */
-const accountsAtOnce = 200;
+/** Accounts that are read at once, with all their keys: each may have a thousand. */
+const accountsAtOnce = 10;
 
 export interface AlertsDeps extends DeliveriesDeps {
   /** The time by which subscriptions end. */
@@ -68,10 +68,11 @@ export class Alerts {
   }
 
   async #raiseAll(): Promise<void> {
-    const { store, clock } = this.#deps;
+    const { store, clock, accessClock } = this.#deps;
     for (let after: string | undefined = ''; after !== undefined && !this.#isClosed; ) {
       const nowMs = clock.now();
-      const page = await store.watchedAccounts(monthOf(nowMs), { after, size: accountsAtOnce });
+      const moment = { month: monthOf(nowMs), nowMs: accessClock.now() };
+      const page = await store.watchedAccounts(moment, { after, size: accountsAtOnce });
       await this.#raiseFor(page, nowMs);
       after = page.length < accountsAtOnce ? undefined : page.at(-1)?.account.id;
       // Reads of SQLite are synchronous: requests go on between pages.

@@ -83,6 +83,13 @@ export interface AlertMark {
 /** Credits of an owner in a period. */
 export type CreditCount = Pick<Count, 'owner' | 'period'>;
 
+export interface WatchMoment {
+  /** Of the units of fair use. */
+  readonly month: string;
+  /** Keys that have expired by then are left out. */
+  readonly nowMs: number;
+}
+
 export interface WatchedKey {
   readonly id: KeyId;
   readonly originId: KeyId;
@@ -97,7 +104,7 @@ export interface WatchedAccount {
   readonly unitsUsed: bigint;
   /** The id of the latest entry of the ledger that added credits; empty if none did. */
   readonly latestLoad: string;
-  /** Those with limits that are not revoked, in order of creation. */
+  /** Those with limits that are neither revoked nor expired, in order of creation. */
   readonly keys: readonly WatchedKey[];
   readonly marks: readonly AlertMark[];
 }
@@ -126,11 +133,8 @@ export interface AlertStore {
     settings: StoredAlertSettings | undefined,
     audit: AuditEntry,
   ): Promise<void>;
-  /**
-   * Accounts that are neither suspended nor deleted, in the order of their ids.
-   * @param month of the units of fair use
-   */
-  watchedAccounts(month: string, page: PageRequest): Promise<readonly WatchedAccount[]>;
+  /** Accounts that are neither suspended nor deleted, in the order of their ids. */
+  watchedAccounts(moment: WatchMoment, page: PageRequest): Promise<readonly WatchedAccount[]>;
   /** The nano-credits that ended requests have used, in the order of the counts. */
   usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]>;
   /**

@@ -275,7 +275,8 @@ describe('the delivery', () => {
     expect((await admin('suspend', {})).status).toBe(200);
     const settings = { settings: { webhook_url: hook(), percents: [100] } };
     expect((await admin('alerts/settings', settings)).status).toBe(200);
-    const watched = () => parley.app.store.watchedAccounts('2026-11', { size: 10, after: '' });
+    const watched = () =>
+      parley.app.store.watchedAccounts({ month: '2026-11', nowMs: 1 }, { size: 10, after: '' });
     expect(await watched()).toEqual([]);
     expect((await admin('resume', {})).status).toBe(200);
     await expect.poll(() => sent().length).toBe(1);

@@ -1,0 +1,60 @@
+/** What alerts read of accounts and their keys. */
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { nanoCredits } from '../../src/core/billing/money.ts';
+import { newAccountId, newKeyId } from '../../src/core/ids.ts';
+import type { Key } from '../../src/core/ports/keys.ts';
+import { type Parley, startParley } from '../support/parley.ts';
+import { auditEntry, storedKey } from '../support/stored-key.ts';
+
+const nowMs = 1_000;
+const accounts = [newAccountId(1), newAccountId(2)] as const;
+
+let parley: Parley;
+let store: Parley['app']['store'];
+beforeEach(async () => {
+  parley = await startParley({ alerts: { intervalMs: 86_400_000 } });
+  ({ store } = parley.app);
+  for (const accountId of accounts) {
+    await store.createAccount({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
+    const settings = {
+      ...{ accountId, webhookUrl: undefined, percents: [50], webhookOffAtMs: undefined },
+      ...{ sealedSecret: undefined, balanceBelow: nanoCredits(1n) },
+    };
+    await store.setAlertSettings(accountId, settings, auditEntry());
+  }
+});
+afterEach(() => parley.close());
+
+async function addKey(accountId: (typeof accounts)[number], more: Partial<Key> = {}) {
+  const limits = { budgets: { total: nanoCredits(5n) } };
+  const id = newKeyId(1);
+  await store.createKey(storedKey(id, accountId, { hash: id, limits, ...more }), auditEntry());
+  return id;
+}
+
+it('each account has its limited keys that are neither revoked nor expired', async () => {
+  const [first, second] = accounts;
+  const live = [await addKey(first), await addKey(first, { expiresAtMs: nowMs + 1 })].sort();
+  await addKey(first, { expiresAtMs: nowMs });
+  await addKey(first, { limits: undefined });
+  const other = await addKey(second);
+  const watched = await store.watchedAccounts({ month: '2026-11', nowMs }, { size: 10, after: '' });
+  expect(watched.map(({ account, keys }) => [account.id, keys.map(({ id }) => id)])).toEqual([
+    [first, live],
+    [second, [other]],
+  ]);
+});
+
+it('many used amounts are read while other work goes on', async () => {
+  const counts = Array.from({ length: 5_000 }, (_, index) => ({ owner: `o${index}`, period: 'all' }));
+  let turns = 0;
+  let isReading = true;
+  const turn = () => {
+    turns++;
+    if (isReading) setImmediate(turn);
+  };
+  setImmediate(turn);
+  expect(await store.usedCredits(counts)).toEqual(counts.map(() => 0n));
+  isReading = false;
+  expect(turns).toBeGreaterThan(5);
+});
