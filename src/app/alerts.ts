@@ -8,8 +8,8 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Store } from '../core/ports/store.ts';
 import type { AlertObserver } from '../core/ports/webhooks.ts';
-import type { Resolve } from '../webhooks/few-lookups.ts';
 import { HttpSender } from '../webhooks/http-sender.ts';
+import type { Resolve } from '../webhooks/names.ts';
 import { version } from './version.ts';
 
 interface AlertsContext {

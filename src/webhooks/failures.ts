@@ -8,7 +8,11 @@ export class AddressRefused extends Error {
   }
 }
 
-const unresolvable: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'ENODATA']);
+const unresolvable: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'EAI_NODATA', 'ENODATA']);
+/** The name may have an address. */
+const unanswered: ReadonlySet<unknown> = new Set([
+  ...['EAI_AGAIN', 'ETIMEOUT', 'ESERVFAIL', 'EREFUSED', 'EBADRESP', 'ECANCELLED'],
+]);
 const timeouts: ReadonlySet<unknown> = new Set([
   ...['TimeoutError', 'ConnectTimeoutError', 'HeadersTimeoutError', 'ETIMEDOUT'],
 ]);
@@ -20,6 +24,7 @@ export function failureOf(error: unknown): string {
   if (error instanceof AddressRefused || unresolvable.has(code)) {
     return 'The name of the webhook has no public address.';
   }
+  if (unanswered.has(code)) return 'The name of the webhook could not be looked up now.';
   if (typeof code === 'string' && /CERT|SIGNATURE|ERR_TLS|SELF_SIGNED|ERR_SSL/.test(code)) {
     return 'The TLS certificate of the webhook could not be verified.';
   }

@@ -1,11 +1,11 @@
 /** Sends webhooks over HTTP. Each attempt has a connection of its own, to an address that is checked when it is opened. */
-import { lookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
 import { type AddressRules, literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
 import type { WebhookOutcome, WebhookPost, WebhookSender } from '../core/ports/webhooks.ts';
 import { AddressRefused, failureOf } from './failures.ts';
-import { fewAtOnce, type Resolve } from './few-lookups.ts';
+import { type Resolve, resolverOf } from './names.ts';
 
 const attemptMsByDefault = 10_000;
 const headerBytesMax = 16_384;
@@ -29,24 +29,26 @@ export class HttpSender implements WebhookSender {
   constructor(options: SenderOptions) {
     this.#options = options;
     this.#attemptMsMax = options.attemptMsMax ?? attemptMsByDefault;
-    this.#resolve = fewAtOnce(options.resolve ?? lookup);
+    const asksSystem = options.rules.allowedNetworks.length > 0;
+    this.#resolve = options.resolve ?? resolverOf({ asksSystem });
   }
 
   async post({ url: text, headers, body }: WebhookPost, signal?: AbortSignal): Promise<WebhookOutcome> {
     const url = new URL(text);
+    const time = AbortSignal.timeout(this.#attemptMsMax);
+    const either = signal ? AbortSignal.any([signal, time]) : time;
     const client = new Client(url.origin, {
-      connect: this.#connectorFor(url),
+      connect: this.#connectorFor(url, either),
       maxHeaderSize: headerBytesMax,
       pipelining: 1,
     });
-    const time = AbortSignal.timeout(this.#attemptMsMax);
     try {
       const { statusCode: status, body: answer } = await client.request({
         path: url.pathname + url.search,
         method: 'POST',
         headers: { ...headers, 'user-agent': this.#options.userAgent },
         body,
-        signal: signal ? AbortSignal.any([signal, time]) : time,
+        signal: either,
       });
       // Nobody reads the answer. Its stream fails as the connection ends.
       answer.on('error', () => undefined);
@@ -58,10 +60,10 @@ export class HttpSender implements WebhookSender {
     }
   }
 
-  #connectorFor(url: URL): buildConnector.connector {
+  #connectorFor(url: URL, signal: AbortSignal): buildConnector.connector {
     const scheme: Scheme = url.protocol === 'https:' ? 'https' : 'http';
     const literal = literalAddress(url);
-    const connect = buildConnector({ timeout: this.#attemptMsMax, lookup: this.#lookupFor(scheme) });
+    const connect = buildConnector({ timeout: this.#attemptMsMax, lookup: this.#lookupFor(scheme, signal) });
     return (options, done) => {
       // An address in place of a name is not looked up.
       if (literal !== undefined && !this.#mayReach(literal, scheme)) done(new AddressRefused(), null);
@@ -70,15 +72,16 @@ export class HttpSender implements WebhookSender {
   }
 
   /** Only addresses that may be reached, so that none else is connected to, whatever the name resolves to at another time. */
-  #lookupFor(scheme: Scheme): LookupFunction {
+  #lookupFor(scheme: Scheme, signal: AbortSignal): LookupFunction {
     return (name, options, done) => {
-      this.#resolve(name, { ...options, all: true }, (error, addresses) => {
-        const open = error ? [] : addresses.filter(({ address }) => this.#mayReach(address, scheme));
+      const use = (addresses: readonly LookupAddress[]) => {
+        const open = addresses.filter(({ address }) => this.#mayReach(address, scheme));
         const [first] = open;
-        if (first === undefined) done(error ?? new AddressRefused(), '', 0);
+        if (first === undefined) done(new AddressRefused(), '', 0);
         else if (options.all === true) done(null, open);
         else done(null, first.address, first.family);
-      });
+      };
+      this.#resolve(name, signal).then(use, (error) => done(error, '', 0));
     };
   }
 

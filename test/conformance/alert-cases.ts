@@ -8,10 +8,10 @@ const { method } = AlertsService;
 const admin = AdminService.method;
 const scopes = ['manage'];
 const record = ok({ operation: 'manage' });
-/** A name that never has an address. */
-const webhookUrl = 'https://webhook.invalid/alerts?a=1#here';
+/** A name that never has a public address. */
+const webhookUrl = 'https://localhost/alerts?a=1#here';
 const heard = { webhookUrl, percents: [90, 50, 50], balanceBelow: '2.50' };
-const told = { webhook_url: 'https://webhook.invalid/alerts?a=1', percents: [50, 90], balance_below: '2.5' };
+const told = { webhook_url: 'https://localhost/alerts?a=1', percents: [50, 90], balance_below: '2.5' };
 
 function managed(what: string, request: CaseRequest, rest: Partial<Case> = {}): Case {
   const records = [record];

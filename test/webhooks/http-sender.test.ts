@@ -1,8 +1,9 @@
 /** Webhooks over real connections: where they go, and how they fail. */
+import { createSocket } from 'node:dgram';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { fewAtOnce } from '../../src/webhooks/few-lookups.ts';
 import { HttpSender, type SenderOptions } from '../../src/webhooks/http-sender.ts';
+import { resolverOf } from '../../src/webhooks/names.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { freePort, startHttp } from '../support/http-server.ts';
 import { startMuteServer } from '../support/mute-server.ts';
@@ -23,12 +24,9 @@ const post = (url: string, options?: Partial<SenderOptions>) =>
 /** Resolves every name to these addresses, and counts. */
 function resolving(...addresses: string[]) {
   const names: string[] = [];
-  const resolve: NonNullable<SenderOptions['resolve']> = (name, _options, done) => {
+  const resolve: NonNullable<SenderOptions['resolve']> = (name) => {
     names.push(name);
-    done(
-      null,
-      addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-    );
+    return Promise.resolve(addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
   };
   return { resolve, names };
 }
@@ -101,13 +99,15 @@ describe('a webhook', () => {
     expect(await post(`http://127.0.0.1:${await freePort()}`)).toEqual({
       failure: 'The webhook could not be reached.',
     });
-    const missing: NonNullable<SenderOptions['resolve']> = (_name, _options, done) =>
-      done(Object.assign(new Error('none'), { code: 'ENOTFOUND' }), []);
+    const missing: NonNullable<SenderOptions['resolve']> = () =>
+      Promise.reject(Object.assign(new Error('none'), { code: 'ENOTFOUND' }));
     expect(await post('https://hook.example', { resolve: missing })).toEqual(refused);
   });
 
   it('whose name is never resolved fails in time', async () => {
-    expect(await post('https://hook.example', { attemptMsMax: 50, resolve: () => undefined })).toEqual({
+    expect(
+      await post('https://hook.example', { attemptMsMax: 50, resolve: () => new Promise(() => undefined) }),
+    ).toEqual({
       failure: 'The webhook did not answer in time.',
     });
   });
@@ -127,23 +127,36 @@ describe('a webhook', () => {
   });
 });
 
-describe('lookups', () => {
-  it('run two at once, wait in order, and fail where too many wait', () => {
-    const running: { name: string; done: () => void }[] = [];
-    const resolve = fewAtOnce((name, _options, done) => {
-      running.push({ name, done: () => done(null, []) });
+describe('a name', () => {
+  it('whose servers are mute delays no other, and its failure may pass', async () => {
+    const dns = createSocket('udp4');
+    const asked: string[] = [];
+    const bound = Promise.withResolvers<void>();
+    dns.bind(0, '127.0.0.1', bound.resolve);
+    await bound.promise;
+    dns.on('message', (question, { port, address }) => {
+      const name = question.subarray(13, 13 + (question[12] ?? 0)).toString();
+      asked.push(name);
+      if (name === 'mute') return;
+      // An answer without any record.
+      const answer = Buffer.from(question);
+      answer[2] = 0x81;
+      answer[3] = 0x80;
+      dns.send(answer, port, address);
     });
-    const ended: string[] = [];
-    const begin = (name: string) =>
-      resolve(name, { all: true }, (error) => ended.push(error ? `${name} ${error.code}` : name));
-    for (let index = 0; index < 19; index++) begin(String(index));
-    expect(running.map(({ name }) => name)).toEqual(['0', '1']);
-    expect(ended).toEqual(['18 EAI_AGAIN']);
-    running[0]?.done();
-    expect(running.map(({ name }) => name)).toEqual(['0', '1', '2']);
-    begin('next');
-    for (let index = 1; index < running.length; index++) running[index]?.done();
-    expect(ended).toHaveLength(20);
-    expect(ended.at(-1)).toBe('next');
+    const resolve = resolverOf({ asksSystem: false, servers: [`127.0.0.1:${dns.address().port}`] });
+    const leaving = new AbortController();
+    const mute = Array.from({ length: 30 }, () =>
+      resolve('mute.example', leaving.signal).catch(({ code }: { code: string }) => code),
+    );
+    await expect.poll(() => asked.length).toBeGreaterThanOrEqual(60);
+    expect(await post('https://none.example', { ...closed, resolve })).toEqual(refused);
+    leaving.abort();
+    expect(new Set(await Promise.all(mute))).toEqual(new Set(['ECANCELLED']));
+    const away = () => Promise.reject(Object.assign(new Error('away'), { code: 'ESERVFAIL' }));
+    expect(await post('https://hook.example', { resolve: away })).toEqual({
+      failure: 'The name of the webhook could not be looked up now.',
+    });
+    dns.close();
   });
 });
