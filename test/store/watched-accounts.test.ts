@@ -1,4 +1,4 @@
-/** What alerts read of accounts and their keys. */
+/** Alerts read accounts with their keys and used amounts. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { nanoCredits } from '../../src/core/billing/money.ts';
 import { newAccountId, newKeyId } from '../../src/core/ids.ts';

@@ -25,7 +25,7 @@ export class Alerts {
   readonly #intervalMs: number;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
-  /** What failed when it was last tried. */
+  /** Steps, and ids of accounts, that failed in the last round. */
   readonly #failing = new Set<string>();
   #isClosed = false;
 

@@ -84,7 +84,7 @@ export interface AlertMark {
 export type CreditCount = Pick<Count, 'owner' | 'period'>;
 
 export interface WatchMoment {
-  /** Of the units of fair use. */
+  /** The month of the units of fair use, such as `2026-11`. */
   readonly month: string;
   /** Keys that have expired by then are left out. */
   readonly nowMs: number;

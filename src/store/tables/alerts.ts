@@ -16,7 +16,7 @@ import { type AlertRow, optionalNumber, optionalText } from './schema.ts';
 
 interface MovedMark extends AlertMark {
   readonly accountId: AccountId;
-  /** Of the mark that the caller has read. */
+  /** The mark that the caller has read had this basis and threshold. */
   readonly readBasis: string | undefined;
   readonly readThreshold: number | undefined;
 }
