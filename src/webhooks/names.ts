@@ -20,15 +20,22 @@ interface NameOptions {
 }
 
 export function resolverOf({ asksSystem, servers }: NameOptions): Resolve {
-  let lookups = 0;
+  /** By name: attempts at the same time share a lookup. */
+  const lookups = new Map<string, Promise<readonly LookupAddress[]>>();
   const askSystem = async (name: string) => {
-    if (lookups >= lookupsMax) throw Object.assign(new Error('too many lookups'), { code: 'EAI_AGAIN' });
-    lookups++;
-    return lookup(name, { all: true }).finally(() => lookups--);
+    const running = lookups.get(name);
+    if (running) return running;
+    if (lookups.size >= lookupsMax) throw failure('EAI_AGAIN', 'too many lookups');
+    const asked = lookup(name, { all: true }).finally(() => lookups.delete(name));
+    lookups.set(name, asked);
+    return asked;
   };
   return async (name, signal) => {
-    // DNS does not have names of one label, such as localhost.
-    if (!name.includes('.')) return askSystem(name);
+    // DNS does not have names of one label, such as localhost. No public address has one.
+    if (!name.includes('.')) {
+      if (!asksSystem) throw failure('ENOTFOUND', 'a name of one label');
+      return askSystem(name);
+    }
     try {
       return await query(name, signal, servers);
     } catch (error) {
@@ -36,6 +43,10 @@ export function resolverOf({ asksSystem, servers }: NameOptions): Resolve {
       return askSystem(name);
     }
   };
+}
+
+function failure(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
 }
 
 async function query(name: string, signal: AbortSignal, servers: NameOptions['servers']) {
