@@ -77,7 +77,7 @@ export interface Case {
   readonly records: readonly Readonly<Record<string, unknown>>[];
   /** The part of the answer to compare. Default: all of it. */
   readonly compare?: (answer: unknown) => unknown;
-  /** Whether the answer is about the server itself: a relay has engines of its own. Default: false */
+  /** Whether the answer is about the server itself: a relay has engines and limits of its own. Default: false */
   readonly isOfServer?: true;
   /** Wires on which the case has no meaning, and why. */
   readonly notOn?: Partial<Record<WireName, string>>;

@@ -68,7 +68,7 @@ export const managementCases: readonly Case[] = [
     'too_many_keys',
     undefined,
     calling(method.createKey, { name: 'a' }),
-    { server: 'strict' },
+    { server: 'strict', isOfServer: true },
   ),
   refused('a key without a name', 'invalid_parameter', 'name', calling(method.createKey, {})),
   managed(
