@@ -88,7 +88,7 @@ describe('on a ready machine', () => {
 describe('an invalid configuration', () => {
   it('is reported with advice for settings outside of the file', async () => {
     const report = await doctor(
-      "engines: {far: {kind: remote, address: 'far:443', apiKeyEnv: FAR_KEY}}\nmodels: []\n",
+      "server: {port: 0}\nengines: {far: {kind: remote, address: 'far:443', apiKeyEnv: FAR_KEY}}\nmodels: []\n",
     );
     const problems = report.checks.filter(({ state }) => state !== 'ok');
     expect(problems).toMatchObject([

@@ -14,7 +14,7 @@ export class Meter {
   tokens = 0;
   /** Since 1970. */
   minute = 0;
-  /** What other servers have let in this minute, as far as this one has heard. */
+  /** Requests and tokens that the other servers have let in this minute, as they were at the last reservation. */
   #elsewhere = { requests: 0, tokens: 0 };
 
   /** Begins a new minute if it is over. A clock that is set back begins none. */

@@ -3,7 +3,7 @@ import type { RecordEnd } from '../ports/usage.ts';
 import type { Limits } from './limits.ts';
 import type { Meter } from './rates.ts';
 
-/** What a running request has taken of the rates of a key or an account. */
+/** A running request, as it counts in the rates of a key or an account. */
 export interface RateUse {
   readonly owner: string;
   /** The minute of its tokens. */

@@ -6,7 +6,7 @@ export const forgetRateUses = statement((p: { id: RequestId }) =>
   query.updateTable('usage_records').set({ rate_uses: null }).where('id', '=', p.id),
 );
 
-/** What a running request has taken of rates, as text in its started record. */
+/** The rate uses of a running request, as text in its started record. */
 export function rateUsesToText(uses: readonly RateUse[]): string | null {
   return uses.length > 0 ? JSON.stringify(uses) : null;
 }
