@@ -4,7 +4,7 @@
  */
 import { ParleyError, toParleyError } from '../errors.ts';
 import type { RequestId } from '../ids.ts';
-import { type Affordable, affordableCredits } from '../limits/affordable.ts';
+import { type Affordable, affordableCredits, type Shortage } from '../limits/affordable.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
 import type { Amounts, CountedAmount } from '../limits/counts.ts';
 import { ratedTokens } from '../limits/shared-rates.ts';
@@ -93,16 +93,16 @@ export class Metering {
   }
 
   /**
-   * Reserves units, hold, tokens and counted amounts. False if the credits, a budget or the minute's tokens do not cover them; for audio,
-   * which has no cheaper plan, that is an error.
+   * Reserves units, hold, tokens and counted amounts. Returns the limit that does not cover a chat, for which a smaller one may be planned;
+   * for audio that is an error.
    * @throws `fair_use_limit_reached`, `insufficient_scope` for the model, `rate_limit_exceeded`
    */
-  async reserve(wanted: Reserve): Promise<boolean> {
+  async reserve(wanted: Reserve): Promise<Shortage | undefined> {
     const { fairUse, hold, tokens, audioSeconds, ...facts } = wanted;
     this.note(facts);
     const limits = this.#limits;
     limits?.checkModel(wanted.model);
-    if (tokens !== undefined && limits?.reserveTokens(tokens) === false) return false;
+    if (tokens !== undefined && limits?.reserveTokens(tokens) === false) return 'rate_reached';
     const month = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
     const counted = this.#counted(wanted);
     const rates = limits?.shared(tokens);
@@ -112,17 +112,17 @@ export class Metering {
     if (refusal) throw refusal;
     if (outcome === 'fair_use_limit_reached') throw await this.#fairUseError(fairUse);
     if (outcome === 'limit_reached' && hold === undefined) throw await this.#countError(counted);
-    if (outcome !== 'reserved') return false;
+    if (outcome !== 'reserved') return outcome;
     this.#state = 'reserved';
     this.#units = fairUse?.units;
     this.#hold = hold?.amount;
     if (hold) this.#deps.observer.held(hold.amount);
     if (this.#isStream) this.#writeStarted();
-    return true;
+    return undefined;
   }
 
   /** Checks the rights of the caller again as often as they change meanwhile. */
-  async #reserve(reservation: Reservation): Promise<ReserveOutcome> {
+  async #reserve(reservation: Reservation): Promise<Exclude<ReserveOutcome, 'policy_changed'>> {
     for (;;) {
       const { policyVersion } = this.#rights;
       const outcome = await this.#deps.store.reserve(this.#start, { ...reservation, policyVersion });

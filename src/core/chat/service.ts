@@ -30,7 +30,7 @@ import { refersElsewhere } from './references.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
 import { promptText } from './text.ts';
 
-/** Attempts to reserve while other requests of the account compete for its credits. */
+/** Attempts to reserve while other requests compete for the credits, budgets and tokens. */
 const holdAttemptsMax = 5;
 
 /** Idempotency records keep answers as messages, whatever form the engine sent. */
@@ -138,20 +138,21 @@ export class ChatOperations {
       countText: () => tokens.count(promptText({ ...params, tools: [] }), bounds),
     };
     // Try the largest hold first: mostly the credits cover it, and they need not be read. Between that read and the next attempt,
-    // other requests may take credits.
+    // other requests may take what is left.
     let affordable = affordableCredits(nanoCredits(nanoCreditsMax));
-    for (let attempt = 0; attempt < holdAttemptsMax; attempt++) {
+    for (let attempt = 1; ; attempt++) {
       const plan = await planHold(facts, affordable);
       const hold = { amount: plan.amount, price: model.price };
-      if (await call.metering.reserve({ model: model.id, hold, tokens: plan.tokens })) {
+      const shortage = await call.metering.reserve({ model: model.id, hold, tokens: plan.tokens });
+      if (shortage === undefined) {
         setOutputLimit(params, plan.outputLimit);
         await breathe(call.requestBytes);
         return { model, params, call };
       }
       const available = await this.#deps.accounts.availableCredits(call.caller.account.id);
       affordable = await call.metering.affordable(available);
+      if (attempt === holdAttemptsMax) throw affordable.refuse(shortage, plan.tokens);
     }
-    throw affordable.refuse();
   }
 
   /** Notes the tokens and the cost: from the model's report, or counted here if it gave none. */

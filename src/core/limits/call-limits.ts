@@ -1,10 +1,10 @@
 /** The limits of one request: those of its key and those of its account. */
 import { type NanoCredits, nanoCredits } from '../billing/money.ts';
-import type { ParleyError } from '../errors.ts';
+import { ParleyError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Operation } from '../ports/usage.ts';
 import { isWithinAddresses } from './addresses.ts';
-import { type Affordable, affordableCredits } from './affordable.ts';
+import type { Affordable } from './affordable.ts';
 import { type Amounts, type CountedAmount, countedAmounts } from './counts.ts';
 import type { Limited, Limits } from './limits.ts';
 import { matchesModel } from './models.ts';
@@ -162,18 +162,23 @@ export class CallLimits {
     taken: readonly bigint[],
     nowMs: number,
   ): Affordable {
-    let least = affordableCredits(available);
-    counted.forEach((one, at) => {
+    const budgets = counted.map((budget, at) => {
       const used = taken[at] ?? 0n;
-      const credits = nanoCredits(used < one.limit ? one.limit - used : 0n);
-      if (credits >= least.credits) return;
-      const kind = this.#kindOf(one.owner);
-      least = { credits, refuse: () => countExceeded({ kind, counted: one, taken: used, nowMs }) };
+      return { counted: budget, taken: used, left: used < budget.limit ? budget.limit - used : 0n };
     });
+    const budget = leastLeft(budgets);
+    const isBudgetLess = budget !== undefined && budget.left < available;
     const tokens = tightest(this.#rates(this.#shared?.hasTold === true), 'tokens');
-    return tokens
-      ? { ...least, tokens: { ...tokens, refuse: (needed) => this.#tokensRefusal(tokens, needed) } }
-      : least;
+    return {
+      credits: isBudgetLess ? nanoCredits(budget.left) : available,
+      creditsBy: isBudgetLess ? 'limit_reached' : 'insufficient_credits',
+      ...(tokens && { tokens }),
+      refuse: (by, needed) => {
+        if (by === 'rate_reached' && tokens) return this.#tokensRefusal(tokens, needed);
+        if (by !== 'limit_reached' || !budget) return new ParleyError('insufficient_credits');
+        return countExceeded({ kind: this.#kindOf(budget.counted.owner), ...budget, nowMs });
+      },
+    };
   }
 
   /** The reserved tokens become those that are used, unless their minute is over. */
@@ -239,9 +244,11 @@ function requestRefusal(
 
 /** The rate of a unit that has the least left. */
 export function tightest(rates: readonly Rate[], unit: Rate['unit']): Rate | undefined {
-  let least: Rate | undefined;
-  for (const rate of rates) {
-    if (rate.unit === unit && (least === undefined || rate.left < least.left)) least = rate;
-  }
+  return leastLeft(rates.filter((rate) => rate.unit === unit));
+}
+
+function leastLeft<T extends { readonly left: number | bigint }>(all: readonly T[]): T | undefined {
+  let least: T | undefined;
+  for (const one of all) if (least === undefined || one.left < least.left) least = one;
   return least;
 }

@@ -2,6 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { formatCredits, nanoCredits, nanoCreditsPerCredit } from '../../../src/core/billing/money.ts';
 import { cliCall } from '../../../src/core/call.ts';
 import {
   countStatuses,
@@ -90,6 +91,31 @@ describe('a budget', () => {
     expect(message).toBe(
       'This API key has a budget of 3 credits a day; 0 are left, which do not cover this request. It resets at 2026-11-11T00:00:00.000Z.',
     );
+  });
+
+  it('is not named as the reason where a chat loses every race for credits', async () => {
+    const key = await parley.keyWith({ budgets: { day: '10' } });
+    const { store } = parley.app;
+    const reserve = store.reserve.bind(store);
+    const allButFive = (await store.availableCredits(parley.accountId)) - 5n * nanoCreditsPerCredit;
+    let moves = 0;
+    const move = async (nano: bigint) => {
+      const amount = formatCredits(nanoCredits(nano));
+      const entry = { accountId: parley.accountId, amount, reason: 'test', idempotencyKey: `${++moves}` };
+      const { admin } = parley.app.services;
+      await admin.adjustCredits(create(pb.AdjustCreditsRequestSchema, entry), cliCall);
+    };
+    // Others have nearly all credits during each attempt, and none between two attempts.
+    const reserving = vi.spyOn(store, 'reserve').mockImplementation(async (...attempt) => {
+      await move(-allButFive);
+      const outcome = await reserve(...attempt);
+      await move(allButFive);
+      return outcome;
+    });
+    expect(await errorOf(await key.chat(500))).toMatchObject({ code: 'insufficient_credits', status: 402 });
+    expect(reserving.mock.calls.length).toBeGreaterThan(1);
+    reserving.mockRestore();
+    expect((await key.chat(500)).status).toBe(200);
   });
 
   it('begins again with the first moment of a day and a month', async () => {

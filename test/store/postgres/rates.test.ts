@@ -1,11 +1,13 @@
 /** Three servers on one database: the limits of a minute, and of requests at once, hold over all of them. */
 import { create } from '@bufbuild/protobuf';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { ChatCompletionSchema, UsageSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { type App, createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { cliCall } from '../../../src/core/call.ts';
+import type { ReserveOutcome } from '../../../src/core/ports/reservations.ts';
+import type { Store } from '../../../src/core/ports/store.ts';
 import { fakeChat, withFakes } from '../../support/fake-engines.ts';
 import { countStatuses, type WantedLimits } from '../../support/limited-parley.ts';
 import { bearer, errorOf } from '../../support/parley.ts';
@@ -140,6 +142,24 @@ describe('three servers', () => {
     expect(tokens).toBe(903n);
     const { message } = await errorOf(await ask(2, 300));
     expect(message).toContain('may use 1200 tokens a minute; 297 are left');
+  });
+
+  it('refuse a chat that loses every race for the last tokens of a minute until the next one', async () => {
+    const ask = await keyWith({ tokensPerMinute: 3000 });
+    completionTokens = 1;
+    expect((await ask(1)).status).toBe(200);
+    const [{ store } = {}] = servers;
+    const reserve = store?.reserve.bind(store);
+    // Before each attempt another server takes a part of what the first one has heard to be left.
+    const reserving = vi.spyOn(store as Store, 'reserve').mockImplementation(async (...attempt) => {
+      await folder.execute('update rates set tokens = tokens + 400');
+      return reserve?.(...attempt) as Promise<ReserveOutcome>;
+    });
+    const refused = await ask(0, 3500);
+    expect(reserving.mock.calls.length).toBeGreaterThan(3);
+    expect(await errorOf(refused)).toMatchObject({ status: 429, code: 'rate_limit_exceeded' });
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(refused.headers.has('x-should-retry')).toBe(false);
   });
 
   it('give back what a server of an older version has ended', async () => {
