@@ -181,7 +181,11 @@ export class ParleyError extends Error {
   }
 }
 
-/** Codes of an upstream's statuses below 500. Any other such status is a request that the upstream does not take. */
+/**
+ * Codes of an upstream's statuses. Any other below 500 is a request that the upstream does not take, any other above a failure after
+ * which another try may succeed. An `upstream_error` always has details, so 501 and 504 cannot be taken for a missing RPC or for the
+ * client's own deadline.
+ */
 const upstreamGrpcCodes: Readonly<Record<number, GrpcCode>> = {
   // Parley's operator settles these with the upstream, not the client.
   401: 'FAILED_PRECONDITION',
@@ -194,10 +198,12 @@ const upstreamGrpcCodes: Readonly<Record<number, GrpcCode>> = {
   413: 'RESOURCE_EXHAUSTED',
   425: 'UNAVAILABLE',
   429: 'RESOURCE_EXHAUSTED',
+  501: 'UNIMPLEMENTED',
+  504: 'DEADLINE_EXCEEDED',
 };
 
 function upstreamGrpcCode(httpStatus: number): GrpcCode {
-  return httpStatus >= 500 ? 'UNAVAILABLE' : (upstreamGrpcCodes[httpStatus] ?? 'INVALID_ARGUMENT');
+  return upstreamGrpcCodes[httpStatus] ?? (httpStatus >= 500 ? 'UNAVAILABLE' : 'INVALID_ARGUMENT');
 }
 
 function adviceOf(code: ErrorCode): Advice | undefined {

@@ -18,7 +18,7 @@ interface RpcStatus {
 }
 
 export function toWireError({ code, message, info, retry }: RpcStatus): WireError {
-  if (code === deadlineExceededCode) return deadlineExceeded;
+  if (code === deadlineExceededCode && info?.reason !== 'upstream_error') return deadlineExceeded;
   if (code === cancelledCode && info === undefined) return cancelled;
   if (info !== undefined && info.domain !== 'parley')
     throw new Error(`an error of the domain ${info.domain}`);

@@ -5,8 +5,8 @@ import { answerLimits } from '../answer-limits.ts';
 import { upstreamMessages } from '../upstream-messages.ts';
 import { withoutKeys } from '../without-keys.ts';
 
-/** Longer Retry-After values are cut to a day. */
-const retryAfterSecondsMax = 86_400;
+/** The longest time that RetryInfo can carry: 10,000 years. */
+const retryAfterSecondsMax = 315_576_000_000;
 
 const stageMessages = {
   /** No connection: refused, unknown host, TLS, or timeout. The request was not sent. */
