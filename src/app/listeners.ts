@@ -127,12 +127,8 @@ function openTransports(wiring: Wiring, audience: Audience) {
   const keyless = config.voices.access === 'open' ? openVoices(table, services) : new Map();
   const sessionPort = sessions && { sessions, ...audiences[audience] };
   const overRest = restHandler(
-    [
-      ...restRoutes(table, limits, isServed, keyless),
-      ...probeRoutes(shown),
-      ...pageRoutes(pages),
-      ...(sessionPort ? sessionRoutes(sessionPort) : []),
-    ],
+    [...restRoutes(table, limits, isServed, keyless), ...probeRoutes(shown)],
+    [...pageRoutes(pages), ...(sessionPort ? sessionRoutes(sessionPort) : [])],
     deps,
   );
   const served = allRpcs(table).filter(isServed);

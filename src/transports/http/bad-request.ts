@@ -3,6 +3,7 @@ import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
 import { drainBody } from './drain-body.ts';
+import { noSniff } from './no-sniff.ts';
 import { afterAnswers, isAnswering, noteAnswers } from './pipeline.ts';
 
 type Status = 400 | 405 | 408 | 415 | 417 | 431 | 505;
@@ -48,6 +49,7 @@ export function refuseRequest(
 ): void {
   const body = bodyOf(status);
   response.statusCode = status;
+  response.setHeader(...noSniff);
   response.setHeader('content-type', 'application/json');
   response.setHeader('content-length', Buffer.byteLength(body));
   if (response instanceof ServerResponse) response.setHeader('connection', 'close');
@@ -72,6 +74,7 @@ function refuse(socket: Socket, status: Status, message?: string): void {
   const head = [
     `HTTP/1.1 ${status} ${reasons[status][0]}`,
     'content-type: application/json',
+    noSniff.join(': '),
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ];

@@ -14,6 +14,7 @@ import { createHttp1Server } from './http1-server.ts';
 import { createHttp2Server } from './http2-server.ts';
 import { Http2Sessions } from './http2-sessions.ts';
 import type { ServerLimits } from './limits.ts';
+import { noSniff } from './no-sniff.ts';
 import type { TlsPair } from './tls-pair.ts';
 import { TrustedProxies } from './trusted-proxies.ts';
 
@@ -61,6 +62,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   let isLeaving = false;
   const handle: PortHandler = (request, response, client) => {
     if (isLeaving && 'shouldKeepAlive' in response) response.shouldKeepAlive = false;
+    response.setHeader(...noSniff);
     options.handle(request, response, client);
   };
   const connections = new Connections(limits, new TrustedProxies(limits));

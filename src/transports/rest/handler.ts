@@ -5,17 +5,20 @@ import { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
 import { type ServedPaths, wrongPath } from './wrong-path.ts';
 
-/** Serves the REST paths. Any other path is answered with `not_found` as JSON. */
-export function restHandler(routes: readonly Route[], deps: CallDeps): PortHandler {
+/**
+ * Serves the REST paths. Any other path is answered with `not_found` as JSON.
+ * @param pages for browsers: the advice for a wrong path lists none of them
+ */
+export function restHandler(routes: readonly Route[], pages: readonly Route[], deps: CallDeps): PortHandler {
   const router = FindMyWay();
-  for (const route of routes) {
+  for (const route of [...routes, ...pages]) {
     const { rule } = route;
     // The router only finds routes, each kept as its `store`.
     router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, route);
   }
   const served: ServedPaths = {
     isServed: (verb, path) => find(router, verb, path) !== undefined,
-    all: routes.map(({ rule }) => `${rule.verb} ${readablePath(rule.path)}`),
+    listed: routes.map(({ rule }) => `${rule.verb} ${readablePath(rule.path)}`),
   };
   return (request, response, client) => {
     const { headers } = request;

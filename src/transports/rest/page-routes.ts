@@ -75,7 +75,6 @@ function pageOf(name: string, content: Buffer, compressed: Buffer | undefined): 
   if (contentType === undefined) throw new Error(`${name} has no known type`);
   const headers = {
     'cache-control': hashed.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
-    'x-content-type-options': 'nosniff',
     ...(compressed && { vary: 'accept-encoding' }),
     ...(extension === 'html' && pageHeaders),
   };

@@ -18,8 +18,8 @@ const comparedCharactersMax = 100;
 export interface ServedPaths {
   /** Whether there is a route for the verb and path. */
   isServed(verb: HTTPMethod, path: string): boolean;
-  /** Verb and path of each route, such as `GET /api/v1/models/{id}`. */
-  readonly all: readonly string[];
+  /** Verb and path of each route of the API and of each probe, such as `GET /api/v1/models/{id}`. */
+  readonly listed: readonly string[];
 }
 
 /** The error `not_found`, with the path or the method that the client probably meant. */
@@ -40,13 +40,12 @@ function adviceFor(path: string, served: ServedPaths): string {
 }
 
 /** The served paths, nearest first. Those of administration are listed only for a path among them. */
-function listFor(tail: string, { all }: ServedPaths): string {
+function listFor(tail: string, { listed }: ServedPaths): string {
   const isAdmin = (path: string) => path.includes('/admin');
-  const shown = all.filter((path) => isAdmin(path) === isAdmin(tail));
+  const shown = listed.filter((path) => isAdmin(path) === isAdmin(tail));
   const compared = tail.slice(0, comparedCharactersMax);
   const ranked = compared === '' ? shown : nearestFirst(compared, shown, withoutVerb);
-  const listed = ranked.slice(0, listedPathsMax);
-  const list = `Paths, nearest first: ${listed.join(', ')}.`;
+  const list = `Paths, nearest first: ${ranked.slice(0, listedPathsMax).join(', ')}.`;
   const foreign = foreignPathAdvice(tail);
   return foreign === undefined ? list : `${foreign} ${list}`;
 }

@@ -42,6 +42,7 @@ describe('with a listed origin', () => {
     async (path) => {
       const answer = await fetch(new URL(path, parley.baseUrl), preflight(page));
       expect(answer.status).toBe(204);
+      expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
       expect(answer.headers.get('access-control-allow-origin')).toBe(page);
       expect(answer.headers.get('access-control-allow-methods')).toContain('POST');
       expect(answer.headers.get('access-control-allow-headers')).toContain('x-stainless-os');

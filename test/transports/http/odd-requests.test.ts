@@ -104,6 +104,7 @@ describe('a request is refused as JSON, with its status,', () => {
     const client = await sent(request());
     const answer = await client.answer();
     expect(answer).toMatchObject({ status, head: expect.stringMatching(/content-type: application\/json/i) });
+    expect(answer.head).toMatch(/\r\nx-content-type-options: nosniff/i);
     const { error } = JSON.parse(answer.body);
     expect(error).toEqual({ message: expect.any(String), type: expect.any(String), param: null, code });
     client.close();
@@ -131,6 +132,7 @@ it.each<[string, number, string, Record<string, string>]>([
   const stream = session.request(headers, { endStream: true });
   const [answered] = await once(stream, 'response');
   expect(answered[':status']).toBe(status);
+  expect(answered['x-content-type-options']).toBe('nosniff');
   expect(JSON.parse(await text(stream)).error).toMatchObject({ param: null, code });
   session.close();
 });

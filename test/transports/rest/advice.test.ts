@@ -3,7 +3,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { quote } from '../../../src/core/quote.ts';
 import { bearer, startParley } from '../../support/parley.ts';
 
-const parley = await startParley();
+const pages = new Map([['docs/index.html', Buffer.from('<p>The reference</p>')]]);
+const parley = await startParley({ pages });
 afterAll(() => parley.close());
 
 /** The status, the code and the message of a refusal. */
@@ -55,6 +56,8 @@ describe('a wrong path', () => {
     ['/api/v1/chat/completion', 'POST /api/v1/chat/completions'],
     ['/api/v1/model', 'GET /api/v1/models'],
     ['/health', 'GET /healthz'],
+    ['/doc', 'GET /api/v1/key'],
+    ['/console/sessions', 'POST /api/v1/completions'],
     ['/api/v1/%zzaudio/voices', 'GET /api/v1/audio/voices'],
     ['/api/v1/admin/account', 'POST /api/v1/admin/accounts'],
   ])('%s is answered with the paths that there are, first %s', async (path, nearest) => {
@@ -68,6 +71,7 @@ describe('a wrong path', () => {
     expect(listed.length).toBeGreaterThan(9);
     expect(listed.length).toBeLessThan(17);
     expect(listed.some((other) => other.includes('/admin'))).toBe(path.includes('admin'));
+    expect(listed.filter((other) => /\/(docs|console)/.test(other))).toEqual([]);
     if (!path.includes('admin')) expect(listed).toContain('GET /api/v1/models/{id}');
   });
 

@@ -1,0 +1,2 @@
+/** Keeps browsers from guessing another type than an answer states. On every answer but those of gRPC, which no browser reads. */
+export const noSniff = ['x-content-type-options', 'nosniff'] as const;
