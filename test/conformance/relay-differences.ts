@@ -114,7 +114,7 @@ function withFailedEvent(seen: Observation, message: string): Observation {
   const { answer } = seen;
   if (!Array.isArray(answer)) return seen;
   const { event } = answer.at(-1) as { event: { response: object } };
-  const error = { code: 'server_error', message };
+  const error = { code: 'server_error', message, reason: 'upstream_error' };
   const last = { event: { ...event, response: { ...event.response, error } } };
   return { ...seen, answer: [...answer.slice(0, -1), last] };
 }

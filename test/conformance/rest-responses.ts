@@ -37,10 +37,18 @@ export function readResponseStream(answer: HttpAnswer): ReadAnswer {
     if (event.type !== names[index]) throw new Error(`${event.type} is sent as ${names[index]}`);
     return create(StreamResponseResponseSchema, { event });
   });
-  const isWhole = /^response\.(completed|incomplete|failed)$/.test(messages.at(-1)?.event?.type ?? '');
-  if (!isWhole && error === undefined && !answer.isCut) throw new Error('the stream ended without a word');
-  return { messages, error };
+  const ends = messages.filter(({ event }) => endTypes.test(event?.type ?? ''));
+  const [end] = ends;
+  if (ends.length + (error ? 1 : 0) + (answer.isCut ? 1 : 0) !== 1)
+    throw new Error('the stream does not end once');
+  const failure = end?.event?.response?.error;
+  return {
+    messages,
+    error: failure ? { ...failure, code: failure.reason, type: failure.code, param: null } : error,
+  };
 }
+
+const endTypes = /^response\.(completed|incomplete|failed)$/;
 
 /** Members whose empty lists REST adds for its clients. */
 const promisedLists: ReadonlySet<string> = new Set(['annotations', 'logprobs', 'summary']);

@@ -71,7 +71,9 @@ export class ResponseAnswer {
     const response = this.#response({
       status: 'failed',
       output: this.#output.items.filter(({ status }) => status === 'completed'),
-      error: create(ResponseErrorSchema, { code: failureCode(error), message: error.message }),
+      error: create(ResponseErrorSchema, {
+        ...{ code: failureCode(error), message: error.message, reason: error.code },
+      }),
     });
     this.#add({ type: 'response.failed', response });
     return this.#release();

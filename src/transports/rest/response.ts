@@ -1,5 +1,6 @@
 /** Sends server-sent events, and the header of a repeated answer. */
-import type { JsonValue } from '@bufbuild/protobuf';
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type { StreamOptions } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Batches } from '../../core/batches.ts';
 import type { ParleyError } from '../../core/errors.ts';
 import type { ServedCall } from '../run-call.ts';
@@ -29,7 +30,8 @@ interface SseEvent {
 
 interface EventForm<T> {
   toEvent(part: T): SseEvent;
-  toError(error: ParleyError): SseEvent;
+  /** Undefined if an event that ends the answer has been sent. */
+  toError(error: ParleyError): SseEvent | undefined;
 }
 
 /**
@@ -70,9 +72,20 @@ export async function sendNamedEvents<T>(
   } catch (thrown) {
     const error = exchange.served.errorOf(thrown);
     if (!hasBegun || error.code === 'request_cancelled') throw error;
-    await exchange.write(sseEvent(form.toError(error)));
+    const last = form.toError(error);
+    if (last) await exchange.write(sseEvent(last));
     return false;
   }
+}
+
+/** For a client that asked for `include_usage`, gives all pieces of a stream the member `usage`: null on all but the last. */
+export function withUsageMember<T>(toData: (part: T) => JsonObject, options: StreamOptions | undefined) {
+  if (options?.includeUsage !== true) return toData;
+  return (part: T): JsonObject => {
+    const json = toData(part);
+    json['usage'] ??= null;
+    return json;
+  };
 }
 
 function sseEvent({ name, data }: SseEvent): string {

@@ -15,6 +15,12 @@ import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';
 import { replayHeaders, sendNamedEvents } from './response.ts';
 
+const lastEvents: ReadonlySet<string> = new Set([
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+]);
+
 const paramsCodec = jsonCodec(ResponseParamsSchema);
 
 /** POST /responses: `stream` chooses the RPC. */
@@ -50,15 +56,21 @@ function codeOf(path: string): ErrorCode {
   return path === 'input' || path.startsWith('input[') ? 'invalid_input' : 'invalid_parameter';
 }
 
-/** An error has the number after the last event. Some clients read its members here, others in `error`. */
+/**
+ * An error has the number after the last event. Some clients read its members here, others in `error`. A stream has one event that ends
+ * it: none follows `response.failed`.
+ */
 function eventForm() {
   let next = 0;
+  let hasEnded = false;
   return {
     toEvent: (event: ResponseEvent) => {
       next = event.sequenceNumber + 1;
+      hasEnded = lastEvents.has(event.type);
       return { name: event.type, data: encodeEvent(event) };
     },
     toError: (thrown: ParleyError) => {
+      if (hasEnded) return undefined;
       const { error } = errorBody(thrown);
       const { code, message, param } = error;
       const data = { type: 'error', sequence_number: next, code, message, param, error };
