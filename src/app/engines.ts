@@ -29,11 +29,13 @@ interface Opened {
 
 export class Engines {
   readonly #deps: EngineDeps;
+  readonly #startedAtMs: number;
   #opened: ReadonlyMap<string, Opened> = new Map();
   readonly #retired = new Map<EngineSet, NodeJS.Timeout>();
 
   constructor(deps: EngineDeps) {
     this.#deps = deps;
+    this.#startedAtMs = deps.clock.now();
   }
 
   /**
@@ -48,7 +50,7 @@ export class Engines {
         next.set(name, this.#same(name, settings, config) ?? this.#open(name, settings, config));
       }
       const sets = new Map([...next].map(([name, { set }]) => [name, set]));
-      const models = config.models.map((model) => toCatalogModel(model, sets));
+      const models = config.models.map((model) => toCatalogModel(model, sets, this.#startedAtMs));
       this.#take(next, config.server.requestMsMax);
       return models;
     } catch (error) {

@@ -9,11 +9,18 @@ import type { EngineList } from '../engines/failover/engine-order.ts';
 import { failoverSpeech } from '../engines/failover/speech.ts';
 import { failoverTranscription } from '../engines/failover/transcription.ts';
 
-/** @throws if an engine of the model does not exist or does not offer its operation */
-export function toCatalogModel(model: ModelConfig, engines: ReadonlyMap<string, EngineSet>): CatalogModel {
+/**
+ * @param addedAtMs the creation time of a model that has none in the configuration
+ * @throws if an engine of the model does not exist or does not offer its operation
+ */
+export function toCatalogModel(
+  model: ModelConfig,
+  engines: ReadonlyMap<string, EngineSet>,
+  addedAtMs: number,
+): CatalogModel {
   const facts = {
     id: model.id,
-    createdAtSeconds: model.created === undefined ? 0 : Date.parse(model.created) / 1000,
+    createdAtSeconds: Math.floor((model.created ? Date.parse(model.created) : addedAtMs) / 1000),
     ownedBy: model.ownedBy,
     description: model.description,
   };

@@ -8,7 +8,7 @@ import {
   type Usage,
   UsageSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import type { AnswerHead, ChatForm, ChoiceState } from '../core/chat/answer.ts';
+import { type AnswerHead, type ChatForm, type ChoiceState, secondsOf } from '../core/chat/answer.ts';
 import { reasoningMembers } from '../core/chat/text.ts';
 import { withDoubles } from '../core/long-integers.ts';
 import { type JsonCodec, jsonCodec } from './codec.ts';
@@ -97,14 +97,17 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   }
 
   get message(): M {
-    return this.#codec.decodeLeniently(withDoubles(this.json));
+    const message = this.#codec.decodeLeniently(withDoubles(this.json));
+    // In a message an absent field says what null does in JSON, where `encode` writes it again.
+    for (const choice of message.choices) dropNulls(choice, promised[this.#said].choice);
+    return message;
   }
 
   setHead({ id, object, created, model }: AnswerHead): void {
     const { json } = this;
-    json['id'] ||= id;
-    json['object'] ||= object;
-    json['created'] ||= created;
+    json['id'] = stringOf(json['id']) || id;
+    json['object'] = stringOf(json['object']) || object;
+    json['created'] = secondsOf(json['created']) ?? created;
     json['model'] = model;
   }
 
@@ -124,6 +127,13 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   addOther(members: JsonObject): void {
     for (const [name, value] of Object.entries(members)) setMember(this.json, name, value);
   }
+}
+
+function dropNulls(choice: { other?: JsonObject | undefined }, promised: Defaults): void {
+  const { other } = choice;
+  if (other === undefined) return;
+  for (const [name] of promised) if (other[name] === null) delete other[name];
+  if (Object.keys(other).length === 0) choice.other = undefined;
 }
 
 function giveDefaults(json: JsonObject, defaults: Defaults): void {

@@ -91,7 +91,12 @@ describe('a chunk', () => {
   });
 
   it('gets what it lacks of its head, and its finish reason as null', () => {
-    for (const missing of [{}, { id: null, object: '', created: 0 }]) {
+    for (const missing of [
+      {},
+      { id: null, object: '', created: 0 },
+      { id: 7, object: false, created: -1 },
+      { id: [], object: {}, created: 'today' },
+    ]) {
       const chunk = asJson({ ...missing, choices: [{}] });
       chunk.setHead(ours);
       expect(chunkCodec.encode(chunk)).toEqual({
@@ -103,6 +108,28 @@ describe('a chunk', () => {
     chunk.setHead(ours);
     expect(chunkCodec.encode(chunk)).toMatchObject({ ...head, model: 'ours' });
     expect(chunk.choices).toEqual([{ index: 0, finishReason: 'stop' }]);
+  });
+
+  it.each([
+    [1_700_000_000.75, 1_700_000_000],
+    ['1700000000', 1_700_000_000],
+    [1e300, 2],
+    [Number.NaN, 2],
+  ])('that was created at %j has a whole number of seconds in both forms', (created, expected) => {
+    for (const chunk of [asJson({ ...head, created }), asMessage({ ...head, created })]) {
+      chunk.setHead(ours);
+      expect(chunk.message.created).toBe(BigInt(expected));
+      expect(chunkCodec.encode(chunk)).toMatchObject({ created: expected });
+    }
+  });
+
+  it('has no finish reason as a message while it is null, and no null in its place', () => {
+    const chunk = asJson({ ...head, choices: [{ index: 0, delta: {}, finish_reason: null }] });
+    const [choice] = chunk.message.choices;
+    expect([choice?.finishReason, choice?.other]).toEqual([undefined, undefined]);
+    expect(chunkCodec.encode(messageChunk(chunk.message))).toMatchObject({
+      choices: [{ index: 0, finish_reason: null }],
+    });
   });
 
   it('has text in parts, which a delta of the schema cannot have', () => {

@@ -77,14 +77,14 @@ const saidMembers = ['message', 'delta'];
 
 /** An answer without the nulls that REST writes where a message has no value. */
 function withoutNulls(json: JsonValue): JsonObject {
-  const { choices, ...answer } = json as JsonObject;
+  const { choices, usage, ...answer } = json as JsonObject;
   const cleaned = (choices as JsonObject[]).map((choice) => {
     const members = Object.entries(choice).map(([name, value]): [string, JsonValue] =>
       saidMembers.includes(name) ? [name, filled(value as JsonObject)] : [name, value],
     );
     return filled(Object.fromEntries(members));
   });
-  return { ...answer, choices: cleaned };
+  return { ...answer, choices: cleaned, ...(usage && { usage }) };
 }
 
 function filled(json: JsonObject): JsonObject {

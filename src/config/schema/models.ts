@@ -59,7 +59,7 @@ const common = {
   created: z.iso
     .date({ error: 'a date such as 2026-01-31' })
     .optional()
-    .describe('The creation date (UTC) in the catalog. Default: none.'),
+    .describe('The creation date (UTC) in the catalog. Default: when the server starts.'),
   ownedBy: words.default('parley').describe('The owner in the catalog.'),
   description: words.optional().describe('A description for the catalog. Default: none.'),
 };

@@ -1,6 +1,7 @@
 /** Chat answers and chunks, in the form in which the engine received them. They are converted only if a transport needs to. */
-import type { JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { ChatCompletion, ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { numberOf } from '../long-integers.ts';
 import { chunkText, completionText } from './text.ts';
 
 /** The members that every answer and chunk begins with. */
@@ -22,7 +23,7 @@ export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> 
   readonly other: JsonObject | undefined;
   /** The answer as a message of the schema; converted on each read if it came in another form. */
   readonly message: Message;
-  /** Sets the model, and all else that the engine left out or empty. */
+  /** Sets the model, and all else that the engine left out, empty or in another type. */
   setHead(head: AnswerHead): void;
   setUsage(usage: Usage): void;
   /** Returns the reported usage and removes it from the answer. */
@@ -45,6 +46,14 @@ export function messageAnswer(completion: ChatCompletion): ChatAnswer {
 
 export function messageChunk(chunk: ChatCompletionChunk): ChatChunk {
   return new MessageForm(chunk, chunkText);
+}
+
+/** Whole seconds since 1970; undefined for a time that is none. Some servers send a fraction, or a text. */
+export function secondsOf(created: JsonValue | undefined): number | undefined {
+  const seconds = typeof created === 'string' ? Number(created) : numberOf(created);
+  return seconds !== undefined && seconds >= 1 && Number.isSafeInteger(Math.floor(seconds))
+    ? Math.floor(seconds)
+    : undefined;
 }
 
 class MessageForm<Message extends ChatCompletion | ChatCompletionChunk> implements ChatForm<Message> {
@@ -70,11 +79,9 @@ class MessageForm<Message extends ChatCompletion | ChatCompletionChunk> implemen
 
   setHead({ id, object, created, model }: AnswerHead): void {
     const { message } = this;
-    // A value of another type than the schema's counts as given.
-    const { other = {} } = message;
-    if (!other['id']) message.id ||= id;
-    if (!other['object']) message.object ||= object;
-    if (!other['created']) message.created ||= BigInt(created);
+    message.id ||= id;
+    message.object ||= object;
+    if (message.created <= 0n) message.created = BigInt(secondsOf(message.other?.['created']) ?? created);
     message.model = model;
   }
 

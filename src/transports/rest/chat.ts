@@ -13,7 +13,7 @@ import { type RpcTable, requestLevelsMax } from '../../core/rpcs.ts';
 import type { RestHandler } from './exchange.ts';
 import type { RestLimits } from './request.ts';
 import { accept, readJson, readStream, requireMembers } from './request.ts';
-import { replayHeaders, sendEvents, sseDone } from './response.ts';
+import { replayHeaders, sendEvents, sseDone, withUsageMember } from './response.ts';
 
 /** The members that Parley itself relies on. All others reach the model as they came: it may take more types than the schema. */
 const reliedMembers = /^(model|n|max_tokens|max_completion_tokens|messages(\[\d+\](\.(role|content))?)?)$/;
@@ -37,7 +37,8 @@ export function chatHandler(
     if (isStreamed) {
       const request = create(StreamChatCompletionRequestSchema, { params });
       const chunks = served.stream(streamChatCompletion, request);
-      const isWhole = await sendEvents(exchange, chunks, chunkCodec.encode);
+      const toData = withUsageMember(chunkCodec.encode, params.streamOptions);
+      const isWhole = await sendEvents(exchange, chunks, toData);
       if (isWhole) await exchange.write(sseDone);
       return exchange.end();
     }

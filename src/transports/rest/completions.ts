@@ -12,7 +12,7 @@ import { ParleyError } from '../../core/errors.ts';
 import { type RpcTable, requestLevelsMax } from '../../core/rpcs.ts';
 import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';
-import { replayHeaders, sendEvents, sseDone } from './response.ts';
+import { replayHeaders, sendEvents, sseDone, withUsageMember } from './response.ts';
 
 const paramsCodec = jsonCodec(CompletionParamsSchema);
 const completionCodec = jsonCodec(CompletionSchema);
@@ -36,7 +36,8 @@ export function completionsHandler(
     });
     if (isStreamed) {
       const request = create(StreamCompletionRequestSchema, { params });
-      const isWhole = await sendEvents(exchange, served.stream(streamCompletion, request), encode);
+      const toData = withUsageMember(encode, params.streamOptions);
+      const isWhole = await sendEvents(exchange, served.stream(streamCompletion, request), toData);
       if (isWhole) await exchange.write(sseDone);
       return exchange.end();
     }

@@ -49,6 +49,16 @@ describe('POST /completions', () => {
     ]);
   });
 
+  it('has usage on every piece that asks for it, null on all but the last', async () => {
+    upstream.answer(path, events(chunks('hel', 'lo')));
+    const stream = await client.completions.create({
+      ...{ model: 'served', prompt: 'Go on', stream: true, stream_options: { include_usage: true } },
+    });
+    const told = [];
+    for await (const { choices, usage } of stream) told.push([choices.length, usage]);
+    expect(told).toEqual([...[1, 1, 1].map((choices) => [choices, null]), [0, reported]]);
+  });
+
   it('throws where the upstream breaks off', async () => {
     upstream.answer(path, events(chunks('hel').slice(0, 2), { done: false }));
     const stream = await client.completions.create({ model: 'served', prompt: 'Go on', stream: true });

@@ -45,6 +45,8 @@ describe('GET /models', () => {
         created: expect.any(Number),
         owned_by: expect.any(String),
       });
+      // Not 1970: when the server started.
+      expect(Math.abs(Date.now() / 1000 - model.created)).toBeLessThan(3600);
     }
   });
 
