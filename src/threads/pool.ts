@@ -10,8 +10,8 @@ export interface ThreadPoolOptions {
   readonly entry: URL;
   /** Threads at most, 1 or more. Each starts when there is work for it. */
   readonly threads: number;
-  /** A task that takes longer fails, and its thread ends. No limit by default. */
-  readonly taskMsMax?: number;
+  /** CPU time of a task: one that takes more fails, and its thread ends. No limit by default. */
+  readonly taskCpuMsMax?: number;
   /** Groups whose first task waits for a thread, at most. No limit by default. */
   readonly waitingMax?: number;
   /** Open groups at most. No limit by default. */

@@ -13,8 +13,8 @@ export type FromThread<Result> =
 export interface ThreadOptions {
   /** The worker's entry, from `siblingWorker`. It calls `serveTasks`. */
   readonly entry: URL;
-  /** A task that takes longer fails, and its thread ends. No limit by default. */
-  readonly taskMsMax?: number | undefined;
+  /** CPU time of a task: one that takes more fails, and its thread ends. No limit by default. */
+  readonly taskCpuMsMax?: number | undefined;
   /** Whether a session that is closed while it runs a task ends the thread. */
   readonly abortEndsThread?: boolean | undefined;
   /** A thread without tasks and sessions ends after this time. */
@@ -32,8 +32,11 @@ interface RunningTask<Result> {
   readonly session: number;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: ParleyError) => void;
-  readonly timer: NodeJS.Timeout | undefined;
+  timer?: NodeJS.Timeout;
 }
+
+/** A task that has taken so many times its limit of CPU time hangs without using the CPU. */
+const hangFactor = 10;
 
 /** One worker thread. It keeps the process alive only while it runs a task. */
 export class PoolThread<Task, Result> {
@@ -68,7 +71,9 @@ export class PoolThread<Task, Result> {
     this.#lastId++;
     const id = this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    this.#tasks.set(id, { session, resolve, reject, timer: this.#startTimer() });
+    const running: RunningTask<Result> = { session, resolve, reject };
+    this.#tasks.set(id, running);
+    this.#limit(running);
     this.#busyOrIdle();
     this.#worker.postMessage({ kind: 'run', id, session, task } satisfies ToThread<Task>, transfer);
     return promise;
@@ -113,11 +118,27 @@ export class PoolThread<Task, Result> {
     return Array.from(this.#tasks.values()).some((task) => task.session === session);
   }
 
-  #startTimer(): NodeJS.Timeout | undefined {
-    const { taskMsMax } = this.#options;
-    if (taskMsMax === undefined) return undefined;
-    const tooLong = internal(new Error(`the task took longer than ${taskMsMax} ms`));
-    return setTimeout(() => void this.end(tooLong), taskMsMax);
+  /** Ends the thread when the task has used its CPU time. On a busy machine that takes longer than its time on the clock. */
+  #limit(task: RunningTask<Result>): void {
+    const { taskCpuMsMax: msMax } = this.#options;
+    if (msMax === undefined) return;
+    const startedMs = performance.now();
+    const cpuAtStart = this.#cpuMs(0);
+    const check = async () => {
+      const usedMs = (await this.#cpuMs(Number.POSITIVE_INFINITY)) - (await cpuAtStart);
+      // An ended task may have left the timer of this check behind.
+      if (!Array.from(this.#tasks.values()).includes(task)) return;
+      const isOver = usedMs >= msMax || performance.now() - startedMs >= hangFactor * msMax;
+      if (isOver) await this.end(internal(new Error(`the task took longer than ${msMax} ms of CPU time`)));
+      else task.timer = setTimeout(check, msMax - usedMs);
+    };
+    task.timer = setTimeout(check, msMax);
+  }
+
+  /** CPU time of the thread in milliseconds, or `otherwise` while it is not running. */
+  async #cpuMs(otherwise: number): Promise<number> {
+    const usage = await this.#worker.cpuUsage().catch(() => undefined);
+    return usage === undefined ? otherwise : (usage.user + usage.system) / 1000;
   }
 
   #finish(answer: FromThread<Result>): void {

@@ -17,6 +17,7 @@ const entry = new URL(
       if (task === 'fail') throw new Error('the task failed');
       if (task === 'trap') throw new WebAssembly.RuntimeError('unreachable');
       if (task === 'hang') while (true);
+      if (task === 'doze') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 900);
       counts.set(session, (counts.get(session) ?? 0) + 1);
       return task + ' ' + counts.get(session);
     },
@@ -165,10 +166,22 @@ describe('a thread', () => {
     expect(threads).toHaveLength(2);
   });
 
-  it('that takes too long is ended', async () => {
-    const pool = newPool({ taskMsMax: 300 });
+  it('whose task uses too much CPU time is ended', async () => {
+    const pool = newPool({ taskCpuMsMax: 300 });
     await expect(pool.enter().run('hang')).rejects.toMatchObject({ code: 'internal_error' });
     expect(threads).toHaveLength(1);
+  });
+
+  it('whose task only takes long, as on a busy machine, goes on', async () => {
+    const group = newPool({ taskCpuMsMax: 300 }).enter();
+    await group.run('a');
+    expect(await group.run('doze')).toBe('doze 2');
+    expect(threads).toHaveLength(1);
+  });
+
+  it('whose task hangs without using the CPU is ended', async () => {
+    const pool = newPool({ taskCpuMsMax: 50 });
+    await expect(pool.enter().run('doze')).rejects.toMatchObject({ code: 'internal_error' });
   });
 
   it('fails the sessions that it has when it dies', async () => {

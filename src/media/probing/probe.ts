@@ -3,8 +3,8 @@ import { hearingModule } from '../hearing-modules.ts';
 import type { MediaContainer } from './file-format.ts';
 import type { ProbeTask } from './probe-worker.ts';
 
-/** A good file takes some milliseconds. */
-const runMsMax = 2_000;
+/** CPU time. A good file takes some milliseconds. */
+const runCpuMsMax = 2_000;
 /** Waiting and reading together, so that hostile files delay a good one by no more. */
 const totalMsMax = 5_000;
 
@@ -22,7 +22,7 @@ export function createDurationProbe(): DurationProbe {
   const pool = createThreadPool<ProbeTask, number | undefined>({
     entry: siblingWorker(import.meta.url, 'probe-worker'),
     threads: 1,
-    taskMsMax: runMsMax,
+    taskCpuMsMax: runCpuMsMax,
     abortEndsThread: true,
   });
   return {

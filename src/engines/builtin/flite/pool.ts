@@ -10,8 +10,8 @@ export interface FlitePoolOptions {
 
 /** Requests being spoken, slow readers included. Each holds up to some 2 MB of sound. */
 const requestsOpenMax = 256;
-/** Time limit for a piece. A sentence takes 100 ms, the slowest gibberish 2 s on a busy machine. */
-const pieceMsMax = 10_000;
+/** Limit of CPU time for a piece. A sentence takes 100 ms, the slowest gibberish 2 s. */
+const pieceCpuMsMax = 10_000;
 
 /**
  * Speaks pieces of text, a group for each request. A piece that is being spoken when its request leaves runs to its
@@ -23,7 +23,7 @@ export function createFlitePool(options: FlitePoolOptions): FlitePool {
   return createThreadPool({
     entry: siblingWorker(import.meta.url, 'flite-worker'),
     threads: options.threads,
-    taskMsMax: pieceMsMax,
+    taskCpuMsMax: pieceCpuMsMax,
     waitingMax: options.requestsWaitingMax ?? 64,
     openMax: requestsOpenMax,
   });

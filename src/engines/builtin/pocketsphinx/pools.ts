@@ -34,16 +34,16 @@ export interface HearingPools {
 
 /** An idle recogniser ends after this time, and its memory is free again. */
 const recogniserIdleMs = 30_000;
-/** Recognition of the longest utterance takes 6 s. After this time it counts as hung. */
-const recognitionMsMax = 200_000;
-/** A decoder that gives no half minute of audio within this time counts as hung. */
-const cutMsMax = 30_000;
+/** Recognition of the longest utterance takes 6 s. With more CPU time it counts as hung. */
+const recognitionCpuMsMax = 200_000;
+/** A decoder that gives no half minute of audio within this CPU time counts as hung. */
+const cutCpuMsMax = 30_000;
 
 export function createHearingPools({ recognisers, filesMax }: HearingPoolsOptions): HearingPools {
   const recogniserPool = createThreadPool<RecognitionTask, readonly RecognisedWord[]>({
     entry: siblingWorker(import.meta.url, 'recogniser-worker'),
     threads: recognisers,
-    taskMsMax: recognitionMsMax,
+    taskCpuMsMax: recognitionCpuMsMax,
     idleMs: recogniserIdleMs,
     abortEndsThread: true,
   });
@@ -51,7 +51,7 @@ export function createHearingPools({ recognisers, filesMax }: HearingPoolsOption
   const files = createThreadPool<CutTask, CutResult>({
     entry: siblingWorker(import.meta.url, 'utterance-worker'),
     threads: filesMax,
-    taskMsMax: cutMsMax,
+    taskCpuMsMax: cutCpuMsMax,
     abortEndsThread: true,
   });
   return {
