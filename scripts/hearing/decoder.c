@@ -56,15 +56,24 @@ static int openFile(char const *name) {
   return result < 0 ? result : avformat_find_stream_info(file, NULL);
 }
 
-/* Chooses the first stream of audio. */
+/* libavformat may take video of an MPEG program stream for audio, as its decoders are not there; the id of a stream says video. */
+static int isAudio(AVStream const *candidate) {
+  int isProgramVideo = strcmp(file->iformat->name, "mpeg") == 0 && candidate->id >= 0x1e0 && candidate->id <= 0x1ef;
+  return candidate->codecpar->codec_type == AVMEDIA_TYPE_AUDIO && !isProgramVideo;
+}
+
+/* Chooses the first stream of audio that can be decoded, or the first of audio if none can be. */
 static int openStream(void) {
+  AVCodec const *kind = NULL;
   for (unsigned index = 0; index < file->nb_streams; index++) {
     AVStream *candidate = file->streams[index];
-    if (stream == NULL && candidate->codecpar->codec_type == AVMEDIA_TYPE_AUDIO) stream = candidate;
-    else candidate->discard = AVDISCARD_ALL;
+    if (!isAudio(candidate) || kind != NULL) continue;
+    kind = avcodec_find_decoder(candidate->codecpar->codec_id);
+    if (stream == NULL || kind != NULL) stream = candidate;
   }
+  for (unsigned index = 0; index < file->nb_streams; index++)
+    if (file->streams[index] != stream) file->streams[index]->discard = AVDISCARD_ALL;
   if (stream == NULL) return AVERROR_STREAM_NOT_FOUND;
-  AVCodec const *kind = avcodec_find_decoder(stream->codecpar->codec_id);
   if (kind == NULL) return AVERROR_DECODER_NOT_FOUND;
   codec = avcodec_alloc_context3(kind);
   packet = av_packet_alloc();
@@ -86,10 +95,17 @@ int EXPORT(open)(double bytes, char const *format) {
   return result < 0 ? result : openStream();
 }
 
-/* Seconds that the file states, or -1. A guess from the bitrate is no statement. */
+/* After open() has failed: the name of the known codec that has no decoder here, a C string. NULL after other failures. */
+char const *EXPORT(undecodable)(void) {
+  enum AVCodecID codecId = stream == NULL ? AV_CODEC_ID_NONE : stream->codecpar->codec_id;
+  return codecId == AV_CODEC_ID_NONE || avcodec_find_decoder(codecId) != NULL ? NULL : avcodec_get_name(codecId);
+}
+
+/* Seconds that the stream states, or else the file, or -1. A guess from the bitrate is no statement. */
 double EXPORT(duration)(void) {
-  if (file->duration == AV_NOPTS_VALUE || file->duration_estimation_method == AVFMT_DURATION_FROM_BITRATE) return -1;
-  return file->duration / (double)AV_TIME_BASE;
+  if (file->duration_estimation_method == AVFMT_DURATION_FROM_BITRATE) return -1;
+  if (stream->duration != AV_NOPTS_VALUE) return stream->duration * av_q2d(stream->time_base);
+  return file->duration == AV_NOPTS_VALUE ? -1 : file->duration / (double)AV_TIME_BASE;
 }
 
 /* Seconds of the stream by the times of its packets, which are read to the end of the file. Nothing can be decoded after it. */

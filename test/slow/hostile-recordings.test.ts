@@ -97,6 +97,8 @@ describe.skipIf(missing !== undefined)('ten thousand recordings with random faul
     const before = process.memoryUsage.rss();
     await Promise.all(Array.from({ length: availableParallelism() }, hearSome));
     process.stdout.write(`heard ${codes.get(undefined)}, refused ${codes.get('invalid_file')}\n`);
+    // A fault may turn the codec of a file into one that is known and has no decoder.
+    codes.delete('unsupported_file_format');
     expect([...codes.keys()].sort()).toEqual(['invalid_file', undefined]);
     expect(process.memoryUsage.rss() - before).toBeLessThan(300 * megabytes);
   });

@@ -33,6 +33,8 @@ export class Decoder {
   readonly #instance: WasmInstance;
   /** Why the file cannot be read, or not further; undefined while all is well. */
   #failure: string | undefined;
+  /** The codec of the file's audio, in FFmpeg's words, where there is no decoder for it. */
+  #undecodable: string | undefined;
 
   /** Reads the beginning of the file. */
   constructor(module: WebAssembly.Module, { bytes, container }: EncodedFile) {
@@ -48,8 +50,15 @@ export class Decoder {
       const pointer = this.#instance.call('allocate', name.length);
       this.#instance.bytes.set(name, pointer);
       const code = this.#instance.call('open', bytes.length, pointer);
-      if (code < 0) throw new Error(`the decoder refuses the file with ${code}`);
+      if (code >= 0) return;
+      const codec = this.#instance.call('undecodable');
+      if (codec !== 0) this.#undecodable = this.#instance.textAt(codec);
+      throw new Error(`the decoder refuses the file with ${code}`);
     });
+  }
+
+  get undecodable(): string | undefined {
+    return this.#undecodable;
   }
 
   get failure(): string | undefined {

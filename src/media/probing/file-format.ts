@@ -42,7 +42,7 @@ export function detectContainer(bytes: Uint8Array, fileName: string | undefined)
   });
 }
 
-function unsupported(name: string): ParleyError {
+export function unsupported(name: string): ParleyError {
   return new ParleyError('unsupported_file_format', {
     message: `The file is ${name}, which is not supported. Convert it to ${formatList}.`,
     param: 'file',

@@ -39,6 +39,9 @@ if (incomparable !== undefined)
 const recognisers = () => runningThreads('recogniser-worker');
 const decoders = () => runningThreads('utterance-worker');
 
+/** Video of 320 by 240, for files that have video besides the audio. */
+const testPicture = ['-f', 'lavfi', '-i', 'testsrc=size=320x240:rate=25'];
+
 const sentence =
   'A light rain had fallen during the night, and the stones along the water were still dark and wet.';
 /** For tests in which the words do not matter: its recognition takes a fraction of the sentence's. */
@@ -94,7 +97,15 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
       ],
       ['MPEG audio of layer II (mpga)', 'mpga', ['-c:a', 'mp2', '-ar', '44100', '-f', 'mp2']],
       ['an MPEG program stream', 'mpeg', ['-c:a', 'mp2', '-ar', '48000', '-f', 'mpeg']],
+      ...(['mpeg1video', 'mpeg2video'] as const).flatMap((video) =>
+        ['mp2', 'libmp3lame', 'ac3'].map((audio): [string, string, string[]] => [
+          `an MPEG program stream of ${video} and ${audio}`,
+          'mpeg',
+          [...testPicture, '-shortest', '-c:v', video, '-c:a', audio, '-ar', '48000', '-f', 'vob'],
+        ]),
+      ),
       ['Vorbis in Ogg (oga)', 'oga', ['-c:a', 'libvorbis']],
+      ['Speex in Ogg', 'ogg', ['-c:a', 'libspeex', '-ar', '16000']],
       ['Opus in Ogg', 'ogg', ['-c:a', 'libopus', '-ac', '2']],
       ['FLAC in Ogg', 'ogg', ['-c:a', 'flac']],
       ['Opus in WebM', 'webm', ['-c:a', 'libopus']],
@@ -164,6 +175,37 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     const events = await transcribe(whole.subarray(0, whole.length / 2));
     expect(textOf(events)).toContain('rain had fallen');
     expect(textOf(events)).not.toContain('dark');
+  });
+
+  it('refuses a fragment of a file, which would be a success without most of its words', async () => {
+    const whole = await encode(spokenSentence, 'mp3', '-c:a', 'libmp3lame');
+    const fragment = transcribe(whole.subarray(0, whole.length / 4));
+    await expect(fragment).rejects.toMatchObject({
+      code: 'invalid_file',
+      param: 'file',
+      message: expect.stringMatching(/states \d\.\d s of audio, and only \d\.\d s could be read/),
+    });
+  });
+
+  it('names the codec for which it has no decoder', async () => {
+    const file = await encode(spokenPhrase, 'mp4', '-c:a', 'eac3');
+    await expect(transcribe(file)).rejects.toMatchObject({
+      code: 'unsupported_file_format',
+      message: expect.stringContaining('audio of the codec eac3'),
+    });
+  });
+
+  it('takes the first stream of audio that it can decode', async () => {
+    const streams = ['-map', '0:a', '-map', '0:a', '-c:a:0', 'eac3', '-c:a:1', 'aac'];
+    const events = await transcribe(await encode(spokenPhrase, 'mp4', ...streams));
+    expect(wordErrorRate(phrase, textOf(events))).toBeLessThan(0.15);
+  });
+
+  it('counts the audio of a file whose video is longer', async () => {
+    const file = await encode(spokenPhrase, 'mp4', ...testPicture, '-t', '20', '-map', '0:a', '-map', '1:v');
+    const events = await transcribe(file);
+    const longestMs = Math.max(...events.map((event) => (event.kind === 'segment' ? 0 : event.durationMs)));
+    expect(longestMs / 1000).toBeCloseTo(spokenPhrase.length / 16_000, 0);
   });
 
   it('counts the samples of a streamed WAV, not the length in its header', async () => {

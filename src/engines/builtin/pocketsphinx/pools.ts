@@ -2,6 +2,8 @@
 
 import { ParleyError } from '../../../core/errors.ts';
 import type { Signal } from '../../../core/signal.ts';
+import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
+import { unsupported } from '../../../media/probing/file-format.ts';
 import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threads/pool.ts';
 import type { RecognisedWord } from './hypothesis.ts';
 import type { RecognitionTask } from './recogniser-worker.ts';
@@ -25,7 +27,8 @@ export interface HearingPools {
   readonly recognisers: ThreadPool<RecognitionTask, readonly RecognisedWord[]>;
   /**
    * The utterances of a file, whose bytes move to its thread, in order. Decoding goes on when the next one is read; an early end or an abort ends the thread.
-   * Rejects with `invalid_file` where no audio can be read; a file that breaks off gives what is before the break.
+   * A file that breaks off gives what is before the break. Rejects with `invalid_file` where that is far less than the file
+   * states, and with `unsupported_file_format` where the audio has an unknown codec.
    */
   cuts(file: NonNullable<CutTask['open']>, signal: Signal): AsyncGenerator<FileCut, void, void>;
   /** Ends all threads. */
@@ -79,11 +82,25 @@ async function* cutsOf(
       ({ sampleCount } = result.cut);
       if (sampleCount > 0) yield { ...result.cut, statedMs: result.statedMs };
     }
+    if (result.undecodable !== undefined) throw unsupported(`audio of the codec ${result.undecodable}`);
     if (sampleCount === 0) throw unreadable(result.failure);
+    refuseFragment((sampleCount * 1000) / decodedSampleRate, result.statedMs);
   } finally {
     signal.removeEventListener('abort', close);
     close();
   }
+}
+
+/** A file that is cut in its middle is transcribed as far as it goes. With less than this share of it, that would be no success. */
+const readableShareMin = 0.4;
+
+function refuseFragment(decodedMs: number, statedMs = 0): void {
+  if (decodedMs >= readableShareMin * statedMs) return;
+  const [decoded, stated] = [decodedMs, statedMs].map((ms) => (ms / 1000).toFixed(1));
+  throw new ParleyError('invalid_file', {
+    message: `The file states ${stated} s of audio, and only ${decoded} s could be read. Send the whole file, or convert it to WAV or MP3.`,
+    param: 'file',
+  });
 }
 
 function unreadable(failure = 'the file has no samples'): ParleyError {

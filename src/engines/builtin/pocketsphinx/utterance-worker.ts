@@ -15,6 +15,8 @@ export interface CutResult {
   readonly statedMs: number | undefined;
   /** Why the file could not be read to its end. */
   readonly failure: string | undefined;
+  /** The codec that has no decoder here. */
+  readonly undecodable: string | undefined;
 }
 
 interface OpenFile {
@@ -31,7 +33,8 @@ serveTasks<CutTask, CutResult>({
     const file = files.get(session);
     if (file === undefined) throw new Error('the session has no file');
     const { value: cut = undefined } = file.cuts.next();
-    return { cut, statedMs: file.statedMs, failure: file.decoder.failure };
+    const { failure, undecodable } = file.decoder;
+    return { cut, statedMs: file.statedMs, failure, undecodable };
   },
   transfer: ({ cut }) => (cut?.utterance === undefined ? [] : [cut.utterance.samples.buffer]),
   close: (session) => {
