@@ -4,6 +4,7 @@ import { httpRule } from '../../src/codec/http-rule.ts';
 import { formOf, objectShape } from '../../src/codec/shape.ts';
 import { basePath } from '../../src/core/base-path.ts';
 import type { Operation } from '../../src/core/ports/usage.ts';
+import { strictOperations as strict } from '../../src/core/strict-operations.ts';
 import type { Components } from './components.ts';
 import { errorResponses, headerRef, type OperationFacts } from './errors.ts';
 import { fieldExample, requestExample, responseExample } from './examples.ts';
@@ -23,8 +24,6 @@ const operationOfPackage: Readonly<Record<string, Operation>> = {
 
 /** Operations whose plain answer is repeated under the same Idempotency-Key. */
 const idempotent: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription', 'chat']);
-/** Operations that refuse members and parameters that they do not know. */
-const strict: ReadonlySet<Operation> = new Set<Operation>(['account', 'manage', 'admin']);
 
 export interface RestOperation {
   /** Such as `/admin/accounts/{account_id}`, under the base path. */

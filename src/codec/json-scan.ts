@@ -6,6 +6,12 @@ export interface ElementLimits {
   readonly levelsMax: number;
 }
 
+/** Bounds on the request of an RPC. */
+export interface RequestLimits extends ElementLimits {
+  /** Whether a field that the schema does not have is refused. */
+  readonly isStrict: boolean;
+}
+
 /** The limit that a document exceeds. */
 export type Excess = keyof ElementLimits;
 

@@ -1,10 +1,11 @@
-/** Counts the elements and levels of an encoded message, without decoding it. */
+/** Counts the elements and levels of an encoded message, and finds its unknown fields, without decoding it. */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import type { ElementLimits, Excess } from './json-scan.ts';
+import type { ElementLimits, Excess, RequestLimits } from './json-scan.ts';
+import { unknownNumber } from './unknown-fields.ts';
 
 /** How a field may be encoded. */
-interface FieldForm {
+interface Encoding {
   readonly wireType: WireType;
   /** The message in a field of that type. */
   readonly message: MessageForm | undefined;
@@ -14,27 +15,36 @@ interface FieldForm {
   readonly elements: number;
 }
 
+interface FieldForm extends Encoding {
+  /** As in JSON. */
+  readonly name: string;
+}
+
 const elementsOfSingle = 0.25;
+
+/** Strict if a request refuses unknown fields. */
+type ScanLimits = ElementLimits & Partial<RequestLimits>;
 
 type MessageForm = ReadonlyMap<number, FieldForm>;
 
-/** Returns the limit that the message exceeds; undefined if none. @throws if it is malformed */
-export function scanMessage(
-  schema: DescMessage,
-  bytes: Uint8Array,
-  limits: ElementLimits,
-): Excess | undefined {
+/**
+ * Returns the limit that the message exceeds; undefined if none.
+ * @throws if it is malformed; `invalid_parameter` for an unknown field where the limits are strict
+ */
+export function scanMessage(schema: DescMessage, bytes: Uint8Array, limits: ScanLimits): Excess | undefined {
   const scan = new MessageScan(new BinaryReader(bytes), limits);
   return scan.read(formOf(schema), bytes.length);
 }
 
 class MessageScan {
   readonly #reader: BinaryReader;
-  readonly #limits: ElementLimits;
+  readonly #limits: ScanLimits;
+  /** The names of the fields that contain the message. */
+  readonly #path: string[] = [];
   #elements = 0;
   #levels = 0;
 
-  constructor(reader: BinaryReader, limits: ElementLimits) {
+  constructor(reader: BinaryReader, limits: ScanLimits) {
     this.#reader = reader;
     this.#limits = limits;
   }
@@ -55,14 +65,22 @@ class MessageScan {
     return undefined;
   }
 
+  #readWithin(name: string, form: MessageForm, end: number): Excess | undefined {
+    this.#path.push(name);
+    const excess = this.read(form, end);
+    this.#path.pop();
+    return excess;
+  }
+
   #skip(field: FieldForm | undefined, number: number, wireType: WireType): Excess | undefined {
+    if (field === undefined && this.#limits.isStrict) throw unknownNumber(this.#path.join('.'), number);
     this.#elements += field?.elements ?? 1;
     if (this.#elements > this.#limits.elementsMax) return 'elementsMax';
-    if (wireType === WireType.StartGroup) return this.read(noFields, this.#reader.len, number);
     const isPacked = wireType === WireType.LengthDelimited && field?.packedBytes !== undefined;
     // Decoders differ in how they take a field of another type, and so in what they would read.
     if (field !== undefined && wireType !== field.wireType && !isPacked)
       throw new Error('a field has another type');
+    if (wireType === WireType.StartGroup) return this.read(noFields, this.#reader.len, number);
     if (wireType !== WireType.LengthDelimited) {
       this.#reader.skip(wireType, number);
       return undefined;
@@ -70,7 +88,7 @@ class MessageScan {
     const length = this.#reader.uint32();
     const end = this.#reader.pos + length;
     if (end > this.#reader.len) throw new RangeError('a field is cut short');
-    if (field?.message) return this.read(field.message, end);
+    if (field?.message) return this.#readWithin(field.name, field.message, end);
     this.#reader.pos = end;
     if (isPacked) this.#elements += length / (field?.packedBytes ?? 1);
     return this.#elements > this.#limits.elementsMax ? 'elementsMax' : undefined;
@@ -86,11 +104,11 @@ function formOf(message: DescMessage): MessageForm {
   const form = new Map<number, FieldForm>();
   // A message may contain itself: the map gets its entry before the fields do.
   forms.set(message, form);
-  for (const field of message.fields) form.set(field.number, fieldForm(field));
+  for (const field of message.fields) form.set(field.number, { name: field.jsonName, ...encodingOf(field) });
   return form;
 }
 
-function fieldForm(field: DescField): FieldForm {
+function encodingOf(field: DescField): Encoding {
   switch (field.fieldKind) {
     case 'message':
       return delimited(formOf(field.message));
@@ -114,23 +132,23 @@ function entryForm(field: DescField & { readonly fieldKind: 'map' }): MessageFor
       ? delimited(formOf(field.message))
       : scalarForm(field.mapKind === 'scalar' ? field.scalar : ScalarType.INT32, false);
   return new Map([
-    [1, scalarForm(field.mapKey, false)],
-    [2, value],
+    [1, { name: 'key', ...scalarForm(field.mapKey, false) }],
+    [2, { name: 'value', ...value }],
   ]);
 }
 
-function delimited(message: MessageForm | undefined): FieldForm {
+function delimited(message: MessageForm | undefined): Encoding {
   return { wireType: WireType.LengthDelimited, message, packedBytes: undefined, elements: 1 };
 }
 
-function scalarForm(scalar: ScalarType, isList: boolean): FieldForm {
-  const [wireType, bytes] = encodingOf(scalar);
+function scalarForm(scalar: ScalarType, isList: boolean): Encoding {
+  const [wireType, bytes] = wireTypeOf(scalar);
   const packedBytes = isList && wireType !== WireType.LengthDelimited ? bytes : undefined;
   return { wireType, message: undefined, packedBytes, elements: isList ? 1 : elementsOfSingle };
 }
 
 /** The type of a scalar on the wire, and the least bytes that it takes. */
-function encodingOf(scalar: ScalarType): readonly [WireType, number] {
+function wireTypeOf(scalar: ScalarType): readonly [WireType, number] {
   switch (scalar) {
     case ScalarType.STRING:
     case ScalarType.BYTES:

@@ -282,12 +282,3 @@ function clientStream<I extends DescMessage, O extends DescMessage>(
 ): ClientStreamRpc<I, O> {
   return { kind: 'client-stream', method, operation, run };
 }
-
-/** The full name of an RPC as the RPC transports spell its path. */
-export function rpcPath({
-  method,
-}: {
-  readonly method: { readonly name: string; readonly parent: { readonly typeName: string } };
-}): string {
-  return `/${method.parent.typeName}/${method.name}`;
-}

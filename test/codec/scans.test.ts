@@ -60,6 +60,18 @@ describe('the scan of a JSON text', () => {
 const scanParams = (bytes: Uint8Array, elementsMax = 100, levelsMax = 100) =>
   scanMessage(ChatCompletionParamsSchema, bytes, { elementsMax, levelsMax });
 
+const scanStrictly = (bytes: Uint8Array) => () =>
+  scanMessage(ChatCompletionParamsSchema, bytes, { elementsMax: 100, levelsMax: 100, isStrict: true });
+
+const unknown = [0xf8, 0x3f, 1];
+const { number: mapNumber } = ChatCompletionParamsSchema.field.metadata;
+/** A field whose content has a length. */
+const field = (number: number, ...content: number[][]) => {
+  const bytes = content.flat();
+  const tag = number * 8 + 2;
+  return [...(tag < 128 ? [tag] : [(tag & 127) | 128, tag >> 7]), bytes.length, ...bytes];
+};
+
 const encodeParams = (init: MessageInitShape<typeof ChatCompletionParamsSchema>) =>
   toBinary(ChatCompletionParamsSchema, create(ChatCompletionParamsSchema, init));
 
@@ -93,7 +105,20 @@ describe('the scan of a message', () => {
     ['a number that does not end', [0x20, 0x80]],
     ['a known field of another type, which decoders read in their own ways', [0x10, 2, 0x12, 0]],
     ['a group that ends without a beginning', [0xf4, 0x3f]],
+    ['a group in the place of a known field', [0x13, 0x14]],
   ])('throws on %s', (_, bytes) => {
     expect(() => scanParams(Buffer.from(bytes))).toThrow();
+  });
+
+  it.each([
+    ['at the top', [0xf8, 0x3f, 1], '1023'],
+    ['in a list', [...field(2, field(1, []), unknown)], 'messages.1023'],
+    ['as a group', [0xf3, 0x3f, 0xf4, 0x3f], '1022'],
+    ['in the entry of a map', [...field(mapNumber, field(1, [0x61]), unknown)], 'metadata.1023'],
+  ])('refuses an unknown field %s where it is strict', (_, bytes, param) => {
+    expect(scanParams(Buffer.from(bytes))).toBeUndefined();
+    expect(scanStrictly(Buffer.from(bytes))).toThrow(
+      expect.objectContaining({ code: 'invalid_parameter', param }),
+    );
   });
 });

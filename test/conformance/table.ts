@@ -13,6 +13,7 @@ import { managementCases } from './management-cases.ts';
 import { responseCases } from './response-cases.ts';
 import { speechCases } from './speech-cases.ts';
 import { recognitionCases, transcriptionCases } from './transcription-cases.ts';
+import { unknownFieldCases } from './unknown-field-cases.ts';
 
 /** Why there are no rows of a real recogniser; undefined where there are. */
 export const missing = missingHearing() ?? missingPrograms('flite');
@@ -30,6 +31,7 @@ export const table: readonly Case[] = [
   ...completionCases,
   ...accountCases,
   ...adminCases,
+  ...unknownFieldCases,
 ];
 
 export const servers: readonly ServerName[] = ['builtin', 'playing', 'strict'];

@@ -4,15 +4,16 @@
  */
 import type { DescMessage } from '@bufbuild/protobuf';
 import { compressionGzip } from '@connectrpc/connect-node';
-import { type ElementLimits, type Excess, JsonScan } from '../../codec/json-scan.ts';
+import { type Excess, JsonScan, type RequestLimits } from '../../codec/json-scan.ts';
 import { scanMessage } from '../../codec/message-scan.ts';
+import { refuseUnknownMembers } from '../../codec/unknown-fields.ts';
 import { breathe } from '../../core/breathe.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
 import { ParleyError } from '../../core/errors.ts';
 import { refuseExcess } from '../refuse-excess.ts';
 import { malformedMessage, tooLargeMessage } from '../rpc/errors.ts';
 
-export interface BodyLimits extends ElementLimits {
+export interface BodyLimits extends RequestLimits {
   /** Bytes of a message, packed and unpacked. */
   readonly bytesMax: number;
 }
@@ -55,7 +56,7 @@ export function checkedBody({
   const isPacked = header.get(form.header) === compressionGzip.name;
   const isJson = /^application\/([\w-]+\+)?json/i.test(type);
   const check = (message: Uint8Array) => {
-    if (isJson) checkJson(message, limits);
+    if (isJson) checkJson(input, message, limits);
     else checkBinary(input, message, limits);
     onMessage(message.length);
     return breathe(message.length);
@@ -152,8 +153,15 @@ class PieceReader {
   }
 }
 
-function checkJson(message: Uint8Array, limits: BodyLimits): void {
+function checkJson(input: DescMessage, message: Uint8Array, limits: BodyLimits): void {
   refuseExcess(new JsonScan(limits).read(message), limits);
+  if (!limits.isStrict) return;
+  try {
+    refuseUnknownMembers(input, JSON.parse(Buffer.from(message).toString()));
+  } catch (error) {
+    // connect-node refuses JSON that is malformed.
+    if (error instanceof ParleyError) throw error;
+  }
 }
 
 function checkBinary(input: DescMessage, message: Uint8Array, limits: BodyLimits): void {
@@ -161,6 +169,7 @@ function checkBinary(input: DescMessage, message: Uint8Array, limits: BodyLimits
   try {
     excess = scanMessage(input, message, limits);
   } catch (cause) {
+    if (cause instanceof ParleyError) throw cause;
     throw new ParleyError('invalid_request_error', { message: malformedMessage, cause });
   }
   refuseExcess(excess, limits);

@@ -10,7 +10,7 @@ import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import type { Headers } from '../rate-headers.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
-import { type AnyRpc, bodyBytesMax, elementLimits, messageBytesMax, rpcPath } from '../rpc/rpcs.ts';
+import { type AnyRpc, bodyBytesMax, messageBytesMax, requestLimits, rpcPath } from '../rpc/rpcs.ts';
 import { readTimeout, type Timeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import type { MessageBody } from './body.ts';
@@ -63,7 +63,7 @@ export function createConnectHandler(
     const message = {
       input: rpc.method.input,
       limits: {
-        ...elementLimits(rpc, limits.requestElementsMax),
+        ...requestLimits(rpc, limits.requestElementsMax),
         bytesMax: messageBytesMax(rpc, limits.messageBytesMax),
       },
     };
@@ -131,7 +131,7 @@ function acceptBody(request: Request, response: Response): void {
 
 function addRpc(router: ConnectRouter, rpc: AnyRpc, limits: ConnectLimits): void {
   const { method } = rpc;
-  const options = optionsOf(rpc, limits);
+  const options = { readMaxBytes: messageBytesMax(rpc, limits.messageBytesMax) };
   switch (method.methodKind) {
     case 'unary':
       router.rpc(method, (request, context) => answer(rpc, request, context), options);
@@ -146,12 +146,4 @@ function addRpc(router: ConnectRouter, rpc: AnyRpc, limits: ConnectLimits): void
       router.rpc(method, (requests, context) => stream(rpc, requestsOf(requests), context), options);
       break;
   }
-}
-
-/** A misspelt field must not be ignored where it decides about a key. Other requests may be newer than this server. */
-function optionsOf(rpc: AnyRpc, limits: ConnectLimits) {
-  const readMaxBytes = messageBytesMax(rpc, limits.messageBytesMax);
-  return rpc.kind === 'admin' || (rpc.kind === 'unary' && rpc.operation === 'manage')
-    ? { readMaxBytes, jsonOptions: { ignoreUnknownFields: false } }
-    : { readMaxBytes };
 }

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http2';
 import type { Readable } from 'node:stream';
 import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
-import type { ElementLimits } from '../../codec/json-scan.ts';
+import type { RequestLimits } from '../../codec/json-scan.ts';
 import { scanMessage } from '../../codec/message-scan.ts';
 import type { Client } from '../../core/access/gate.ts';
 import { ParleyError } from '../../core/errors.ts';
@@ -29,13 +29,13 @@ export interface Received<Form extends Sent = Message> {
 }
 
 /**
- * Decodes a message. Returns the error for a malformed one, or one over the limits: on an exception grpc-js would answer
+ * Decodes a message. Returns the error for a malformed one, one over the limits, or one with unknown fields: on an exception grpc-js would answer
  * INTERNAL without details, or cancel a stream as if its client had left.
  */
 export function decodeRequest(
   schema: DescMessage,
   bytes: Uint8Array,
-  limits: ElementLimits,
+  limits: RequestLimits,
 ): Received | ParleyError {
   try {
     refuseExcess(scanMessage(schema, bytes, limits), limits);

@@ -20,8 +20,8 @@ import { joinPieces } from '../rpc/join-pieces.ts';
 import {
   type AnyRpc,
   answerRpc,
-  elementLimits,
   messageBytesMax,
+  requestLimits,
   rpcPath,
   type Sent,
   streamRpc,
@@ -146,7 +146,7 @@ function definitionOf(rpc: AnyRpc, { requestElementsMax }: GrpcLimits) {
   const { input, output, methodKind } = rpc.method;
   const operation = 'operation' in rpc ? rpc.operation : undefined;
   const requestStream = methodKind === 'client_streaming' || methodKind === 'bidi_streaming';
-  const limits = elementLimits(rpc, requestElementsMax);
+  const limits = requestLimits(rpc, requestElementsMax);
   return {
     path: rpcPath(rpc),
     requestStream,

@@ -12,18 +12,15 @@ import {
 import { jsonCodec } from '../../codec/codec.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
-import type { Operation } from '../../core/ports/usage.ts';
 import type { AdminRpc, UnaryRpc } from '../../core/rpcs.ts';
+import { isStrict } from '../../core/strict-operations.ts';
 import { answerEncoder } from '../encode-once.ts';
 import type { Exchange, PathParameters, RestHandler } from './exchange.ts';
 import { accept, readOptionalJson } from './request.ts';
 import { checkMembers, checkQuery } from './strict-members.ts';
 
-/** They refuse what they do not know: a misspelt filter or limit must not be ignored. */
-const strictOperations: ReadonlySet<Operation> = new Set<Operation>(['account', 'manage']);
-
 export function unaryHandler(rpc: UnaryRpc): RestHandler {
-  const read = requestReader(rpc.method, strictOperations.has(rpc.operation));
+  const read = requestReader(rpc.method, isStrict(rpc));
   const { encode } = responseBodyCodec(rpc.method);
   const textOf = answerEncoder(rpc.operation, (response: Message) => JSON.stringify(encode(response)));
   return async (exchange, parameters) => {
@@ -35,7 +32,7 @@ export function unaryHandler(rpc: UnaryRpc): RestHandler {
 }
 
 export function adminHandler(rpc: AdminRpc): RestHandler {
-  const read = requestReader(rpc.method, true);
+  const read = requestReader(rpc.method, isStrict(rpc));
   const { encode } = responseBodyCodec(rpc.method);
   return async (exchange, parameters) => {
     const response = await exchange.served.administer(rpc, await read(exchange, parameters));
@@ -56,16 +53,19 @@ export function keylessHandler<I extends DescMessage, O extends DescMessage>(
   };
 }
 
-/** @param isStrict whether unknown members and query parameters are refused rather than ignored */
-function requestReader<I extends DescMessage>(method: DescMethodUnary<I, DescMessage>, isStrict: boolean) {
+/** @param refusesUnknown whether unknown members and query parameters are refused rather than ignored */
+function requestReader<I extends DescMessage>(
+  method: DescMethodUnary<I, DescMessage>,
+  refusesUnknown: boolean,
+) {
   const rule = httpRule(method);
   const { input } = method;
   const codec = jsonCodec(input);
   return async (exchange: Exchange, parameters: PathParameters): Promise<MessageShape<I>> => {
     const hasBody = rule.body === '*';
-    if (isStrict) checkQuery(exchange.query, input, hasBody ? [] : queryNames(input, rule));
+    if (refusesUnknown) checkQuery(exchange.query, input, hasBody ? [] : queryNames(input, rule));
     const members = hasBody ? await readOptionalJson(exchange) : readQuery(exchange.query, input);
-    if (isStrict && hasBody) checkMembers(members, input, pathMembers(rule, parameters));
+    if (refusesUnknown && hasBody) checkMembers(members, input, pathMembers(rule, parameters));
     Object.assign(members, pathMembers(rule, parameters));
     return accept(codec.decode(members), () => 'invalid_parameter');
   };

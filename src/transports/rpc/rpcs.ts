@@ -1,6 +1,6 @@
 /** Runs RPCs for gRPC, Connect and gRPC-Web: those of the table, and the open ones, which need no key. */
 import type { Message } from '@bufbuild/protobuf';
-import type { ElementLimits } from '../../codec/json-scan.ts';
+import type { RequestLimits } from '../../codec/json-scan.ts';
 import { type Batches, singly } from '../../core/batches.ts';
 import { ParleyError } from '../../core/errors.ts';
 import {
@@ -10,6 +10,7 @@ import {
   type Rpc,
   requestLevelsMax,
 } from '../../core/rpcs.ts';
+import { isStrict } from '../../core/strict-operations.ts';
 import { transcriptionBytesMax } from '../../core/transcription/service.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
@@ -41,8 +42,12 @@ export function messageBytesMax(rpc: AnyRpc, largest: number): number {
 }
 
 /** @param largest the configured limit of large requests */
-export function elementLimits(rpc: AnyRpc, largest: number): ElementLimits {
-  return { elementsMax: isLarge(rpc) ? largest : plainRequestElementsMax, levelsMax: requestLevelsMax };
+export function requestLimits(rpc: AnyRpc, largest: number): RequestLimits {
+  return {
+    elementsMax: isLarge(rpc) ? largest : plainRequestElementsMax,
+    levelsMax: requestLevelsMax,
+    isStrict: rpc.kind !== 'open' && isStrict(rpc),
+  };
 }
 
 /**

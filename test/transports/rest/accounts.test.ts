@@ -116,10 +116,10 @@ describe('the account and admin paths', () => {
     ],
     ['POST', '/accounts/account-1/keys?scopes=chat', { name: 'x' }, 'scopes', /query parameter/],
     ['POST', '/keys/key_1/rotate', { overlap: 3600 }, 'overlap', /`overlap_seconds`/],
-    ['POST', '/keys/key_1/rotate?overlap_seconds=3600', undefined, 'overlap_seconds', /takes none/],
+    ['POST', '/keys/key_1/rotate?overlap_seconds=3600', undefined, 'overlap_seconds', /no query parameters/],
     ['GET', '/usage?account=acme', undefined, 'account', /`account_id`/],
     ['GET', '/usage?account_id=account-1&account_id=acme', undefined, 'account_id', /more than once/],
-    ['GET', '/accounts/account-1?page_size=5', undefined, 'page_size', /takes none/],
+    ['GET', '/accounts/account-1?page_size=5', undefined, 'page_size', /no query parameters/],
   ])('refuse %s %s with %j, and name what was meant', async (method, path, body, param, words) => {
     const response = await parley.call(`/admin${path}`, {
       ...{ method, ...bearer(parley.adminKey) },
