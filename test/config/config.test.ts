@@ -73,7 +73,7 @@ describe('the defaults', () => {
       trustedProxies: [],
       proxyHeader: 'x-forwarded-for',
       headersMsMax: 10_000,
-      keepAliveMs: 5_000,
+      keepAliveMs: 75_000,
       bodyMsMax: 124_000,
       headerBytesMax: 16_384,
       headerCountMax: 100,
@@ -500,7 +500,7 @@ describe('a value set in more than one place', () => {
   const { config, sourceOf } = load(text, { env, overrides });
 
   it('comes from the command line, else the environment, else the file, else the default', () => {
-    expect(config.server).toMatchObject({ port: 3, host: 'b', drainMs: 4, keepAliveMs: 5000 });
+    expect(config.server).toMatchObject({ port: 3, host: 'b', drainMs: 4, keepAliveMs: 75_000 });
     expect(config.dataDir).toBe('/srv');
   });
 

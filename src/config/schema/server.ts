@@ -68,8 +68,10 @@ export const server = group({
       'How long a client may take for each of the TLS handshake, the first byte and the headers of a request.',
     ),
   keepAliveMs: wholeNumber(1, hour)
-    .default(5_000)
-    .describe('How long an HTTP/1 connection stays open between requests.'),
+    .default(75_000)
+    .describe(
+      'How long an HTTP/1 connection stays open between requests. Proxies before this server must close idle ones earlier.',
+    ),
   bodyMsMax: wholeNumber(100, hour)
     .default(124_000)
     .describe(

@@ -24,10 +24,36 @@ const reasons: Readonly<Record<Status, readonly [reason: string, message: string
   505: ['HTTP Version Not Supported', 'Send the request in HTTP/1.1 or HTTP/1.0, or in frames of HTTP/2.'],
 };
 
+/** Sockets that get no further answer. */
+const refused = new WeakSet<Socket>();
+/** How long a closing connection is read, so that a client whose request crosses the end can read the answer. */
+const lingerMs = 1_000;
+const idleMessage =
+  'The connection was idle and is closed. A request that crossed this answer has not run: send it again.';
+
+/** Whether requests of a connection go unanswered, as it closes. */
+export function isClosing(socket: Socket): boolean {
+  return refused.has(socket);
+}
+
+/**
+ * Closes an idle connection with 408: clients, proxies and SDKs that send a request at this moment know that it may be repeated (RFC 9110,
+ * 15.5.9). A connection on which bytes have arrived meanwhile stays open.
+ */
+export function closeIdle(socket: Socket): void {
+  const { bytesRead } = socket;
+  // A timer may run before bytes are read that have arrived long ago: the immediate runs after them.
+  setImmediate(() => {
+    if (socket.bytesRead !== bytesRead || refused.has(socket)) return;
+    refused.add(socket);
+    refuse(socket, 408, idleMessage);
+    setTimeout(() => socket.destroy(), lingerMs).unref();
+  });
+}
+
 /** Answers requests that the HTTP/1 parser refuses or that do not come in time. */
 export function refuseBadRequests(server: Server): void {
   noteAnswers(server);
-  const refused = new WeakSet<Socket>();
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // Node closes the connection once the answer that announces this has been sent. Until then more data has no effect.
     if (error.code === 'HPE_CLOSED_CONNECTION' || refused.has(socket)) return;

@@ -1,9 +1,11 @@
 /** The open connections of a port, and which of them make room for others. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { Client } from '../../core/access/gate.ts';
 import { networkOf, plainAddress } from '../../core/access/network.ts';
+import { closeIdle } from './bad-request.ts';
 import type { ServerLimits } from './limits.ts';
+import { unanswered } from './pipeline.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
 
 /** The connections of the port, or of one address. */
@@ -12,12 +14,19 @@ class Share {
   /** Those without a valid key so far, the oldest first. */
   readonly keyless = new Set<Connection>();
 
-  /** Closes the oldest connection without a valid key if there is no room for another. Returns whether there is then. */
+  /**
+   * If there is no room for another, closes the oldest connection without a valid key, else the oldest of HTTP/1 that is idle. Returns
+   * whether there is room then.
+   */
   makeRoom(connectionsMax: number): boolean {
     if (this.open.size < connectionsMax) return true;
-    const [oldest] = this.keyless;
+    const [oldest = this.#idle()] = this.keyless;
     oldest?.close();
     return oldest !== undefined;
+  }
+
+  #idle(): Connection | undefined {
+    return Array.from(this.open).find(({ isProxy, idleSocket }) => !isProxy && idleSocket !== undefined);
   }
 }
 
@@ -25,11 +34,14 @@ class Connection implements Client {
   readonly address: string;
   /** Whether many clients share it. Then it does not make room. */
   readonly isProxy: boolean;
+  /** The socket, TLS socket or HTTP/2 session by which its requests come. */
+  carrier: object;
   readonly #socket: Socket;
   readonly #shares: readonly Share[];
 
   constructor(socket: Socket, address: string, shares: readonly Share[], isProxy: boolean) {
     this.#socket = socket;
+    this.carrier = socket;
     this.address = address;
     this.isProxy = isProxy;
     this.#shares = shares;
@@ -37,6 +49,12 @@ class Connection implements Client {
       open.add(this);
       if (!isProxy) keyless.add(this);
     }
+  }
+
+  /** The socket that waits for a request over HTTP/1 after earlier ones. */
+  get idleSocket(): Socket | undefined {
+    const { carrier } = this;
+    return carrier instanceof Socket && unanswered(carrier) === 0 ? carrier : undefined;
   }
 
   noteKey(): void {
@@ -97,7 +115,14 @@ export class Connections {
   /** Notes that requests of a socket come by its TLS socket or its HTTP/2 session. */
   carry(socket: Socket, carrier: object): void {
     const connection = this.#byCarrier.get(socket) ?? this.#byPeer.get(peerOf(socket));
-    if (connection) this.#byCarrier.set(carrier, connection);
+    if (connection === undefined) return;
+    connection.carrier = carrier;
+    this.#byCarrier.set(carrier, connection);
+  }
+
+  /** Closes those of HTTP/1 that wait for a request after earlier ones. */
+  closeIdle(): void {
+    for (const { idleSocket } of this.#port.open) if (idleSocket) closeIdle(idleSocket);
   }
 
   /** The client of a request. @param carrier the socket, TLS socket or HTTP/2 session that it came by */

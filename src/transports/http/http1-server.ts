@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import { createServer as createTlsServer } from 'node:https';
 import { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { refuseBadRequests, refusePlainHttp, refuseRequest } from './bad-request.ts';
+import { closeIdle, isClosing, refuseBadRequests, refusePlainHttp, refuseRequest } from './bad-request.ts';
 import { faultOf } from './http1-request.ts';
 import type { ServerLimits } from './limits.ts';
-import { afterAnswers } from './pipeline.ts';
+import { afterAnswers, unanswered } from './pipeline.ts';
 import type { TlsPair } from './tls-pair.ts';
 
 export type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -35,7 +35,13 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
   server.timeout = limits.stallMsMax;
   // One above the limit, to notice too many: Node drops the rest silently.
   server.maxHeadersCount = limits.headerCountMax + 1;
+  server.on('timeout', (socket: Socket) => {
+    const count = unanswered(socket);
+    if (count === undefined) socket.destroy();
+    else if (count === 0) closeIdle(socket);
+  });
   const receive: Http1Handler = (request, response) => {
+    if (isClosing(request.socket)) return;
     response.on('timeout', cutStalled);
     const fault = faultOf(request, limits.headerCountMax);
     if (fault === undefined) handle(request, response);

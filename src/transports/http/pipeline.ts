@@ -2,7 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-const owed = new WeakMap<Socket, Set<ServerResponse>>();
+const owed = new WeakMap<object, Set<ServerResponse>>();
 
 /** Call it before the server gets listeners of its own. */
 export function noteAnswers(server: Server): void {
@@ -17,6 +17,11 @@ export function noteAnswers(server: Server): void {
 /** Whether a part of an answer has been sent. */
 export function isAnswering(socket: Socket): boolean {
   return answersOf(socket).some(({ headersSent, writableEnded }) => headersSent && !writableEnded);
+}
+
+/** How many requests of a connection have no whole answer yet. Undefined before its first request, and for HTTP/2. */
+export function unanswered(carrier: object): number | undefined {
+  return owed.get(carrier)?.size;
 }
 
 /** Runs once every request that has come whole, or has its answer already, is answered. */

@@ -6,6 +6,7 @@ import type {
   ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 import type { Client } from '../../core/access/gate.ts';
 import { Connections } from './connections.ts';
@@ -68,6 +69,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const connections = new Connections(limits, new TrustedProxies(limits));
   const { server, sessions } = createServers({ ...options, handle }, connections);
   const undecided = routeSockets(server, tls ? 'secureConnection' : 'connection', sessions, limits);
+  // Node's own resets a connection whose next request has arrived and is not read yet.
+  server.closeIdleConnections = () => connections.closeIdle();
   const accepted = acceptedSockets(server);
   // Before the listeners of TLS and of all protocols.
   admitSockets(server, connections);
@@ -80,9 +83,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     leave,
     close: async (drainMs) => {
       leave();
+      // Accepts the connections that wait in the system's queue, which would be reset together with the listening socket.
+      await nextTurn();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       sessions.close();
-      const mute = setTimeout(() => destroyAll(undecided), firstByteMsMax);
+      const mute = setTimeout(() => setImmediate(() => destroyAll(undecided)), firstByteMsMax);
       // A connection whose answer ends from now on would stay open for its keep-alive time.
       const idle = setInterval(() => server.closeIdleConnections(), idleCheckMs);
       const cut = setTimeout(() => destroyAll(accepted), drainMs);

@@ -1,4 +1,4 @@
-/** Connections without a valid key make room for others: within the share of their address, and on a full port. */
+/** Connections without a valid key, then idle ones, make room for others: within the share of their address, and on a full port. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
@@ -79,6 +79,12 @@ class Client {
     this.socket.write(data(1, Buffer.alloc(5), endStream));
   }
 
+  /** Sends the headers of a request for speech. */
+  beginSpeech(): void {
+    const headers = `authorization: Bearer ${parley.apiKey}\r\ncontent-length: 10\r\nexpect: 100-continue`;
+    this.socket.write(`POST /api/v1/audio/speech HTTP/1.1\r\nhost: x\r\n${headers}\r\n\r\n`);
+  }
+
   /** The status of GET /models. Undefined if the connection closes. */
   async status(authorization = `Bearer ${parley.apiKey}`, more = ''): Promise<number | undefined> {
     this.received = '';
@@ -103,7 +109,7 @@ describe('a port with as many connections as one address may have', () => {
     expect(openOf(idle)).toBe(perAddress - 1);
   });
 
-  it('keeps those that had a valid key, whatever was asked with it, and closes the new one', async () => {
+  it('closes the oldest idle one if all had a valid key, whatever was asked with it', async () => {
     await start();
     const keyed = await Client.many(perAddress, '127.0.0.2');
     const noScope = await parley.newKey({ scopes: ['chat'] });
@@ -111,6 +117,20 @@ describe('a port with as many connections as one address may have', () => {
       index % 2 === 0 ? client.status() : client.status(`Bearer ${noScope}`),
     );
     expect(new Set(await Promise.all(statuses))).toEqual(new Set([200]));
+    expect(await (await Client.open('127.0.0.2')).status()).toBe(200);
+    await expect.poll(() => keyed[0]?.isClosed).toBe(true);
+    expect(openOf(keyed)).toBe(perAddress - 1);
+    expect(await keyed[1]?.status()).toBe(200);
+  });
+
+  it('closes the new one if all had a valid key and have a request that runs', async () => {
+    await start();
+    const keyed = await Client.many(perAddress, '127.0.0.2');
+    for (const client of keyed) {
+      expect(await client.status()).toBe(200);
+      client.beginSpeech();
+    }
+    await expect.poll(() => keyed.every(({ received }) => received.includes(' 100 Continue'))).toBe(true);
     const further = await Client.open('127.0.0.2');
     await expect.poll(() => further.isClosed).toBe(true);
     expect(openOf(keyed)).toBe(perAddress);
@@ -201,6 +221,8 @@ describe('a connection has had a key', () => {
     } else {
       const client = Client.on(socket);
       expect(await client.status()).toBe(200);
+      client.beginSpeech();
+      await expect.poll(() => client.received).toContain(' 100 Continue');
       await isKept(socket);
     }
     rmSync(folder, { recursive: true });
