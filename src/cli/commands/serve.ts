@@ -52,7 +52,7 @@ export function serveCommand(): Command {
       'processes that share the port; needs store.kind: postgres (default: this one)',
       parseWorkers,
     )
-    .action(serve);
+    .action((flags: ServeFlags) => serve(flags).finally(leave));
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
@@ -97,7 +97,6 @@ async function serve(flags: ServeFlags): Promise<void> {
     if (!isWorker) removeServerFile(config.dataDir);
     await opened.close();
     manager.close();
-    if (isWorker) leave();
   }
 }
 

@@ -48,9 +48,9 @@ export function announce(addresses: Addresses): void {
   process.send?.(addresses);
 }
 
-/** Lets this worker end: its channel to the parent would keep it. */
+/** Lets this worker end, however far it came: its channel to the parent would keep it. */
 export function leave(): void {
-  process.disconnect?.();
+  process.channel?.unref();
 }
 
 interface WorkersDeps {

@@ -1,6 +1,7 @@
 /** `serve --workers`: several processes on one port and one database. */
 import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { newClient } from '../../../src/store/postgres/connection.ts';
 import { parley, printed, scratchFolder, serve } from '../../support/command-line.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 
@@ -15,6 +16,12 @@ afterEach(async () => {
   folder.remove();
 });
 
+/** The processes that serve. */
+async function nodes(): Promise<number[]> {
+  const rows = await database.query<{ name: string }>('select name from nodes where not dead order by epoch');
+  return rows.map(({ name }) => Number(name.split(':')[1]));
+}
+
 it('workers share the port, and one that is killed is replaced', async () => {
   const env = { PARLEY_STORE_KIND: 'postgres', PARLEY_STORE_URL: database.url };
   const options = { cwd: folder.path, env };
@@ -27,12 +34,6 @@ it('workers share the port, and one that is killed is replaced', async () => {
     await response.arrayBuffer();
     return response.status;
   };
-  const nodes = async () => {
-    const rows = await database.query<{ name: string }>(
-      'select name from nodes where not dead order by epoch',
-    );
-    return rows.map(({ name }) => Number(name.split(':')[1]));
-  };
   await expect.poll(() => existsSync(folder.file('data/server.json'))).toBe(true);
   const [first = 0, second = 0] = await nodes();
   expect(await Promise.all([ask(), ask(), ask(), ask()])).toEqual([200, 200, 200, 200]);
@@ -43,6 +44,35 @@ it('workers share the port, and one that is killed is replaced', async () => {
   expect(await server.ended).toEqual({ code: 0, signal: null });
   expect(await nodes()).toEqual([]);
   expect(existsSync(folder.file('data/server.json'))).toBe(false);
+});
+
+it('stops while a worker still opens', async () => {
+  const env = { PARLEY_STORE_KIND: 'postgres', PARLEY_STORE_URL: database.url };
+  const server = await serve(['--workers', '2'], { cwd: folder.path, env });
+  await expect.poll(() => existsSync(folder.file('data/server.json'))).toBe(true);
+  const holder = newClient({ url: database.url, name: 'holder' });
+  await holder.connect();
+  // Only a process that opens the database reads this table.
+  await holder.query('begin; lock table kysely_migration in access exclusive mode');
+  const [first = 0, second = 0] = await nodes();
+  process.kill(first, 'SIGKILL');
+  const waiting =
+    "select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  await expect.poll(() => database.query(waiting)).toHaveLength(1);
+  server.kill('SIGTERM');
+  await expect.poll(nodes).not.toContain(second);
+  await holder.end();
+  expect(await server.ended).toEqual({ code: 0, signal: null });
+});
+
+it('ends if a worker cannot open the database', async () => {
+  await database.query("insert into needed_migrations (name) values ('9999-later')");
+  const env = { PARLEY_STORE_KIND: 'postgres', PARLEY_STORE_URL: database.url };
+  const { code, stderr } = await parley(['serve', '--workers', '2', '--port', '0'], {
+    cwd: folder.path,
+    env,
+  });
+  expect([code, stderr]).toEqual([1, expect.stringContaining('9999-later')]);
 });
 
 it('SQLite has one process', async () => {
