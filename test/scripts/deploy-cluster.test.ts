@@ -67,7 +67,8 @@ describe('the compose file of a cluster', () => {
 });
 
 describe('the Kubernetes example of a cluster', () => {
-  const documents = parseAllDocuments(deployFile('kubernetes-cluster.yaml'), { uniqueKeys: true });
+  const text = deployFile('kubernetes-cluster.yaml');
+  const documents = parseAllDocuments(text, { uniqueKeys: true });
   const objects = documents.map((document) => document.toJS());
   const of = (kind: string, name = 'parley') =>
     objects.find((object) => object.kind === kind && object.metadata.name === name);
@@ -119,16 +120,27 @@ describe('the Kubernetes example of a cluster', () => {
     expect(pod.automountServiceAccountToken).toBe(false);
   });
 
+  it('has no password: both places of it come from the secret that the operator creates', () => {
+    expect(of('Secret')).toBeUndefined();
+    const created = [...text.matchAll(/--from-literal=([\w-]+)="[^"]*\$password/g)].map(([, key]) => key);
+    expect(created).toEqual(['database-password', 'store-url']);
+    const { items } = pod.volumes.find(({ name }: { name: string }) => name === 'secrets').secret;
+    expect(items).toEqual([{ key: 'store-url', path: 'store-url' }]);
+    const { env } = database.template.spec.containers[0];
+    const value = '/run/secrets/parley/database-password';
+    expect(env).toContainEqual({ name: 'POSTGRES_PASSWORD_FILE', value });
+    expect(text).not.toContain('replace-me');
+  });
+
   it('has valid settings and enough connections, and gives a server time to stop', () => {
-    const { stringData } = of('Secret');
-    writeFileSync(urlFile, stringData['store-url']);
+    const [, url = ''] = /--from-literal=store-url="([^"]+)"/.exec(text) ?? [];
+    writeFileSync(urlFile, url.replace('$password', 'a1'));
     const file = join(folder, 'parley.yaml');
-    const text: string = of('ConfigMap').data['parley.yaml'];
-    expect(text).toContain('urlFile: /run/secrets/parley/store-url');
-    writeFileSync(file, text.replace('/run/secrets/parley/store-url', urlFile));
+    const settings: string = of('ConfigMap').data['parley.yaml'];
+    expect(settings).toContain('urlFile: /run/secrets/parley/store-url');
+    writeFileSync(file, settings.replace('/run/secrets/parley/store-url', urlFile));
     const config = loadConfig({ env: {}, file });
-    const { hostname, password } = new URL(config.storeUrl?.reveal() ?? '');
-    expect([hostname, password]).toEqual(['parley-database', stringData['database-password']]);
+    expect(new URL(config.storeUrl?.reveal() ?? '').hostname).toBe('parley-database');
     expect(fits(spec.replicas, config, database.template.spec.containers[0].args)).toBe(true);
     expect(outlasts(pod.terminationGracePeriodSeconds, config)).toBe(true);
     const { periodSeconds, failureThreshold } = container.readinessProbe;
