@@ -16,7 +16,16 @@ import { createDemo, readFirstRun } from '../../src/app/demo.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { isWellFormedKey } from '../../src/core/access/keys.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
-import { type Folder, parley, printed, type Serving, scratchFolder, serve } from '../support/command-line.ts';
+import {
+  type Folder,
+  noTerminal,
+  parley,
+  printed,
+  type ServingAtTerminal,
+  scratchFolder,
+  serve,
+  serveAtTerminal,
+} from '../support/command-line.ts';
 
 const sentence = 'good morning this is the voice of your own server and it is ready to work';
 
@@ -46,13 +55,16 @@ function textOf(events: string): string {
   return data.map((event) => JSON.parse(event.slice(6)).choices[0]?.delta.content ?? '').join('');
 }
 
-describe('parley serve --demo on an empty data folder', () => {
+const where = noTerminal === undefined ? '' : ` (skipped: ${noTerminal})`;
+
+describe.skipIf(noTerminal)(`parley serve --demo on an empty data folder, at a terminal${where}`, () => {
   const folder = scratchFolder();
-  let server: Serving;
+  const firstRun = () => JSON.parse(readFileSync(folder.file('data/first-run.json'), 'utf8'));
+  let server: ServingAtTerminal;
   let banner: string;
   beforeAll(async () => {
-    server = await serve(['--demo'], { cwd: folder.path });
-    banner = server.stdout();
+    server = await serveAtTerminal(['--demo'], { cwd: folder.path });
+    banner = server.shown;
   });
   afterAll(async () => {
     await server.close();
@@ -62,22 +74,22 @@ describe('parley serve --demo on an empty data folder', () => {
   it('keeps the keys in first-run.json, for its owner only', () => {
     const file = folder.file('data/first-run.json');
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
-      baseUrl: server.baseUrl,
+    expect(firstRun()).toEqual({
+      baseUrl: expect.stringMatching(/^http:/),
       apiKey: expect.stringMatching(/^pk_[0-9a-z]{57}$/),
       adminKey: expect.stringMatching(/^pa_[0-9a-z]{57}$/),
     });
   });
 
   it('shows the address, the keys, and the file that keeps them', () => {
-    const { apiKey, adminKey } = JSON.parse(readFileSync(folder.file('data/first-run.json'), 'utf8'));
-    for (const part of [server.baseUrl, apiKey, adminKey, 'data/first-run.json keeps them for you']) {
+    const { baseUrl, apiKey, adminKey } = firstRun();
+    for (const part of [baseUrl, apiKey, adminKey, 'data/first-run.json keeps them for you']) {
       expect(banner).toContain(part);
     }
   });
 
   it('names the console where one has been built', async () => {
-    const url = new URL('/console', server.baseUrl).href;
+    const url = new URL('/console', firstRun().baseUrl).href;
     expect(banner.includes(`${url}\n`)).toBe((await fetch(url)).ok);
   });
 
@@ -123,17 +135,17 @@ function linkAllButCurl(bin: string): void {
   }
 }
 
-describe('parley serve --demo without curl', () => {
+describe.skipIf(noTerminal)(`parley serve --demo without curl${where}`, () => {
   const folder = scratchFolder();
   const dataDir = "it's here";
-  let server: Serving;
+  let server: ServingAtTerminal;
   beforeAll(async () => {
     linkAllButCurl(folder.file('bin'));
     const program = new URL('../../src/main.ts', import.meta.url).pathname;
     writeFileSync(folder.file('parley'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`, {
       mode: 0o755,
     });
-    server = await serve(['--demo', '--data-dir', dataDir], {
+    server = await serveAtTerminal(['--demo', '--data-dir', dataDir], {
       cwd: folder.path,
       env: { PATH: folder.file('bin') },
     });
@@ -144,14 +156,29 @@ describe('parley serve --demo without curl', () => {
   });
 
   it('shows commands of Parley itself that work when copied', () => {
-    expect(server.stdout()).toContain("it's here/first-run.json keeps them for you");
-    const [speak = '', ...others] = commandsOf(server.stdout());
+    expect(server.shown).toContain("it's here/first-run.json keeps them for you");
+    const [speak = '', ...others] = commandsOf(server.shown);
     expect(speak).toMatch(/^\.\/parley speak /);
     shell(speak, folder);
     expect(statSync(folder.file('hello.mp3')).size).toBeGreaterThan(10_000);
     const answers = others.map((command) => shell(command, folder));
     expect(answers.at(-1)).toMatch(/\w+.*[.?!]\n$/);
     if (noRecogniser === undefined) expect(answers[0]).toBe(`${sentence}\n`);
+  });
+});
+
+describe('parley serve --demo without a terminal', () => {
+  const folder = scratchFolder();
+  afterAll(() => folder.remove());
+
+  it('names the file with the keys, and shows none', async () => {
+    const server = await serve(['--demo'], { cwd: folder.path });
+    await server.close();
+    expect(server.stdout()).toBe(
+      `\n  Parley is ready at ${server.baseUrl}\n  The keys of the first start are in data/first-run.json.\n\n`,
+    );
+    const { apiKey, adminKey } = JSON.parse(readFileSync(folder.file('data/first-run.json'), 'utf8'));
+    expect([apiKey, adminKey].filter((key) => server.stderr().includes(key))).toEqual([]);
   });
 });
 

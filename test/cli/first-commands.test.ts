@@ -3,12 +3,19 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeCertificate } from '../support/certificates.ts';
-import { ended, type Folder, scratchFolder, serve, shellCommand } from '../support/command-line.ts';
+import {
+  ended,
+  type Folder,
+  noTerminal,
+  scratchFolder,
+  serveAtTerminal,
+  shellCommand,
+} from '../support/command-line.ts';
 
 const noCurl = spawnSync('curl', ['--version']).error && 'curl is not installed';
 const why = noCurl ? ` (skipped: ${noCurl})` : '';
 
-describe('the commands of a first start with a self-signed certificate', () => {
+describe.skipIf(noTerminal)('the commands of a first start with a self-signed certificate', () => {
   let folder: Folder;
   beforeEach(() => {
     folder = scratchFolder();
@@ -25,8 +32,8 @@ describe('the commands of a first start with a self-signed certificate', () => {
 
   /** Runs all printed commands one after the other. The first writes `hello.mp3`. */
   async function runPrinted(env: Readonly<Record<string, string>>) {
-    const server = await serve(['--demo'], { cwd: folder.path, env });
-    const commands = [...server.stdout().matchAll(/^ {5}(\S.*)$/gm)].map(([, command = '']) => command);
+    const server = await serveAtTerminal(['--demo'], { cwd: folder.path, env });
+    const commands = [...server.shown.matchAll(/^ {5}(\S.*)$/gm)].map(([, command = '']) => command);
     const results = [];
     for (const command of commands) {
       const child = spawn('/bin/sh', ['-c', command], { cwd: folder.path });

@@ -189,7 +189,7 @@ export const noTerminal =
     ? undefined
     : 'the program `script`, which lends a terminal, is not installed';
 
-interface AtTerminal {
+export interface AtTerminal {
   type(keys: string): void;
   /** All that was shown so far, data and status alike. */
   shown(): string;
@@ -198,10 +198,13 @@ interface AtTerminal {
 
 /** Runs the program at a terminal, which `script` lends. */
 export function parleyAtTerminal(args: readonly string[], { cwd, env }: RunOptions = {}): AtTerminal {
-  const command = [program, ...programArgs, ...args].map((word) => `'${word}'`).join(' ');
+  const { PATH = '', ...variables } = environment({ SHELL: '/bin/sh', TERM: 'xterm', ...env });
+  // `script` itself is found on the path of the tests.
+  const words = ['env', `PATH=${PATH}`, program, ...programArgs, ...args];
+  const command = words.map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ');
   const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
     cwd,
-    env: environment({ SHELL: '/bin/sh', TERM: 'xterm', ...env }),
+    env: { ...variables, PATH: process.env['PATH'] },
   });
   let shown = '';
   child.stdout.on('data', (chunk: Buffer) => {
@@ -212,4 +215,25 @@ export function parleyAtTerminal(args: readonly string[], { cwd, env }: RunOptio
     shown: () => shown,
     ended: new Promise((resolve) => child.once('close', (code) => resolve(code))),
   };
+}
+
+export interface ServingAtTerminal {
+  /** All that it has shown, its log included. */
+  readonly shown: string;
+  /** Ends it by Ctrl-C. */
+  close(): Promise<void>;
+}
+
+/** Starts `parley serve` at a terminal, on a free port, and waits until it listens. */
+export async function serveAtTerminal(
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<ServingAtTerminal> {
+  const server = parleyAtTerminal(['serve', '--port', '0', ...args], options);
+  await until(() => server.shown().includes('listening on '));
+  const close = async () => {
+    server.type('\x03');
+    await server.ended;
+  };
+  return { shown: server.shown().replaceAll('\r\n', '\n'), close };
 }

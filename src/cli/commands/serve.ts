@@ -56,8 +56,9 @@ export function serveCommand(): Command {
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
-  const stopped = stopSignal();
+  // Until the configuration is read, a signal ends the process: the file may be a pipe that nobody closes.
   const { config, warnings } = loadWithFlags(flags);
+  const stopped = stopSignal();
   const log = createLog(config.log.level);
   for (const warning of warnings) log.warn({}, warning);
   if (flags.workers !== undefined && !isWorker)
@@ -174,7 +175,8 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
   const { dataDir } = config;
   const file = firstRunPath(dataDir);
   const firstRun = await createDemo(app, { dataDir, baseUrl });
-  if (firstRun) {
+  // A service's standard output reaches a log, where keys must not be.
+  if (firstRun && process.stdout.isTTY) {
     const models = firstModels(config, app);
     const trust = config.tls ? trustFor(baseUrl, config.tls.cert) : {};
     const { hasConsole, hasDocs } = app;
