@@ -1,4 +1,16 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -11,13 +23,18 @@ import {
   type Serving,
   scratchFolder,
   serve,
+  shellCommand,
   startParley,
   until,
 } from '../support/command-line.ts';
-import { startHttp } from '../support/http-server.ts';
+import { freePort, startHttp } from '../support/http-server.ts';
 
 /** A text whose audio takes seconds to make. */
 const longText = 'The quick brown fox jumps over the lazy dog. '.repeat(20);
+
+const noActivation =
+  spawnSync('systemd-socket-activate', ['--version']).error &&
+  ' (skipped: systemd-socket-activate is not installed)';
 
 describe('parley serve', () => {
   let folder: Folder;
@@ -119,6 +136,51 @@ describe('parley serve', () => {
     expect(await end).toMatchObject({ code: 0, signal: null, stdout: '' });
     expect(existsSync(`${dataDir}/server.json`)).toBe(false);
     expect(await printedJson(['account', 'list', '--data-dir', dataDir])).toEqual({ accounts: [] });
+  });
+
+  it('reads its configuration from a descriptor that it inherits', async () => {
+    writeFileSync(folder.file('inherited.yaml'), `{server: {port: 0}, dataDir: '${dataDir}'}\n`);
+    const script = 'exec 5<"$FILE"; exec "$@" serve --config /dev/fd/5';
+    const { file, args, env } = shellCommand(script, [], { env: { FILE: folder.file('inherited.yaml') } });
+    const child = spawn(file, args, { env });
+    const end = ended(child);
+    await until(() => existsSync(`${dataDir}/server.json`));
+    child.kill('SIGTERM');
+    expect(await end).toMatchObject({ code: 0, signal: null });
+  });
+
+  it('ends at SIGTERM while it reads its configuration from a pipe that stays open', async () => {
+    const path = folder.file('pipe.yaml');
+    execFileSync('mkfifo', [path]);
+    const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    const isFull = () => {
+      try {
+        writeSync(pipe, '#'.repeat(4096));
+        return false;
+      } catch {
+        return true;
+      }
+    };
+    await until(isFull);
+    const child = startParley(['serve', '--config', path]);
+    const end = ended(child);
+    await until(() => !isFull());
+    child.kill('SIGTERM');
+    expect(await end).toMatchObject({ signal: 'SIGTERM', stderr: '' });
+    closeSync(pipe);
+  });
+
+  it.skipIf(noActivation)(`serves the socket that systemd passes${noActivation ?? ''}`, async () => {
+    const port = await freePort();
+    const script = `exec systemd-socket-activate -l 127.0.0.1:${port} "$@" serve --data-dir '${dataDir}'`;
+    const { file, args, env } = shellCommand(script, [], {});
+    const child = spawn(file, args, { env });
+    const end = ended(child);
+    await until(
+      async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true,
+    );
+    child.kill('SIGTERM');
+    expect(await end).toMatchObject({ code: 0, signal: null });
   });
 
   it('refuses the data folder of another server, in one line, and exits with 1', async () => {

@@ -28,7 +28,9 @@ const formats = ['mp3', 'opus', 'flac', 'wav', 'pcm'] as const;
 
 /** Those that start the program as a process, or a server with nothing injected. */
 const testsOfTheProgram = [
-  ...['admin', 'chat', 'config', 'models', 'serve', 'speak', 'transcribe'].map((name) => `cli/${name}`),
+  ...['admin', 'chat', 'config', 'models', 'restart', 'serve', 'speak', 'transcribe'].map(
+    (name) => `cli/${name}`,
+  ),
   ...['chat', 'models', 'speech', 'probe-routes'].map((name) => `transports/rest/${name}`),
   ...['transports/http/tls', 'transports/http/limits', 'transports/grpc/private-field'],
   ...['transports/rpc/reflection-and-health', 'transports/rpc/compression'],

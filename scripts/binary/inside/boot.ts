@@ -1,5 +1,5 @@
 /** The first code of the main thread and of every worker thread in the executable. It runs one of the bundles. */
-import { existsSync } from 'node:fs';
+import { existsSync, fstatSync } from 'node:fs';
 import { getRawAsset } from 'node:sea';
 import { Script } from 'node:vm';
 import { zstdDecompressSync } from 'node:zlib';
@@ -28,8 +28,26 @@ function returnFreedMemory(): void {
   // Without /proc the path may not exist, and a failed `execve` aborts.
   if (process.env[name] !== undefined || process.execve === undefined || !existsSync(process.execPath))
     return;
+  if (inheritsDescriptors()) return;
   const args = [process.execPath, ...process.argv.slice(2)];
   process.execve(process.execPath, args, { ...process.env, [name]: '131072' });
+}
+
+/** Node marks low descriptors to be closed by `execve`, those that it inherited too. The highest here is beyond all of its own. */
+const lowFds = Array.from({ length: 29 }, (_, index) => index + 3);
+
+/** Whether this process inherited a socket, a file or a pipe, which its second start would lose. */
+function inheritsDescriptors(): boolean {
+  const stats = lowFds.flatMap((fd) => {
+    try {
+      return [fstatSync(fd)];
+    } catch {
+      return [];
+    }
+  });
+  if (stats.some((one) => one.isFile() || one.isSocket())) return true;
+  // Node has both ends of each of its own pipes.
+  return stats.some((pipe) => pipe.isFIFO() && stats.filter(({ ino }) => ino === pipe.ino).length === 1);
 }
 
 /** Bundles contain all but Node's own modules, so nothing is searched in folders. */
