@@ -11,11 +11,13 @@ import { allRpcs, type Rpc, rpcTable } from '../core/rpcs.ts';
 import type { Services } from '../core/services.ts';
 import type { ByteBudget } from '../transports/byte-budget.ts';
 import { createConnectHandler } from '../transports/connect/routes.ts';
+import { meantForRpcs } from '../transports/connect/wrong-path.ts';
 import { createGrpcHandler } from '../transports/grpc/routes.ts';
 import { withCors } from '../transports/http/cors.ts';
 import { type PortHandler, type ServerOptions, startServer } from '../transports/http/server.ts';
 import { withSessions } from '../transports/http/session-cookies.ts';
 import type { TlsPair } from '../transports/http/tls-pair.ts';
+import { pathOf } from '../transports/request-head.ts';
 import { restHandler } from '../transports/rest/handler.ts';
 import { openVoices } from '../transports/rest/open-voices.ts';
 import { pageRoutes } from '../transports/rest/page-routes.ts';
@@ -126,11 +128,6 @@ function openTransports(wiring: Wiring, audience: Audience) {
   const shown = audience === 'clients' ? { ...probes, metricsAccess: 'off' as const } : probes;
   const keyless = config.voices.access === 'open' ? openVoices(table, services) : new Map();
   const sessionPort = sessions && { sessions, ...audiences[audience] };
-  const overRest = restHandler(
-    [...restRoutes(table, limits, isServed, keyless), ...probeRoutes(shown)],
-    [...pageRoutes(pages), ...(sessionPort ? sessionRoutes(sessionPort) : [])],
-    deps,
-  );
   const served = allRpcs(table).filter(isServed);
   const rpcs = [...served, ...openRpcs(served, probes.readiness)];
   const rpcLimits = {
@@ -138,9 +135,15 @@ function openTransports(wiring: Wiring, audience: Audience) {
     requestElementsMax: limits.requestElementsMax,
   };
   const connect = createConnectHandler(rpcs, rpcLimits, deps);
+  const overRest = restHandler(
+    [...restRoutes(table, limits, isServed, keyless), ...probeRoutes(shown)],
+    [...pageRoutes(pages), ...(sessionPort ? sessionRoutes(sessionPort) : [])],
+    { areMeantBy: meantForRpcs([...allRpcs(table), ...rpcs]), refuse: connect },
+    deps,
+  );
   const paths = new Set(rpcs.map(rpcPath));
   const handle: PortHandler = (request, ...rest) =>
-    (paths.has(request.url ?? '') ? connect : overRest)(request, ...rest);
+    (paths.has(pathOf(request.url)) ? connect : overRest)(request, ...rest);
   const opened = sessionPort ? withSessions(sessionPort.sessions, sessionPort.cookie, handle) : handle;
   return {
     handle: withCors(config.cors.origins, opened),

@@ -16,3 +16,9 @@ const encodingHeaders = ['grpc-encoding', 'content-encoding', 'connect-content-e
 export function isCompressed({ header }: RequestHead): boolean {
   return encodingHeaders.some((name) => (header(name) ?? 'identity') !== 'identity');
 }
+
+/** The path of a request's target, without the query. */
+export function pathOf(target = '/'): string {
+  const end = target.indexOf('?');
+  return end < 0 ? target : target.slice(0, end);
+}

@@ -33,7 +33,13 @@ describe('a request that no operation serves', () => {
     const answer = await fetch(url(path), { method, headers: authorized(key) });
     expect(answer.status).toBe(status);
     const record = await parley.recordOf(answer);
-    expect(record).toMatchObject({ wire: 'rest', state: 'refused', httpStatus: status, operation, code });
+    expect(record).toMatchObject({
+      wire: path.startsWith('/parley.') ? 'connect' : 'rest',
+      state: 'refused',
+      httpStatus: status,
+      operation,
+      code,
+    });
     const listed = await parley.call(`/usage?operation=${operation}&page_size=1`, {
       headers: authorized(key),
     });

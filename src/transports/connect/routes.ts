@@ -3,12 +3,13 @@ import { Http2ServerResponse } from 'node:http2';
 import { type ConnectRouter, createConnectRouter, createContextValues } from '@connectrpc/connect';
 import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import { compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
-import { ParleyError } from '../../core/errors.ts';
+import type { ParleyError } from '../../core/errors.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import type { Headers } from '../rate-headers.ts';
+import { pathOf, type RequestHead } from '../request-head.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
 import { type AnyRpc, bodyBytesMax, messageBytesMax, requestLimits, rpcPath } from '../rpc/rpcs.ts';
 import { readTimeout, type Timeout } from '../rpc/timeout.ts';
@@ -26,6 +27,7 @@ import {
   unreadable,
 } from './request.ts';
 import { answer, stream, throwRefusal } from './response.ts';
+import { answerable, isStreamed, noSuchMethod, refusalOf } from './wrong-path.ts';
 
 export interface ConnectLimits {
   /** Bytes of a message after decompression. */
@@ -52,10 +54,22 @@ export function createConnectHandler(
   for (const rpc of rpcs) addRpc(router, rpc, limits);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
+  const firstOf = (kind: AnyRpc['method']['methodKind']): AnyRpc => {
+    const first = rpcs.find(({ method }) => method.methodKind === kind);
+    if (first === undefined) throw new Error(`no RPC is ${kind}`);
+    return first;
+  };
+  // They refuse requests for paths without an RPC.
+  const [anyUnary, anyStream] = [firstOf('unary'), firstOf('server_streaming')];
+  const handlerOf = (rpc: AnyRpc) => {
+    const handler = handlers.get(rpcPath(rpc));
+    if (handler === undefined) throw new Error(`${rpc.method} has no handler`);
+    return handler;
+  };
+  const refuse = handlerOf(anyUnary);
   return (request, response, client) => {
-    const path = request.url ?? '';
-    const [rpc, handle] = [byPath.get(path), handlers.get(path)];
-    if (rpc === undefined || handle === undefined) return refuseRequest(request, response, 400);
+    const found = byPath.get(pathOf(request.url));
+    const rpc = found ?? (isStreamed(request) ? anyStream : anyUnary);
     const head = headOf(request, client);
     const served = new ServedCall(head, deps);
     response.setHeader('x-request-id', served.id);
@@ -68,9 +82,14 @@ export function createConnectHandler(
       },
     };
     const bytesMax = bodyBytesMax(rpc, limits.messageBytesMax);
-    const answer = (refusal: unknown, timeout?: Timeout) =>
-      serve(handle, { request, message, gated: { served, refusal, response, timeout, bytesMax } }, deps.log);
+    const handle = { serve: handlerOf(rpc), refuse };
+    const isServed = found !== undefined;
+    const answer = (refusal: unknown, timeout?: Timeout) => {
+      const gated = { served, refusal, response, timeout, bytesMax };
+      return serve(handle, { request, message, gated, isServed }, deps.log);
+    };
     const open = async () => {
+      if (!isServed) throw await unserved(served, head);
       if (rpc.kind === 'open') served.openKeyless();
       else await served.open(rpc).finally(() => setHeaders(response, served.rateHeaders));
       const timeout = readTimeout(head);
@@ -81,6 +100,12 @@ export function createConnectHandler(
   };
 }
 
+async function unserved(served: ServedCall, { wire }: RequestHead): Promise<ParleyError> {
+  const error = noSuchMethod(wire);
+  await served.recordUnserved(error);
+  return error;
+}
+
 function setHeaders(response: Response, headers: Headers): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 }
@@ -89,20 +114,28 @@ interface Arrival {
   readonly request: Request;
   readonly message: Pick<MessageBody, 'input' | 'limits'>;
   readonly gated: GatedCall;
+  /** Whether the path is that of an RPC. */
+  readonly isServed: boolean;
+}
+
+interface Handlers {
+  readonly serve: UniversalHandlerFn;
+  /** Answers any request that it gets as one of Connect or gRPC-Web with its refusal. */
+  readonly refuse: UniversalHandlerFn;
 }
 
 /** Answers a call that the gate has opened or refused. Never rejects. */
 async function serve(
-  handle: UniversalHandlerFn,
-  { request, message, gated }: Arrival,
+  handlers: Handlers,
+  { request, message, gated, isServed }: Arrival,
   log: Log,
 ): Promise<void> {
   const { served, refusal, response } = gated;
   if (served.isClosed) return;
   const received = toUniversal(request, gated, message);
   if (received === undefined) return refuseRequest(request, response, 400);
-  const handleAs = (call: GatedCall) =>
-    handle({ ...received, contextValues: createContextValues().set(gatedKey, call) });
+  const handleAs = (call: GatedCall, handle = handlers.serve, form = received) =>
+    handle({ ...form, contextValues: createContextValues().set(gatedKey, call) });
   // The response itself tells of its end only when the stream closes.
   const written = response instanceof Http2ServerResponse ? response.stream : response;
   written.once('finish', () => drainBody(request));
@@ -112,11 +145,11 @@ async function serve(
     const unread = unreadable(gated);
     // connect-node's own answer would have another code, and no details.
     const told = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });
-    // connect-node gives these no body.
-    if (told.status === 405 || told.status === 415) {
-      gated.served.errorOf(new ParleyError('invalid_request_error', { httpStatus: told.status }));
-      refuseRequest(request, response, told.status);
-    } else await universalResponseToNodeResponse(told, response);
+    const foreign = refusalOf(told.status);
+    if (foreign === undefined) return await universalResponseToNodeResponse(told, response);
+    const call = isServed ? { ...gated, refusal: foreign } : gated;
+    const inForm = await handleAs(call, handlers.refuse, answerable(received));
+    await universalResponseToNodeResponse(isServed ? { ...inForm, status: told.status } : inForm, response);
   } catch (err) {
     // If the client has left, its call has already ended.
     if (!received.signal.aborted) log.error({ err }, 'an answer could not be written');

@@ -6,18 +6,13 @@ import { drainBody } from './drain-body.ts';
 import { noSniff } from './no-sniff.ts';
 import { afterAnswers, isAnswering, noteAnswers } from './pipeline.ts';
 
-type Status = 400 | 405 | 408 | 415 | 417 | 431 | 505;
+type Status = 400 | 408 | 417 | 431 | 505;
 
 const reasons: Readonly<Record<Status, readonly [reason: string, message: string]>> = {
   400: ['Bad Request', 'The request is not valid HTTP. Check the request line and the headers.'],
-  405: ['Method Not Allowed', 'This is the path of an RPC. Send its message with POST.'],
   408: [
     'Request Timeout',
     'The request did not come in time. Send its headers and its body without a pause.',
-  ],
-  415: [
-    'Unsupported Media Type',
-    'This is the path of an RPC. Send its message as application/json, or as another type that Connect or gRPC-Web names.',
   ],
   417: ['Expectation Failed', 'The only expectation that is met here is `Expect: 100-continue`.'],
   431: ['Request Header Fields Too Large', 'The request has too many headers, or too large ones. Send less.'],

@@ -1,5 +1,6 @@
 import FindMyWay from 'find-my-way';
 import type { PortHandler } from '../http/server.ts';
+import { pathOf } from '../request-head.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
@@ -8,8 +9,14 @@ import { type ServedPaths, wrongPath } from './wrong-path.ts';
 /**
  * Serves the REST paths. Any other path is answered with `not_found` as JSON.
  * @param pages for browsers: the advice for a wrong path lists none of them
+ * @param rpcs refuses requests for a wrong path that are meant for RPCs
  */
-export function restHandler(routes: readonly Route[], pages: readonly Route[], deps: CallDeps): PortHandler {
+export function restHandler(
+  routes: readonly Route[],
+  pages: readonly Route[],
+  rpcs: { readonly areMeantBy: (request: Request) => boolean; readonly refuse: PortHandler },
+  deps: CallDeps,
+): PortHandler {
   const router = FindMyWay();
   for (const route of [...routes, ...pages]) {
     const { rule } = route;
@@ -21,21 +28,24 @@ export function restHandler(routes: readonly Route[], pages: readonly Route[], d
     listed: routes.map(({ rule }) => `${rule.verb} ${readablePath(rule.path)}`),
   };
   return (request, response, client) => {
-    const { headers } = request;
+    const { headers, method, url } = request;
+    const found = find(router, method as FindMyWay.HTTPMethod, pathOf(url));
+    if (found === undefined && rpcs.areMeantBy(request)) return rpcs.refuse(request, response, client);
     const head = {
       wire: 'rest',
       client,
       header: (name: string) => textOf(headers[name]),
     } as const;
     const exchange = new Exchange(request, response, new ServedCall(head, deps));
-    answer(exchange, router, served).catch((error: unknown) => exchange.fail(error));
+    answer(exchange, found, served).catch((error: unknown) => exchange.fail(error));
   };
 }
 
 type Router = FindMyWay.Instance<FindMyWay.HTTPVersion.V1>;
+type Found = ReturnType<typeof find>;
+type Request = Parameters<PortHandler>[0];
 
-async function answer(exchange: Exchange, router: Router, served: ServedPaths): Promise<void> {
-  const found = find(router, exchange.request.method as FindMyWay.HTTPMethod, exchange.path);
+async function answer(exchange: Exchange, found: Found, served: ServedPaths): Promise<void> {
   if (found === undefined) {
     const error = wrongPath(exchange.path, served);
     await exchange.served.recordUnserved(error);

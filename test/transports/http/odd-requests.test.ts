@@ -71,24 +71,6 @@ describe('a request is refused as JSON, with its status,', () => {
       () => lines('GET /chat HTTP/1.1', 'host: a', key(), 'connection: upgrade', 'upgrade: websocket'),
     ],
     [
-      'to an RPC with GET',
-      405,
-      'invalid_request_error',
-      () => lines(`GET ${rpc} HTTP/1.1`, 'host: a', key()),
-    ],
-    [
-      'to an RPC with another type',
-      415,
-      'invalid_request_error',
-      () => lines(`POST ${rpc} HTTP/1.1`, 'host: a', key(), 'content-type: text/plain', 'content-length: 0'),
-    ],
-    [
-      'to an RPC without a type',
-      415,
-      'invalid_request_error',
-      () => lines(`POST ${rpc} HTTP/1.1`, 'host: a', key(), 'content-length: 0'),
-    ],
-    [
       'with a coding of its body that is none',
       400,
       'invalid_request_error',

@@ -1,0 +1,49 @@
+/** Requests for a path, with a method or of a type that no RPC has: which of them are meant for RPCs, and the form of their answers. */
+import type { UniversalServerRequest } from '@connectrpc/connect/protocol';
+import { ParleyError } from '../../core/errors.ts';
+import type { Wire } from '../../core/ports/usage.ts';
+import type { AnyRpc } from '../rpc/rpcs.ts';
+import type { Request } from './request.ts';
+
+const rpcTypes = /^application\/(connect\+|grpc)/i;
+
+/**
+ * Tells requests that are meant for an RPC by their type, by the header that Connect's clients send, or by the name of a service.
+ * Others are REST's.
+ */
+export function meantForRpcs(rpcs: readonly AnyRpc[]): (request: Request) => boolean {
+  const services = new Set(rpcs.map(({ method }) => method.parent.typeName));
+  return ({ headers, url = '' }) =>
+    rpcTypes.test(headers['content-type'] ?? '') ||
+    headers['connect-protocol-version'] !== undefined ||
+    services.has(url.split('/')[1] ?? '');
+}
+
+/** Whether the type is that of Connect's streams, whose errors have another form. */
+export function isStreamed({ headers }: Request): boolean {
+  return /^application\/connect\+/i.test(headers['content-type'] ?? '');
+}
+
+/** gRPC has a status of its own for this. Connect has that of HTTP. */
+export function noSuchMethod(wire: Wire): ParleyError {
+  const message = 'There is no such method here.';
+  return new ParleyError('not_found', { message, ...(wire !== 'connect' && { grpcCode: 'UNIMPLEMENTED' }) });
+}
+
+const messages = {
+  405: 'This is the path of an RPC. Send its message with POST.',
+  415: 'This is the path of an RPC. Send its message as application/json, or as another type that Connect or gRPC-Web names.',
+};
+
+/** The error that connect-node gives no body; undefined for another status. */
+export function refusalOf(status: number): ParleyError | undefined {
+  if (status !== 405 && status !== 415) return undefined;
+  return new ParleyError('invalid_request_error', { httpStatus: status, message: messages[status] });
+}
+
+/** The same request with the method and the nearest type for which connect-node can answer with an error. */
+export function answerable(request: UniversalServerRequest): UniversalServerRequest {
+  const [type = 'json'] = /grpc-web|grpc/i.exec(request.header.get('content-type') ?? '') ?? [];
+  const header = new Headers({ 'content-type': `application/${type}` });
+  return { ...request, method: 'POST', header };
+}
