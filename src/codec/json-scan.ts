@@ -4,6 +4,8 @@ export interface ElementLimits {
   readonly elementsMax: number;
   /** Objects and arrays, or messages, within each other. */
   readonly levelsMax: number;
+  /** Members of one object or map: with their number the cost of each grows. Default: no limit. */
+  readonly membersMax?: number;
 }
 
 /** Bounds on the request of an RPC. */
@@ -29,7 +31,8 @@ const ascii = {
 export class JsonScan {
   readonly #limits: ElementLimits;
   #elements = 0;
-  #levels = 0;
+  /** Commas in each object that is open. Arrays, and the text around all, count from negative infinity. */
+  readonly #commas = [Number.NEGATIVE_INFINITY];
   #isInString = false;
   /** Whether the last piece ended with the backslash of an escape. */
   #isInEscape = false;
@@ -40,6 +43,7 @@ export class JsonScan {
 
   /** Reads the next piece. Returns the limit that the text exceeds by its end; undefined if none. */
   read(piece: Uint8Array): Excess | undefined {
+    const { elementsMax, levelsMax, membersMax = Number.POSITIVE_INFINITY } = this.#limits;
     for (let at = this.#isInString ? this.#endOfString(piece, 0) : 0; at < piece.length; at++) {
       switch (piece[at]) {
         case ascii.quote:
@@ -47,18 +51,28 @@ export class JsonScan {
           break;
         case ascii.openBrace:
         case ascii.openBracket:
-          if (++this.#levels > this.#limits.levelsMax) return 'levelsMax';
-          if (++this.#elements > this.#limits.elementsMax) return 'elementsMax';
+          if (this.#commas.push(piece[at] === ascii.openBrace ? 0 : Number.NEGATIVE_INFINITY) - 1 > levelsMax)
+            return 'levelsMax';
+          if (++this.#elements > elementsMax) return 'elementsMax';
           break;
         case ascii.comma:
-          if (++this.#elements > this.#limits.elementsMax) return 'elementsMax';
+          if (++this.#elements > elementsMax) return 'elementsMax';
+          if (this.#endOfMember() >= membersMax) return 'membersMax';
           break;
         case ascii.closeBrace:
         case ascii.closeBracket:
-          this.#levels--;
+          if (this.#commas.length > 1) this.#commas.pop();
       }
     }
     return undefined;
+  }
+
+  /** Counts a comma. Returns those of the innermost object so far. */
+  #endOfMember(): number {
+    const innermost = this.#commas.length - 1;
+    const commas = (this.#commas[innermost] ?? 0) + 1;
+    this.#commas[innermost] = commas;
+    return commas;
   }
 
   /** Where a string that goes on at `start` has ended, or the end of the piece. */

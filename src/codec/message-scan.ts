@@ -13,6 +13,8 @@ interface Encoding {
   readonly packedBytes: number | undefined;
   /** A single value costs a fraction of a message or an element, and JSON in a message has three of them for each member. */
   readonly elements: number;
+  /** Whether it is an entry of a map. */
+  readonly isEntry?: boolean;
 }
 
 interface FieldForm extends Encoding {
@@ -52,12 +54,15 @@ class MessageScan {
   /** Reads the fields of a message up to `end`, or of a group up to its end. */
   read(form: MessageForm, end: number, group?: number): Excess | undefined {
     if (++this.#levels > this.#limits.levelsMax) return 'levelsMax';
+    const { membersMax = Number.POSITIVE_INFINITY } = this.#limits;
+    let entries = 0;
     while (this.#reader.pos < end) {
       const [number, wireType] = this.#reader.tag();
       if (wireType === WireType.EndGroup) {
         if (number !== group) throw new Error('a group ends that has not begun');
         break;
       }
+      if (form.get(number)?.isEntry && ++entries > membersMax) return 'membersMax';
       const excess = this.#skip(form.get(number), number, wireType);
       if (excess !== undefined) return excess;
     }
@@ -113,7 +118,7 @@ function encodingOf(field: DescField): Encoding {
     case 'message':
       return delimited(formOf(field.message));
     case 'map':
-      return delimited(entryForm(field));
+      return { ...delimited(entryForm(field)), isEntry: true };
     case 'list':
       return field.listKind === 'message'
         ? delimited(formOf(field.message))

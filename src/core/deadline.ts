@@ -26,6 +26,11 @@ export class Deadline {
     return this.#signal;
   }
 
+  /** Names the account whose request it is, once that is known. */
+  ownedBy(account: string): void {
+    this.#signal.owner = account;
+  }
+
   /** The client has left, or its own deadline has passed. Ignored once the request is over. */
   cancel(): void {
     if (!this.#isOver) this.#signal.abort(new ParleyError('request_cancelled'));

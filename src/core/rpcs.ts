@@ -81,7 +81,7 @@ export const plainRequestBytesMax = 64 * 1024;
 /** Members and fields of such a request. */
 export const plainRequestElementsMax = 1_000;
 /** Objects, arrays or messages within each other. Far more would overflow the stack. */
-export const requestLevelsMax = 100;
+export const requestShape = { levelsMax: 100, membersMax: 10_000 };
 
 /** Whether a request holds only names, ids and dates: catalog, account and management. */
 export function isPlain(operation: Operation): boolean {

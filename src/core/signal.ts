@@ -5,6 +5,8 @@ export interface Signal {
   readonly aborted: boolean;
   /** Why it aborted. */
   readonly reason: unknown;
+  /** The account for which the work is done. Shared threads are divided fairly among accounts. */
+  readonly owner?: string | undefined;
   throwIfAborted(): void;
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void;
   removeEventListener(type: 'abort', listener: () => void): void;
@@ -12,6 +14,7 @@ export interface Signal {
 
 /** A signal that its owner aborts. Listeners run once. */
 export class OwnSignal implements Signal {
+  owner: string | undefined;
   readonly #listeners: (() => void)[] = [];
   #aborted = false;
   #reason: unknown;
@@ -97,6 +100,7 @@ export class TimedSignal extends OwnSignal {
     this.#running = running;
     this.endsAtMs = endsAtMs;
     this.#outer = outer;
+    this.owner = outer?.owner;
     outer?.addEventListener('abort', this.#follow);
     if (outer?.aborted) this.#follow();
   }

@@ -13,24 +13,80 @@ export interface Place<Job> {
 }
 
 /**
- * Shares workers among requests. The first job of each request goes before all later jobs of others, oldest request
+ * Shares workers among requests, and first among their owners, which take turns: no number of requests of one makes another wait for
+ * more than a job of each. The first job of each request goes before all later jobs of the owner's others, oldest request
  * first; later jobs are taken from the requests in turn.
  */
 export class FairQueue<Job> {
+  readonly #owners = new Map<string, OwnerQueue<Job>>();
+  /** Owners with queued jobs, next turn first. */
+  readonly #turns = new Set<OwnerQueue<Job>>();
+
+  /** Requests that hold a place. */
+  get size(): number {
+    return this.#sum(({ size }) => size);
+  }
+
+  /** Requests whose first job waits. */
+  get waiting(): number {
+    return this.#sum(({ waiting }) => waiting);
+  }
+
+  /** The same of one owner. */
+  of(owner: string): { readonly size: number; readonly waiting: number } {
+    return this.#owners.get(owner) ?? { size: 0, waiting: 0 };
+  }
+
+  enter(owner = ''): Place<Job> {
+    const queue = this.#owners.get(owner) ?? new OwnerQueue<Job>();
+    this.#owners.set(owner, queue);
+    const place = queue.enter();
+    return {
+      add: (job) => {
+        place.add(job);
+        this.#turns.add(queue);
+      },
+      leave: () => {
+        place.leave();
+        if (!queue.hasJobs) this.#turns.delete(queue);
+        if (queue.size === 0 && this.#owners.get(owner) === queue) this.#owners.delete(owner);
+      },
+    };
+  }
+
+  take(): Job | undefined {
+    const [queue] = this.#turns;
+    if (queue === undefined) return undefined;
+    this.#turns.delete(queue);
+    const job = queue.take();
+    if (queue.hasJobs) this.#turns.add(queue);
+    return job;
+  }
+
+  #sum(of: (queue: OwnerQueue<Job>) => number): number {
+    let sum = 0;
+    for (const queue of this.#owners.values()) sum += of(queue);
+    return sum;
+  }
+}
+
+class OwnerQueue<Job> {
   readonly #places = new Set<Line<Job>>();
   /** Lines whose first job waits. */
   readonly #newcomers = new Set<Line<Job>>();
   /** Lines whose later jobs wait, next turn first. */
   readonly #turns = new Set<Line<Job>>();
 
-  /** Requests that hold a place. */
   get size(): number {
     return this.#places.size;
   }
 
-  /** Requests whose first job waits. */
   get waiting(): number {
     return this.#newcomers.size;
+  }
+
+  get hasJobs(): boolean {
+    return this.#newcomers.size + this.#turns.size > 0;
   }
 
   enter(): Place<Job> {

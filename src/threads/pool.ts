@@ -12,9 +12,9 @@ export interface ThreadPoolOptions {
   readonly threads: number;
   /** CPU time of a task: one that takes more fails, and its thread ends. No limit by default. */
   readonly taskCpuMsMax?: number;
-  /** Groups whose first task waits for a thread, at most. No limit by default. */
+  /** Groups whose first task waits for a thread, at most; half as many of one owner. No limit by default. */
   readonly waitingMax?: number;
-  /** Open groups at most. No limit by default. */
+  /** Open groups at most; half as many of one owner. No limit by default. */
   readonly openMax?: number;
   /**
    * Whether an abort of a group, or the close of a session, ends the thread that runs a task of it. By default the task runs on,
@@ -33,6 +33,13 @@ export interface TaskGroup<Task, Result> {
   leave(): void;
 }
 
+export interface GroupOptions {
+  /** Default: that of the signal. Groups without one share its turns, and may take all places. */
+  readonly owner?: string | undefined;
+  /** Whether it enters although too many wait. Default: false. */
+  readonly isOwed?: boolean;
+}
+
 /** Worker threads that run tasks of one kind. A thread that dies fails its own tasks only, and is replaced when needed. */
 export interface ThreadPool<Task, Result> {
   /** Groups whose first task waits for a thread. */
@@ -41,7 +48,7 @@ export interface ThreadPool<Task, Result> {
    * Opens a group, whose tasks run one to a thread, fairly shared with the tasks of other groups (`FairQueue`). An abort
    * leaves the group. Throws `overloaded` where too many groups wait or are open, or the pool is closed.
    */
-  enter(signal?: Signal): TaskGroup<Task, Result>;
+  enter(signal?: Signal, options?: GroupOptions): TaskGroup<Task, Result>;
   /** Opens a session on the thread with the least load. Its tasks start at once. Throws `overloaded` once the pool is closed. */
   openSession(): Session<Task, Result>;
   /** Ends the threads. Unfinished tasks fail with `overloaded`. */
@@ -53,6 +60,11 @@ export function createThreadPool<Task, Result>(options: ThreadPoolOptions): Thre
 }
 
 const idleMsDefault = 20_000;
+
+/** The places that one account may take, so that others find one. */
+export function shareOf(places: number): number {
+  return Math.ceil(places / 2);
+}
 
 /** A client that was turned away may try again after this time: the queue of a busy server moves on within it. */
 const retryAfterSeconds = 2;
@@ -85,12 +97,14 @@ class Pool<Task, Result> implements ThreadPool<Task, Result> {
     return this.#queue.waiting;
   }
 
-  enter(signal?: Signal): TaskGroup<Task, Result> {
-    const { waitingMax = Number.POSITIVE_INFINITY, openMax = Number.POSITIVE_INFINITY } = this.#options;
-    if (this.#closed || this.waiting >= waitingMax || this.#queue.size >= openMax) {
+  enter(
+    signal?: Signal,
+    { owner = signal?.owner, isOwed = false }: GroupOptions = {},
+  ): TaskGroup<Task, Result> {
+    if (this.#closed || (!isOwed && this.#isFullFor(owner))) {
       throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
     }
-    const group = new Group(this.#queue.enter(), () => this.#runQueued());
+    const group = new Group(this.#queue.enter(owner), () => this.#runQueued());
     this.#groups.add(group);
     const abort = () => {
       for (const thread of this.#leave(group, signal?.reason)) {
@@ -119,6 +133,14 @@ class Pool<Task, Result> implements ThreadPool<Task, Result> {
     for (const group of this.#groups) group.cancel(failure);
     this.#groups.clear();
     await Promise.all(Array.from(this.#threads, (thread) => thread.end(failure)));
+  }
+
+  #isFullFor(owner: string | undefined): boolean {
+    const { waitingMax = Number.POSITIVE_INFINITY, openMax = Number.POSITIVE_INFINITY } = this.#options;
+    if (this.waiting >= waitingMax || this.#queue.size >= openMax) return true;
+    if (owner === undefined) return false;
+    const { waiting, size } = this.#queue.of(owner);
+    return waiting >= shareOf(waitingMax) || size >= shareOf(openMax);
   }
 
   /** Returns the threads that run a task of the group. */

@@ -1,4 +1,4 @@
-/** The token counter's thread: a task is a text, its result the number of tokens. */
+/** The token counter's thread: a task is a list of texts, its result the sum of their tokens. */
 import { countTokens, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base';
 import { serveTasks } from '../threads/serve-tasks.ts';
 import { endOfPiece, pieceUnitsMax } from './pieces.ts';
@@ -19,4 +19,4 @@ function count(text: string): number {
   return tokens;
 }
 
-serveTasks({ run: count });
+serveTasks({ run: (texts: readonly string[]) => texts.reduce((sum, text) => sum + count(text), 0) });

@@ -5,6 +5,10 @@ import { endOfPiece } from './pieces.ts';
 
 /** UTF-16 code units sent to the thread at a time: 4 ms of work for natural text, about 50 ms for the slowest. */
 const sliceUnitsMax = 16_384;
+/** Texts sent at a time: some 2 ms of work for short ones. */
+const sliceTextsMax = 256;
+/** Counts that wait or run at a time, beside those that money depends on. */
+const countsMax = 1024;
 
 /**
  * Counts o200k tokens in one worker thread, which starts with the first count (the vocabulary takes a third of a second
@@ -16,31 +20,31 @@ const sliceUnitsMax = 16_384;
  * up than down. Time grows linearly with the length. Special tokens such as `<|endoftext|>` count as plain text,
  * a lone surrogate as U+FFFD.
  *
- * Texts are counted in slices and take turns, so that a huge text delays a short one by one slice.
+ * Texts are counted in slices. Accounts take turns, and so do the requests of one, so that a huge text delays a short one by one slice.
  * An abort ends the count after the slice that the thread is at. `count` rejects with `internal_error` where the thread dies while it counts the text, or the counter is closed.
  */
 export function createTokenCounter(): TokenCounter {
-  const pool = createThreadPool<string, number>({
+  const pool = createThreadPool<readonly string[], number>({
     entry: siblingWorker(import.meta.url, 'counter-worker'),
     threads: 1,
+    openMax: countsMax,
   });
   return { count: (text, bounds = {}) => count(pool, text, bounds), close: () => pool.close() };
 }
 
 async function count(
-  pool: ThreadPool<string, number>,
-  text: string,
-  { signal, tokensMax = Number.POSITIVE_INFINITY }: CountBounds,
+  pool: ThreadPool<readonly string[], number>,
+  text: string | readonly string[],
+  { signal, tokensMax = Number.POSITIVE_INFINITY, mayBeRefused = false }: CountBounds,
 ): Promise<number> {
-  if (text === '') return 0;
+  if (text.length === 0) return 0;
   try {
-    const group = pool.enter(signal);
+    const group = pool.enter(signal, { isOwed: !mayBeRefused });
     try {
       let tokens = 0;
-      for (let start = 0; start < text.length && tokens <= tokensMax; ) {
-        const end = endOfPiece(text, start, sliceUnitsMax);
-        tokens += await group.run(text.slice(start, end));
-        start = end;
+      for (const slice of slicesOf(typeof text === 'string' ? [text] : text)) {
+        tokens += await group.run(slice);
+        if (tokens > tokensMax) break;
       }
       return tokens;
     } finally {
@@ -48,6 +52,27 @@ async function count(
     }
   } catch (cause) {
     signal?.throwIfAborted();
+    if (mayBeRefused && cause instanceof ParleyError && cause.code === 'overloaded') throw cause;
     throw new ParleyError('internal_error', { cause });
   }
+}
+
+/** The texts, or parts of long ones, in lists that the thread counts in a short time. */
+function* slicesOf(texts: readonly string[]): Generator<readonly string[]> {
+  let slice: string[] = [];
+  let units = 0;
+  for (const text of texts) {
+    for (let start = 0; start < text.length; ) {
+      const end = endOfPiece(text, start, sliceUnitsMax);
+      if (slice.length === sliceTextsMax || units + end - start > sliceUnitsMax) {
+        yield slice;
+        slice = [];
+        units = 0;
+      }
+      slice.push(text.slice(start, end));
+      units += end - start;
+      start = end;
+    }
+  }
+  if (slice.length > 0) yield slice;
 }

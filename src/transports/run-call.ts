@@ -96,6 +96,7 @@ export class ServedCall {
       }
       const facts = { operation: rpc.operation, signal: this.signal };
       this.#call = await gate.open({ ...this.#arrival, ...facts, idempotencyKey: header('idempotency-key') });
+      this.#deadline.ownedBy(this.#call.caller.account.id);
     });
     if (!this.#isClosed) return;
     this.#recordUnread();

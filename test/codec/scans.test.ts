@@ -49,6 +49,18 @@ describe('the scan of a JSON text', () => {
     );
   });
 
+  it('counts the members of each object apart, whatever is within and around them', () => {
+    const object = (members: number) =>
+      JSON.stringify(Object.fromEntries(Array.from({ length: members }, (_, at) => [`m${at}`, [0, 0, {}]])));
+    const scan = (text: string) =>
+      new JsonScan({ elementsMax: 1000, levelsMax: 9, membersMax: 5 }).read(Buffer.from(text));
+    expect(scan(`[${object(5)},${object(5)},{"x":${object(5)}},0,0,0,0,0,0]`)).toBeUndefined();
+    expect(scan(`{"x":[],"y":${object(5)}}`)).toBeUndefined();
+    expect(scan(`[0,${object(6)}]`)).toBe('membersMax');
+    expect(scan(`{"x":${object(6)}}`)).toBe('membersMax');
+    expect(scan(']]],,,,,,,,')).toBeUndefined();
+  });
+
   it('counts nothing within strings', () => {
     const text = JSON.stringify({ 'a[{,': '[{,"\\', b: '\\"[[[' });
     for (const pieceBytes of [1, 2, 3, 100]) {
@@ -89,6 +101,18 @@ describe('the scan of a message', () => {
     expect(scanParams(bytes, elements, levels)).toBeUndefined();
     expect(scanParams(bytes, elements - 0.25, levels)).toBe('elementsMax');
     expect(scanParams(bytes, elements, levels - 1)).toBe('levelsMax');
+  });
+
+  it('counts the entries of each map apart', () => {
+    const map = (entries: number) =>
+      Object.fromEntries(Array.from({ length: entries }, (_, at) => [`m${at}`, 0]));
+    const scan = (bytes: Uint8Array) =>
+      scanMessage(ChatCompletionParamsSchema, bytes, { elementsMax: 1000, levelsMax: 100, membersMax: 5 });
+    expect(scan(encodeParams({ other: map(5), logitBias: map(5), messages: [{ other: map(5) }] }))).toBe(
+      undefined,
+    );
+    expect(scan(encodeParams({ other: map(6) }))).toBe('membersMax');
+    expect(scan(encodeParams({ messages: [{ other: { x: map(6) } }] }))).toBe('membersMax');
   });
 
   it('counts the numbers of a packed list', () => {

@@ -60,6 +60,16 @@ describe('the queue', () => {
     expect([1, 2, 3, 4, 5].map(() => queue.take())).toEqual(['c1', 'b2', 'a3', 'c2', undefined]);
   });
 
+  it('lets owners take turns, however many requests one of them has', () => {
+    const queue = new FairQueue<string>();
+    for (const job of ['a1', 'a2', 'a3', 'a4']) queue.enter('a').add(job);
+    const other = queue.enter('b');
+    for (const job of ['b1', 'b2']) other.add(job);
+    expect([1, 2, 3, 4, 5, 6].map(() => queue.take())).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'a4']);
+    other.leave();
+    expect([queue.of('a').size, queue.of('b').size, queue.size]).toEqual([4, 0, 4]);
+  });
+
   it('forgets the jobs of a request that leaves', () => {
     const queue = new FairQueue<string>();
     const place = queue.enter();
@@ -119,6 +129,19 @@ describe('tasks', () => {
     expect(() => pool.enter()).toThrow(expect.objectContaining(full));
     groups[0]?.leave();
     expect(() => pool.enter()).not.toThrow();
+  });
+
+  it('of one owner take half of the places, unless they must run', async () => {
+    const full = { code: 'overloaded', hasNotRun: true };
+    const pool = newPool({ openMax: 4 });
+    const enter = (owner: string, isOwed = false) => pool.enter(undefined, { owner, isOwed });
+    const groups = [enter('a'), enter('a')];
+    expect(() => enter('a')).toThrow(expect.objectContaining(full));
+    enter('b');
+    enter('a', true);
+    expect(() => enter('b')).toThrow(expect.objectContaining(full));
+    groups[0]?.leave();
+    enter('b');
   });
 
   it('that wait are cancelled at once by an abort', async () => {

@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { countTokens, encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { afterAll, describe, expect, it } from 'vitest';
+import { OwnSignal } from '../../src/core/signal.ts';
 import { createTokenCounter } from '../../src/tokens/counter.ts';
 import { endOfPiece, pieceUnitsMax } from '../../src/tokens/pieces.ts';
 import { threadShare } from '../support/thread-cpu.ts';
@@ -67,6 +68,19 @@ describe('a token count', () => {
     ]) {
       expect(await tokens.count(text)).toBe(reference(text));
     }
+  });
+
+  it('of several texts is the sum of theirs, in one place of the queue', async () => {
+    const texts = [
+      '',
+      'one two',
+      ...Array.from({ length: 600 }, () => 'three four'),
+      fill(sourceCode, 40_000),
+    ];
+    const sum = texts.reduce((all, text) => all + reference(text), 0);
+    expect(await tokens.count(texts)).toBe(sum);
+    expect(await tokens.count([])).toBe(0);
+    expect(await tokens.count(texts, { tokensMax: 10 })).toBeLessThan(sum);
   });
 
   it('counts special tokens as plain text', async () => {
@@ -214,6 +228,32 @@ describe('a bounded count', () => {
     await ended;
     expect(await tokens.count('a short one')).toBe(3);
     await expect(tokens.count('late', { signal: left.signal })).rejects.toBe(reason);
+  });
+});
+
+describe('many counts', () => {
+  it('are refused beyond a share of one account, where they may be', async () => {
+    const signal = new OwnSignal();
+    signal.owner = 'acct_many';
+    const running = Array.from({ length: 512 }, () => tokens.count('one', { signal, mayBeRefused: true }));
+    await expect(tokens.count('one', { signal, mayBeRefused: true })).rejects.toMatchObject({
+      code: 'overloaded',
+    });
+    expect(await tokens.count('one two', { signal })).toBe(2);
+    expect(await tokens.count('one two', { mayBeRefused: true })).toBe(2);
+    expect(new Set(await Promise.all(running))).toEqual(new Set([1]));
+  });
+
+  it('of one account delay those of another by one slice', async () => {
+    const [many, other] = [new OwnSignal(), new OwnSignal()];
+    [many.owner, other.owner] = ['acct_many', 'acct_other'];
+    let ended = 0;
+    const running = Array.from({ length: 200 }, () =>
+      tokens.count('a'.repeat(512), { signal: many }).then(() => ended++),
+    );
+    expect(await tokens.count('one two', { signal: other })).toBe(2);
+    expect(ended).toBeLessThan(10);
+    await Promise.all(running);
   });
 });
 

@@ -4,9 +4,6 @@
  */
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ChatModel } from '../catalog/catalog.ts';
-import { requestedLimit } from '../chat/output-limit.ts';
-import { refersElsewhere } from '../chat/references.ts';
-import { promptBytes } from '../chat/text.ts';
 import { ParleyError } from '../errors.ts';
 import type { Affordable } from '../limits/affordable.ts';
 import { cost, type NanoCredits, type Price, tokensPerPrice } from './money.ts';
@@ -31,11 +28,18 @@ export interface HoldPlan {
   readonly tokens: number;
 }
 
+/** A request is read once for all attempts to hold for it. */
 export interface HoldFacts {
   readonly model: ChatModel;
   readonly params: ChatCompletionParams;
   /** Bytes of the request. No tokenizer makes more tokens than bytes. */
   readonly requestBytes: number;
+  /** The client's limit for each choice; Infinity without one. */
+  readonly requestedLimit: number;
+  /** Bytes of the prompt's text. */
+  readonly textBytes: () => number;
+  /** Whether the prompt refers to something whose length is not known. */
+  readonly refers: () => boolean;
   /** Counts the tokens of the whole request, up to the context. Called only if the bound by bytes is not affordable. */
   readonly countRequest: () => Promise<number>;
   /** The same for the prompt's text alone. Called only if the prompt may not leave room for the longest answer. */
@@ -106,31 +110,32 @@ async function refuseTooLong({ model, requestBytes, countText }: HoldFacts): Pro
 
 /** The most tokens of one choice: the least of the client's limit, the model's maximum, and the room in its context. */
 async function outputBound(facts: HoldFacts): Promise<number> {
-  const requested = requestedLimit(facts.params);
+  const { requestedLimit } = facts;
   const { outputTokensMax } = facts.model;
-  return requested <= outputTokensMax ? requested : Math.min(outputTokensMax, await roomForAnswer(facts));
+  return requestedLimit <= outputTokensMax
+    ? requestedLimit
+    : Math.min(outputTokensMax, await roomForAnswer(facts));
 }
 
 /**
  * Tokens of the context that the prompt leaves. Some servers refuse a limit that exceeds it, so this errs on the low side; a prompt
  * close to the context gets half of what its count leaves.
  */
-async function roomForAnswer({ model, params, countText }: HoldFacts): Promise<number> {
+async function roomForAnswer({ model, params, textBytes, refers, countText }: HoldFacts): Promise<number> {
   const { contextTokens, outputTokensMax } = model;
-  const refers = refersElsewhere(params);
   // The bytes of the text, not of the request, so that the limit is the same on every wire.
-  const textBytes = promptBytes(params) + templateBound(params);
-  const afterBytes = contextTokens - textBytes;
-  const isSmall = afterBytes >= outputTokensMax || textBytes * smallPromptShare <= contextTokens;
-  if (!refers && isSmall) return Math.max(1, afterBytes);
+  const bytes = textBytes() + templateBound(params);
+  const afterBytes = contextTokens - bytes;
+  const isSmall = afterBytes >= outputTokensMax || bytes * smallPromptShare <= contextTokens;
+  if (!refers() && isSmall) return Math.max(1, afterBytes);
   const tokens = await countText();
   const half = Math.floor((contextTokens - tokens) / 2);
-  return Math.max(1, half, refers ? 1 : contextTokens - withMargin(tokens, params));
+  return Math.max(1, half, refers() ? 1 : contextTokens - withMargin(tokens, params));
 }
 
 /** Bounds the prompt. One with references, such as image URLs, can be as long as the model's context. */
-function promptBound({ model, params }: HoldFacts, tokens: number): number {
-  return refersElsewhere(params) ? model.contextTokens : Math.min(model.contextTokens, tokens);
+function promptBound({ model, refers }: HoldFacts, tokens: number): number {
+  return refers() ? model.contextTokens : Math.min(model.contextTokens, tokens);
 }
 
 function withMargin(tokens: number, params: ChatCompletionParams): number {

@@ -1,6 +1,6 @@
 import type { Batches } from '../batches.ts';
 import { toParleyError } from '../errors.ts';
-import type { Signal } from '../signal.ts';
+import { OwnSignal, type Signal } from '../signal.ts';
 import type { ChatChunk } from './answer.ts';
 
 /** The longest that an answer is read on for its usage. The limit of its tokens bounds it, too. */
@@ -11,14 +11,15 @@ const readOnMsMax = 60_000;
  */
 export class DetachedChunks {
   readonly #client: Signal;
-  readonly #stop = new AbortController();
+  readonly #stop = new OwnSignal();
   readonly #chunks: AsyncIterator<readonly ChatChunk[]>;
   /** A reading that the client's leave interrupted. */
   #pending: Promise<IteratorResult<readonly ChatChunk[]>> | undefined;
 
   constructor(start: (signal: Signal) => Batches<ChatChunk>, client: Signal) {
     this.#client = client;
-    this.#chunks = start(this.#stop.signal)[Symbol.asyncIterator]();
+    this.#stop.owner = client.owner;
+    this.#chunks = start(this.#stop)[Symbol.asyncIterator]();
   }
 
   /** The chunks while the client is there. @throws the reason of the client's signal */

@@ -1,6 +1,7 @@
 /**
  * The limit of an answer's length. Clients name it in several ways; Parley holds credits for one limit and sends that one alone.
  */
+import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { numberOf } from '../long-integers.ts';
 
@@ -20,13 +21,27 @@ const choicesAlias = 'n_cmpl';
 /** Parameters that Parley relies on, besides the limits. */
 const reliedNames: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'stream_options', 'n']);
 
-/** The client's limit for each choice: the least that is 1 or more. Infinity without one; 0 and -1 mean none, too. */
-export function requestedLimit({ maxTokens, maxCompletionTokens, other = {} }: ChatCompletionParams): number {
-  const aliases = Object.entries(other).flatMap(([name, value]) =>
-    limitNames.has(folded(name)) ? [Math.floor(numberOf(value) ?? 0)] : [],
-  );
-  const limits = [maxTokens ?? 0, maxCompletionTokens ?? 0, ...aliases].filter((limit) => limit >= 1);
-  return Math.min(...limits, Infinity);
+/**
+ * Removes every member that a server could take for a limit or for another parameter that Parley relies on.
+ * @returns the client's limit for each choice: the least that is 1 or more. Infinity without one; 0 and -1 mean none, too
+ */
+export function takeLimit({
+  maxTokens = 0,
+  maxCompletionTokens = 0,
+  other = {},
+}: ChatCompletionParams): number {
+  let least = Infinity;
+  const take = (limit: number) => {
+    if (limit >= 1) least = Math.min(least, limit);
+  };
+  take(maxTokens);
+  take(maxCompletionTokens);
+  for (const name of Object.keys(other)) {
+    const read = folded(name);
+    if (limitNames.has(read)) take(Math.floor(numberOf(other[name]) ?? 0));
+    if (isShadow(name, read, other)) delete other[name];
+  }
+  return least;
 }
 
 /** Moves an alias of `n` to `n`, so that it is checked and held for. */
@@ -35,25 +50,18 @@ export function takeChoices(params: ChatCompletionParams): void {
   if (alias !== undefined) params.n = Math.max(params.n ?? 1, alias);
 }
 
-/**
- * Sets the limit of each choice under the names that the client used, and removes every other member that a server could
- * take for it or for another parameter that Parley relies on.
- */
+/** Sets the limit of each choice under the names that the client used. */
 export function setOutputLimit(params: ChatCompletionParams, limit: number): void {
   if (params.maxCompletionTokens !== undefined) params.maxCompletionTokens = limit;
   if (params.maxTokens !== undefined || params.maxCompletionTokens === undefined) params.maxTokens = limit;
-  if (params.other === undefined) return;
-  const kept = Object.entries(params.other).filter(([name, value]) => !isShadow(name, value));
-  params.other = Object.fromEntries(kept);
-  const least = numberOf(params.other['min_tokens']) ?? 0;
-  if (least > limit) params.other['min_tokens'] = limit;
+  const least = numberOf(params.other?.['min_tokens']) ?? 0;
+  if (params.other && least > limit) params.other['min_tokens'] = limit;
 }
 
-function isShadow(name: string, value: unknown): boolean {
-  const read = folded(name);
+function isShadow(name: string, read: string, other: JsonObject): boolean {
   if (limitNames.has(read) || read === choicesAlias) return true;
   if (!reliedNames.has(read)) return false;
-  return name !== read || (value !== null && name !== 'stream_options');
+  return name !== read || (other[name] !== null && name !== 'stream_options');
 }
 
 /** Servers written in Go read names of members in any case, by Unicode's rules: `\u017f` is an `s` to them. */

@@ -10,7 +10,7 @@ import {
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { Batches } from '../batches.ts';
-import { planHold } from '../billing/hold.ts';
+import { type HoldFacts, planHold } from '../billing/hold.ts';
 import { type AnswerForm, type Idempotency, messageForm } from '../billing/idempotency.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../billing/money.ts';
 import { readReport } from '../billing/token-report.ts';
@@ -18,6 +18,7 @@ import { breathe } from '../breathe.ts';
 import type { Call } from '../call.ts';
 import type { Catalog, ChatModel } from '../catalog/catalog.ts';
 import { affordableCredits } from '../limits/affordable.ts';
+import { once } from '../once.ts';
 import type { TokenCounter } from '../ports/engines.ts';
 import type { Store } from '../ports/store.ts';
 import type { TokenUsage } from '../ports/usage.ts';
@@ -25,10 +26,10 @@ import type { Signal } from '../signal.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from './answer.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachedChunks, hasLeft } from './detached-chunks.ts';
-import { setOutputLimit } from './output-limit.ts';
+import { setOutputLimit, takeLimit } from './output-limit.ts';
 import { refersElsewhere } from './references.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
-import { promptText } from './text.ts';
+import { promptBytes, promptText } from './text.ts';
 
 /** Attempts to reserve while other requests compete for the credits, budgets and tokens. */
 const holdAttemptsMax = 5;
@@ -129,14 +130,7 @@ export class ChatOperations {
   async #reserve(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
     await breathe(call.requestBytes);
     const model = checkChatParams(params, this.#deps.catalog);
-    const { tokens } = this.#deps;
-    // A prompt longer than the context is as good as any other that is too long.
-    const bounds = { signal: call.signal, tokensMax: model.contextTokens };
-    const facts = {
-      ...{ model, params, requestBytes: call.requestBytes },
-      countRequest: () => tokens.count(toJsonString(ChatCompletionParamsSchema, params), bounds),
-      countText: () => tokens.count(promptText({ ...params, tools: [] }), bounds),
-    };
+    const facts = this.#factsOf(model, params, call);
     // Try the largest hold first: mostly the credits cover it, and they need not be read. Between that read and the next attempt,
     // other requests may take what is left.
     let affordable = affordableCredits(nanoCredits(nanoCreditsMax));
@@ -153,6 +147,19 @@ export class ChatOperations {
       affordable = await call.metering.affordable(available);
       if (attempt === holdAttemptsMax) throw affordable.refuse(shortage, plan.tokens);
     }
+  }
+
+  #factsOf(model: ChatModel, params: ChatCompletionParams, { signal, requestBytes }: Call): HoldFacts {
+    const { tokens } = this.#deps;
+    // A prompt longer than the context is as good as any other that is too long.
+    const bounds = { signal, tokensMax: model.contextTokens, mayBeRefused: true };
+    return {
+      ...{ model, params, requestBytes, requestedLimit: takeLimit(params) },
+      textBytes: once(() => promptBytes(params)),
+      refers: once(() => refersElsewhere(params)),
+      countRequest: once(() => tokens.count(toJsonString(ChatCompletionParamsSchema, params), bounds)),
+      countText: once(() => tokens.count(promptText({ ...params, tools: [] }), bounds)),
+    };
   }
 
   /** Notes the tokens and the cost: from the model's report, or counted here if it gave none. */

@@ -150,11 +150,16 @@ export interface CountBounds {
   readonly signal?: Signal;
   /** Beyond as many tokens the text is not read on; the count is then some number above. */
   readonly tokensMax?: number;
+  /** Whether it is refused where too many counts wait; money depends on others. Default: false. */
+  readonly mayBeRefused?: boolean;
 }
 
 /** Counts tokens of the o200k vocabulary, off the main thread, in bounded time for any input. */
 export interface TokenCounter {
-  /** @throws `internal_error`, or the reason of the signal */
-  count(text: string, bounds?: CountBounds): Promise<number>;
+  /**
+   * The tokens of a text, or the sum of those of several.
+   * @throws `overloaded` if it may be refused, `internal_error`, or the reason of the signal
+   */
+  count(text: string | readonly string[], bounds?: CountBounds): Promise<number>;
   close(): Promise<void>;
 }

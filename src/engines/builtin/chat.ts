@@ -34,16 +34,16 @@ export interface BuiltinChatOptions {
 /** Prompt tokens of a message's role and frame. */
 const tokensPerMessage = 3;
 
-/** Texts that are counted at once. */
-const textsAtOnce = 256;
+/** Stop sequences of a request. OpenAI takes 4. */
+const stopsMax = 16;
 
 /**
  * A small rule-based ELIZA, for trying the service without a model. It honours `n`, `stop`, `max_tokens` and
  * `max_completion_tokens` and always reports its usage. It never calls tools, and ignores other parameters. The parameters
- * must be checked already. `prompt_tokens` is the sum of the o200k tokens of each text in `messages`, plus 3 a message;
- * `completion_tokens` is the exact count of the texts of all choices.
+ * must be checked already, but for `stop`, which has up to 16 sequences. `prompt_tokens` is the sum of the o200k tokens of each
+ * text in `messages`, plus 3 a message; `completion_tokens` is the exact count of the texts of all choices.
  *
- * Rejects with the signal's reason, or with the token counter's error.
+ * Rejects with `invalid_parameter`, the signal's reason, or the token counter's error.
  */
 export function createBuiltinChat(options: BuiltinChatOptions): ChatEngine {
   const { tokens, clock, wordDelayMs = 15 } = options;
@@ -61,7 +61,10 @@ async function complete(
   tokens: TokenCounter,
   clock: () => number,
 ): Promise<ChatAnswer> {
-  const work = Promise.all([answersTo(params, tokens), promptTokensOf(params.messages, tokens, signal)]);
+  const work = Promise.all([
+    answersTo(params, tokens, signal),
+    promptTokensOf(params.messages, tokens, signal),
+  ]);
   const [answers, promptTokens] = await untilAborted(work, signal);
   const completion = create(ChatCompletionSchema, {
     ...headOf(params, clock),
@@ -90,6 +93,7 @@ async function* stream(
 ): AsyncGenerator<readonly ChatChunk[]> {
   const head = { ...headOf(params, clock), object: 'chat.completion.chunk' };
   const stop = new OwnSignal();
+  stop.owner = signal.owner;
   const leave = () => stop.abort(signal.reason);
   signal.addEventListener('abort', leave);
   if (signal.aborted) leave();
@@ -97,7 +101,7 @@ async function* stream(
   // It is awaited at the end; until then a failure must not count as unhandled.
   counting.catch(() => undefined);
   try {
-    const answers = await untilAborted(answersTo(params, tokens), signal);
+    const answers = await untilAborted(answersTo(params, tokens, stop), signal);
     for await (const choice of pacedPieces(answers, wordDelayMs, signal)) {
       yield [messageChunk(create(ChatCompletionChunkSchema, { ...head, choices: [choice] }))];
     }
@@ -159,24 +163,32 @@ function headOf(params: ChatCompletionParams, clock: () => number) {
   };
 }
 
-function answersTo(params: ChatCompletionParams, tokens: TokenCounter): Promise<LimitedAnswer[]> {
+/** Equal texts are cut and counted once, and one after the other: a request has one place among those that wait for the counter. */
+async function answersTo(
+  params: ChatCompletionParams,
+  tokens: TokenCounter,
+  signal: Signal,
+): Promise<LimitedAnswer[]> {
+  const stops = stopsOf(params);
   const choose = responder(conversationOf(params.messages));
   const tokensMax = Math.min(params.maxTokens ?? Infinity, params.maxCompletionTokens ?? Infinity);
-  const texts = Array.from({ length: params.n ?? 1 }, (_, choice) =>
-    endAtStop(choose(choice), stopsOf(params)),
-  );
-  return Promise.all(texts.map((text) => endAtLimit(text, tokensMax, tokens)));
+  const count = (text: string) => tokens.count(text, { signal, mayBeRefused: true });
+  const answers = new Map<string, LimitedAnswer>();
+  const texts = Array.from({ length: params.n ?? 1 }, (_, choice) => choose(choice));
+  for (const text of new Set(texts)) {
+    answers.set(text, await endAtLimit(endAtStop(text, stops), tokensMax, count));
+  }
+  return texts.flatMap((text) => answers.get(text) ?? []);
 }
 
-function stopsOf(params: ChatCompletionParams): readonly string[] {
-  switch (params.stop?.value.case) {
-    case 'text':
-      return [params.stop.value.value];
-    case 'list':
-      return params.stop.value.value.items;
-    default:
-      return [];
-  }
+function stopsOf({ stop }: ChatCompletionParams): readonly string[] {
+  if (stop?.value.case === 'text') return [stop.value.value];
+  const stops = stop?.value.case === 'list' ? stop.value.value.items : [];
+  if (stops.length <= stopsMax) return stops;
+  throw new ParleyError('invalid_parameter', {
+    message: `\`stop\` has ${stops.length} sequences; this model takes ${stopsMax}. Send fewer.`,
+    param: 'stop',
+  });
 }
 
 async function promptTokensOf(
@@ -185,15 +197,7 @@ async function promptTokensOf(
   signal: Signal,
 ): Promise<number> {
   const texts = messages.flatMap((message) => textsOf(message.content));
-  let sum = messages.length * tokensPerMessage;
-  for (let at = 0; at < texts.length; at += textsAtOnce) {
-    signal.throwIfAborted();
-    const counts = await Promise.all(
-      texts.slice(at, at + textsAtOnce).map((text) => tokens.count(text, { signal })),
-    );
-    for (const count of counts) sum += count;
-  }
-  return sum;
+  return messages.length * tokensPerMessage + (await tokens.count(texts, { signal, mayBeRefused: true }));
 }
 
 function usageOf(promptTokens: number, answers: readonly LimitedAnswer[]): Usage {

@@ -15,6 +15,7 @@ import { decodedSampleRate } from '../../media/decoding/decoder.ts';
 import { missingHearing } from '../../media/hearing-files.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
 import { detectContainer } from '../../media/probing/file-format.ts';
+import { shareOf } from '../../threads/pool.ts';
 import type { Owned } from '../engine-set.ts';
 import type { RecognisedWord } from './pocketsphinx/hypothesis.ts';
 import { createHearingPools, type FileCut, type HearingPools } from './pocketsphinx/pools.ts';
@@ -24,7 +25,7 @@ import type { Utterance } from './pocketsphinx/utterances.ts';
 export interface BuiltinTranscriptionOptions {
   /** Recogniser threads of all requests together, at least 1. Each uses a core and about 100 MB. */
   readonly recognisers: number;
-  /** Requests that may wait while `recognisers` others run. More are refused with `overloaded`. */
+  /** Requests that may wait while `recognisers` others run, half of them of one account. More are refused with `overloaded`. */
   readonly queueMax: number;
   /** A longer request ends with `overloaded`. Default: 10 minutes. */
   readonly requestMsMax?: number;
@@ -40,7 +41,7 @@ const language = 'english';
 export function createBuiltinTranscription(options: BuiltinTranscriptionOptions): Owned<TranscriptionEngine> {
   const { recognisers, queueMax } = options;
   const pools = createHearingPools({ recognisers, filesMax: recognisers + queueMax });
-  const work: SharedWork = { pools, options, requests: new Set() };
+  const work: SharedWork = { pools, options, requests: new Map() };
   return {
     availability: () => {
       const reason = missingHearing();
@@ -49,7 +50,7 @@ export function createBuiltinTranscription(options: BuiltinTranscriptionOptions)
     transcribe: (request) => ({ [Symbol.asyncIterator]: () => transcribe(work, request) }),
     waiting: () => Math.max(0, work.requests.size - recognisers),
     async close() {
-      for (const active of work.requests) active.abort(new ParleyError('overloaded'));
+      for (const active of work.requests.keys()) active.abort(new ParleyError('overloaded'));
       await pools.close();
     },
   };
@@ -58,8 +59,8 @@ export function createBuiltinTranscription(options: BuiltinTranscriptionOptions)
 interface SharedWork {
   readonly pools: HearingPools;
   readonly options: BuiltinTranscriptionOptions;
-  /** One for each request that runs or waits. */
-  readonly requests: Set<AbortController>;
+  /** The requests that run or wait, with their owners. */
+  readonly requests: Map<AbortController, string | undefined>;
 }
 
 /**
@@ -95,7 +96,7 @@ async function* run(
     const [decoder, recogniser] = await Promise.all([hearingModule('decoder'), hearingModule('recogniser')]);
     stop.signal.throwIfAborted();
     const file = { module: decoder, bytes: new Uint8Array(request.audio), container };
-    const group = work.pools.recognisers.enter(stop.signal);
+    const group = work.pools.recognisers.enter(stop.signal, { owner: request.signal.owner });
     const hearing: Hearing = {
       recognise: ({ samples }) => group.run({ module: recogniser, samples }, [samples.buffer]),
       aheadMax: 2 * work.options.recognisers,
@@ -110,11 +111,11 @@ async function* run(
 
 /** Counts the request until `stop` aborts, as it does at the end of every request. @throws `overloaded` when full */
 function admit(work: SharedWork, signal: Signal, stop: AbortController): void {
-  const { recognisers, queueMax, requestMsMax = requestMsMaxDefault } = work.options;
-  if (work.requests.size >= recognisers + queueMax) {
+  const { requestMsMax = requestMsMaxDefault } = work.options;
+  if (isFullFor(work, signal.owner)) {
     throw new ParleyError('overloaded', { retryAfterSeconds, hasNotRun: true });
   }
-  work.requests.add(stop);
+  work.requests.set(stop, signal.owner);
   const leave = () => stop.abort(new ParleyError('request_cancelled'));
   const timer = setTimeout(
     () => stop.abort(new ParleyError('overloaded', { retryAfterSeconds })),
@@ -128,6 +129,14 @@ function admit(work: SharedWork, signal: Signal, stop: AbortController): void {
   stop.signal.addEventListener('abort', discharge, { once: true });
   signal.addEventListener('abort', leave, { once: true });
   if (signal.aborted) leave();
+}
+
+function isFullFor({ requests, options }: SharedWork, owner: string | undefined): boolean {
+  const { recognisers, queueMax } = options;
+  if (requests.size >= recognisers + queueMax) return true;
+  if (owner === undefined) return false;
+  const own = Array.from(requests.values()).filter((each) => each === owner);
+  return own.length >= recognisers + shareOf(queueMax);
 }
 
 interface Hearing {

@@ -46,7 +46,7 @@ async function* transcribe(
 ): AsyncGenerator<TranscriptionEvent, void, undefined> {
   const { audio, fileName, language, signal } = request;
   const container = detectContainer(audio, fileName);
-  const probedMs = await deps.probe.durationMs(audio, container);
+  const probedMs = await deps.probe.durationMs(audio, container, signal.owner);
   yield { kind: 'audio', durationMs: probedMs ?? durationMsMin };
   const form = toForm(deps, request, container);
   const answer = await deps.upstream.call({

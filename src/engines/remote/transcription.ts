@@ -62,10 +62,10 @@ function* transcriptEvents(transcript: Transcript, withWords: boolean): Generato
 /** Undefined if the file does not state it. The remote decides whether the file is audio at all. */
 async function probedMs(
   probe: DurationProbe,
-  { audio, fileName }: TranscriptionRequest,
+  { audio, fileName, signal }: TranscriptionRequest,
 ): Promise<number | undefined> {
   try {
-    return await probe.durationMs(audio, detectContainer(audio, fileName));
+    return await probe.durationMs(audio, detectContainer(audio, fileName), signal.owner);
   } catch (error) {
     if (error instanceof ParleyError) return undefined;
     throw error;

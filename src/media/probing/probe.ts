@@ -7,13 +7,20 @@ import type { ProbeTask } from './probe-worker.ts';
 const runCpuMsMax = 2_000;
 /** Waiting and reading together, so that hostile files delay a good one by no more. */
 const totalMsMax = 5_000;
+/** Files that wait or are read. Each is copied. */
+const filesMax = 32;
 
 export interface DurationProbe {
   /**
    * Milliseconds of audio, more than 0, counted without decoding; undefined where the file has none, counting takes more than
-   * seconds, or the decoder is not installed. Never rejects.
+   * seconds, too many files wait, or the decoder is not installed. Never rejects.
+   * @param owner the account whose file it is: accounts take turns
    */
-  durationMs(bytes: Uint8Array, container: MediaContainer): Promise<number | undefined>;
+  durationMs(
+    bytes: Uint8Array,
+    container: MediaContainer,
+    owner?: string | undefined,
+  ): Promise<number | undefined>;
   close(): Promise<void>;
 }
 
@@ -22,16 +29,18 @@ export function createDurationProbe(): DurationProbe {
   const pool = createThreadPool<ProbeTask, number | undefined>({
     entry: siblingWorker(import.meta.url, 'probe-worker'),
     threads: 1,
+    openMax: filesMax,
     taskCpuMsMax: runCpuMsMax,
     abortEndsThread: true,
   });
   return {
-    async durationMs(bytes, container) {
+    async durationMs(bytes, container, owner) {
       const deadline = new AbortController();
       const timer = setTimeout(() => deadline.abort(), totalMsMax);
       try {
-        const file = { module: await hearingModule('decoder'), bytes: new Uint8Array(bytes), container };
-        const group = pool.enter(deadline.signal);
+        const module = await hearingModule('decoder');
+        const group = pool.enter(deadline.signal, { owner });
+        const file = { module, bytes: new Uint8Array(bytes), container };
         return await group.run(file, [file.bytes.buffer]).finally(() => group.leave());
       } catch {
         return undefined;

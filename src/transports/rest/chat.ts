@@ -9,7 +9,7 @@ import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import { withDoubles } from '../../core/long-integers.ts';
-import { type RpcTable, requestLevelsMax } from '../../core/rpcs.ts';
+import { type RpcTable, requestShape } from '../../core/rpcs.ts';
 import type { RestHandler } from './exchange.ts';
 import type { RestLimits } from './request.ts';
 import { accept, readJson, readStream, requireMembers } from './request.ts';
@@ -27,7 +27,7 @@ export function chatHandler(
   { createChatCompletion, streamChatCompletion }: RpcTable,
   { chatBodyBytesMax, requestElementsMax }: RestLimits,
 ): RestHandler {
-  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, levelsMax: requestLevelsMax };
+  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, ...requestShape };
   return async (exchange) => {
     const { served } = exchange;
     const { params, isStreamed } = await served.read(async (call) => {

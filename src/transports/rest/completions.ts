@@ -9,7 +9,7 @@ import {
 import { jsonCodec } from '../../codec/codec.ts';
 import { isObject } from '../../codec/shape.ts';
 import { ParleyError } from '../../core/errors.ts';
-import { type RpcTable, requestLevelsMax } from '../../core/rpcs.ts';
+import { type RpcTable, requestShape } from '../../core/rpcs.ts';
 import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';
 import { replayHeaders, sendEvents, sseDone, withUsageMember } from './response.ts';
@@ -22,7 +22,7 @@ export function completionsHandler(
   { createCompletion, streamCompletion }: RpcTable,
   { chatBodyBytesMax, requestElementsMax }: RestLimits,
 ): RestHandler {
-  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, levelsMax: requestLevelsMax };
+  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, ...requestShape };
   return async (exchange) => {
     const { served } = exchange;
     const { params, isStreamed } = await served.read(async (call) => {

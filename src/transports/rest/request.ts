@@ -8,7 +8,7 @@ import { breathe } from '../../core/breathe.ts';
 import type { Call } from '../../core/call.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
 import { type ErrorCode, ParleyError } from '../../core/errors.ts';
-import { plainRequestBytesMax, plainRequestElementsMax, requestLevelsMax } from '../../core/rpcs.ts';
+import { plainRequestBytesMax, plainRequestElementsMax, requestShape } from '../../core/rpcs.ts';
 import { bytesForPart } from '../byte-budget.ts';
 import { refuseExcess } from '../refuse-excess.ts';
 import type { Exchange } from './exchange.ts';
@@ -30,7 +30,7 @@ interface JsonLimits extends ElementLimits {
 const plainLimits: JsonLimits = {
   bytesMax: plainRequestBytesMax,
   elementsMax: plainRequestElementsMax,
-  levelsMax: requestLevelsMax,
+  ...requestShape,
 };
 
 /**

@@ -9,7 +9,7 @@ import {
 import { jsonCodec } from '../../codec/codec.ts';
 import { encodeEvent, encodeResponse } from '../../codec/responses.ts';
 import { type ErrorCode, ParleyError } from '../../core/errors.ts';
-import { type RpcTable, requestLevelsMax } from '../../core/rpcs.ts';
+import { type RpcTable, requestShape } from '../../core/rpcs.ts';
 import { errorBody } from './errors.ts';
 import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';
@@ -28,7 +28,7 @@ export function responsesHandler(
   { createResponse, streamResponse }: RpcTable,
   { chatBodyBytesMax, requestElementsMax }: RestLimits,
 ): RestHandler {
-  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, levelsMax: requestLevelsMax };
+  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, ...requestShape };
   return async (exchange) => {
     const { served } = exchange;
     const { params, isStreamed } = await served.read(async (call) => {

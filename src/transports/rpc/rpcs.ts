@@ -8,7 +8,7 @@ import {
   plainRequestBytesMax,
   plainRequestElementsMax,
   type Rpc,
-  requestLevelsMax,
+  requestShape,
 } from '../../core/rpcs.ts';
 import { isStrict } from '../../core/strict-operations.ts';
 import { transcriptionBytesMax } from '../../core/transcription/service.ts';
@@ -45,7 +45,7 @@ export function messageBytesMax(rpc: AnyRpc, largest: number): number {
 export function requestLimits(rpc: AnyRpc, largest: number): RequestLimits {
   return {
     elementsMax: isLarge(rpc) ? largest : plainRequestElementsMax,
-    levelsMax: requestLevelsMax,
+    ...requestShape,
     isStrict: rpc.kind !== 'open' && isStrict(rpc),
   };
 }

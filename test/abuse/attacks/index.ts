@@ -8,6 +8,7 @@ import { http1 } from './http1.ts';
 import { http2 } from './http2.ts';
 import { media } from './media.ts';
 import { openRpcs } from './open-rpcs.ts';
+import { products } from './products.ts';
 import { storeTroubles } from './store.ts';
 import { upstreams } from './upstreams.ts';
 
@@ -20,6 +21,7 @@ export const attackClasses: readonly AttackClass[] = [
   grpcErrors,
   forms,
   chatBodies,
+  products,
   media,
   upstreams,
   storeTroubles,

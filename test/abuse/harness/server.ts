@@ -130,11 +130,11 @@ export class AbusedServer {
     return answer;
   }
 
-  /** Opens an account with all plans and many credits. @returns its key */
-  async openAccount(name: string): Promise<string> {
+  /** Opens an account with all plans and credits, by default many. @returns its key */
+  async openAccount(name: string, amount = '1000000'): Promise<string> {
     await this.admin('/accounts', { name });
     await this.admin(`/accounts/${name}/trial`, {});
-    const load = { amount: '1000000', reason: 'abuse', idempotency_key: name };
+    const load = { amount, reason: 'abuse', idempotency_key: name };
     await this.admin(`/accounts/${name}/credits`, load);
     return String((await this.admin(`/accounts/${name}/keys`, { name }))['secret']);
   }

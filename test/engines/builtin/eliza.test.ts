@@ -289,6 +289,27 @@ describe('the work for an answer', () => {
   });
 });
 
+describe('the count of an answer', () => {
+  it.each([
+    ['many choices', 'I need a holiday by the sea', 128],
+    ['a limit within a long word', `I need ${'x'.repeat(985)}`, 8],
+    ['a limit within a word of letters that take three bytes', `I need a ${'\u1e9e'.repeat(900)}`, 8],
+  ])('takes few steps for all choices: %s', async (_, text, maxTokens) => {
+    let counts = 0;
+    const counted: TokenCounter = {
+      count: (text, bounds) => {
+        counts++;
+        return tokens.count(text, bounds);
+      },
+      close: () => Promise.resolve(),
+    };
+    const watched = builtinChat({ tokens: counted, clock: () => now });
+    const completion = await watched.complete(params([user(text)], { n: 128, maxTokens }), forever);
+    expect(completion.choices).toHaveLength(128);
+    expect(counts).toBeLessThan(200);
+  });
+});
+
 describe('limits', () => {
   const lastWords = (limit: number): Promise<ChatCompletion> =>
     engine.complete(params(longAnswer, { maxTokens: limit }), forever);
@@ -313,7 +334,7 @@ describe('limits', () => {
     for (const answer of all) {
       const total = countTokens(answer);
       for (const limit of [1, 2, 5, 9, total - 1]) {
-        const { words, tokens: counted } = await endAtLimit(answer, limit, tokens);
+        const { words, tokens: counted } = await endAtLimit(answer, limit, tokens.count);
         expect(countTokens(words.join('')), answer).toBe(counted);
         expect(counted, answer).toBe(Math.min(limit, total));
       }
@@ -321,7 +342,7 @@ describe('limits', () => {
   });
 
   it('cut within a word of several tokens, as late as possible', async () => {
-    const cut = async (limit: number) => (await endAtLimit('Two dachshunds', limit, tokens)).words;
+    const cut = async (limit: number) => (await endAtLimit('Two dachshunds', limit, tokens.count)).words;
     expect(await cut(1)).toEqual(['Two']);
     expect(await cut(2)).toEqual(['Two', ' dach']);
     expect(await cut(3)).toEqual(['Two', ' dachshu']);
@@ -361,6 +382,16 @@ describe('stop sequences', () => {
     expect(await stopAt('talk', 'would', 'nowhere')).toBe('Hello! What ');
     expect(await stopAt('H')).toBe('');
     expect(await stopAt('nowhere', '')).toBe('Hello! What would you like to talk about?');
+  });
+
+  it('are at most 16', async () => {
+    const items = Array.from({ length: 16 }, (_, at) => `nowhere ${at}`);
+    expect(await stopAt(...items)).toContain('Hello!');
+    await expect(stopAt(...items, 'one more')).rejects.toMatchObject({
+      code: 'invalid_parameter',
+      param: 'stop',
+      message: expect.stringContaining('16'),
+    });
   });
 
   it('may be a single string', async () => {

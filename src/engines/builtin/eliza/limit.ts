@@ -1,5 +1,3 @@
-import type { TokenCounter } from '../../../core/ports/engines.ts';
-
 export interface LimitedAnswer {
   /** Joined without a separator, they are the text. Each but the first begins with its blank. */
   readonly words: readonly string[];
@@ -15,48 +13,41 @@ export function endAtStop(text: string, stops: readonly string[]): string {
   return found.length === 0 ? text : text.slice(0, Math.min(...found));
 }
 
-/**
- * The text up to `tokensMax` tokens, with the beginning of a word that the limit cuts. The tokenizer never joins a word with
- * the one before, so the tokens of the words add up to those of the text.
- */
-export async function endAtLimit(
-  text: string,
+type Count = (text: string) => Promise<number>;
+
+/** Beginnings of a text that are counted one by one: a longer one may have fewer tokens. */
+const beginningsMax = 24;
+
+/** The text up to `tokensMax` tokens, with the beginning of a word that the limit cuts. */
+export async function endAtLimit(text: string, tokensMax: number, count: Count): Promise<LimitedAnswer> {
+  const tokens = await count(text);
+  if (tokens <= tokensMax) return { words: wordsOf(text), tokens, finishReason: 'stop' };
+  const start = await startOf(Array.from(text), tokensMax, count);
+  return { words: wordsOf(start.text), tokens: start.tokens, finishReason: 'length' };
+}
+
+function wordsOf(text: string): readonly string[] {
+  return text.match(/\s*\S+|\s+$/g) ?? [];
+}
+
+/** The longest beginning with the most tokens up to `tokensMax`, sought where halving leads. */
+async function startOf(
+  characters: readonly string[],
   tokensMax: number,
-  tokenCounter: TokenCounter,
-): Promise<LimitedAnswer> {
-  const words = text.match(/\s*\S+|\s+$/g) ?? [];
-  const counts = await Promise.all(words.map((word) => tokenCounter.count(word)));
-  let tokens = 0;
-  for (const [at, word] of words.entries()) {
-    const count = counts[at] ?? 0;
-    if (tokens + count > tokensMax) {
-      const start = await startOfWord(word, tokensMax - tokens, tokenCounter);
-      const kept = words.slice(0, at);
-      if (start.text !== '') kept.push(start.text);
-      return { words: kept, tokens: tokens + start.tokens, finishReason: 'length' };
-    }
-    tokens += count;
+  count: Count,
+): Promise<{ readonly text: string; readonly tokens: number }> {
+  const beginning = (length: number) => characters.slice(0, length).join('');
+  let fitting = 0;
+  let tooLong = characters.length;
+  while (tooLong - fitting > beginningsMax) {
+    const middle = Math.floor((fitting + tooLong) / 2);
+    if ((await count(beginning(middle))) <= tokensMax) fitting = middle;
+    else tooLong = middle;
   }
-  return { words, tokens, finishReason: 'stop' };
-}
-
-interface StartOfWord {
-  readonly text: string;
-  readonly tokens: number;
-}
-
-/** The longest beginning of the word among those with the most tokens up to `tokensMax`. */
-async function startOfWord(
-  word: string,
-  tokensMax: number,
-  tokenCounter: TokenCounter,
-): Promise<StartOfWord> {
-  const characters = Array.from(word);
-  const texts = characters.map((_, length) => characters.slice(0, length).join(''));
-  const counts = await Promise.all(texts.map((text) => tokenCounter.count(text)));
-  let best: StartOfWord = { text: '', tokens: 0 };
-  for (const [at, text] of texts.entries()) {
-    const tokens = counts[at] ?? 0;
+  let best = { text: '', tokens: 0 };
+  for (let length = fitting; length < tooLong; length++) {
+    const text = beginning(length);
+    const tokens = await count(text);
     if (tokens <= tokensMax && tokens >= best.tokens) best = { text, tokens };
   }
   return best;
