@@ -51,6 +51,12 @@ function oncePerServer<T>(make: (server: AbusedServer) => Promise<T>): (server: 
   };
 }
 
+const patterns = [...listed(99, (at) => `a*a*a*b${at}`), 'a*'];
+/** The rights to make keys, within patterns that match slowly if they are tried in turn. */
+const managersKey = oncePerServer(async (server) => {
+  const facts = { name: 'manager', scopes: ['manage'], limits: { models: patterns } };
+  return String((await server.admin('/accounts/attacker/keys', facts))['secret']);
+});
 const poorKey = oncePerServer((server) => server.openAccount('poor', '0.000001'));
 
 export const products: AttackClass = {
@@ -74,5 +80,17 @@ export const products: AttackClass = {
     post('the same without the credits', restChatPath, largestObject, [402], { keyOf: poorKey }),
     post('nine messages with as many members', restChatPath, largestObjects, [200]),
     post('the same without the credits', restChatPath, largestObjects, [402], { keyOf: poorKey }),
+    post(
+      'a key of 100 models within 100 patterns',
+      '/api/v1/keys',
+      () =>
+        JSON.stringify({
+          name: 'k',
+          scopes: ['manage'],
+          limits: { models: listed(100, (at) => `${'a'.repeat(196)}${at === 99 ? 'b' : 'x'}${at}`) },
+        }),
+      [200, 400],
+      { keyOf: managersKey },
+    ),
   ],
 };
