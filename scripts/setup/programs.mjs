@@ -57,8 +57,10 @@ export const packages = {
     'python3-grpcio': `${pythonModules}/grpc`,
     'python3-protobuf': `${pythonModules}/google/protobuf`,
   },
-  /** To compile clients in Go and Java: 220 MB to download, 1.1 GB on the disk. */
+  /** To compile clients in Go and Java, 220 MB to download, 1.1 GB on the disk; a load balancer, and promtool. */
   slowTests: {
+    haproxy: '/usr/sbin/haproxy',
+    prometheus: 'promtool',
     'golang-go': 'go',
     'protoc-gen-go': 'protoc-gen-go',
     'protoc-gen-go-grpc': 'protoc-gen-go-grpc',
@@ -119,6 +121,14 @@ async function install(missing) {
   }
 }
 
+/** Debian's packages start their services, such as Prometheus, unless this file forbids it. */
+const withoutServices = `policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+  trap 'rm -f $policy' EXIT
+  printf '#!/bin/sh\\nexit 101\\n' > $policy && chmod 755 $policy || exit
+fi
+"$@"`;
+
 /** @param {readonly string[]} sudo @param {readonly string[]} names */
 async function aptGetInstall(sudo, names) {
   // No questions, and no long waits: a new machine often updates itself and holds the lock, or cannot reach its mirror.
@@ -129,7 +139,8 @@ async function aptGetInstall(sudo, names) {
   const update = await run([...aptGet, 'update'], { timeout: 120_000 });
   const install = [...aptGet, 'install', '-y', '--no-install-recommends', '--no-remove'];
   if (names.includes('postgresql')) await forbidCluster(sudo, install);
-  const { ok, output } = await run([...install, ...names], { timeout: 900_000 });
+  const quietly = [...sudo, 'sh', '-c', withoutServices, 'sh', ...install, ...names];
+  const { ok, output } = await run(quietly, { timeout: 900_000 });
   if (ok) return;
   const message = explainAptFailure(`${update.output}\n${output}`);
   mkdirSync(notes, { recursive: true });

@@ -125,6 +125,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   const metrics = createMetrics({
     version,
     bufferedBytes: () => bytes.bytes,
+    isReady: () => readiness.whyNot() === undefined,
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });

@@ -25,16 +25,26 @@ interface MetricsSources {
   /** Whether the catalog has a model of that id now. */
   readonly isModel: (id: string) => boolean;
   readonly engines: () => readonly EngineReading[];
+  /** Whether load balancers should send requests now. */
+  readonly isReady: () => boolean;
   /** Bytes of request bodies that may be in memory now. */
   readonly bufferedBytes: () => number;
 }
 
+/** Gauges of the library that are named like counters. They only add up others, such as `nodejs_active_handles`. */
+const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
+
 /** Metrics of requests and engines, and of the memory, CPU and event loop of this process. Each call has its own registry. */
-export function createMetrics({ version, isModel, engines, bufferedBytes }: MetricsSources): Metrics {
+export function createMetrics(sources: MetricsSources): Metrics {
+  const { version, isModel, engines } = sources;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const name of misnamed) registry.removeSingleMetric(name);
   const { gauge } = metricsIn(registry);
   gauge('parley_info', 'The version of this server.', ['version'], (info) => info.set({ version }, 1));
+  gauge('parley_ready', '1 if GET /readyz answers 200, else 0.', [], (ready) =>
+    ready.set(sources.isReady() ? 1 : 0),
+  );
   gauge('parley_engine_up', '1 if an engine can be reached, else 0.', ['engine'], (up) => {
     for (const { engine, isUp } of engines()) up.set({ engine }, isUp ? 1 : 0);
   });
@@ -42,7 +52,7 @@ export function createMetrics({ version, isModel, engines, bufferedBytes }: Metr
     for (const { engine, waiting } of engines()) calls.set({ engine }, waiting);
   });
   gauge('parley_buffered_bytes', 'Bytes of request bodies that may be in memory.', [], (buffered) =>
-    buffered.set(bufferedBytes()),
+    buffered.set(sources.bufferedBytes()),
   );
   return {
     observer: observeRequests(registry, isModel),
