@@ -168,8 +168,9 @@ function contentText(content: JsonValue | undefined): string {
 
 function toolText(calls: JsonValue | undefined): string {
   let text = '';
-  for (const { function: called } of objectsOf(calls)) {
+  for (const { function: called, custom } of objectsOf(calls)) {
     if (isObject(called)) text += stringOf(called['name']) + stringOf(called['arguments']);
+    if (isObject(custom)) text += stringOf(custom['name']) + stringOf(custom['input']);
   }
   return text;
 }

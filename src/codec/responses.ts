@@ -14,9 +14,9 @@ const promisedInResponse: JsonObject = {
   ...{ temperature: null, top_p: null, top_logprobs: null, max_output_tokens: null },
   ...{ reasoning: { effort: null, summary: null }, previous_response_id: null, access_programs: null },
 };
-const promisedInTool: JsonObject = { parameters: null, strict: null };
-/** By the type of an item, a part or an event. */
-const promisedByType: ReadonlyMap<unknown, JsonObject> = new Map([
+/** By the type of an item, a part, an event or a tool. */
+const promisedByType: ReadonlyMap<unknown, JsonObject> = new Map<string, JsonObject>([
+  ['function', { parameters: null, strict: null }],
   ['reasoning', { summary: [] }],
   ['output_text', { annotations: [], logprobs: [] }],
   ['response.output_text.delta', { logprobs: [] }],
@@ -42,7 +42,7 @@ export function encodeEvent(event: ResponseEvent): JsonObject {
 function completed(json: JsonValue): JsonObject {
   const response = given(json, promisedInResponse);
   for (const item of listOf(response['output'])) withParts(item);
-  for (const tool of listOf(response['tools'])) given(tool, promisedInTool);
+  for (const tool of listOf(response['tools'])) typed(tool);
   return response;
 }
 

@@ -171,6 +171,44 @@ describe('responses.stream', () => {
     ]);
   });
 
+  it('gathers the input of a custom call beside a function call', async () => {
+    const custom = (id: string | undefined, input: string) => ({
+      tool_calls: [{ index: 0, id, type: id && 'custom', custom: { ...(id && { name: 'sql' }), input } }],
+    });
+    const { seen, types, response } = await streamOf(
+      ended(
+        'tool_calls',
+        ...[custom('a', ''), custom(undefined, 'select '), custom(undefined, '1')],
+        call(1, 'b', '{"city":"Rome"}'),
+      ),
+    );
+    expect(response.output).toMatchObject([
+      { type: 'custom_tool_call', status: 'completed', call_id: 'a', name: 'sql', input: 'select 1' },
+      { type: 'function_call', call_id: 'b', arguments: '{"city":"Rome"}' },
+    ]);
+    expect(types.slice(2, -1)).toEqual([
+      'output_item.added',
+      ...['custom_tool_call_input.delta', 'custom_tool_call_input.delta'],
+      ...['output_item.added', 'function_call_arguments.delta'],
+      ...['custom_tool_call_input.done', 'output_item.done'],
+      ...['function_call_arguments.done', 'output_item.done'],
+    ]);
+    const done = seen.find(({ type }) => type === 'response.custom_tool_call_input.done');
+    const [item] = response.output;
+    expect(done).toMatchObject({ item_id: item?.id, output_index: 0, input: 'select 1' });
+  });
+
+  it('counts the input of a custom call where the upstream reports no usage', async () => {
+    const words = 'one two three four five six seven eight nine ten';
+    const custom = {
+      tool_calls: [{ index: 0, id: 'a', type: 'custom', custom: { name: 'f', input: words } }],
+    };
+    upstream.answer(path, events([chunk(custom), chunk({}, { finish_reason: 'tool_calls' })]));
+    const stream = client.responses.stream({ model: 'served', input: 'go' });
+    const { usage } = await stream.finalResponse();
+    expect(usage?.output_tokens).toBeGreaterThan(9);
+  });
+
   it.each([
     ['numbered alike', 0],
     ['without numbers', undefined],

@@ -30,6 +30,12 @@ const chunks: Record<string, JsonObject> = {
     ],
   },
   'a tool call': { ...head, choices: [{ index: 0, delta: { content: null, tool_calls: [call] } }] },
+  'a custom tool call': {
+    ...head,
+    choices: [
+      { index: 0, delta: { tool_calls: [{ ...call, function: null, custom: { name: 'g', input: 'x' } }] } },
+    ],
+  },
   reasoning: { ...head, choices: [{ index: 0, delta: { reasoning_content: 'hm', reasoning: 'hm' } }] },
   'reasoning under the later name': { ...head, choices: [{ index: 0, delta: { reasoning: 'so' } }] },
   'usage with the end': { ...head, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage },

@@ -52,14 +52,18 @@ function deltaText({ content, refusal, toolCalls, other }: ChatDelta): string {
   return (content ?? '') + (refusal ?? '') + toolText(toolCalls) + reasoningText(other);
 }
 
-function definitionText({ function: definition }: Tool): string {
-  const { name = '', description = '', parameters = {} } = definition ?? {};
-  return `${name}\n${description}\n${JSON.stringify(parameters)}`;
+function definitionText({ function: called, custom }: Tool): string {
+  const { name = '', description = '' } = custom ?? called ?? {};
+  return `${name}\n${description}\n${JSON.stringify(custom?.format ?? called?.parameters ?? {})}`;
 }
 
 function toolText(calls: readonly ToolCall[]): string {
   if (calls.length === 0) return '';
-  return calls.map((call) => (call.function?.name ?? '') + (call.function?.arguments ?? '')).join('');
+  return calls.map(callText).join('');
+}
+
+function callText({ function: called, custom }: ToolCall): string {
+  return (called?.name ?? '') + (called?.arguments ?? '') + (custom?.name ?? '') + (custom?.input ?? '');
 }
 
 /** The reasoning that a message or a delta shows. */

@@ -18,7 +18,8 @@ import type {
 import { ParleyError } from '../errors.ts';
 import { quote } from '../quote.ts';
 
-const itemTypes = 'message, function_call, function_call_output or reasoning';
+const itemTypes =
+  'message, function_call, function_call_output, custom_tool_call, custom_tool_call_output or reasoning';
 const partTypes =
   'input_text, output_text, text, refusal, input_image with an image_url, input_file with file_data or a file_id, or input_audio';
 
@@ -51,9 +52,11 @@ function addItems(messages: ChatMessage[], items: readonly ResponseItem[]): void
         addMessage(messages, toMessage(item, path));
         break;
       case 'function_call':
+      case 'custom_tool_call':
         turnOf(messages).toolCalls.push(toToolCall(item, path));
         break;
       case 'function_call_output':
+      case 'custom_tool_call_output':
         messages.push(toToolMessage(item, path));
         break;
       case 'reasoning':
@@ -95,10 +98,16 @@ function toMessage({ role, content }: ResponseItem, path: string): ChatMessage {
   return said(role, toContent(content, `${path}.content`));
 }
 
-function toToolCall({ callId, name, arguments: given = '{}' }: ResponseItem, path: string) {
-  if (!callId) throw invalid(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
+function toToolCall(item: ResponseItem, path: string) {
+  const { type, callId: id, name, arguments: given = '{}', input = '' } = item;
+  if (!id) throw invalid(`${path}.call_id`, `\`${path}\` has no \`call_id\`.`);
   if (!name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
-  return create(ToolCallSchema, { id: callId, type: 'function', function: { name, arguments: given } });
+  return create(
+    ToolCallSchema,
+    type === 'custom_tool_call'
+      ? { id, type: 'custom', custom: { name, input } }
+      : { id, type: 'function', function: { name, arguments: given } },
+  );
 }
 
 function toToolMessage({ callId, output }: ResponseItem, path: string): ChatMessage {

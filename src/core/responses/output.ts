@@ -32,7 +32,24 @@ interface OpenPart {
   readonly logprobs: ResponseLogprob[];
 }
 
+/** The names of a call's item, its id, its events and its text, by the kind of tool. */
+const callForms = {
+  function: {
+    type: 'function_call',
+    id: 'fc',
+    event: 'response.function_call_arguments',
+    member: 'arguments',
+  },
+  custom: {
+    type: 'custom_tool_call',
+    id: 'ctc',
+    event: 'response.custom_tool_call_input',
+    member: 'input',
+  },
+} as const;
+
 interface OpenCall {
+  readonly form: (typeof callForms)[keyof typeof callForms];
   readonly id: string;
   readonly outputIndex: number;
   /** The place among the calls of the chat. */
@@ -41,7 +58,8 @@ interface OpenCall {
   readonly givenId: string;
   readonly callId: string;
   name: string;
-  arguments: string;
+  /** Its arguments or input. */
+  text: string;
 }
 
 export class Output {
@@ -120,31 +138,34 @@ export class Output {
   }
 
   #call(piece: ToolCall): void {
-    const { name = '', arguments: delta = '' } = piece.function ?? {};
+    const { custom, function: called } = piece;
+    const { name = '' } = custom ?? called ?? {};
+    const delta = custom?.input ?? called?.arguments ?? '';
     const call = this.#calls.findLast((open) => isContinued(open, piece)) ?? this.#openCall(piece, name);
     call.name ||= name;
     if (delta === '') return;
-    call.arguments += delta;
+    call.text += delta;
     const { id: itemId, outputIndex } = call;
-    this.#emit({ type: 'response.function_call_arguments.delta', itemId, outputIndex, delta });
+    this.#emit({ type: `${call.form.event}.delta`, itemId, outputIndex, delta });
   }
 
-  #openCall({ index, id: givenId = '' }: ToolCall, name: string): OpenCall {
+  #openCall({ type, custom, index, id: givenId = '' }: ToolCall, name: string): OpenCall {
     this.#closeText('completed');
     const outputIndex = this.items.length;
-    const id = this.#idOf('fc', outputIndex);
+    const form = callForms[custom || type === 'custom' ? 'custom' : 'function'];
+    const id = this.#idOf(form.id, outputIndex);
     const callId = givenId || this.#idOf('call', outputIndex);
-    const call = { id, outputIndex, index, givenId, callId, name, arguments: '' };
+    const call = { form, id, outputIndex, index, givenId, callId, name, text: '' };
     this.#calls.push(call);
     this.#addItem(callItem(call, 'in_progress'), outputIndex);
     return call;
   }
 
   #closeCall(call: OpenCall, status: ItemStatus): void {
-    const { id: itemId, outputIndex, name, arguments: whole } = call;
+    const { form, id: itemId, outputIndex, name, text } = call;
     this.#emit({
-      ...{ type: 'response.function_call_arguments.done', itemId, outputIndex },
-      ...{ name, arguments: whole },
+      ...{ type: `${form.event}.done`, itemId, outputIndex, [form.member]: text },
+      ...(form === callForms.function && { name }),
     });
     this.#endItem(callItem(call, status), outputIndex);
   }
@@ -188,8 +209,9 @@ function textItem({ type, id, parts }: OpenText, status: ItemStatus): ResponseIt
   });
 }
 
-function callItem({ id, callId, name, arguments: text }: OpenCall, status: ItemStatus): ResponseItem {
-  return create(ResponseItemSchema, { type: 'function_call', id, status, callId, name, arguments: text });
+function callItem({ form, id, callId, name, text }: OpenCall, status: ItemStatus): ResponseItem {
+  const { type, member } = form;
+  return create(ResponseItemSchema, { type, id, status, callId, name, [member]: text });
 }
 
 function toLogprob({ token, logprob, bytes, topLogprobs }: TokenLogprob): ResponseLogprob {

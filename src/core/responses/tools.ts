@@ -8,19 +8,34 @@ import { quote } from '../quote.ts';
 
 const modes: readonly unknown[] = ['none', 'auto', 'required'];
 
-/** @throws `invalid_parameter` for a tool that is not a function of the client: the server runs none */
+/** @throws `invalid_parameter` for a tool that is not the client's own: the server runs none */
 export function toTools(tools: readonly ResponseTool[]): Tool[] {
-  return tools.map(({ type = '', name, description, parameters, strict }, index) => {
+  return tools.map((tool, index) => {
+    const { type = '', name, description, parameters, strict, format } = tool;
     const path = `tools[${index}]`;
-    if (type !== 'function') {
+    if (!isToolType(type)) {
       throw invalid(
         `${path}.type`,
-        `\`${path}.type\` is ${quote(type)}. This server has no built-in tools: send tools of the type function.`,
+        `\`${path}.type\` is ${quote(type)}. This server has no built-in tools: send tools of the type function or custom.`,
       );
     }
     if (!name) throw invalid(`${path}.name`, `\`${path}\` has no \`name\`.`);
-    return create(ToolSchema, { type, function: { name, description, parameters, strict } });
+    return create(
+      ToolSchema,
+      type === 'function'
+        ? { type, function: { name, description, parameters, strict } }
+        : { type, custom: { name, description, format: format && chatFormat(format) } },
+    );
   });
+}
+
+function isToolType(type: JsonValue | undefined): type is 'function' | 'custom' {
+  return type === 'function' || type === 'custom';
+}
+
+/** A chat has a grammar in an object of its own. */
+function chatFormat({ type, ...grammar }: JsonObject): JsonObject {
+  return type === 'grammar' ? { type, grammar } : { ...grammar, ...(type !== undefined && { type }) };
 }
 
 /** @throws `invalid_parameter` */
@@ -32,26 +47,29 @@ function chatChoice(choice: JsonValue): JsonValue {
   if (modes.includes(choice)) return choice;
   if (isObject(choice)) {
     const { type, name, mode, tools } = choice;
-    if (type === 'function' && typeof name === 'string') return named(name);
+    if (isToolType(type) && typeof name === 'string') return named(type, name);
     if (type === 'allowed_tools' && modes.includes(mode) && Array.isArray(tools)) {
       return { type, allowed_tools: { mode: mode ?? 'auto', tools: tools.map(allowedTool) } };
     }
   }
   throw invalid(
     'tool_choice',
-    '`tool_choice` must be none, auto, required, or an object of the type function or allowed_tools.',
+    '`tool_choice` must be none, auto, required, or an object of the type function, custom or allowed_tools.',
   );
 }
 
 function allowedTool(tool: JsonValue): JsonValue {
-  if (isObject(tool) && tool['type'] === 'function' && typeof tool['name'] === 'string') {
-    return named(tool['name']);
+  if (isObject(tool) && isToolType(tool['type']) && typeof tool['name'] === 'string') {
+    return named(tool['type'], tool['name']);
   }
-  throw invalid('tool_choice', '`tool_choice.tools` must be objects of the type function with a name.');
+  throw invalid(
+    'tool_choice',
+    '`tool_choice.tools` must be objects of the type function or custom with a name.',
+  );
 }
 
-function named(name: string): JsonObject {
-  return { type: 'function', function: { name } };
+function named(type: 'function' | 'custom', name: string): JsonObject {
+  return { type, [type]: { name } };
 }
 
 function isObject(value: JsonValue): value is JsonObject {

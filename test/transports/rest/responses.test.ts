@@ -134,6 +134,35 @@ describe('POST /responses', () => {
     ]);
   });
 
+  it('translates custom tools, their calls and outputs', async () => {
+    const grammar = { syntax: 'lark', definition: 'start: "x"' };
+    const { tools, tool_choice, messages } = await sent({
+      tools: [
+        { type: 'custom', name: 'sql', description: 'd', format: { type: 'grammar', ...grammar } },
+        { type: 'custom', name: 'code', format: { type: 'text' } },
+      ],
+      tool_choice: { type: 'custom', name: 'sql' },
+      input: [
+        { role: 'user', content: 'go' },
+        { type: 'custom_tool_call', id: 'ctc_1', call_id: 'a', name: 'sql', input: 'select 1' },
+        { type: 'custom_tool_call_output', call_id: 'a', output: '1' },
+      ],
+    });
+    expect(tools).toEqual([
+      { type: 'custom', custom: { name: 'sql', description: 'd', format: { type: 'grammar', grammar } } },
+      { type: 'custom', custom: { name: 'code', format: { type: 'text' } } },
+    ]);
+    expect(tool_choice).toEqual({ type: 'custom', custom: { name: 'sql' } });
+    expect(messages).toEqual([
+      { role: 'user', content: 'go' },
+      {
+        ...{ role: 'assistant', content: null },
+        tool_calls: [{ id: 'a', type: 'custom', custom: { name: 'sql', input: 'select 1' } }],
+      },
+      { role: 'tool', content: '1', tool_call_id: 'a' },
+    ]);
+  });
+
   it('translates the choice among allowed tools', async () => {
     const { tool_choice } = await sent({
       tools: [{ type: 'function', name: 'f', parameters: {} }],
