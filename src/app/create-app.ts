@@ -258,8 +258,8 @@ interface ServiceDeps {
 
 function createServices(deps: ServiceDeps): Services {
   const { store, clock, accessClock, tokens, catalog, fairUse, server, alerts } = deps;
-  const { keysPerAccountMax } = deps.limits;
-  const idempotency = new Idempotency({ store, clock });
+  const { keysPerAccountMax, keptAnswerBytesPerAccountMax: bytesPerAccountMax } = deps.limits;
+  const idempotency = new Idempotency({ store, clock, bytesPerAccountMax });
   const chat = new ChatOperations({ catalog, tokens, accounts: store, idempotency });
   return {
     speech: new SpeechOperations({ catalog, fairUse, idempotency }),

@@ -40,6 +40,7 @@ import {
 import { removeAlertSettings } from './tables/alert-settings.ts';
 import { removeAlerts } from './tables/alerts.ts';
 import { auditBefore, insertAudit } from './tables/audit.ts';
+import { beyondOf, findBeyond, removeAnswersUntil } from './tables/idempotency-records.ts';
 import {
   adminKeys,
   anyKey,
@@ -186,6 +187,13 @@ export abstract class ColdOperations
 
   prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned> {
     return new Pruning(this.#executor).prune(cut, recordsMax, audit);
+  }
+
+  async removeOldestAnswers(accountId: AccountId, bytesMax: number): Promise<void> {
+    // As a job: with SQLite, reading a whole account's answers must not hold the main thread.
+    const lastMs = beyondOf(await this.#executor.run({ steps: [findBeyond(accountId, bytesMax)] }));
+    if (lastMs === undefined) return;
+    while (hasChanged(await this.#executor.run({ steps: [removeAnswersUntil(accountId, lastMs)] })));
   }
 
   async isEmpty(): Promise<boolean> {

@@ -9,6 +9,7 @@ import {
   newLedgerEntryId,
   newRequestId,
 } from '../../src/core/ids.ts';
+import { recordBytes } from '../../src/core/ports/idempotency.ts';
 import type { LedgerEntry } from '../../src/core/ports/ledger.ts';
 import type { FairUseReservation } from '../../src/core/ports/reservations.ts';
 import type { Store } from '../../src/core/ports/store.ts';
@@ -150,6 +151,31 @@ describe('the store', () => {
     expect(await left()).toBeGreaterThan(25);
     for (let n = 1; n <= 5; n++) await claim(`new ${n}`, 1_000, 100);
     expect(await left()).toBe(1);
+  });
+
+  it('removes the oldest answers of an account beyond its bytes, and no claim of a running request', async () => {
+    const other = newAccountId(2);
+    await store.createAccount({ id: other, name: 'other', createdAtMs: 1 }, auditEntry());
+    const claimOf = (id: AccountId, key: string, nowMs: number) => ({
+      ...{ accountId: id, operation: 'chat' as const, key, fingerprint: 'f', nowMs, forgetBeforeMs: 0 },
+      requestId: newRequestId(nowMs),
+    });
+    const keep = async (id: AccountId, key: string, nowMs: number) => {
+      const claim = claimOf(id, key, nowMs);
+      await store.claimAnswer(claim);
+      const record = { ...start(), id: newRequestId(nowMs), accountId: id };
+      const kept = { ...end(undefined), fairUseUnits: undefined };
+      await store.record(record, kept, { claim, answer: new Uint8Array(10_000) });
+    };
+    await store.claimAnswer(claimOf(accountId, 'running', 1));
+    for (let n = 1; n <= 50; n++) await keep(accountId, `${n}`, n);
+    await keep(other, 'theirs', 1);
+    const each = 10_000 + recordBytes;
+    await store.removeOldestAnswers(accountId, 1_000_000_000);
+    await store.removeOldestAnswers(accountId, 7 * each + 1);
+    const rows = await folder.execute('select key from kept_answers order by created_at_ms, key');
+    const left = ['running', 'theirs', '44', '45', '46', '47', '48', '49', '50'];
+    expect(rows.map(({ key }) => key)).toEqual(left);
   });
 
   it('is unchanged after a restart', async () => {

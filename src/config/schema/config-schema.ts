@@ -56,6 +56,11 @@ const limits = group({
   keysPerAccountMax: wholeNumber(1, 1_000_000)
     .default(1_000)
     .describe('Keys of an account that are neither revoked nor expired. Further ones get 400 too_many_keys.'),
+  keptAnswerBytesPerAccountMax: wholeNumber(16 * mebibyte, 1_048_576 * mebibyte)
+    .default(256 * mebibyte)
+    .describe(
+      'Bytes of answers that are kept for an account to repeat them under their Idempotency-Key, 4 KiB more for each. Beyond them the oldest are removed before their 24 hours are over: a request that is repeated then runs again.',
+    ),
 })
   .prefault({})
   .describe(

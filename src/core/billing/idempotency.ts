@@ -6,8 +6,9 @@ import { type DescMessage, fromBinary, type Message, type MessageShape, toBinary
 import { breathe } from '../breathe.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
+import type { AccountId } from '../ids.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { IdempotencyClaim } from '../ports/idempotency.ts';
+import { type IdempotencyClaim, recordBytes } from '../ports/idempotency.ts';
 import type { Store } from '../ports/store.ts';
 import { fingerprintOf } from './fingerprint.ts';
 
@@ -19,10 +20,14 @@ const answerBytesMax = 8 * 1024 * 1024;
 /** Nesting of a stored message. Our own answers may be nested deeper than what clients may send. */
 const recursionLimit = 1_000;
 const retryAfterSeconds = 1;
+/** The part of an account's answers that is removed at a time. */
+const roomShare = 1 / 16;
 
 export interface IdempotencyDeps {
   readonly store: Store;
   readonly clock: Clock;
+  /** Bytes of answers that are kept for an account. */
+  readonly bytesPerAccountMax: number;
 }
 
 /** A request that may have an Idempotency-Key, and the encoding of its answer. */
@@ -47,6 +52,8 @@ export function messageForm<Desc extends DescMessage>(schema: Desc): AnswerForm<
 
 export class Idempotency {
   readonly #deps: IdempotencyDeps;
+  /** Bytes kept for an account since its oldest answers were removed last. */
+  readonly #grown = new Map<AccountId, number>();
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps;
@@ -68,7 +75,7 @@ export class Idempotency {
     const answer = await run();
     const bytes = answerForm.toBytes(answer);
     if (bytes.length > answerBytesMax) return answer;
-    call.metering.keepAnswer(bytes);
+    this.#keep(bytes, call);
     // Decode what was stored, so that the first answer and its replays are identical.
     return answerForm.fromBytes(bytes);
   }
@@ -88,7 +95,28 @@ export class Idempotency {
       if (bytes <= answerBytesMax) parts.push(encoded);
       yield part;
     }
-    if (bytes <= answerBytesMax) call.metering.keepAnswer(joinParts(parts));
+    if (bytes <= answerBytesMax) this.#keep(joinParts(parts), call);
+  }
+
+  #keep(answer: Uint8Array, { metering, caller }: Call): void {
+    metering.keepAnswer(answer);
+    const { id } = caller.account;
+    this.#grown.set(id, (this.#grown.get(id) ?? Infinity) + answer.length + recordBytes);
+  }
+
+  /** Removes the oldest answers of an account whenever a share of what it may keep has come since. */
+  async #makeRoom(accountId: AccountId): Promise<void> {
+    const { store, bytesPerAccountMax } = this.#deps;
+    const room = bytesPerAccountMax * roomShare;
+    if ((this.#grown.get(accountId) ?? 0) < room) return;
+    // Requests that come meanwhile do not remove as well.
+    this.#grown.set(accountId, 0);
+    try {
+      await store.removeOldestAnswers(accountId, Math.floor(bytesPerAccountMax - room));
+    } catch (error) {
+      this.#grown.set(accountId, Infinity);
+      throw error;
+    }
   }
 
   #claimOf({ call, request }: Pick<Repeatable<unknown>, 'call' | 'request'>): IdempotencyClaim | undefined {
@@ -114,6 +142,7 @@ export class Idempotency {
 
   /** Claims the key. Returns the stored answer to replay, or undefined for the first request under the key. */
   async #take(claim: IdempotencyClaim, call: Call): Promise<Uint8Array | undefined> {
+    await this.#makeRoom(claim.accountId);
     const outcome = await this.#deps.store.claimAnswer(claim);
     switch (outcome.kind) {
       case 'claimed':

@@ -1,6 +1,9 @@
 import type { AccountId, RequestId } from '../ids.ts';
 import type { Operation } from './usage.ts';
 
+/** Counted for each record beside its answer, so that a limit of bytes is one of records, too. */
+export const recordBytes = 4_096;
+
 /** The claim of a request on its Idempotency-Key. A repeated request has the same fingerprint. */
 export interface IdempotencyClaim {
   readonly accountId: AccountId;
@@ -30,4 +33,6 @@ export type ClaimOutcome =
 export interface IdempotencyStore {
   /** Claims an Idempotency-Key for a request, or returns the state of the first request with it. */
   claimAnswer(claim: IdempotencyClaim): Promise<ClaimOutcome>;
+  /** Removes the oldest answers of an account, until the others have at most this many bytes, with `recordBytes` for each. */
+  removeOldestAnswers(accountId: AccountId, bytesMax: number): Promise<void>;
 }

@@ -1,23 +1,60 @@
-import { type ExpressionBuilder, sql } from 'kysely';
-import type { ClaimEnd, ClaimOutcome, IdempotencyClaim } from '../../core/ports/idempotency.ts';
+import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import type { AccountId } from '../../core/ids.ts';
+import {
+  type ClaimEnd,
+  type ClaimOutcome,
+  type IdempotencyClaim,
+  recordBytes,
+} from '../../core/ports/idempotency.ts';
 import { hasChanged, type JobResult, type Step, step } from '../job.ts';
-import { query, statement } from '../statement.ts';
+import { type Dialect, query, statement } from '../statement.ts';
 import type { Database } from './schema.ts';
 
 /** An answer can have 8 MB, and all other writes wait while it is removed. */
 export const answersAtOnce = 20;
 
 /** Removes up to `answersAtOnce` of the records that were created before `beforeMs`. */
-export const removeOldAnswers = statement((p: { readonly beforeMs: bigint }, dialect) => {
+export const removeOldAnswers = statement((p: { readonly beforeMs: bigint }, dialect) =>
+  removeSome(sql`created_at_ms < ${p.beforeMs}`, dialect),
+);
+/** The same of the answers of an account, up to and with `lastMs`. */
+const removeAnswersOf = statement((p: { readonly accountId: AccountId; readonly lastMs: bigint }, dialect) =>
+  removeSome(
+    sql`account_id = ${p.accountId} and created_at_ms <= ${p.lastMs} and answer is not null`,
+    dialect,
+  ),
+);
+/** When the newest answer was created that no longer fits beside those after it. */
+const newestBeyond = statement((p: { readonly accountId: AccountId; readonly bytesMax: bigint }) => {
+  const sums = query
+    .selectFrom('kept_answers')
+    .select([
+      'created_at_ms',
+      sql<bigint>`sum(octet_length(answer) + ${sql.lit(recordBytes)}) over (order by created_at_ms desc)`.as(
+        'bytes',
+      ),
+    ])
+    .where('account_id', '=', p.accountId)
+    .where('answer', 'is not', null);
+  return query
+    .selectFrom(sums.as('sums'))
+    .select('created_at_ms')
+    .where('bytes', '>', p.bytesMax)
+    .orderBy('created_at_ms', 'desc')
+    .limit(1);
+});
+
+function removeSome(which: RawBuilder<unknown>, dialect: Dialect) {
   const isSqlite = dialect === 'sqlite';
   const row = sql.ref(isSqlite ? 'rowid' : 'ctid');
   // Two that remove at once would wait for each other.
   const lock = isSqlite ? sql`` : sql`for update skip locked`;
   return query.deleteFrom('kept_answers').where(
     sql<boolean>`${row} in (select ${row} from kept_answers
-      where created_at_ms < ${p.beforeMs} limit ${sql.lit(answersAtOnce)} ${lock})`,
+      where ${which} limit ${sql.lit(answersAtOnce)} ${lock})`,
   );
-});
+}
+
 /** A claim, and on PostgreSQL the node that makes it. */
 type Claim = IdempotencyClaim & { readonly nodeEpoch?: bigint };
 
@@ -58,6 +95,23 @@ const dropUnfinished = statement((_: object) => query.deleteFrom('kept_answers')
 function isOfKey({ accountId, operation, key }: Pick<IdempotencyClaim, 'accountId' | 'operation' | 'key'>) {
   return ({ and }: ExpressionBuilder<Database, 'kept_answers'>) =>
     and({ account_id: accountId, operation, key });
+}
+
+/** Finds when the newest answer of an account was created that does not fit beside those after it. */
+export function findBeyond(accountId: AccountId, bytesMax: number): Step {
+  return step(newestBeyond, { accountId, bytesMax: BigInt(bytesMax) });
+}
+
+/** @param result of `findBeyond` */
+export function beyondOf([found]: JobResult): bigint | undefined {
+  const row =
+    found && 'row' in found ? (found.row as { readonly created_at_ms: bigint } | undefined) : undefined;
+  return row && BigInt(row.created_at_ms);
+}
+
+/** Removes some of the answers of an account. */
+export function removeAnswersUntil(accountId: AccountId, lastMs: bigint): Step {
+  return step(removeAnswersOf, { accountId, lastMs });
 }
 
 /** Claims a key, and finds its record. Also removes some that have expired. */

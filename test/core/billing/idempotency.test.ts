@@ -79,7 +79,11 @@ const engines = withFakes({
 });
 
 const clock = new TestClock();
-const parley = await startParley({ engines, clock });
+const parley = await startParley({
+  engines,
+  clock,
+  settings: { limits: { keptAnswerBytesPerAccountMax: 16 * 1024 * 1024 } },
+});
 afterAll(() => parley.close());
 
 beforeEach(() => {
@@ -323,6 +327,24 @@ describe('a key', () => {
       expect(await response.text()).toContain('[DONE]');
     }
     expect(engine.runs).toBe(4);
+  });
+
+  it('of an account are kept up to its limit of bytes, the newest before the oldest', async () => {
+    const key = await newAccount();
+    engine.audioBytes = 4_000_000;
+    const names = Array.from({ length: 8 }, newName);
+    const speak = async (name: string) => {
+      clock.nowMs += 1;
+      const answer = await speech({ key, name });
+      await answer.arrayBuffer();
+      expect(answer.status).toBe(200);
+      return answer.headers.get('idempotent-replayed');
+    };
+    for (const name of names) expect(await speak(name)).toBeNull();
+    expect(await speak(names.at(-1) ?? '')).toBe('true');
+    expect(await speak(names.at(-2) ?? '')).toBe('true');
+    expect(await speak(names[0] ?? '')).toBeNull();
+    expect(engine.runs).toBe(9);
   });
 
   it('keeps an answer of some 8 MB, and is free again after a larger one', async () => {
