@@ -11,7 +11,8 @@ import {
 import type { Store } from '../../../src/core/ports/store.ts';
 import type { RecordEnd } from '../../../src/core/ports/usage.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
-import { newDatabase, type TestDatabase, withClient } from '../../support/postgres/database.ts';
+import { withClient } from '../../support/postgres/client.ts';
+import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
 const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };

@@ -8,7 +8,7 @@ import {
   selectUnits,
   toBooks,
 } from '../books.ts';
-import { type TestDatabase, withClient } from './database.ts';
+import { withClient } from './client.ts';
 
 const rules = rulesBy("to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM')");
 
@@ -28,7 +28,7 @@ const views = [
 ];
 
 /** The books of a PostgreSQL database, as of one moment. */
-export async function readPostgresBooks({ url }: Pick<TestDatabase, 'url'>): Promise<Books> {
+export async function readPostgresBooks({ url }: { readonly url: string }): Promise<Books> {
   return withClient(url, async (client) => {
     const all = async (sql: string) => (await client.query(sql)).rows;
     // Views of this connection hide the tables.

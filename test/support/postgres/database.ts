@@ -1,10 +1,8 @@
 /** Databases of the tests' PostgreSQL, each a copy of one with all tables. */
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from 'pg';
 import { inject } from 'vitest';
-import { newClient } from '../../../src/store/postgres/connection.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
+import { withClient } from './client.ts';
 
 /** Says why tests on PostgreSQL do not run; undefined if they do. */
 export const missingPostgres =
@@ -68,26 +66,4 @@ function urlOf(database: string): string {
 
 async function administer(sql: string): Promise<void> {
   await withClient(inject('postgresUrl'), (client) => client.query(sql));
-}
-
-const startMsMax = 60_000;
-
-/** Waits until the server accepts connections: it may still be starting. */
-export async function withClient<T>(url: string, use: (client: Client) => Promise<T>): Promise<T> {
-  const deadline = Date.now() + startMsMax;
-  for (;;) {
-    const client = newClient({ url, name: 'test' });
-    try {
-      await client.connect();
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await sleep(50);
-      continue;
-    }
-    try {
-      return await use(client);
-    } finally {
-      await client.end();
-    }
-  }
 }

@@ -2,15 +2,14 @@
 import { writeFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { Books } from '../books.ts';
-import { type Folder, type Serving, scratchFolder, serve } from '../command-line.ts';
-import { checkCounts } from '../kept-budgets.ts';
-import { brokenPromises, openAccounts } from '../kept-promises.ts';
+import { type Folder, type Serving, scratchFolder, serve, until } from '../command-line.ts';
+import { brokenPromises, checkExact, openAccounts } from '../kept-promises.ts';
 import { PayingClients, type Server } from '../paying-clients.ts';
 import type { Random } from '../random.ts';
 import { readPostgresBooks } from './books.ts';
-import { withClient } from './database.ts';
+import { withClient } from './client.ts';
 import { DatabaseProxy } from './proxy.ts';
-import { PostgresServer } from './server.ts';
+import type { PostgresServer } from './server.ts';
 
 /** Statuses of a database that is away, of a request that ran on a node that seemed dead, and of an Idempotency-Key whose first request still runs on another node. */
 const refusals: ReadonlySet<number> = new Set([503, 409]);
@@ -27,27 +26,32 @@ interface UsedOptions {
 }
 
 export class Nodes {
-  readonly postgres: PostgresServer;
+  /** Where the books are. */
+  postgres: PostgresServer;
   /** Between the nodes and PostgreSQL. */
   readonly wire: DatabaseProxy;
   readonly #folder: Folder = scratchFolder();
   readonly #random: Random;
+  readonly #settings: object;
   readonly #clients: PayingClients[] = [];
   #keys: Omit<Server, 'baseUrl'> | undefined;
   #started = 0;
   /** Answered errands of clients that were forgotten. */
   #carefulBefore = 0;
 
-  private constructor(postgres: PostgresServer, wire: DatabaseProxy, random: Random) {
+  private constructor(postgres: PostgresServer, wire: DatabaseProxy, random: Random, settings: object) {
     this.postgres = postgres;
     this.wire = wire;
     this.#random = random;
+    this.#settings = settings;
   }
 
-  /** Starts PostgreSQL and opens the accounts. @param programs the folder of PostgreSQL's programs */
-  static async create(programs: string, random: Random): Promise<Nodes> {
-    const postgres = await PostgresServer.create(programs);
-    const nodes = new Nodes(postgres, await DatabaseProxy.open(postgres.url), random);
+  /**
+   * Opens the accounts in the database of a PostgreSQL that runs.
+   * @param settings of the servers, beside those of the store and of fair use
+   */
+  static async create(postgres: PostgresServer, random: Random, settings: object = {}): Promise<Nodes> {
+    const nodes = new Nodes(postgres, await DatabaseProxy.open(postgres.url), random, settings);
     await withClient(postgres.url, async () => undefined);
     const serving = await nodes.serve(['--demo']);
     nodes.#keys = await openAccounts(serving.baseUrl, nodes.#folder.file('data-1'));
@@ -61,6 +65,18 @@ export class Nodes {
     this.#clients.length = 0;
   }
 
+  get answered(): number {
+    return this.#clients.reduce((sum, { answered }) => sum + answered.length, 0);
+  }
+
+  get answeredIds(): ReadonlySet<string> {
+    return new Set(this.#clients.flatMap(({ answered }) => answered.map(({ id }) => id)));
+  }
+
+  get refusals(): number {
+    return this.#clients.reduce((sum, { refusals }) => sum + refusals, 0);
+  }
+
   get #carefulDone(): number {
     return this.#clients.reduce((sum, { done }) => sum + done.careful.size, 0);
   }
@@ -70,10 +86,15 @@ export class Nodes {
     return this.#keys;
   }
 
-  /** Starts a server on the database. */
-  serve(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<Serving> {
+  /** Starts a server. @param database Default: the one that all share */
+  serve(
+    args: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+    database = 'postgres',
+  ): Promise<Serving> {
     const settings = {
-      store: { kind: 'postgres', url: this.wire.url },
+      ...this.#settings,
+      store: { kind: 'postgres', url: this.wire.url.replace('/postgres?', `/${database}?`) },
       fairUse: { trialUnitsPerMonth: 1_000_000_000 },
     };
     const file = this.#folder.file('parley.yaml');
@@ -104,19 +125,12 @@ export class Nodes {
   /** Once nothing runs any more: repeats what was not answered, then holds the books against what all clients were told. */
   async check({ baseUrl }: Serving): Promise<Books> {
     for (const clients of this.#clients) {
-      await expect
-        .poll(async () => {
-          await clients.finishErrands({ ...this.keys, baseUrl });
-          return clients.open('load') + clients.open('careful');
-        })
-        .toBe(0);
+      await until(async () => {
+        await clients.finishErrands({ ...this.keys, baseUrl });
+        return clients.open('load') + clients.open('careful') === 0;
+      });
     }
-    await expect.poll(async () => runningIn(await readPostgresBooks(this.postgres))).toEqual([]);
-    const books = await readPostgresBooks(this.postgres);
-    expect(books.faults).toEqual([]);
-    expect(books.accounts.filter(({ held }) => held !== 0n)).toEqual([]);
-    expect(books.units.filter(({ reserved }) => reserved !== 0)).toEqual([]);
-    checkCounts(books);
+    const books = await this.settledBooks();
     for (const clients of this.#clients) {
       expect(clients.surprises).toEqual([]);
       expect(brokenPromises(clients.answered, books)).toEqual([]);
@@ -129,9 +143,16 @@ export class Nodes {
     return books;
   }
 
+  /** The books once nothing runs any more: they are exact, whatever clients were told. @param url of the database. Default: that of the servers */
+  async settledBooks(url = this.postgres.url): Promise<Books> {
+    await until(async () => runningIn(await readPostgresBooks({ url })).length === 0);
+    const books = await readPostgresBooks({ url });
+    checkExact(books);
+    return books;
+  }
+
   async close(): Promise<void> {
     await this.wire.close();
-    await this.postgres.remove();
     this.#folder.remove();
   }
 }

@@ -5,7 +5,7 @@ import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../http-server.ts';
-import { withClient } from './database.ts';
+import { withClient } from './client.ts';
 
 /** Why tests with PgBouncer do not run; undefined if they do. */
 export const missingPgbouncer =

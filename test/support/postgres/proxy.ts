@@ -1,7 +1,7 @@
 /** Stands between a store and PostgreSQL, and slows or breaks the connection as it is told. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -15,7 +15,7 @@ interface Pair {
 
 export class DatabaseProxy {
   readonly #folder = mkdtempSync(join(tmpdir(), 'parley-proxy-'));
-  readonly #target: () => Socket;
+  #target: () => Socket = () => new Socket();
   readonly #pairs = new Set<Pair>();
   readonly #url: URL;
   #server: Server | undefined;
@@ -30,10 +30,14 @@ export class DatabaseProxy {
   lost = 0;
 
   private constructor(url: string) {
-    // The host of a folder of sockets is a parameter, which leaves the host of the URL empty.
-    this.#url = new URL(url.replace('@/', '@localhost/'));
-    const folder = this.#url.searchParams.get('host');
-    const { hostname, port } = this.#url;
+    this.#url = parse(url);
+    this.lead(url);
+  }
+
+  /** Forwards the connections of from now on to this PostgreSQL. */
+  lead(url: string): void {
+    const { searchParams, hostname, port } = parse(url);
+    const folder = searchParams.get('host');
     this.#target = () =>
       folder ? connect(join(folder, socketName)) : connect(Number(port || defaultPort), hostname);
   }
@@ -133,4 +137,9 @@ export class DatabaseProxy {
       });
     }
   }
+}
+
+/** The host of a folder of sockets is a parameter, which leaves the host of the URL empty. */
+function parse(url: string): URL {
+  return new URL(url.replace('@/', '@localhost/'));
 }

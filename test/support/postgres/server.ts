@@ -8,34 +8,71 @@ import { join } from 'node:path';
 /** PostgreSQL refuses to run as root. */
 const userInstead = 'nobody';
 
+interface PostgresOptions {
+  /** Settings of the server. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Called with the folder of the data before it is filled. */
+  readonly prepare?: (dataFolder: string) => void;
+  /** Further arguments of initdb. */
+  readonly initdb?: (dataFolder: string) => readonly string[];
+}
+
 export class PostgresServer {
   readonly folder: string;
   readonly #programs: string;
+  readonly #settings: Readonly<Record<string, string>>;
   readonly #asOther: readonly string[];
   #process: ChildProcess | undefined;
 
-  private constructor(programs: string, folder: string) {
+  private constructor(programs: string, { settings = {}, prepare }: PostgresOptions) {
     this.#programs = programs;
-    this.folder = folder;
-    mkdirSync(this.#data, { mode: 0o700 });
-    this.#asOther = otherUser(folder, this.#data);
+    this.folder = mkdtempSync(join(tmpdir(), 'parley-postgres-'));
+    this.#settings = settings;
+    mkdirSync(this.data, { mode: 0o700 });
+    prepare?.(this.data);
+    this.#asOther = otherUser(this.folder, this.data);
   }
 
   /** Does not wait until it accepts connections. @param programs the folder of PostgreSQL's programs */
-  static async create(programs: string): Promise<PostgresServer> {
-    const server = new PostgresServer(programs, mkdtempSync(join(tmpdir(), 'parley-postgres-')));
-    await server.#initialize();
+  static async create(programs: string, options: PostgresOptions = {}): Promise<PostgresServer> {
+    const server = new PostgresServer(programs, options);
+    const names = ['-D', server.data, '-U', 'parley', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8'];
+    await server.#runToEnd('initdb', [...names, '--no-sync', ...(options.initdb?.(server.data) ?? [])]);
     server.start();
     return server;
   }
 
-  get #data(): string {
+  /** A standby that streams from this server. */
+  async standby(): Promise<PostgresServer> {
+    const standby = new PostgresServer(this.#programs, { settings: this.#settings });
+    const from = [
+      '-h',
+      this.folder,
+      '-U',
+      'parley',
+      '--checkpoint=fast',
+      '--write-recovery-conf',
+      '--no-sync',
+    ];
+    await standby.#runToEnd('pg_basebackup', ['-D', standby.data, ...from]);
+    standby.start();
+    return standby;
+  }
+
+  /** The folder of its data. */
+  get data(): string {
     return join(this.folder, 'data');
   }
 
   /** The main process, whose children serve the connections. */
   get pid(): number | undefined {
     return this.#process?.pid;
+  }
+
+  isRunning(): boolean {
+    return (
+      this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
+    );
   }
 
   /** Where it listens. */
@@ -48,16 +85,21 @@ export class PostgresServer {
   }
 
   start(): void {
-    const settings = { listen_addresses: '', unix_socket_directories: this.folder, max_connections: '300' };
+    const settings = {
+      listen_addresses: '',
+      unix_socket_directories: this.folder,
+      max_connections: '300',
+      ...this.#settings,
+    };
     const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    const quietly = ['-c', 'log_min_messages=fatal'];
-    this.#process = this.#run([join(this.#programs, 'postgres'), '-D', this.#data, ...options, ...quietly]);
+    const quietly = ['-c', 'log_min_messages=panic'];
+    this.#process = this.#run([join(this.#programs, 'postgres'), '-D', this.data, ...options, ...quietly]);
   }
 
   /** @param signal SIGINT ends its connections; SIGQUIT ends it as a power failure would. Default: SIGINT */
   async stop(signal: NodeJS.Signals = 'SIGINT'): Promise<void> {
     const server = this.#process;
-    if (server === undefined || server.exitCode !== null) return;
+    if (server === undefined || !this.isRunning()) return;
     const ended = once(server, 'exit');
     server.kill(signal);
     await ended;
@@ -68,10 +110,9 @@ export class PostgresServer {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  async #initialize(): Promise<void> {
-    const names = ['-D', this.#data, '-U', 'parley', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8'];
-    const [code] = await once(this.#run([join(this.#programs, 'initdb'), ...names, '--no-sync']), 'exit');
-    if (code !== 0) throw new Error(`initdb ended with ${code}`);
+  async #runToEnd(program: string, args: readonly string[]): Promise<void> {
+    const [code] = await once(this.#run([join(this.#programs, program), ...args]), 'exit');
+    if (code !== 0) throw new Error(`${program} ended with ${code}`);
   }
 
   #run(command: readonly string[]): ChildProcess {

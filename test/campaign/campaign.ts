@@ -1,0 +1,80 @@
+/** Plays scenarios one after the other, in an order that comes again with the same seed. */
+import { inspect } from 'node:util';
+import { Random } from '../support/random.ts';
+import type { Round, Scenario } from './scenario.ts';
+
+const roundMsMax = 10 * 60_000;
+const foundLengthMax = 4_000;
+
+export interface CampaignOptions {
+  /** For how long rounds begin. Each scenario is played once all the same. */
+  readonly forMs: number;
+  readonly seed: number;
+  readonly print: (line: string) => void;
+  /** Whether no further round begins. */
+  readonly isStopped?: () => boolean;
+}
+
+export interface Outcome {
+  readonly rounds: number;
+  readonly kills: number;
+  readonly failed: number;
+}
+
+/** The first round has the seed of the campaign, so a round that fails is played again with its own seed. */
+export async function runCampaign(
+  scenarios: Readonly<Record<string, Scenario>>,
+  { forMs, seed, print, isStopped = () => false }: CampaignOptions,
+): Promise<Outcome> {
+  const able = Object.keys(scenarios).filter((name) => scenarios[name]?.missing === undefined);
+  const random = new Random(seed);
+  const deadline = performance.now() + forMs;
+  let [rounds, kills, failed] = [0, 0, 0];
+  let hand: string[] = [];
+  const goesOn = () => !isStopped() && (rounds < able.length || performance.now() < deadline);
+  for (let roundSeed = seed; goesOn(); roundSeed = random.below(2 ** 32)) {
+    if (hand.length === 0) hand = [...able];
+    const [name = ''] = hand.splice(random.below(hand.length), 1);
+    const scenario = scenarios[name];
+    if (scenario === undefined) break;
+    const sinceMs = performance.now();
+    const { killed, said, error } = await playRound(scenario, new Random(roundSeed));
+    rounds++;
+    kills += killed;
+    if (error !== undefined) failed++;
+    const seconds = ((performance.now() - sinceMs) / 1000).toFixed(1);
+    const again = `--only ${name} --seed ${roundSeed}`;
+    print(`${error === undefined ? 'held  ' : 'FAILED'} ${again}: ${killed} kills, ${seconds} s; ${said}`);
+    if (error !== undefined) print(textOf(error));
+  }
+  return { rounds, kills, failed };
+}
+
+async function playRound(scenario: Scenario, random: Random) {
+  const undone: (() => unknown)[] = [];
+  const round: Round = { random, kills: 0, defer: (undo) => undone.unshift(undo) };
+  let [said, error]: [string, unknown] = ['', undefined];
+  const timer = Promise.withResolvers<never>();
+  const timeout = setTimeout(() => timer.reject(new Error('The round does not end.')), roundMsMax);
+  try {
+    said = await Promise.race([scenario.play(round), timer.promise]);
+  } catch (failure) {
+    error = failure ?? new Error('failed');
+  }
+  clearTimeout(timeout);
+  for (const undo of undone) {
+    try {
+      await undo();
+    } catch (failure) {
+      error ??= failure;
+    }
+  }
+  return { killed: round.kills, said, error };
+}
+
+/** With the value that was not as expected, of which the message has only the outline. */
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const found = 'actual' in error ? `\n${inspect(error.actual, { depth: 4 }).slice(0, foundLengthMax)}` : '';
+  return `${error.stack ?? error.message}${found}`;
+}

@@ -1,0 +1,38 @@
+/** The disk that fails, as `test/support/disk-faults.c` lends it. */
+import { spawnSync } from 'node:child_process';
+import type { Folder } from '../support/command-line.ts';
+
+export const missingCompiler =
+  spawnSync('cc', ['--version']).status === 0 ? undefined : 'there is no C compiler';
+
+interface Faults {
+  readonly kind: 'write' | 'sync' | 'power';
+  /** Every one of so many calls fails. */
+  readonly every: number;
+  /** They are counted while this file exists. Default: always */
+  readonly whileFile?: string;
+  /** Decides which writes a power failure loses. */
+  readonly seed?: number;
+}
+
+export class FailingDisk {
+  readonly #library: string;
+
+  constructor(folder: Folder) {
+    this.#library = folder.file('disk-faults.so');
+    const source = new URL('../support/disk-faults.c', import.meta.url).pathname;
+    const { status, stderr } = spawnSync('cc', ['-shared', '-fPIC', '-O2', '-o', this.#library, source]);
+    if (status !== 0) throw new Error(String(stderr));
+  }
+
+  /** The environment of a program that has this disk. */
+  env({ kind, every, whileFile, seed = 1 }: Faults): Record<string, string> {
+    return {
+      LD_PRELOAD: this.#library,
+      DISK_FAULTS: kind,
+      DISK_FAULTS_EVERY: String(every),
+      DISK_FAULTS_SEED: String(seed),
+      ...(whileFile && { DISK_FAULTS_WHILE: whileFile }),
+    };
+  }
+}

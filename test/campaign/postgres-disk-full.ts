@@ -1,0 +1,71 @@
+/**
+ * The disk of PostgreSQL is full for a while: that of its tables alone, so that statements fail, or that of its log too, so that the
+ * whole database ends and starts again.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../support/command-line.ts';
+import { withClient } from '../support/postgres/client.ts';
+import type { PostgresServer } from '../support/postgres/server.ts';
+import { Cluster, missingPostgres, startPostgres } from './postgres-cluster.ts';
+import type { Round, Scenario } from './scenario.ts';
+
+const diskBytes = 160 * 1024 * 1024;
+const failures = 2;
+
+export const postgresDiskFull: Scenario = {
+  missing: missingPostgres ?? (process.getuid?.() === 0 ? undefined : 'only root may mount a small disk'),
+  async play(round) {
+    const hasOwnLog = round.random.onceIn(2);
+    const postgres = await startOnSmallDisk(round, hasOwnLog);
+    const cluster = await Cluster.open(round, postgres);
+    await cluster.startAll();
+    for (let n = 0; n < failures; n++) {
+      await cluster.answerMore();
+      await fill(cluster, postgres);
+    }
+    await cluster.answerMore();
+    return `${hasOwnLog ? 'tables' : 'tables and log'} on the full disk, ${await cluster.check()}`;
+  },
+};
+
+/** @param hasOwnLog whether the write-ahead log is elsewhere */
+function startOnSmallDisk(round: Round, hasOwnLog: boolean): Promise<PostgresServer> {
+  const logFolder = (data: string) => join(data, '..', 'log');
+  return startPostgres(round, {
+    // Segments of the log that are kept would fill the disk by themselves.
+    settings: { max_wal_size: '32MB', min_wal_size: '4MB', autovacuum: 'off' },
+    prepare: (data) => {
+      mount(round, data);
+      if (hasOwnLog) mkdirSync(logFolder(data), { mode: 0o700 });
+    },
+    initdb: (data) => ['--wal-segsize=1', ...(hasOwnLog ? [`--waldir=${logFolder(data)}`] : [])],
+  });
+}
+
+function mount(round: Round, folder: string): void {
+  const { status, stderr } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes}`, 'tmpfs', folder]);
+  if (status !== 0) throw new Error(String(stderr));
+  round.defer(() => spawnSync('umount', [folder]));
+}
+
+/** Leaves no room until each node has refused requests, and for some time after that. */
+async function fill({ running, round }: Cluster, postgres: PostgresServer): Promise<void> {
+  const ballast = join(postgres.data, 'ballast');
+  const before = running.map(({ clients }) => clients.refusals);
+  const { bavail, bsize } = statfsSync(postgres.data);
+  writeFileSync(ballast, Buffer.alloc(bavail * bsize));
+  for (const [n, { clients }] of running.entries()) {
+    await until(() => clients.refusals > (before[n] ?? 0) || clients.surprises.length > 0);
+  }
+  await sleep(round.random.between(0, 5_000));
+  rmSync(ballast);
+  // It gives up where its log cannot be written in its recovery either.
+  if (!postgres.isRunning()) {
+    round.kills++;
+    postgres.start();
+  }
+  await withClient(postgres.url, (client) => client.query('select 1'));
+}

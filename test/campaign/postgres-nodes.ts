@@ -1,0 +1,20 @@
+/** Three nodes under load, while one of them, the database or the wire between them fails, each in its turn. */
+import { disturbances } from './disturbances.ts';
+import { Cluster, missingPostgres, startPostgres } from './postgres-cluster.ts';
+import type { Scenario } from './scenario.ts';
+
+export const postgresNodes: Scenario = {
+  missing: missingPostgres,
+  async play(round) {
+    const cluster = await Cluster.open(round, await startPostgres(round));
+    await cluster.startAll();
+    await cluster.answerMore();
+    const left = [...disturbances];
+    while (left.length > 0) {
+      const [disturb] = left.splice(round.random.below(left.length), 1);
+      await disturb?.(cluster);
+      await cluster.answerMore();
+    }
+    return cluster.check();
+  },
+};

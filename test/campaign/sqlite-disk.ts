@@ -1,0 +1,54 @@
+/** Writes fail for a while, as on a disk that is full or broken: requests are refused, and all is made up for later. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { type Serving, scratchFolder, until } from '../support/command-line.ts';
+import { PayingServer } from '../support/kept-promises.ts';
+import { PayingClients } from '../support/paying-clients.ts';
+import { FailingDisk, missingCompiler } from './failing-disk.ts';
+import type { Scenario } from './scenario.ts';
+
+const failures = 3;
+const more = 5;
+
+export const sqliteDisk: Scenario = {
+  missing: missingCompiler,
+  async play(round) {
+    const { random } = round;
+    const folder = scratchFolder();
+    const server = new PayingServer(folder);
+    round.defer(() => server.end());
+    const disk = new FailingDisk(folder);
+    const whileFile = folder.file('faults');
+    const clients = new PayingClients(random, (status) => status === 503);
+    const keys = await server.firstStart();
+    await server.serving?.close();
+    for (let n = 0; n < failures; n++) {
+      const env = disk.env({ kind: 'write', every: random.between(2, 12), whileFile });
+      const serving = await server.start([], env);
+      const { baseUrl, kill, ended } = serving;
+      let isUsed = true;
+      await clients.finishErrands({ ...keys, baseUrl });
+      // A stream whose end cannot be written loses its connection: the clients go on all the same.
+      const gone = clients.useWhile({ ...keys, baseUrl }, () => isUsed);
+      await grows(() => clients.answered.length, serving);
+      writeFileSync(whileFile, '');
+      await grows(() => clients.refusals, serving);
+      rmSync(whileFile);
+      // Until the writes of these requests have been made up for, books are not in order.
+      await until(async () => (await fetch(new URL('/readyz', baseUrl))).status === 200);
+      isUsed = false;
+      kill('SIGKILL');
+      round.kills++;
+      await Promise.all([gone, ended]);
+      await (await server.start()).close();
+      server.check(clients);
+    }
+    return `${clients.answered.length} answers, ${clients.refusals} refused`;
+  },
+};
+
+/** Resolves when a count has grown by a few. Rejects when the server ends before. */
+async function grows(count: () => number, { isRunning, stderr }: Serving): Promise<void> {
+  const before = count();
+  await until(() => !isRunning() || count() > before + more);
+  if (!isRunning()) throw new Error(`The server ended: ${stderr().slice(-2000)}`);
+}

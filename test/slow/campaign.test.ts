@@ -1,0 +1,27 @@
+/**
+ * Ten minutes of kills and of disks, databases, networks, clocks and upstreams that fail, each kind at least once. `npm run campaign`
+ * takes longer, and says how a round that fails is played again.
+ *
+ *   PARLEY_CAMPAIGN_SEED=7 npm test -- test/slow/campaign.test.ts
+ */
+import { spawn } from 'node:child_process';
+import { expect, it } from 'vitest';
+import { ended } from '../support/command-line.ts';
+
+const minutes = 10;
+const seed = process.env['PARLEY_CAMPAIGN_SEED'] ?? String(Date.now() % 2 ** 32);
+const run = (...args: string[]) => ended(spawn(process.execPath, ['test/campaign/run.ts', ...args]));
+
+it(`keeps its word through ${minutes} minutes of failures`, { timeout: 3 * minutes * 60_000 }, async () => {
+  const { code, stdout, stderr } = await run('--minutes', String(minutes), '--seed', seed);
+  process.stdout.write(stdout);
+  const [, rounds, kills, failed] = /^(\d+) rounds, (\d+) kills, (\d+) failed$/m.exec(stdout) ?? [];
+  expect(failed, `${stdout}\n${stderr}`).toBe('0');
+  expect(Number(rounds)).toBeGreaterThan(0);
+  expect(Number(kills)).toBeGreaterThan(0);
+  expect(code).toBe(0);
+});
+
+it('refuses to play a scenario that it has not', async () => {
+  expect((await run('--only', 'nothing of the kind')).code).toBe(2);
+});
