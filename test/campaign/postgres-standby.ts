@@ -16,6 +16,7 @@ export const postgresStandby: Scenario = {
   async play(round) {
     const { random } = round;
     const isSynchronous = random.onceIn(2);
+    const isStalled = isSynchronous && random.onceIn(2);
     const primary = await startPostgres(round);
     const cluster = await Cluster.open(round, primary);
     const standby = await primary.standby();
@@ -24,22 +25,34 @@ export const postgresStandby: Scenario = {
     if (isSynchronous) await waitForStandby(primary);
     await cluster.startAll();
     await cluster.answerMore();
-    if (isSynchronous && random.onceIn(2)) await stall(cluster, standby);
     await caughtUp(primary, standby);
     const kept = cluster.nodes.answeredIds;
+    const endStall = isStalled ? await stall(cluster, standby) : () => undefined;
     await sleep(random.below(500));
     await primary.stop('SIGQUIT');
     round.kills++;
-    await withClient(standby.url, (client) => client.query('select pg_promote()'));
-    cluster.nodes.wire.lead(standby.url);
-    await cluster.nodes.wire.refuse();
-    await cluster.nodes.wire.restore();
-    cluster.nodes.postgres = standby;
+    endStall();
+    await takeOver(cluster, standby);
     await cluster.answerMore();
-    if (isSynchronous) return `synchronous, ${await cluster.check()}`;
-    return `asynchronous, ${await checkAfterLoss(cluster, kept)}`;
+    if (!isSynchronous) return `asynchronous, ${await checkAfterLoss(cluster, kept)}`;
+    return `synchronous${isStalled ? ' after a stall' : ''}, ${await cluster.check()}`;
   },
 };
+
+async function takeOver({ nodes }: Cluster, standby: PostgresServer): Promise<void> {
+  const promote = () => withClient(standby.url, (client) => client.query('select pg_promote()'));
+  // It starts again where its receiver was killed.
+  await until(() =>
+    promote().then(
+      () => true,
+      () => false,
+    ),
+  );
+  await nodes.wire.refuse();
+  nodes.wire.lead(standby.url);
+  await nodes.wire.restore();
+  nodes.postgres = standby;
+}
 
 /** Commits wait for the standby from now on. */
 async function waitForStandby(primary: PostgresServer): Promise<void> {
@@ -51,14 +64,26 @@ async function waitForStandby(primary: PostgresServer): Promise<void> {
   });
 }
 
-/** The standby stands still until each node has refused requests: no commit is answered meanwhile. */
-async function stall({ running }: Cluster, standby: PostgresServer): Promise<void> {
+/**
+ * The standby receives nothing any more: commits are not answered, and each node refuses requests. Returns how to end its receiver, so
+ * that it gets nothing of what is on its way.
+ */
+async function stall({ running, round }: Cluster, standby: PostgresServer): Promise<() => void> {
   const before = running.map(({ clients }) => clients.refusals);
-  if (standby.pid !== undefined) process.kill(-standby.pid, 'SIGSTOP');
+  const pid = await withClient(standby.url, async (client) => {
+    const { rows } = await client.query(
+      `select pid from pg_stat_activity where backend_type = 'walreceiver'`,
+    );
+    return rows[0].pid as number;
+  });
+  process.kill(pid, 'SIGSTOP');
   for (const [n, { clients }] of running.entries()) {
     await until(() => clients.refusals > (before[n] ?? 0) || clients.surprises.length > 0);
   }
-  if (standby.pid !== undefined) process.kill(-standby.pid, 'SIGCONT');
+  return () => {
+    process.kill(pid, 'SIGKILL');
+    round.kills++;
+  };
 }
 
 /** Resolves when the standby has all that is committed now. */
