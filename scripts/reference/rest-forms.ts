@@ -234,6 +234,9 @@ export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChoice.logprobs',
   'parley.chat.v1.ChatChoice.finish_reason',
   'parley.chat.v1.ChatChunkChoice.finish_reason',
+  // Of a stream with `include_usage`.
+  'parley.chat.v1.ChatCompletionChunk.usage',
+  'parley.completions.v1.Completion.usage',
   'parley.chat.v1.ChatMessage.content',
   'parley.chat.v1.ChatMessage.refusal',
   'parley.completions.v1.CompletionChoice.finish_reason',

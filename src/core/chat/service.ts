@@ -49,6 +49,8 @@ interface ChatJob {
   readonly call: Call;
 }
 
+type Adapt = (model: ChatModel, params: ChatCompletionParams) => ChatModel;
+
 export interface ChatDeps {
   readonly catalog: Catalog;
   readonly tokens: TokenCounter;
@@ -79,9 +81,12 @@ export class ChatOperations {
     return this.stream(request.params, call);
   }
 
-  /** Runs a chat for any RPC: holds, answers, and meters. Changes `params`. */
-  async complete(params: ChatCompletionParams | undefined, call: Call): Promise<ChatAnswer> {
-    const job = await this.#reserve(params, call);
+  /**
+   * Runs a chat for any RPC: holds, answers, and meters. Changes `params`.
+   * @param adapt replaces the model. Default: the one of the catalog
+   */
+  async complete(params: ChatCompletionParams | undefined, call: Call, adapt?: Adapt): Promise<ChatAnswer> {
+    const job = await this.#reserve(params, call, adapt);
     const answer = await job.model.engine.complete(job.params, call.signal);
     checkWhole(answer);
     answer.setHead(headOf(job, 'chat.completion'));
@@ -90,8 +95,12 @@ export class ChatOperations {
   }
 
   /** The same as a stream. Settles before the last chunk, which has the usage unless the client wants it apart. */
-  async *stream(params: ChatCompletionParams | undefined, call: Call): AsyncGenerator<readonly ChatChunk[]> {
-    const job = await this.#reserve(params, call);
+  async *stream(
+    params: ChatCompletionParams | undefined,
+    call: Call,
+    adapt?: Adapt,
+  ): AsyncGenerator<readonly ChatChunk[]> {
+    const job = await this.#reserve(params, call, adapt);
     const answer = new StreamedAnswer(headOf(job, 'chat.completion.chunk'));
     const source = openChunks(job);
     let failure: unknown;
@@ -127,9 +136,13 @@ export class ChatOperations {
     noteTokens(job, largerTokens(readReport(answer.usage, ''), counted));
   }
 
-  async #reserve(params = create(ChatCompletionParamsSchema), call: Call): Promise<ChatJob> {
+  async #reserve(
+    params = create(ChatCompletionParamsSchema),
+    call: Call,
+    adapt: Adapt = (model) => model,
+  ): Promise<ChatJob> {
     await breathe(call.requestBytes);
-    const model = checkChatParams(params, this.#deps.catalog);
+    const model = adapt(checkChatParams(params, this.#deps.catalog), params);
     const facts = this.#factsOf(model, params, call);
     // Try the largest hold first: mostly the credits cover it, and they need not be read. Between that read and the next attempt,
     // other requests may take what is left.

@@ -17,10 +17,14 @@ import {
 import { type Idempotency, messageForm } from '../billing/idempotency.ts';
 import { breathe } from '../breathe.ts';
 import type { Call } from '../call.ts';
+import { choicesMax } from '../chat/checks.ts';
+import { takeChoices } from '../chat/output-limit.ts';
+import { refersElsewhere } from '../chat/references.ts';
 import { type ChatOperations, noteModel } from '../chat/service.ts';
 import { contentText } from '../chat/text.ts';
 import { ParleyError } from '../errors.ts';
 import { invalid } from '../parameters.ts';
+import { forEachPrompt } from './each-prompt.ts';
 
 interface CompletionDeps {
   readonly chat: ChatOperations;
@@ -49,7 +53,8 @@ export class CompletionOperations {
   }
 
   async #create(params = create(CompletionParamsSchema), call: Call): Promise<CreateCompletionResponse> {
-    const { message } = await this.#deps.chat.complete(toChatParams(params), call);
+    const chat = toChatParams(params);
+    const { message } = await this.#deps.chat.complete(chat, call, adaptFor(chat));
     const choices = message.choices.map(({ index, message: said, finishReason }) => ({
       ...{ index, text: contentText(said?.content), finishReason },
     }));
@@ -60,7 +65,8 @@ export class CompletionOperations {
 
   async *#stream(params = create(CompletionParamsSchema), call: Call): AsyncGenerator<readonly Completion[]> {
     await breathe(call.requestBytes);
-    for await (const chunks of this.#deps.chat.stream(toChatParams(params), call)) {
+    const chat = toChatParams(params);
+    for await (const chunks of this.#deps.chat.stream(chat, call, adaptFor(chat))) {
       const pieces = chunks.flatMap(({ message }) => {
         const choices = message.choices.map(({ index, delta, finishReason }) => ({
           ...{ index, text: delta?.content ?? '', finishReason },
@@ -93,35 +99,65 @@ function toCompletion(
 function toChatParams(params: CompletionParams): ChatCompletionParams {
   const { $typeName: _, $unknown: __, prompt, suffix, echo, bestOf, logprobs, other, ...shared } = params;
   if (params.model === undefined) throw new ParleyError('missing_model', { param: 'model' });
-  const value = textOf(prompt);
+  const texts = textsOf(prompt);
   if (suffix) throw refused('suffix', 'Put all of the text into `prompt`.');
   if (echo) throw refused('echo', 'The answer never repeats the prompt.');
   if (logprobs !== undefined) throw refused('logprobs', 'Use `POST /chat/completions` for them.');
   if ((bestOf ?? 1) > (params.n ?? 1)) throw refused('best_of', 'Use `n`.');
-  const content = { value: { case: 'text', value } } as const;
   const passedOn = Object.entries(other ?? {}).filter(([, member]) => member !== null);
-  return create(ChatCompletionParamsSchema, {
+  const chat = create(ChatCompletionParamsSchema, {
     ...shared,
-    messages: [{ role: 'user', content }],
+    messages: texts.map((value) => ({ role: 'user', content: { value: { case: 'text' as const, value } } })),
     other: Object.fromEntries(passedOn),
   });
+  if (texts.length > 1) multiplyChoices(chat);
+  return chat;
+}
+
+/** Makes `n` the choices of all prompts. */
+function multiplyChoices(chat: ChatCompletionParams): void {
+  takeChoices(chat);
+  const { n = 1, messages } = chat;
+  const choices = n * messages.length;
+  if (!Number.isInteger(n) || n < 1) throw invalid('n', '`n` must be a whole number from 1.');
+  if (choices > choicesMax) {
+    throw new ParleyError('invalid_input', {
+      message: `\`prompt\` and \`n\` ask for ${choices} answers. Ask for at most ${choicesMax} at once.`,
+      param: 'prompt',
+    });
+  }
+  // Such a chat goes on after its client has left, which would begin the next prompts.
+  if (refersElsewhere(chat)) {
+    throw invalid(
+      'prompt',
+      '`prompt` must be one text beside tools and searches. Send a request for each text.',
+    );
+  }
+  chat.n = choices;
+}
+
+function adaptFor({ messages }: ChatCompletionParams): typeof forEachPrompt | undefined {
+  return messages.length > 1 ? forEachPrompt : undefined;
 }
 
 function refused(param: string, advice: string): ParleyError {
   return invalid(param, `\`${param}\` cannot be had from a chat model. ${advice}`);
 }
 
-function textOf(prompt: CompletionParams['prompt']): string {
+function textsOf(prompt: CompletionParams['prompt']): readonly string[] {
   const param = 'prompt';
   switch (prompt?.value.case) {
     case 'text':
-      return prompt.value.value;
+      return [prompt.value.value];
     case 'list': {
-      const [text, ...more] = prompt.value.value.items;
-      if (text !== undefined && more.length === 0) return text;
-      throw new ParleyError('invalid_input', { message: '`prompt` must be one text.', param });
+      const { items } = prompt.value.value;
+      if (items.length > 0) return items;
+      throw new ParleyError('invalid_input', {
+        message: '`prompt` is empty. Send at least one text.',
+        param,
+      });
     }
     default:
-      throw new ParleyError('missing_input', { message: 'Send `prompt`, a text.', param });
+      throw new ParleyError('missing_input', { message: 'Send `prompt`, a text or a list of texts.', param });
   }
 }

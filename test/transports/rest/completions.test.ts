@@ -59,6 +59,39 @@ describe('POST /completions', () => {
     expect(told).toEqual([...[1, 1, 1].map((choices) => [choices, null]), [0, reported]]);
   });
 
+  it('sends each of several prompts as a chat, and counts all where one has no report', async () => {
+    const n = upstream.requests.length;
+    const two = [1, 0].map((index) => ({ index, message: { content: 'hi' }, finish_reason: 'stop' }));
+    upstream.answer(
+      path,
+      json(completion('', { choices: two })),
+      json(completion('', { choices: two, usage: null })),
+    );
+    const prompt = ['One', 'Two'];
+    const { choices, usage } = await client.completions.create({
+      model: 'served',
+      prompt,
+      n: 2,
+      max_tokens: 5,
+    });
+    expect(choices.map(({ index, text }) => [index, text])).toEqual(
+      [1, 0, 3, 2].map((index) => [index, 'hi']),
+    );
+    expect(usage).toMatchObject({ completion_tokens: 4, total_tokens: (usage?.prompt_tokens ?? 0) + 4 });
+    expect(upstream.requests.slice(n).map(({ json }) => json)).toMatchObject(
+      prompt.map((content) => ({ messages: [{ role: 'user', content }], n: 2, max_tokens: 5 })),
+    );
+  });
+
+  it('throws where the upstream leaves out the answer to the second of several prompts', async () => {
+    upstream.answer(path, events(chunks('hel', 'lo')), events([]));
+    const stream = await client.completions.create({ model: 'served', prompt: ['a', 'b'], stream: true });
+    const read = async () => {
+      for await (const { choices } of stream) expect(choices[0]?.index).toBe(0);
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'upstream_error' });
+  });
+
   it('throws where the upstream breaks off', async () => {
     upstream.answer(path, events(chunks('hel').slice(0, 2), { done: false }));
     const stream = await client.completions.create({ model: 'served', prompt: 'Go on', stream: true });

@@ -100,7 +100,8 @@ export type CompletionParams = Message<"parley.completions.v1.CompletionParams">
   model?: string | undefined;
 
   /**
-   * A text, or a list of one. Required: absent is `missing_input`, anything else `invalid_input`.
+   * A text, or a list of texts, each answered by a chat of its own. Required: absent is `missing_input`, anything else, or more than 128
+   * choices of all texts together, `invalid_input`.
    *
    * @generated from field: parley.chat.v1.StringOrList prompt = 2;
    */
@@ -124,6 +125,8 @@ export type CompletionParams = Message<"parley.completions.v1.CompletionParams">
   topP?: number | undefined;
 
   /**
+   * Number of answers to each text.
+   *
    * @generated from field: optional double n = 6;
    */
   n?: number | undefined;
@@ -262,6 +265,8 @@ export type CompletionChoice = Message<"parley.completions.v1.CompletionChoice">
   text: string;
 
   /**
+   * The answers to the first text come first, then those to the second, and so on.
+   *
    * @generated from field: int32 index = 2;
    */
   index: number;
