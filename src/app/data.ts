@@ -1,11 +1,18 @@
 /** Opens the store of a server. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { Retention } from '../core/billing/retention.ts';
+import type { Diagnostic } from '../core/diagnostics.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Log } from '../core/ports/log.ts';
 import type { Store, StoreObserver } from '../core/ports/store.ts';
 import { makeFolder } from '../files/make-folder.ts';
+import { diagnoseLog } from '../store/maintenance/diagnostics.ts';
+import { databaseName } from '../store/sqlite/connection.ts';
+import { privateFile } from '../store/sqlite/data-folder.ts';
 import { openStore as openSqliteStore } from '../store/sqlite/open-store.ts';
+import { privacy } from './diagnostics/data-folder.ts';
 import { version } from './version.ts';
 
 interface DataDeps {
@@ -38,7 +45,7 @@ export async function openData(
   const options = { observer, waitMs };
   const store = openStore
     ? await openStore(config.dataDir, options)
-    : await openConfigured(config, clock, options);
+    : await openConfigured(config, { clock, log }, options);
   opened.defer(() => store.close());
   const interrupted = await store.recover(clock.now());
   if (interrupted > 0) log.warn({ interrupted }, 'released requests left open by an earlier run');
@@ -52,17 +59,27 @@ export async function openData(
 
 async function openConfigured(
   { dataDir, store: { kind, connectionsMax }, storeUrl }: Config,
-  clock: Clock,
+  { clock, log }: Pick<DataDeps, 'clock' | 'log'>,
   { observer, waitMs }: Parameters<OpenStore>[1],
 ): Promise<Store> {
-  if (kind === 'sqlite') return openSqliteStore(dataDir, { observer, waitMs });
+  const warn = (findings: readonly Diagnostic[]) => {
+    for (const { state, found, advice } of findings) if (state !== 'ok') log.warn({ advice }, found);
+  };
+  if (kind === 'sqlite') {
+    if (existsSync(dataDir)) warn([privacy(dataDir)]);
+    if (existsSync(join(dataDir, databaseName))) warn(diagnoseLog(privateFile(dataDir, databaseName)));
+    return openSqliteStore(dataDir, { observer, waitMs });
+  }
   if (storeUrl === undefined) throw new Error('there is no URL of the database');
   // The address of the server and the keys of its first start are in this folder.
   makeFolder(dataDir, 0o700);
+  warn([privacy(dataDir)]);
   // Loaded only here: most servers need no driver for PostgreSQL.
   const { openPostgresStore } = await import('../store/postgres/open-store.ts');
-  return openPostgresStore({
-    ...{ url: storeUrl.reveal(), connectionsMax, observer, version },
-    now: () => clock.now(),
-  });
+  const { diagnosePoolerAt } = await import('../store/postgres/diagnostics-pooler.ts');
+  const url = storeUrl.reveal();
+  const now = () => clock.now();
+  const store = await openPostgresStore({ url, connectionsMax, observer, version, now });
+  warn(await diagnosePoolerAt(url));
+  return store;
 }

@@ -5,6 +5,7 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -283,6 +284,22 @@ describe('the data folder', () => {
     });
   });
 
+  it('should have a folder that only its owner can read, and serve says so too', async () => {
+    for (const [mode, expected] of [
+      [0o755, { state: 'warning', found: 'Other users of this machine can list ./data.' }],
+      [0o777, { state: 'problem', found: 'Other users of this machine can replace the files in ./data.' }],
+    ] as const) {
+      chmodSync(folder.file('data'), mode);
+      expect(about(await doctor(config), 'privacy')).toMatchObject({
+        ...expected,
+        advice: 'chmod 700 ./data',
+      });
+      const server = await serve([], { cwd: folder.path });
+      expect(server.stderr()).toContain(expected.found);
+      await server.close();
+    }
+  });
+
   it('must have an intact database', async () => {
     const bytes = readFileSync(database());
     bytes.fill(0xa5, 8 * 4096, bytes.length - 4096);
@@ -297,6 +314,40 @@ describe('the data folder', () => {
       state: 'problem',
       found: expect.stringContaining('SQLITE_NOTADB'),
     });
+  });
+
+  it('must have its log, unless its server has closed it', async () => {
+    const lone = folder.file('lone');
+    const copyOf = (...names: string[]) => {
+      rmSync(lone, { recursive: true, force: true });
+      mkdirSync(lone, { mode: 0o700 });
+      for (const name of names) copyFileSync(folder.file(`running/${name}`), `${lone}/${name}`);
+      return doctor(config, { PARLEY_DATA_DIR: lone });
+    };
+    const server = await serve(['--data-dir', folder.file('running')]);
+    const fresh = await copyOf('parley.db');
+    expect(about(fresh, 'log')).toMatchObject({
+      state: 'problem',
+      found: expect.stringContaining('no tables'),
+    });
+    expect(about(fresh, 'integrity').state).toBe('warning');
+    expect(about(await copyOf('parley.db', 'parley.db-wal'), 'integrity').state).toBe('ok');
+    // Moves the log into the database, the mark of the owner with it.
+    const connection = new Sqlite(folder.file('running/parley.db'));
+    connection.pragma('wal_checkpoint');
+    connection.close();
+    const used = await copyOf('parley.db');
+    expect(about(used, 'log')).toMatchObject({
+      state: 'warning',
+      found: expect.stringContaining('-wal is missing'),
+    });
+    const second = await serve(['--data-dir', lone]);
+    expect(second.stderr()).toContain('parley.db-wal is missing');
+    await second.close();
+    await server.close();
+    const closed = await copyOf('parley.db');
+    expect(closed.checks.filter(({ subject }) => subject === 'log')).toEqual([]);
+    expect(about(closed, 'integrity').state).toBe('ok');
   });
 
   it('must not be of a newer version, and may be of an older one', async () => {

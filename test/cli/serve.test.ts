@@ -278,6 +278,32 @@ describe('parley serve', () => {
     },
   );
 
+  it('refuses a database with overwritten pages, and changes nothing', async () => {
+    await printed(['account', 'create', 'ada', '--data-dir', dataDir]);
+    const path = `${dataDir}/parley.db`;
+    const intact = readFileSync(path);
+    const connection = new Sqlite(path, { readonly: true });
+    const pages = connection
+      .prepare<[], number>(
+        "select rootpage from sqlite_schema where name in ('audit_entries', 'usage_records')",
+      )
+      .pluck()
+      .all();
+    connection.close();
+    expect(pages).toHaveLength(2);
+    for (const page of [1, ...pages]) {
+      const start = page === 1 ? 100 : (page - 1) * 4096;
+      const damaged = Buffer.from(intact).fill(0xa5, start, page * 4096);
+      writeFileSync(path, damaged);
+      const { code, stderr } = await parley(['serve', '--port', '0', '--data-dir', dataDir]);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^The database .* is damaged .* parley restore FILE\.\n$/),
+      ]);
+      expect(readFileSync(path).equals(damaged)).toBe(true);
+    }
+  });
+
   it('says that the working folder no longer exists', async () => {
     mkdirSync(folder.file('gone'));
     const script = 'rmdir "$PWD"; exec "$@" serve --port 0';

@@ -10,6 +10,8 @@ const mebibyte = 1024 ** 2;
 const scarceBytes = 1024 * mebibyte;
 const fullBytes = 100 * mebibyte;
 
+const writableByOthers = 0o022;
+
 /** The files with keys or hashes of keys. */
 const privateFiles = ['parley.db', 'first-run.json'];
 
@@ -24,7 +26,7 @@ export async function diagnoseDataFolder(dataDir: string): Promise<Diagnostic[]>
   if (!existsSync(dataDir)) return [missingFolder(dataDir), await freeSpace(nearestFolder(dataDir))];
   const folder = statSync(dataDir);
   if (!folder.isDirectory()) return [problem('folder', `${dataDir} is not a folder.`, chooseAnother)];
-  return [writable(dataDir), ...privacy(dataDir, folder), await freeSpace(dataDir)];
+  return [writable(dataDir), privacy(dataDir, folder), await freeSpace(dataDir)];
 }
 
 function missingFolder(dataDir: string): Diagnostic {
@@ -56,17 +58,22 @@ function writable(dataDir: string): Diagnostic {
   }
 }
 
-function privacy(dataDir: string, folder: Stats): Diagnostic[] {
+/** @param folder of the data folder, which exists */
+export function privacy(dataDir: string, folder: Stats = statSync(dataDir)): Diagnostic {
   const files = privateFiles.map((name) => join(dataDir, name)).filter((path) => existsSync(path));
   const open = files.filter((path) => isOpenToOthers(statSync(path)));
   if (open.length > 0) {
     const found = `Other users of this machine can read ${open.join(' and ')}.`;
-    return [problem('privacy', found, `chmod 600 ${open.join(' ')}`)];
+    return problem('privacy', found, `chmod 600 ${open.join(' ')}`);
   }
-  if (isOpenToOthers(folder)) {
-    return [warning('privacy', `Other users of this machine can list ${dataDir}.`, `chmod 700 ${dataDir}`)];
+  const advice = `chmod 700 ${dataDir}`;
+  if ((folder.mode & writableByOthers) !== 0) {
+    const found = `Other users of this machine can replace the files in ${dataDir}.`;
+    return problem('privacy', found, advice);
   }
-  return [ok('privacy', 'Only its owner can read it.')];
+  if (isOpenToOthers(folder))
+    return warning('privacy', `Other users of this machine can list ${dataDir}.`, advice);
+  return ok('privacy', 'Only its owner can read it.');
 }
 
 function isOpenToOthers({ mode }: Stats): boolean {

@@ -13,7 +13,7 @@ export function dataFolderError(error: unknown, dataDir: string): unknown {
   const code = systemCode(error);
   const isOfFiles =
     error instanceof Error && 'syscall' in error && ['mkdir', 'open'].includes(String(error.syscall));
-  if (!isOfFiles && !/^SQLITE_(CANTOPEN|READONLY|IOERR|FULL|NOTADB|CORRUPT)/.test(code ?? '')) return error;
+  if (!isOfFiles && !/^SQLITE_(CANTOPEN|READONLY|IOERR|FULL)/.test(code ?? '')) return error;
   if (!isAbsolute(dataDir) && workingFolderIsGone()) {
     const message = `The data folder ${dataDir} cannot be used: the current working folder no longer exists. Change to another, or give an absolute path with --data-dir or PARLEY_DATA_DIR.`;
     return new CliError(message, error);

@@ -6,6 +6,7 @@ import Sqlite from 'better-sqlite3';
 import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
 import { appliedMigrations, migrations } from '../migrations/migrations.ts';
 import { databaseName } from '../sqlite/connection.ts';
+import { damageOf, tableNames } from '../sqlite/damage.ts';
 
 export interface StoreDiagnostics {
   readonly diagnostics: readonly Diagnostic[];
@@ -31,15 +32,47 @@ export async function diagnoseStore(dataDir: string, diagnosis: StoreDiagnosis):
     return { diagnostics: [ok('database', found)], newestRecordMs: undefined };
   }
   try {
+    const log = diagnoseLog(path);
     const connection = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
     try {
-      return await diagnose(connection, path, diagnosis);
+      const { diagnostics, ...facts } = await diagnose(connection, path, diagnosis);
+      return { diagnostics: [...diagnostics, ...log], ...facts };
     } finally {
       connection.close();
     }
   } catch (error) {
     if (!(error instanceof Sqlite.SqliteError)) throw error;
     return { diagnostics: [unreadable(path, error)], newestRecordMs: undefined };
+  }
+}
+
+/**
+ * Finds a database in WAL mode that has no log beside it, though its owner did not close it or no table is in it: somebody copied one file of
+ * two. Empty if nothing is wrong.
+ */
+export function diagnoseLog(path: string): Diagnostic[] {
+  const log = `${path}-wal`;
+  // Looked at first, as SQLite creates an empty one.
+  if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > 0) return [];
+  const connection = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: 0 });
+  const value = (name: string) => connection.pragma(name, { simple: true });
+  try {
+    if (value('journal_mode') !== 'wal') return [];
+    if (tableNames(connection).length === 0) {
+      const advice = 'Copy both files, or restore a backup that `parley backup` wrote.';
+      return [problem('log', `${path} has no tables, and there is no ${log} that could have them.`, advice)];
+    }
+    if (value('user_version') === 0) return [];
+    const found = `${path} comes from a server that runs or was killed, and ${log} is missing: the newest changes may be lost.`;
+    const advice =
+      'Copy both files, or restore a backup. A copy that SQLite made (`.backup`) is complete without it.';
+    return [warning('log', found, advice)];
+  } catch (error) {
+    // Whoever opens the database reports that it cannot be read.
+    if (error instanceof Sqlite.SqliteError) return [];
+    throw error;
+  } finally {
+    connection.close();
   }
 }
 
@@ -99,16 +132,12 @@ async function pages(connection: Sqlite.Database, path: string, signal: AbortSig
   if (statSync(path).size > checkedBytesMax) {
     return warning(subject, 'The database is too large for this check (over 1 GiB).', advice);
   }
-  const tables = connection
-    .prepare<[], { name: string }>("select name from sqlite_schema where type = 'table'")
-    .all();
-  for (const { name } of tables) {
+  const tables = tableNames(connection);
+  for (const name of tables) {
     if (signal.aborted) return warning(subject, 'There was no time to check all tables.', advice);
-    const result: unknown = connection.pragma(`quick_check("${name.replaceAll('"', '""')}")`, {
-      simple: true,
-    });
-    if (result !== 'ok') {
-      const found = `The table ${name} is damaged: ${result}.`;
+    const damage = damageOf(connection, name);
+    if (damage !== undefined) {
+      const found = `The table ${name} is damaged: ${damage}.`;
       return problem(
         subject,
         found,
@@ -117,6 +146,8 @@ async function pages(connection: Sqlite.Database, path: string, signal: AbortSig
     }
     await nextTurn();
   }
+  if (tables.length === 0)
+    return warning(subject, 'There are no tables to check.', 'See the finding before.');
   return ok(subject, `All ${tables.length} tables are intact.`);
 }
 

@@ -32,6 +32,20 @@ export async function diagnosePooler(client: Client, url: string): Promise<Diagn
   return ok(subject, 'There is a pooler in session mode before the database.');
 }
 
+/** The same, over a connection of its own, for a server that starts. Empty if the check fails. */
+export async function diagnosePoolerAt(url: string): Promise<Diagnostic[]> {
+  const client = newClient({ url, name: 'parley doctor' });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return [await diagnosePooler(client, url)];
+  } catch {
+    return [];
+  } finally {
+    await client.end();
+  }
+}
+
 /** Undefined if the pooler lends nothing. */
 async function lending(client: Client, url: string): Promise<'forgets' | 'remembers' | undefined> {
   const other = newClient({ url, name: 'parley doctor' });

@@ -4,6 +4,7 @@ import { Kysely, SqliteDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { appliedMigrations, checkKnown, migrations } from '../migrations/migrations.ts';
 import { type Connection, databaseName, prepareToWrite } from './connection.ts';
+import { checkSmallTables, DatabaseDamagedError } from './damage.ts';
 import { privateFile } from './data-folder.ts';
 import { DataInUseError, own } from './ownership.ts';
 
@@ -26,6 +27,7 @@ const ownerRetryMs = 50;
  * Opens the database of a data folder. The owner creates it if it is missing.
  * @throws DataInUseError if another process owns it
  * @throws NewerSchemaError, and changes nothing, if the schema is newer than this program
+ * @throws DatabaseDamagedError, and changes nothing, if the schema or a small table is damaged
  */
 export async function openDatabase(
   dataDir: string,
@@ -40,16 +42,22 @@ export async function openDatabase(
       return connection;
     } catch (error) {
       connection.close();
+      if (isDamage(error)) throw new DatabaseDamagedError(path, error.message);
       if (!(error instanceof DataInUseError) || waitedMs >= waitMs) throw error;
     }
     await sleep(ownerRetryMs);
   }
 }
 
+function isDamage(error: unknown): error is InstanceType<typeof Sqlite.SqliteError> {
+  return error instanceof Sqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
+}
+
 async function setUp(connection: Connection, dataDir: string, as: DatabaseUse['as']): Promise<void> {
   connection.pragma(`busy_timeout = ${openingBusyMs}`);
   checkKnown(connection);
   if (as === 'owner') {
+    checkSmallTables(connection);
     connection.pragma('journal_mode = WAL');
     own(connection, dataDir);
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { diagnosePostgres } from '../../../src/store/postgres/diagnostics.ts';
 import { diagnoseDurability } from '../../../src/store/postgres/diagnostics-settings.ts';
-import { parley } from '../../support/command-line.ts';
+import { parley, serve } from '../../support/command-line.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { missingPgbouncer, startPgbouncer } from '../../support/postgres/pgbouncer.ts';
 
@@ -164,6 +164,18 @@ describe.skipIf(missingPgbouncer !== undefined)(`a pooler${missingPgbouncer ?? '
       } finally {
         await pooler.close();
       }
+    }
+  });
+
+  it('that loses prepared statements is reported by serve as by doctor', async () => {
+    const pooler = await startPgbouncer(database.url, 'transaction');
+    try {
+      const finding = await found('pooler', { url: pooler.url });
+      const server = await serve([], options(pooler.url));
+      expect(server.stderr().includes('loses prepared statements')).toBe(finding?.state === 'problem');
+      await server.close();
+    } finally {
+      await pooler.close();
     }
   });
 

@@ -1,0 +1,44 @@
+/** Finds overwritten pages of a database. */
+import type { Connection } from './connection.ts';
+
+/** The database has pages that SQLite cannot read. The message is for the person who starts the server. */
+export class DatabaseDamagedError extends Error {
+  constructor(path: string, reason: string) {
+    super(
+      `The database ${path} is damaged (${reason}). Keep a copy of the data folder, and restore a backup: parley restore FILE.`,
+    );
+    this.name = 'DatabaseDamagedError';
+  }
+}
+
+/** Pages of a table, of 4 KB. Larger ones are left to `doctor`, so that opening takes milliseconds. */
+const checkedPagesMax = 500;
+
+/** @throws DatabaseDamagedError if the schema or a small table is damaged; its indexes count */
+export function checkSmallTables(connection: Connection): void {
+  for (const name of tableNames(connection)) {
+    const damage = isSmall(connection, name) ? damageOf(connection, name) : undefined;
+    if (damage !== undefined) throw new DatabaseDamagedError(connection.name, `table ${name}: ${damage}`);
+  }
+}
+
+export function tableNames(connection: Connection): string[] {
+  return connection.prepare<[], string>("select name from sqlite_schema where type = 'table'").pluck().all();
+}
+
+/** The first fault, in a line; undefined if the table and its indexes are intact. */
+export function damageOf(connection: Connection, table: string): string | undefined {
+  const check = `quick_check("${table.replaceAll('"', '""')}")`;
+  const result = String(connection.pragma(check, { simple: true }));
+  // A title may stand before the faults.
+  return result === 'ok' ? undefined : result.split('\n').find((line) => !line.startsWith('***'));
+}
+
+function isSmall(connection: Connection, table: string): boolean {
+  const pages = 'select count(*) from (select 1 from dbstat where name = ? limit ?)';
+  const count = connection
+    .prepare<[string, number], number>(pages)
+    .pluck()
+    .get(table, checkedPagesMax + 1);
+  return Number(count) <= checkedPagesMax;
+}
