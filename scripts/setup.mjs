@@ -14,7 +14,7 @@ import { build } from './setup/build.mjs';
 import { isHearingBuilt, provideHearing } from './setup/hearing.mjs';
 import { dependencies, runtime } from './setup/npm.mjs';
 import { packages, provide } from './setup/programs.mjs';
-import { SetupFailure, say } from './setup/run.mjs';
+import { SetupFailure, say, stop } from './setup/run.mjs';
 import { doSteps } from './setup/steps.mjs';
 
 const tools = () => doSteps([dependencies, runtime]);
@@ -40,14 +40,21 @@ async function provideForTests() {
   await provideHearing();
 }
 
-/** Starts a command that may outlive this process. The server comes first meanwhile. @param {string} command */
+/** Starts a command that outlives this process, unless it fails. The server comes first meanwhile. @param {string} command */
 function inBackground(command) {
   const self = fileURLToPath(import.meta.url);
   const child = spawn(process.execPath, [self, command], { stdio: ['ignore', 'ignore', 'inherit'] });
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   child.unref();
+  process.once('exit', (code) => code === 0 || child.kill());
 }
 
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, () => {
+    stop();
+    process.exit(130);
+  });
+}
 try {
   const names = process.argv.slice(2);
   const chosen = names.flatMap((name) => (Object.hasOwn(commands, name) ? (commands[name] ?? []) : []));
@@ -59,4 +66,5 @@ try {
   if (!(error instanceof SetupFailure) && !(error instanceof Error && 'syscall' in error)) throw error;
   say(error.message);
   process.exitCode = 1;
+  stop();
 }

@@ -1,7 +1,18 @@
 /** The steps that install from npm's registry: the dependencies, and Node where the one at hand is too old. */
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { root, run, SetupFailure } from './run.mjs';
+import { notes } from './steps.mjs';
 
 /** The Node that Parley runs on: a link, found first by npm's scripts. */
 const node = join(root, 'node_modules', '.bin', 'node');
@@ -114,21 +125,25 @@ async function npmCi(folder, lock) {
   // The npm that runs this script, on the Node it was started with; `npm` on PATH where yarn or nothing runs it.
   const { npm_execpath: script = '', npm_node_execpath: itsNode = 'node' } = process.env;
   const npm = script.endsWith('npm-cli.js') ? [itsNode, script] : ['npm'];
-  // On a signal npm would undo its work, which takes a minute. The next `npm ci` begins anew in any case.
-  const interrupt = new AbortController();
-  const stop = () => {
-    interrupt.abort();
-    process.exit(130);
-  };
-  process.on('SIGINT', stop).on('SIGTERM', stop);
-  const { ok, output } = await run([...npm, 'ci', ...flags], {
+  // On another signal npm would undo its work, which takes a minute. The next `npm ci` begins anew in any case.
+  const { ok, output } = await run([...npm, 'ci', ...flags, ...cacheFlags()], {
     cwd: folder,
     lock,
-    signal: interrupt.signal,
     killSignal: 'SIGKILL',
   });
-  process.off('SIGINT', stop).off('SIGTERM', stop);
   if (!ok) throw new SetupFailure(explainNpmFailure(output));
+}
+
+/** npm's cache is in the clone where this user has no other folder to write to. */
+function cacheFlags() {
+  const cache = process.env['npm_config_cache'] || join(homedir(), '.npm');
+  try {
+    mkdirSync(cache, { recursive: true });
+    accessSync(cache, constants.W_OK);
+    return [];
+  } catch {
+    return [`--cache=${join(notes, 'npm')}`];
+  }
 }
 
 /** Errors that npm prints, with advice. The first match counts. */

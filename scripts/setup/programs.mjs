@@ -140,7 +140,8 @@ async function aptGetInstall(sudo, names) {
   const install = [...aptGet, 'install', '-y', '--no-install-recommends', '--no-remove'];
   if (names.includes('postgresql')) await forbidCluster(sudo, install);
   const quietly = [...sudo, 'sh', '-c', withoutServices, 'sh', ...install, ...names];
-  const { ok, output } = await run(quietly, { timeout: 900_000 });
+  // An interrupted installation would have to be repaired by hand.
+  const { ok, output } = await run(quietly, { timeout: 900_000, signal: undefined });
   if (ok) return;
   const message = explainAptFailure(`${update.output}\n${output}`);
   mkdirSync(notes, { recursive: true });
@@ -156,7 +157,10 @@ async function aptGetInstall(sudo, names) {
  */
 async function forbidCluster(sudo, install) {
   const file = '/etc/postgresql-common/createcluster.conf';
-  const { ok, output } = await run([...install, 'postgresql-common'], { timeout: 900_000 });
+  const { ok, output } = await run([...install, 'postgresql-common'], {
+    timeout: 900_000,
+    signal: undefined,
+  });
   if (!ok) throw new SetupFailure(explainAptFailure(output));
   const said = await run([...sudo, 'sed', '-i', '$a create_main_cluster = false', file]);
   if (!said.ok) throw new SetupFailure(`${file} cannot be changed: ${said.output}`);

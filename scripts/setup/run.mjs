@@ -12,18 +12,34 @@ export function say(text) {
   process.stderr.write(`setup: ${text}\n`);
 }
 
+const stopping = new AbortController();
+
+/** Ends the programs that set-up runs, and lets it start no other: the steps that wait for them go no further. */
+export function stop() {
+  stopping.abort();
+}
+
+/** Aborted by `stop`. */
+export const stopSignal = stopping.signal;
+
 /**
  * Runs a program to its end. It gets no input, so that it cannot ask a question and wait.
  *
  * @param {readonly string[]} command the program and its arguments
  * @param {import('node:child_process').SpawnOptions & { lock?: number }} [options] in the root of the project by default.
  *   With the file of the set-up lock, the program keeps the lock until it ends, even if this process ends before.
- * @returns {Promise<{ ok: boolean, output: string }>} stdout and stderr; not ok if the program is missing or was ended
+ *   With `signal: undefined` it goes on after `stop`, for programs that must not be interrupted.
+ * @returns {Promise<{ ok: boolean, output: string }>} stdout and stderr; not ok if the program is missing or was ended. Stays
+ *   pending after `stop`.
  */
 export function run([program = '', ...args], { lock, ...options } = {}) {
-  return new Promise((resolve) => {
+  return new Promise((settle) => {
+    /** @param {{ ok: boolean, output: string }} result */
+    const resolve = (result) => stopSignal.aborted || settle(result);
+    if (stopSignal.aborted) return;
     const child = spawn(program, args, {
       cwd: root,
+      signal: stopSignal,
       ...options,
       stdio: ['ignore', 'pipe', 'pipe', lock ?? 'ignore'],
     });

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { root, SetupFailure, say } from './run.mjs';
+import { root, SetupFailure, say, stopSignal } from './run.mjs';
 
 /** Files that set-up and the checks write for themselves. */
 export const notes = join(root, '.setup');
@@ -56,7 +56,10 @@ export async function takeLock(path) {
   const file = openLockFile(path);
   /** @param {string[]} flags */
   const flock = (...flags) =>
-    once(spawn('flock', [...flags, '3'], { stdio: ['ignore', 'ignore', 'ignore', file] }), 'exit');
+    once(
+      spawn('flock', [...flags, '3'], { signal: stopSignal, stdio: ['ignore', 'ignore', 'ignore', file] }),
+      'exit',
+    );
   const [code] = await flock('-n').catch(() => []);
   if (code === 1) {
     say('Waiting for another set-up ...');

@@ -23,6 +23,11 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'parley-setup-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
+/** The files by which set-up knows that the compiler is installed, besides programs on PATH. */
+const hasCompiler = Object.values(packages.compiler).every(
+  (sign) => !sign.startsWith('/') || existsSync(sign),
+);
+
 describe('the runtime', () => {
   it.for([
     ['v24.21.0', '24.21', true],
@@ -255,6 +260,45 @@ describe('a clone', () => {
     expect(stderr).toMatch(/^setup: Installing the dependencies \(npm ci\) \.\.\.\nsetup: There is no npm/);
     expect(exitCode).toBe(1);
     expect(existsSync(join(clone, '.setup', 'lock'))).toBe(true);
+  });
+
+  const failingNpm = 'echo "npm error code E404" >&2; exit 1';
+
+  it('stops waiting for another set-up when npm has failed', async () => {
+    const cache = join(scratch, 'cache', 'parley', 'hearing');
+    mkdirSync(cache, { recursive: true });
+    const holder = spawn('bash', ['-c', `exec 9>${cache}/lock; flock 9; echo locked; exec sleep 600`]);
+    await new Promise((resolve) => holder.stdout.once('data', resolve));
+    const PATH = programsIn('failing-npm', { npm: failingNpm });
+    const { exitCode, stderr } = await run(process.execPath, ['scripts/setup.mjs', 'tools', 'hear'], clone, {
+      ...{ npm_execpath: '', PATH },
+    });
+    holder.kill();
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('does not have a package')]);
+  });
+
+  it.skipIf(!hasCompiler)('ends the programs of other steps when npm has failed', async () => {
+    const started = join(scratch, 'apt-get-started');
+    const PATH = programsIn('endless-apt-get', {
+      npm: `while [ ! -e ${started} ]; do /bin/sleep 0.1; done; ${failingNpm}`,
+      'apt-get': `echo $$ > ${started}; exec /bin/sleep 600`,
+      ...{ clang: '', 'wasm-ld': '', 'dpkg-source': '' },
+    });
+    const { exitCode, stderr } = await run(process.execPath, ['scripts/setup.mjs', 'tools', 'hear'], clone, {
+      ...{ npm_execpath: '', PATH },
+    });
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('does not have a package')]);
+    expect(stderr).not.toContain('503');
+    const pid = Number(readFileSync(started, 'utf8'));
+    await until(() => !existsSync(`/proc/${pid}`));
+  });
+
+  it("keeps npm's cache in the clone where the user's folder cannot be written", async () => {
+    const PATH = programsIn('showing-npm', { npm: 'echo "$@"; exit 1' });
+    const withCache = async (cache: string) =>
+      (await setup('tools', { npm_execpath: '', npm_config_cache: cache, PATH })).stderr;
+    expect(await withCache('/dev/null/npm')).toContain(`--cache=${join(clone, '.setup', 'npm')}`);
+    expect(await withCache(join(scratch, 'npm'))).not.toContain('--cache');
   });
 
   it('names the commands of set-up to those who name none', async () => {
