@@ -219,7 +219,7 @@ describe('a clone', () => {
     const folder = join(scratch, name);
     mkdirSync(folder);
     symlinkSync(process.execPath, join(folder, 'node'));
-    for (const program of ['find', 'flock', 'env', 'true'])
+    for (const program of ['find', 'flock', 'env', 'true', 'sh', 'chmod', 'rm'])
       symlinkSync(`/usr/bin/${program}`, join(folder, program));
     for (const [program, script] of Object.entries(scripts))
       writeFileSync(join(folder, program), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
