@@ -66,7 +66,8 @@ export class Rates {
 
   /** Drops those whose minute is over. */
   #dropIdle(newest: Meter): void {
-    const latest = Math.max(...[...this.#meters.values()].map(({ minute }) => minute));
+    let latest = 0;
+    for (const { minute } of this.#meters.values()) latest = Math.max(latest, minute);
     for (const [owner, meter] of this.#meters) {
       if (meter.running === 0 && meter.minute < latest && meter !== newest) this.#meters.delete(owner);
     }

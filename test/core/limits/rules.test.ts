@@ -5,10 +5,19 @@ import { coversNetwork, isWithinAddresses, readNetwork } from '../../../src/core
 import { periodEndMs, periodOf } from '../../../src/core/limits/counts.ts';
 import { limitsFromText, limitsToText } from '../../../src/core/limits/limits.ts';
 import { coversPattern, matchesModel } from '../../../src/core/limits/models.ts';
+import { Rates } from '../../../src/core/limits/rates.ts';
 import { inheritedLimits, widerMember } from '../../../src/core/limits/within.ts';
 import { threadCpuMs } from '../../support/thread-cpu.ts';
 
 const nano = (credits: number) => nanoCredits(BigInt(credits) * 1_000_000_000n);
+
+describe('rates', () => {
+  it('are kept of any number of keys that have requests running', () => {
+    const rates = new Rates();
+    for (let key = 0; key < 200_000; key++) rates.meterOf(`key ${key}`).running = 1;
+    expect(rates.meterOf('key 0').running).toBe(1);
+  });
+});
 
 describe('models', () => {
   it.each([
