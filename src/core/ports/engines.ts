@@ -50,8 +50,8 @@ export interface SpeechOutput {
 export interface SpeechEngine extends Engine {
   /** @throws `engine_unavailable` with the reason of `availability`, if it knows no voices */
   voices(): VoiceList;
-  /** Cheap: runs before the reservation. @throws `invalid_input` if nothing of the text can be spoken */
-  check(request: SpeechRequest): void;
+  /** Runs before the reservation. @throws `invalid_input` if nothing of the text can be spoken; `overloaded` */
+  check(request: SpeechRequest, signal: Signal): Promise<void> | void;
   /** The audio rejects with `overloaded` or `upstream_error`. Abort stops the work at once. */
   synthesize(request: SpeechRequest, signal: Signal): SpeechOutput;
 }

@@ -51,6 +51,7 @@ export class SpeechOperations {
   async *#speak(request: SynthesizeSpeechRequest, call: Call): AsyncGenerator<SynthesizeSpeechResponse> {
     const { metering, caller, signal } = call;
     const job = this.#check(request);
+    await job.model.engine.check(job, signal);
     await metering.reserve({
       model: job.model.id,
       characters: job.characters,
@@ -97,9 +98,7 @@ export class SpeechOperations {
     }
     const format = checkFormat(request.responseFormat ?? 'mp3');
     const voice = chooseVoice(model, request.voice);
-    const job = { model, input, characters, format, voice };
-    model.engine.check(job);
-    return job;
+    return { model, input, characters, format, voice };
   }
 }
 

@@ -2,11 +2,11 @@ import { ParleyError } from '../../core/errors.ts';
 import type { SpeechEngine, SpeechOutput, SpeechRequest, VoiceList } from '../../core/ports/engines.ts';
 import type { Signal } from '../../core/signal.ts';
 import type { EncoderPool } from '../../media/encoding/encode.ts';
+import { createThreadPool, siblingWorker, type ThreadPool } from '../../threads/pool.ts';
 import type { Owned } from '../engine-set.ts';
-import { cutIntoPieces } from './flite/pieces.ts';
+import type { TextPiece } from './flite/pieces.ts';
 import { createFlitePool, type FlitePool } from './flite/pool.ts';
 import { speakPcm } from './flite/speak.ts';
-import { canBeSaid, speakableText } from './flite/speakable-text.ts';
 import { defaultFliteVoice, type FliteVoice, fliteVoices } from './flite/voices.ts';
 
 /** Samples are passed to the encoder in chunks of this length, so that `durationMs` stays close to the encoded audio. */
@@ -29,33 +29,66 @@ interface BuiltinSpeechOptions {
 /**
  * Speech by flite, which is part of the program: no network, no download, no other software.
  *
- * `check` throws `invalid_input` for a text of only punctuation or invisible characters. The audio rejects with
+ * `check` rejects with `invalid_input` for a text of only punctuation or invisible characters. The audio rejects with
  * `overloaded` if too many requests wait, `request_cancelled` once the signal aborts, and `internal_error` if flite
  * fails on the text or its thread dies. `synthesize` throws `unknown_voice`.
  */
 export function createBuiltinSpeech(options: BuiltinSpeechOptions): Owned<SpeechEngine> {
   const pool = createFlitePool({ threads: options.threads, requestsWaitingMax: options.queueMax });
+  const texts = createTexts(options.queueMax);
   return {
     availability: () => ({ available: true }),
     voices: () => voiceList,
-    check,
-    synthesize: (request, signal) => synthesize(pool, options.encoders, request, signal),
+    check: async (request, signal) => void (await texts.piecesOf(request, signal)),
+    synthesize: (request, signal) => synthesize({ pool, texts, encoders: options.encoders }, request, signal),
     waiting: () => pool.waiting,
+    close: async () => {
+      await Promise.all([pool.close(), texts.close()]);
+    },
+  };
+}
+
+/** Prepares texts in a thread: names of characters make some as long as a book. */
+interface Texts {
+  /** The same for both uses of a request, its check and its synthesis. */
+  piecesOf(request: SpeechRequest, signal: Signal): Promise<readonly TextPiece[]>;
+  close(): Promise<void>;
+}
+
+function createTexts(waitingMax: number): Texts {
+  const pool: ThreadPool<string, readonly TextPiece[]> = createThreadPool({
+    entry: siblingWorker(import.meta.url, 'flite/text-worker'),
+    threads: 1,
+    waitingMax,
+  });
+  const known = new WeakMap<SpeechRequest, readonly TextPiece[]>();
+  return {
+    async piecesOf(request, signal) {
+      const group = known.has(request) ? undefined : pool.enter(signal);
+      const pieces = (await group?.run(request.input).finally(group.leave)) ?? known.get(request) ?? [];
+      if (pieces.length === 0) throw nothingToSay();
+      known.set(request, pieces);
+      return pieces;
+    },
     close: () => pool.close(),
   };
 }
 
-function check(request: SpeechRequest): void {
-  if (canBeSaid(speakableText(request.input))) return;
-  throw new ParleyError('invalid_input', {
+function nothingToSay(): ParleyError {
+  return new ParleyError('invalid_input', {
     message: '`input` has nothing that can be said: send words or numbers.',
     param: 'input',
   });
 }
 
+interface Speaking {
+  readonly pool: FlitePool;
+  readonly texts: Texts;
+  readonly encoders: EncoderPool;
+}
+
 function synthesize(
-  pool: FlitePool,
-  encoders: EncoderPool,
+  { pool, texts, encoders }: Speaking,
   request: SpeechRequest,
   signal: Signal,
 ): SpeechOutput {
@@ -63,7 +96,7 @@ function synthesize(
   if (voice === undefined) throw new ParleyError('unknown_voice', { param: 'voice' });
   let samplesGiven = 0;
   async function* counted(speaking: FliteVoice): AsyncGenerator<Int16Array, void, undefined> {
-    const pieces = cutIntoPieces(speakableText(request.input));
+    const pieces = await texts.piecesOf(request, signal);
     for await (const samples of speakPcm(pool, speaking, pieces, signal)) {
       for (let start = 0; start < samples.length; start += speaking.sampleRate * chunkSeconds) {
         // A copy, because the encoder takes the chunk's memory.

@@ -33,18 +33,18 @@ export function failoverSpeech(engines: EngineList<SpeechEngine>, balance: Balan
       if (list.voices.length > 0) return list;
       throw new ParleyError('engine_unavailable', { message: noSharedVoice.reason });
     },
-    check: (request) => speakersOf(order.peek(), request)[0]?.check(request),
+    check: (request, signal) => speakersOf(order.peek(), request)[0]?.check(request, signal),
     synthesize: (request, signal) => synthesize(speakersOf(order.take(), request), request, signal),
   };
 }
 
 function synthesize(engines: readonly SpeechEngine[], request: SpeechRequest, signal: Signal): SpeechOutput {
   let output: SpeechOutput | undefined;
-  const speak = (engine: SpeechEngine) => {
+  const speak = async function* (engine: SpeechEngine) {
     // Before this, only the engine that was first in the order then has checked the text.
-    engine.check(request);
+    await engine.check(request, signal);
     output = engine.synthesize(request, signal);
-    return output.audio;
+    yield* output.audio;
   };
   return { audio: firstStream(engines, signal, speak), durationMs: () => output?.durationMs() };
 }

@@ -43,7 +43,13 @@ export const openRpcs: AttackClass = {
     {
       name: 'reflection with a host of 16 MiB',
       by: 'stranger',
-      play: (target) => ask(target, paths.reflection, reflect('h'.repeat(16 * mebibyte)), resourceExhausted),
+      play: (target) =>
+        ask(
+          target,
+          paths.reflection,
+          reflect('h'.repeat(16 * mebibyte)).subarray(0, sentBytes),
+          resourceExhausted,
+        ),
     },
     {
       name: 'reflection with a host of 60 KiB',

@@ -1,6 +1,7 @@
 /** Requests that are small by each count alone, but whose work is the product of two numbers. */
+import assert from 'node:assert/strict';
 import type { Attack, AttackClass } from '../attack.ts';
-import { expectStatus } from '../harness/expected.ts';
+import { expectStatus, until } from '../harness/expected.ts';
 import { restChatPath } from '../harness/messages.ts';
 import type { AbusedServer } from '../harness/server.ts';
 import type { Target } from '../harness/target.ts';
@@ -59,6 +60,22 @@ const managersKey = oncePerServer(async (server) => {
 });
 const poorKey = oncePerServer((server) => server.openAccount('poor', '0.000001'));
 
+/** Waits for the first bytes only. */
+async function beginsToSpeak(target: Target, input: string): Promise<void> {
+  const client = await target.http1();
+  const body = Buffer.from(JSON.stringify({ model: 'flite', input }));
+  const head = [
+    'POST /api/v1/audio/speech HTTP/1.1',
+    'host: parley',
+    `authorization: Bearer ${target.server.apiKey}`,
+    `content-length: ${body.length}`,
+  ];
+  await client.write(`${head.join('\r\n')}\r\n\r\n`);
+  await client.write(body);
+  await until('speech begins', () => client.received.includes('\r\n\r\n'));
+  assert.match(client.received, /^HTTP\/1\.1 200 /);
+}
+
 export const products: AttackClass = {
   title: 'Work that is a product of two numbers',
   attacks: [
@@ -80,6 +97,15 @@ export const products: AttackClass = {
     post('the same without the credits', restChatPath, largestObject, [402], { keyOf: poorKey }),
     post('nine messages with as many members', restChatPath, largestObjects, [200]),
     post('the same without the credits', restChatPath, largestObjects, [402], { keyOf: poorKey }),
+    {
+      name: 'eight speeches at once of 4,000 characters with names of 28 letters',
+      by: 'customer',
+      connections: 8,
+      bytes: 12_000,
+      async play(target) {
+        await Promise.all(listed(8, () => beginsToSpeak(target, '\ufdfd'.repeat(4_000))));
+      },
+    },
     post(
       'a key of 100 models within 100 patterns',
       '/api/v1/keys',

@@ -14,6 +14,7 @@ import { synthesizePiece } from '../../../src/engines/builtin/flite/synthesis.ts
 import { fliteVoices } from '../../../src/engines/builtin/flite/voices.ts';
 import { createBuiltinSpeech } from '../../../src/engines/builtin/speech.ts';
 import { createEncoderPool } from '../../../src/media/encoding/encode.ts';
+import { threadShare } from '../../support/thread-cpu.ts';
 import { collect, energy, newPool, prose, speak, untilTheEnd, voiceNamed } from './flite/listening.ts';
 
 const flite = new FliteProgram(await compileFlite());
@@ -185,13 +186,20 @@ describe('the engine', () => {
     expect(voices.find(({ id }) => id === 'awb')?.language).toBe('en-GB');
   });
 
-  it('refuses a text without anything to speak', () => {
-    const check = (input: string) => () => engine.check({ input, voice: 'rms', format: 'mp3' });
-    expect(check('Hello')).not.toThrow();
-    expect(check('&')).not.toThrow();
+  const check = async (input: string) =>
+    engine.check({ input, voice: 'rms', format: 'mp3' }, new AbortController().signal);
+
+  it('refuses a text without anything to speak', async () => {
+    await check('Hello');
+    await check('&');
     for (const input of ['...?!', '\u200b\u202e', '***']) {
-      expect(check(input)).toThrow(expect.objectContaining({ code: 'invalid_input', param: 'input' }));
+      await expect(check(input)).rejects.toMatchObject({ code: 'invalid_input', param: 'input' });
     }
+  });
+
+  it('prepares a text whose characters have long names off the main thread', async () => {
+    await check('Start the thread.');
+    expect(await threadShare(() => check('\ufdfd'.repeat(4_000)))).toBeLessThan(0.5);
   });
 
   it.each(audioFormats)('gives %s and its duration', async (format) => {

@@ -12,8 +12,22 @@ import { wordsForArithmetic, wordsForMarks, wordsForSymbols } from './symbols.ts
  * scripts in Latin letters, emoji by name. Parts that flite reads well (numbers, years, `$5.20`, `12:30`, `Dr.`) stay.
  * Words are separated by one blank, paragraphs by a blank line, list items and the like by a line end. The result is
  * empty, or has no letter and no digit, if there is nothing to speak. Takes time linear in the length of the text.
+ *
+ * Names of characters can be much longer than the text. Beyond eight letters for each of 4,000 characters, every hundred
+ * characters are spoken up to 800 letters.
  */
 export function speakableText(text: string): string {
+  const whole = writtenOut(text);
+  if (whole.length <= lettersMax) return whole;
+  const parts = text.toWellFormed().match(/.{1,100}/gsu) ?? [];
+  return parts.map((part) => writtenOut(part).slice(0, partLettersMax)).join(' ');
+}
+
+const lettersMax = 32_000;
+/** With the blank behind it, eight for each of a hundred characters. */
+const partLettersMax = 799;
+
+function writtenOut(text: string): string {
   return steps.reduce((written, step) => step(written), text);
 }
 

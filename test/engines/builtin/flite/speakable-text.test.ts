@@ -24,6 +24,22 @@ const anyText = fc.oneof(
   fc.lorem({ maxCount: 60, mode: 'sentences' }),
 );
 
+describe('a text whose characters have long names', () => {
+  const characters = 4_000;
+  const marks = ['\ufdfd', '\ufdfa', '\u{1f937}', '\u2103', '9%', '\u{1f469}\u200d\u{1f680}'];
+  const texts = [...marks.map((mark) => mark.repeat(characters)), marks.join('').repeat(characters)].map(
+    (text) => Array.from(text).slice(0, characters).join(''),
+  );
+
+  it('is spoken up to eight letters for each character, its end as well as its start', () => {
+    for (const text of texts) expect(speakableText(text).length).toBeLessThanOrEqual(8 * characters);
+    const prose = 'and so on '.repeat(20).trim();
+    const spoken = speakableText(`${'\ufdfd'.repeat(3_800)} ${prose}`);
+    expect([spoken.length <= 8 * characters, spoken.endsWith(prose.slice(-90))]).toEqual([true, true]);
+    expect(speakableText('\ufdfd \ufdfa')).toMatch(/^bismillah/i);
+  });
+});
+
 describe('text that flite can say', () => {
   const cases: readonly (readonly [kind: string, text: string, said: string])[] = [
     [
