@@ -2,11 +2,10 @@ import { ParleyError } from '../../core/errors.ts';
 import type { SpeechEngine, SpeechOutput, SpeechRequest, VoiceList } from '../../core/ports/engines.ts';
 import type { Signal } from '../../core/signal.ts';
 import type { EncoderPool } from '../../media/encoding/encode.ts';
-import { createThreadPool, siblingWorker, type ThreadPool } from '../../threads/pool.ts';
 import type { Owned } from '../engine-set.ts';
-import type { TextPiece } from './flite/pieces.ts';
 import { createFlitePool, type FlitePool } from './flite/pool.ts';
 import { speakPcm } from './flite/speak.ts';
+import { createTexts, type Texts } from './flite/texts.ts';
 import { defaultFliteVoice, type FliteVoice, fliteVoices } from './flite/voices.ts';
 
 /** Samples are passed to the encoder in chunks of this length, so that `durationMs` stays close to the encoded audio. */
@@ -46,39 +45,6 @@ export function createBuiltinSpeech(options: BuiltinSpeechOptions): Owned<Speech
       await Promise.all([pool.close(), texts.close()]);
     },
   };
-}
-
-/** Prepares texts in a thread: names of characters make some as long as a book. */
-interface Texts {
-  /** The same for both uses of a request, its check and its synthesis. */
-  piecesOf(request: SpeechRequest, signal: Signal): Promise<readonly TextPiece[]>;
-  close(): Promise<void>;
-}
-
-function createTexts(waitingMax: number): Texts {
-  const pool: ThreadPool<string, readonly TextPiece[]> = createThreadPool({
-    entry: siblingWorker(import.meta.url, 'flite/text-worker'),
-    threads: 1,
-    waitingMax,
-  });
-  const known = new WeakMap<SpeechRequest, readonly TextPiece[]>();
-  return {
-    async piecesOf(request, signal) {
-      const group = known.has(request) ? undefined : pool.enter(signal);
-      const pieces = (await group?.run(request.input).finally(group.leave)) ?? known.get(request) ?? [];
-      if (pieces.length === 0) throw nothingToSay();
-      known.set(request, pieces);
-      return pieces;
-    },
-    close: () => pool.close(),
-  };
-}
-
-function nothingToSay(): ParleyError {
-  return new ParleyError('invalid_input', {
-    message: '`input` has nothing that can be said: send words or numbers.',
-    param: 'input',
-  });
 }
 
 interface Speaking {
