@@ -1,12 +1,12 @@
-/** Answers requests that no handler gets, in the shape of every other error: malformed, slow and oversized ones. */
+/** Answers requests that no handler gets, in the shape of every other error: malformed, slow, oversized, and too many connections. */
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
 import { drainBody } from './drain-body.ts';
 import { noSniff } from './no-sniff.ts';
-import { afterAnswers, isAnswering, noteAnswers } from './pipeline.ts';
+import { abandonAnswers, afterAnswers, isAnswering, noteAnswers } from './pipeline.ts';
 
-type Status = 400 | 408 | 417 | 431 | 505;
+type Status = 400 | 408 | 417 | 431 | 503 | 505;
 
 const reasons: Readonly<Record<Status, readonly [reason: string, message: string]>> = {
   400: ['Bad Request', 'The request is not valid HTTP. Check the request line and the headers.'],
@@ -16,11 +16,15 @@ const reasons: Readonly<Record<Status, readonly [reason: string, message: string
   ],
   417: ['Expectation Failed', 'The only expectation that is met here is `Expect: 100-continue`.'],
   431: ['Request Header Fields Too Large', 'The request has too many headers, or too large ones. Send less.'],
+  503: ['Service Unavailable', 'The server has too many connections. Wait, then try again.'],
   505: ['HTTP Version Not Supported', 'Send the request in HTTP/1.1 or HTTP/1.0, or in frames of HTTP/2.'],
 };
 
 /** Sockets that get no further answer. */
 const refused = new WeakSet<Socket>();
+const lingering = new Set<Socket>();
+/** As many as the system hands over at once. Beyond it, connections are closed without an answer. */
+const lingeringMax = 4_096;
 /** How long a closing connection is read, so that a client whose request crosses the end can read the answer. */
 const lingerMs = 1_000;
 const idleMessage =
@@ -40,9 +44,35 @@ export function closeIdle(socket: Socket): void {
   // A timer may run before bytes are read that have arrived long ago: the immediate runs after them.
   setImmediate(() => {
     if (socket.bytesRead !== bytesRead || refused.has(socket)) return;
-    refused.add(socket);
     refuse(socket, 408, idleMessage);
-    setTimeout(() => socket.destroy(), lingerMs).unref();
+    linger(socket);
+  });
+}
+
+/**
+ * Closes a connection for which there is no room. Unless an answer has begun, its client gets 503: a request that it has sent ends as if
+ * the client had left.
+ */
+export function turnAway(socket: Socket): void {
+  if (refused.has(socket)) return;
+  if (lingering.size >= lingeringMax || isAnswering(socket)) {
+    socket.destroy();
+    return;
+  }
+  abandonAnswers(socket);
+  refuse(socket, 503);
+  linger(socket);
+}
+
+/** Reads and drops what still comes, as a reset would take back the answer. */
+function linger(socket: Socket): void {
+  refused.add(socket);
+  lingering.add(socket);
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.on('error', () => undefined);
+  socket.once('close', () => {
+    clearTimeout(timer);
+    lingering.delete(socket);
   });
 }
 
@@ -98,11 +128,13 @@ function refuse(socket: Socket, status: Status, message?: string): void {
     noSniff.join(': '),
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
+    ...(status === 503 ? ['retry-after: 2'] : []),
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
 function bodyOf(status: Status, message = reasons[status][1]): string {
-  const code = 'invalid_request_error';
-  return JSON.stringify({ error: { message, type: code, param: null, code } });
+  const isBusy = status === 503;
+  const type = isBusy ? 'server_error' : 'invalid_request_error';
+  return JSON.stringify({ error: { message, type, param: null, code: isBusy ? 'overloaded' : type } });
 }

@@ -1,9 +1,10 @@
 /** The open connections of a port, and which of them make room for others. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { Client } from '../../core/access/gate.ts';
 import { networkOf, plainAddress } from '../../core/access/network.ts';
-import { closeIdle } from './bad-request.ts';
+import { closeIdle, turnAway } from './bad-request.ts';
 import type { ServerLimits } from './limits.ts';
 import { unanswered } from './pipeline.ts';
 import type { TrustedProxies } from './trusted-proxies.ts';
@@ -18,10 +19,10 @@ class Share {
    * If there is no room for another, closes the oldest connection without a valid key, else the oldest of HTTP/1 that is idle. Returns
    * whether there is room then.
    */
-  makeRoom(connectionsMax: number): boolean {
+  makeRoom(connectionsMax: number, isTls: boolean): boolean {
     if (this.open.size < connectionsMax) return true;
     const [oldest = this.#idle()] = this.keyless;
-    oldest?.close();
+    oldest?.close(isTls);
     return oldest !== undefined;
   }
 
@@ -67,9 +68,12 @@ class Connection implements Client {
     for (const { open } of this.#shares) open.delete(this);
   }
 
-  close(): void {
+  close(isTls: boolean): void {
     this.leave();
-    this.#socket.destroy();
+    const { carrier } = this;
+    // Before the handshake has ended, and over HTTP/2, an answer of HTTP/1 would not be understood.
+    if (carrier instanceof Socket && isTls === carrier instanceof TLSSocket) turnAway(carrier);
+    else this.#socket.destroy();
   }
 }
 
@@ -79,15 +83,17 @@ const nobody: Client = { address: '', noteKey: () => undefined };
 export class Connections {
   readonly #limits: ServerLimits;
   readonly #proxies: TrustedProxies;
+  readonly #isTls: boolean;
   readonly #port = new Share();
   readonly #networks = new Map<string, Share>();
   readonly #byPeer = new Map<string, Connection>();
   /** By the socket, TLS socket or HTTP/2 session that carries the requests. */
   readonly #byCarrier = new WeakMap<object, Connection>();
 
-  constructor(limits: ServerLimits, proxies: TrustedProxies) {
+  constructor(limits: ServerLimits, proxies: TrustedProxies, isTls: boolean) {
     this.#limits = limits;
     this.#proxies = proxies;
+    this.#isTls = isTls;
   }
 
   /**
@@ -100,10 +106,12 @@ export class Connections {
     const share = this.#shareOf(address);
     const { connectionsMax, connectionsPerAddressMax } = this.#limits;
     const hasRoom =
-      share?.makeRoom(connectionsPerAddressMax) !== false && this.#port.makeRoom(connectionsMax);
+      share?.makeRoom(connectionsPerAddressMax, this.#isTls) !== false &&
+      this.#port.makeRoom(connectionsMax, this.#isTls);
     // Without an address, the client has left already.
     if (!hasRoom || address === '') {
-      socket.destroy();
+      if (this.#isTls || address === '') socket.destroy();
+      else turnAway(socket.resume());
       return false;
     }
     const shares = share ? [this.#port, share] : [this.#port];

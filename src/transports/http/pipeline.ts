@@ -14,6 +14,15 @@ export function noteAnswers(server: Server): void {
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, note);
 }
 
+/** Ends requests without an answer as if their client had left, and leaves the connection open. */
+export function abandonAnswers(socket: Socket): void {
+  for (const response of answersOf(socket)) {
+    if (response.socket) response.detachSocket(socket);
+    response.destroyed = true;
+    response.emit('close');
+  }
+}
+
 /** Whether a part of an answer has been sent. */
 export function isAnswering(socket: Socket): boolean {
   return answersOf(socket).some(({ headersSent, writableEnded }) => headersSent && !writableEnded);

@@ -9,6 +9,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 import type { Client } from '../../core/access/gate.ts';
+import { isClosing } from './bad-request.ts';
 import { Connections } from './connections.ts';
 import { detectProtocol } from './detect-protocol.ts';
 import { createHttp1Server } from './http1-server.ts';
@@ -66,7 +67,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     response.setHeader(...noSniff);
     options.handle(request, response, client);
   };
-  const connections = new Connections(limits, new TrustedProxies(limits));
+  const connections = new Connections(limits, new TrustedProxies(limits), tls !== undefined);
   const { server, sessions } = createServers({ ...options, handle }, connections);
   const undecided = routeSockets(server, tls ? 'secureConnection' : 'connection', sessions, limits);
   // Node's own resets a connection whose next request has arrived and is not read yet.
@@ -162,7 +163,8 @@ function routeSockets(
     addWhileOpen(undecided, socket);
     detectProtocol(socket, headersMsMax, (isHttp2) => {
       undecided.delete(socket);
-      if (isHttp2) sessions.adopt(socket);
+      if (isClosing(socket)) socket.resume();
+      else if (isHttp2) sessions.adopt(socket);
       else for (const listener of toHttp1) listener.call(server, socket);
     });
   });

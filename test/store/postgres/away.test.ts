@@ -94,6 +94,19 @@ describe('a database that does not answer', () => {
   });
 });
 
+describe('a server whose event loop stood still for longer than the database may take', () => {
+  it('serves the requests that waited', async () => {
+    await reserved();
+    const record = start();
+    const outcomes = Promise.all([store.reserve(record, { hold }), store.findKey('hash')]);
+    // They are sent at the end of this turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+    expect(await outcomes).toMatchObject(['reserved', { account: { name: 'a' } }]);
+    expect(told).toEqual([]);
+  });
+});
+
 describe('a commit whose answer is lost', () => {
   it('of an end is found to have happened, and charged once', async () => {
     const id = await reserved();

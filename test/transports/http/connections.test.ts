@@ -138,6 +138,22 @@ describe('a port with as many connections as one address may have', () => {
     await expect.poll(async () => (await Client.open('127.0.0.2')).status()).toBe(200);
   });
 
+  it('answers each of many requests at once, also those for which there is no room', async () => {
+    await start();
+    const ask = async () => {
+      const client = await Client.open('127.0.0.2');
+      const status = await client.status();
+      return { status, received: client.received };
+    };
+    const answers = await Promise.all(Array.from({ length: 20 * perAddress }, ask));
+    const statuses = Map.groupBy(answers, ({ status }) => status);
+    expect([...statuses.keys()].sort()).toEqual([200, 503]);
+    for (const { received } of statuses.get(503) ?? []) {
+      expect(received).toMatch(/^retry-after: 2\r$/im);
+      expect(received).toContain('"code":"overloaded"');
+    }
+  });
+
   it('does not keep those that had an invalid one', async () => {
     await start();
     const failed = await Client.many(perAddress, '127.0.0.2');

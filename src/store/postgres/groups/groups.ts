@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import type { AccountId } from '../../../core/ids.ts';
 import type { Health } from '../health.ts';
 import type { Node } from '../node.ts';
-import { retryMs, waitMsMax } from '../patience.ts';
+import { retryMs, waitMsMax, watchMs } from '../patience.ts';
 import {
   isLocked,
   isRepeatable,
@@ -26,8 +26,6 @@ const operationsMax = 500;
 const doubtMsMax = 30_000;
 /** How long a group may take on a connection before that counts as lost. */
 const flightMsMax = 5_000;
-/** How often to look for operations that have waited for too long. */
-const watchMs = 200;
 /** Attempts of a group that deadlocks, before its operations run alone, each until it succeeds or is late. */
 const attemptsMax = 5;
 
@@ -35,7 +33,8 @@ interface Pending {
   /** Whether its caller was told that the database is away. */
   isLate: boolean;
   readonly operation: Operation<unknown>;
-  readonly sinceMs: number;
+  /** Time in which the event loop stood still does not count: answers of the database waited unread. */
+  waitedMs: number;
   readonly resolve: (outcome: never) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -77,7 +76,7 @@ export class Groups {
   /** Durable when it resolves. @throws `overloaded` if the database cannot be used for two seconds, or the error of the operation */
   run<Value>(operation: Operation<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ operation, sinceMs: performance.now(), isLate: false, resolve, reject });
+      this.#waiting.push({ operation, waitedMs: 0, isLate: false, resolve, reject });
       this.#watcher ??= setInterval(() => this.#watch(), watchMs).unref();
       this.#takeOff();
     });
@@ -91,11 +90,10 @@ export class Groups {
 
   /** Nobody waits for admission for longer than two seconds, even if a connection does not answer. What it does later is undone. */
   #watch(): void {
-    const beforeMs = performance.now() - waitMsMax;
-    const isOverdue = (pending: Pending) =>
-      pending.operation.isAdmission === true && pending.sinceMs < beforeMs;
-    for (const pending of [...this.#flying].flat().concat(this.#waiting).filter(isOverdue)) {
-      if (pending.isLate) continue;
+    for (const pending of [...this.#flying].flat().concat(this.#waiting)) {
+      pending.waitedMs += watchMs;
+      const isOverdue = pending.operation.isAdmission === true && pending.waitedMs >= waitMsMax;
+      if (!isOverdue || pending.isLate) continue;
       pending.isLate = true;
       pending.reject(unusable(new Error('the database does not answer')));
     }
@@ -216,9 +214,8 @@ export class Groups {
 
 /** Rejects the operations that have waited for too long, and returns those that somebody still waits for. */
 function rejectLate(group: readonly Pending[], msMax: number, cause: unknown): Pending[] {
-  const nowMs = performance.now();
-  return group.filter(({ sinceMs, isLate, reject }) => {
-    if (nowMs - sinceMs < msMax) return !isLate;
+  return group.filter(({ waitedMs, isLate, reject }) => {
+    if (waitedMs < msMax) return !isLate;
     reject(unusable(cause));
     return false;
   });
