@@ -58,7 +58,10 @@ function Members({ api, schema }: Props) {
 
 /** Allowed values and limits. */
 export function Facts({ schema }: { readonly schema: Schema }) {
-  const values = schema.enum ?? schema.items?.enum;
+  // The values of a member that may be null are those of its other alternative.
+  const [values] = [schema, ...(schema.anyOf ?? [])]
+    .map((one) => one.enum ?? one.items?.enum)
+    .filter((one) => one !== undefined);
   return (
     <>
       {values !== undefined && (

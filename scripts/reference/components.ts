@@ -2,11 +2,12 @@
 import { type DescField, type DescMessage, type JsonObject, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import { formOf, isAlwaysPresent, objectShape, onlyField } from '../../src/codec/shape.ts';
-import { fieldKeywords, moreMembers, nullable, promised } from './rest-forms.ts';
+import { fieldKeywords, requestKeywords, requiredInRequests } from './field-keywords.ts';
+import { moreMembers, nullable, promised } from './rest-forms.ts';
 import { ref } from './rest-schemas.ts';
 import { capitalised, commentOf, packageWord } from './schemas.ts';
 
-/** Whether clients or the server write a message. One that both write has no required members. */
+/** Whether clients or the server write a message. One that both write has a schema for each, as null and bounds differ. */
 type Use = 'request' | 'response';
 
 interface Described {
@@ -18,14 +19,18 @@ interface Described {
 export class Components {
   readonly #described = new Map<string, Described>();
 
-  /** Adds a message and all that it contains. */
-  add(message: DescMessage, use: Use): void {
+  /** Messages of requests that refuse unknown members. */
+  readonly #strict = new Set<string>();
+
+  /** Adds a message and all that it contains. @param isStrict whether unknown members are refused */
+  add(message: DescMessage, use: Use, isStrict = false): void {
     const known = this.#described.get(message.typeName) ?? { message, uses: new Set() };
     if (wellKnown[message.typeName] !== undefined || known.uses.has(use)) return;
     known.uses.add(use);
+    if (isStrict) this.#strict.add(message.typeName);
     this.#described.set(message.typeName, known);
     for (const field of objectShape(message).fields) {
-      if (field.message !== undefined) this.add(field.message, use);
+      if (field.message !== undefined) this.add(field.message, use, isStrict);
     }
   }
 
@@ -34,8 +39,15 @@ export class Components {
       this.nameOf(a.message).localeCompare(this.nameOf(b.message), 'en'),
     );
     return Object.fromEntries(
-      all.map(({ message, uses }) => [this.nameOf(message), this.#schema(message, uses)]),
+      all.flatMap(({ message, uses }) =>
+        [...uses].sort().map((use) => [this.#nameFor(message, use), this.#schema(message, use)]),
+      ),
     );
+  }
+
+  #nameFor(message: DescMessage, use: Use): string {
+    const isShared = (this.#described.get(message.typeName)?.uses.size ?? 0) > 1;
+    return this.nameOf(message) + (isShared && use === 'request' ? 'Input' : '');
   }
 
   /** The name of a message without its package; messages of administration that share it have a prefix. */
@@ -46,61 +58,74 @@ export class Components {
     return isShared ? capitalised(packageWord(message.typeName)) + message.name : message.name;
   }
 
-  ref(message: DescMessage): JsonObject {
-    return wellKnown[message.typeName] ?? ref(this.nameOf(message));
+  ref(message: DescMessage, use: Use): JsonObject {
+    return wellKnown[message.typeName] ?? ref(this.#nameFor(message, use));
   }
 
   /** The schema of an object with some of a message's fields. */
-  object(message: DescMessage, fields: readonly DescField[], uses: ReadonlySet<Use>): JsonObject {
+  object(message: DescMessage, fields: readonly DescField[], use: Use): JsonObject {
     const { other } = objectShape(message);
-    const members = fields.map((field) => [field.jsonName, this.field(field)]);
-    const required = fields.filter((field) => isRequired(field, uses)).map(({ jsonName }) => jsonName);
+    const members = fields.map((field) => [field.jsonName, this.field(field, use)]);
+    const required = fields.filter((field) => isRequired(field, use)).map(({ jsonName }) => jsonName);
+    const isClosed = use === 'request' && this.#strict.has(message.typeName);
     return {
       type: 'object',
       ...describedBy(commentOf(message)),
       ...(required.length > 0 && { required }),
       properties: { ...Object.fromEntries(members), ...moreMembers[message.typeName] },
       ...(other !== undefined && { additionalProperties: true }),
+      ...(isClosed && { additionalProperties: false }),
     };
   }
 
-  field(field: DescField): JsonObject {
-    const name = `${field.parent.typeName}.${field.name}`;
-    const schema = { ...this.#valueOf(field), ...fieldKeywords[name] };
+  field(field: DescField, use: Use): JsonObject {
+    const schema = this.value(field, use);
     const described = describedBy(commentOf(field));
-    if (!nullable.has(name)) return { ...schema, ...described };
+    const isNullable =
+      use === 'request'
+        ? formOf(field.parent) === 'object' && !isRequired(field, use)
+        : nullable.has(`${field.parent.typeName}.${field.name}`);
+    if (!isNullable || Object.keys(schema).length === 0 || schema['type'] === 'null')
+      return { ...schema, ...described };
     return { anyOf: [schema, { type: 'null' }], ...described };
   }
 
-  #schema(message: DescMessage, uses: ReadonlySet<Use>): JsonObject {
+  /** The schema of a field's value, without null. */
+  value(field: DescField, use: Use): JsonObject {
+    const name = `${field.parent.typeName}.${field.name}`;
+    const keywords = fieldKeywords[name] ?? (use === 'request' ? requestKeywords[field.name] : undefined);
+    return { ...this.#valueOf(field, use), ...keywords };
+  }
+
+  #schema(message: DescMessage, use: Use): JsonObject {
     const described = describedBy(commentOf(message));
     switch (formOf(message)) {
       case 'union':
-        return { ...described, anyOf: message.fields.map((field) => this.field(field)) };
+        return { ...described, anyOf: message.fields.map((field) => this.field(field, use)) };
       case 'list':
-        return { ...described, ...this.field(onlyField(message)) };
+        return { ...described, ...this.field(onlyField(message), use) };
       case 'object':
-        return this.object(message, objectShape(message).fields, uses);
+        return this.object(message, objectShape(message).fields, use);
     }
   }
 
-  #valueOf(field: DescField): JsonObject {
+  #valueOf(field: DescField, use: Use): JsonObject {
     switch (field.fieldKind) {
       case 'scalar':
         return scalarSchema(field.scalar);
       case 'message':
-        return this.ref(field.message);
+        return this.ref(field.message, use);
       case 'list':
-        return { type: 'array', items: this.#elementOf(field) };
+        return { type: 'array', items: this.#elementOf(field, use) };
       case 'map':
-        return { type: 'object', additionalProperties: this.#elementOf(field) };
+        return { type: 'object', additionalProperties: this.#elementOf(field, use) };
       case 'enum':
         throw new Error(`${field} is an enum, which the JSON of this schema does not use`);
     }
   }
 
-  #elementOf(field: DescField & { readonly fieldKind: 'list' | 'map' }): JsonObject {
-    if (field.message !== undefined) return this.ref(field.message);
+  #elementOf(field: DescField & { readonly fieldKind: 'list' | 'map' }, use: Use): JsonObject {
+    if (field.message !== undefined) return this.ref(field.message, use);
     if (field.scalar !== undefined) return scalarSchema(field.scalar);
     throw new Error(`${field} has enums, which the JSON of this schema does not use`);
   }
@@ -136,9 +161,9 @@ function describedBy(description: string): JsonObject {
 }
 
 /** A request's field says so in its comment. An answer has every member whose field always has a value. */
-function isRequired(field: DescField, uses: ReadonlySet<Use>): boolean {
-  if (uses.size > 1) return false;
-  if (uses.has('request')) return /\bRequired[.:]/.test(commentOf(field));
-  if (promised.has(`${field.parent.typeName}.${field.name}`) || isAlwaysPresent(field)) return true;
+function isRequired(field: DescField, use: Use): boolean {
+  const name = `${field.parent.typeName}.${field.name}`;
+  if (use === 'request') return /\bRequired[.:]/.test(commentOf(field)) || requiredInRequests.has(name);
+  if (promised.has(name) || isAlwaysPresent(field)) return true;
   return field.fieldKind === 'scalar' && field.presence === FeatureSet_FieldPresence.IMPLICIT;
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FileRegistry, JsonObject } from '@bufbuild/protobuf';
 import { basePath } from '../../src/core/base-path.ts';
+import { bounds } from '../../src/core/bounds.ts';
 import { root } from '../setup/run.mjs';
 import { Components } from './components.ts';
 import { errorExamples, errorHeaderComponents, errorSchema } from './errors.ts';
@@ -85,7 +86,7 @@ const parameters: JsonObject = {
     in: 'header',
     description:
       'The same request under the same key happens once; its plain answer is kept for 24 hours and repeated. Streams ignore it.',
-    schema: { type: 'string' },
+    schema: { type: 'string', ...bounds.idempotencyKey },
   },
 };
 

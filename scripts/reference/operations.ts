@@ -32,11 +32,14 @@ export interface RestOperation {
   readonly operation: JsonObject;
 }
 
-/** @param allForms the full names of RPCs with their REST forms */
+function operationOf({ parent }: DescMethod): Operation {
+  return operationOfPackage[packageWord(parent.typeName)] ?? 'chat';
+}
+
 export function restOperation(method: DescMethod, components: Components): RestOperation {
   const rule = httpRule(method);
   const form = formOf(method.input) === 'object' ? (restForms[fullName(method)] ?? {}) : {};
-  const kind = operationOfPackage[packageWord(method.parent.typeName)] ?? 'chat';
+  const kind = operationOf(method);
   const { fields } = objectShape(method.input);
   const inPath = new Set(rule.pathFields.values());
   const others = fields.filter(({ name }) => !inPath.has(name));
@@ -95,8 +98,9 @@ export function addMessages(
   const { input } = method;
   if (body !== '' && givenBody === undefined) {
     const fields = body === '*' ? objectShape(input).fields : [fieldNamed(input, body)];
-    for (const { message } of fields) if (message !== undefined) components.add(message, 'request');
-    if (isWhole(method)) components.add(input, 'request');
+    const isStrict = strict.has(operationOf(method));
+    for (const { message } of fields) if (message !== undefined) components.add(message, 'request', isStrict);
+    if (isWhole(method)) components.add(input, 'request', isStrict);
   }
   if (content === undefined) components.add(responseMessage(method), 'response');
   for (const name of messages) components.add(find(name), 'response');
@@ -135,7 +139,8 @@ function titleOf(method: DescMethod): JsonObject {
 }
 
 function parameter(components: Components, field: DescField, place: 'path' | 'query'): JsonObject {
-  const { description = '', ...schema } = components.field(field);
+  const schema = components.value(field, 'request');
+  const description = commentOf(field);
   const example = fieldExample(field);
   return {
     name: field.jsonName,
@@ -163,11 +168,11 @@ function requestBody(
   const { input } = method;
   const message = body === '*' ? input : messageOf(fieldNamed(input, body));
   const fields = body === '*' ? others : objectShape(message).fields;
-  const inline = components.object(message, fields, new Set(['request']));
+  const inline = components.object(message, fields, 'request');
   const required = Array.isArray(inline['required']) ? inline['required'].map(String) : [];
   const isReference = body !== '*' || (isWhole(method) && !strict.has(kind));
   const schema = isReference
-    ? components.ref(message)
+    ? components.ref(message, 'request')
     : { ...inline, ...(strict.has(kind) && { additionalProperties: false }) };
   const example = requestExample(message, fields, required);
   return {
@@ -192,7 +197,7 @@ function successResponse(
 
 function jsonContent(components: Components, message: DescMessage): JsonObject {
   const example: JsonValue = responseExample(message);
-  return { 'application/json': { schema: components.ref(message), example } };
+  return { 'application/json': { schema: components.ref(message, 'response'), example } };
 }
 
 function responseMessage(method: DescMethod): DescMessage {

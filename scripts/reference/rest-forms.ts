@@ -6,8 +6,6 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { transcriptFormats } from '../../src/codec/transcript-formats.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { audioFormats } from '../../src/core/ports/engines.ts';
-import { scopes } from '../../src/core/ports/keys.ts';
-import { operations, recordStates, totalDimensions } from '../../src/core/ports/usage.ts';
 import { contentType } from '../../src/core/speech/content-type.ts';
 import { ref, text } from './rest-schemas.ts';
 
@@ -27,7 +25,6 @@ export interface RestForm {
   readonly messages?: readonly string[];
 }
 
-const modelTypes = ['speech', 'transcription', 'chat'];
 const binary: JsonObject = { type: 'string', format: 'binary' };
 
 const hints = (description: string): JsonObject => ({
@@ -146,13 +143,19 @@ export const restForms: Readonly<Record<string, RestForm>> = {
   },
 };
 
+const streamMember: JsonObject = {
+  anyOf: [{ type: 'boolean' }, { type: 'null' }],
+  default: false,
+  description: 'Answers with server-sent events.',
+};
+
 /** Members that only REST has, by the full name of the message. */
 export const moreMembers: Readonly<Record<string, JsonObject>> = {
   'parley.responses.v1.ResponseParams': {
-    stream: { type: 'boolean', default: false, description: 'Answers with server-sent events.' },
+    stream: streamMember,
   },
   'parley.completions.v1.CompletionParams': {
-    stream: { type: 'boolean', default: false, description: 'Answers with server-sent events.' },
+    stream: streamMember,
   },
   'parley.completions.v1.CompletionChoice': { logprobs: { type: 'null' } },
   'parley.responses.v1.Response': {
@@ -160,51 +163,8 @@ export const moreMembers: Readonly<Record<string, JsonObject>> = {
     access_programs: { type: 'null' },
   },
   'parley.chat.v1.ChatCompletionParams': {
-    stream: {
-      type: 'boolean',
-      default: false,
-      description: 'Answers with server-sent events.',
-    },
+    stream: streamMember,
   },
-};
-
-/** Keywords beside those that a field's type gives, by the full name of the field. */
-export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
-  'parley.speech.v1.SynthesizeSpeechRequest.response_format': { enum: [...audioFormats], default: 'mp3' },
-  'parley.speech.v1.SynthesizeSpeechRequest.input': { maxLength: 4000 },
-  'parley.catalog.v1.ListModelsRequest.type': { enum: modelTypes },
-  'parley.admin.v1.CreateKeyRequest.scopes': { items: { type: 'string', enum: [...scopes] }, minItems: 1 },
-  'parley.management.v1.CreateKeyRequest.scopes': {
-    items: { type: 'string', enum: [...scopes] },
-    minItems: 1,
-  },
-  'parley.account.v1.GetUsageTotalsRequest.group_by': {
-    items: { type: 'string', enum: totalDimensions.filter((name) => name !== 'account') },
-  },
-  'parley.admin.v1.GetUsageTotalsRequest.group_by': {
-    items: { type: 'string', enum: [...totalDimensions] },
-  },
-  'parley.catalog.v1.Model.type': { enum: modelTypes },
-  'parley.admin.v1.ModelState.type': { enum: modelTypes },
-  'parley.admin.v1.EngineState.breaker': { enum: ['closed', 'open', 'half_open'] },
-  'parley.admin.v1.NodeState.state': { enum: ['alive', 'late', 'dead'] },
-  'parley.admin.v1.Diagnostic.state': { enum: ['ok', 'warning', 'problem'] },
-  'parley.account.v1.Subscription.state': { enum: ['none', 'trial', 'active', 'ended'] },
-  'parley.account.v1.LedgerEntry.kind': { enum: ['load', 'debit', 'adjustment'] },
-  'parley.account.v1.UsageRecord.operation': { enum: [...operations] },
-  'parley.account.v1.UsageRecord.wire': { enum: ['rest', 'connect', 'grpc', 'grpc-web'] },
-  'parley.account.v1.UsageRecord.state': { enum: [...recordStates] },
-  'parley.account.v1.UsageRecord.tokens_source': { enum: ['reported', 'estimated'] },
-  'parley.admin.v1.UsageTotal.operation': { enum: [...operations] },
-  'parley.admin.v1.UsageTotal.state': { enum: [...recordStates] },
-  'parley.account.v1.UsageTotal.operation': { enum: [...operations] },
-  'parley.account.v1.UsageTotal.state': { enum: [...recordStates] },
-  // Seconds since 1970, which a number holds.
-  'parley.catalog.v1.Model.created': { type: 'integer' },
-  'parley.chat.v1.ChatCompletion.created': { type: 'integer' },
-  'parley.chat.v1.ChatCompletionChunk.created': { type: 'integer' },
-  'parley.responses.v1.Response.created_at': { type: 'integer' },
-  'parley.completions.v1.Completion.created': { type: 'integer' },
 };
 
 /** Members of a response that are there, and null where there is no value. */
@@ -229,7 +189,7 @@ export const promised: ReadonlySet<string> = new Set([
   'parley.completions.v1.CompletionChoice.finish_reason',
 ]);
 
-/** Members that may be null in an answer. In a request null always means absent. */
+/** Members that may be null in an answer. In a request null means absent, and every member that is not required may be. */
 export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChoice.logprobs',
   'parley.chat.v1.ChatChoice.finish_reason',

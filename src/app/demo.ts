@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { z } from 'zod';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
+import { bounds } from '../core/bounds.ts';
 import { cliCall } from '../core/call.ts';
-import { pageSizeMax } from '../core/parameters.ts';
 import { sync } from '../store/sqlite/data-folder.ts';
 import type { App } from './create-app.ts';
 
@@ -91,11 +91,11 @@ async function createAccount({ store, services: { admin } }: DemoApp): Promise<O
   const load = { accountId, amount: credits, reason: 'Demo', idempotencyKey: 'demo' };
   await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
   const { keys } = await admin.listKeys(
-    create(pb.ListKeysRequestSchema, { accountId, pageSize: pageSizeMax }),
+    create(pb.ListKeysRequestSchema, { accountId, pageSize: bounds.pageSize.maximum }),
     cliCall,
   );
   const { keys: adminKeys } = await admin.listAdminKeys(
-    create(pb.ListAdminKeysRequestSchema, { pageSize: pageSizeMax }),
+    create(pb.ListAdminKeysRequestSchema, { pageSize: bounds.pageSize.maximum }),
     cliCall,
   );
   for (const { id: keyId, name, revokedAt } of [...keys, ...adminKeys]) {

@@ -239,8 +239,15 @@ function isInt32(json: JsonValue): json is number {
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
 
 function decodeTimestamp(json: JsonValue, place: Place): Timestamp | undefined {
-  const ms = typeof json === 'string' && rfc3339.test(json) ? Date.parse(json) : Number.NaN;
+  const ms = typeof json === 'string' && rfc3339.test(json) && isDay(json) ? Date.parse(json) : Number.NaN;
   return Number.isNaN(ms) ? wrong(place, 'a time such as 2030-01-31T12:00:00Z') : timestampFromMs(ms);
+}
+
+/** Whether the date exists: `Date.parse` takes February 30 for March 2. */
+function isDay(time: string): boolean {
+  const day = time.slice(0, 10);
+  const ms = Date.parse(day);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day);
 }
 
 function wrong({ path, isStrict }: Place, expected: string): undefined {

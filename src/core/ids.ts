@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { bounds, matches } from './bounds.ts';
 
 declare const brand: unique symbol;
 type Branded<T, Name extends string> = T & { readonly [brand]: Name };
@@ -28,7 +29,7 @@ function timeDigits(nowMs: number): string {
 export const newAccountId = (nowMs: number): AccountId => newId('acc', nowMs) as AccountId;
 export const newKeyId = (nowMs: number): KeyId => newId('key', nowMs) as KeyId;
 export const newRequestId = (nowMs: number): RequestId => newId('req', nowMs) as RequestId;
-export const isRequestId = (text: string): text is RequestId => /^req_[0-9a-f]{32}$/.test(text);
+export const isRequestId = (text: string): text is RequestId => matches(text, bounds.requestId);
 /** A lower bound of all request ids of this moment or later, above all earlier ids. */
 export const firstRequestId = (nowMs: number): string => `req_${timeDigits(nowMs)}`;
 export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', nowMs) as LedgerEntryId;

@@ -1,12 +1,9 @@
 /** Checks of request fields that several services share. */
+import { bounds, isWithin, matches } from './bounds.ts';
 import { ParleyError } from './errors.ts';
 import type { Page, PageRequest } from './ports/page.ts';
 
 const pageSizeDefault = 100;
-export const pageSizeMax = 1_000;
-
-/** A page token is the id of the page's last item. */
-const tokenPattern = /^[a-z]{3}_[0-9a-f]{32}$/;
 
 export function invalid(param: string, message: string): ParleyError {
   return new ParleyError('invalid_parameter', { message, param });
@@ -27,11 +24,12 @@ export interface PageFields {
 /** @throws `invalid_parameter` for a size outside 1 to 1,000, and for a malformed page token */
 export function readPage(request: PageFields): PageRequest {
   const size = request.pageSize ?? pageSizeDefault;
-  if (size < 1 || size > pageSizeMax) {
-    throw invalid('page_size', `\`page_size\` must be from 1 to ${pageSizeMax}.`);
+  const { pageSize, pageToken } = bounds;
+  if (!isWithin(size, pageSize)) {
+    throw invalid('page_size', `\`page_size\` must be from 1 to ${pageSize.maximum}.`);
   }
   const after = request.pageToken;
-  if (after !== undefined && !tokenPattern.test(after)) {
+  if (after !== undefined && !matches(after, pageToken)) {
     throw invalid(
       'page_token',
       '`page_token` is not one that a page gave. Send its `next_page_token`, or none for the first page.',

@@ -4,8 +4,9 @@ import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it } from 'vitest';
 import { breakingDifferences } from '../../scripts/reference/breaking.ts';
+import { fieldKeywords } from '../../scripts/reference/field-keywords.ts';
 import { openApiDocument } from '../../scripts/reference/openapi.ts';
-import { fieldKeywords, nullable, promised } from '../../scripts/reference/rest-forms.ts';
+import { nullable, promised } from '../../scripts/reference/rest-forms.ts';
 import { rpcDocument } from '../../scripts/reference/rpcs.ts';
 import { readSchemas } from '../../scripts/reference/schemas.ts';
 import { isObject } from '../../src/codec/shape.ts';
@@ -92,6 +93,7 @@ function contentsWithoutExample(json: JsonValue): string[] {
 describe('a breaking difference', () => {
   const speech = ['paths', '/audio/speech', 'post'];
   const account = ['components', 'schemas', 'Account'];
+  const format = ['components', 'schemas', 'SynthesizeSpeechRequest', 'properties', 'response_format'];
 
   it.each<[string, readonly string[], (json: JsonObject) => void]>([
     ['a path that is gone', ['paths'], (paths) => delete paths['/models']],
@@ -130,8 +132,8 @@ describe('a breaking difference', () => {
     ],
     [
       'fewer values in a request',
-      ['components', 'schemas', 'SynthesizeSpeechRequest', 'properties', 'response_format'],
-      (format) => Object.assign(format, { enum: ['mp3'] }),
+      [...format, 'anyOf', '0'],
+      (values) => Object.assign(values, { enum: ['mp3'] }),
     ],
     [
       'a shorter text in a request',
@@ -145,7 +147,7 @@ describe('a breaking difference', () => {
     ],
     [
       'an alternative that a request no longer has',
-      ['components', 'schemas', 'MessageContent'],
+      ['components', 'schemas', 'MessageContentInput'],
       (schema) => Object.assign(schema, { anyOf: [{ type: 'string' }] }),
     ],
   ])('is %s', (_what, path, change) => {
@@ -169,8 +171,8 @@ describe('a breaking difference', () => {
     ],
     [
       'a new value in a request',
-      ['components', 'schemas', 'SynthesizeSpeechRequest', 'properties', 'response_format'],
-      (format) => Object.assign(format, { enum: ['mp3', 'opus', 'flac', 'wav', 'pcm', 'aac'] }),
+      [...format, 'anyOf', '0'],
+      (values) => Object.assign(values, { enum: ['mp3', 'opus', 'flac', 'wav', 'pcm', 'aac'] }),
     ],
     [
       'a new error code',
@@ -184,8 +186,9 @@ describe('a breaking difference', () => {
   });
 });
 
+/** @returns an object, or a list, whose keys are its indexes */
 function inside(json: JsonObject, key: string): JsonObject {
   const value = json[key];
-  if (!isObject(value)) throw new Error(`the document has no ${key}`);
-  return value;
+  if (typeof value !== 'object' || value === null) throw new Error(`the document has no ${key}`);
+  return value as JsonObject;
 }

@@ -91,6 +91,8 @@ const formats = {
   'date-time': (text: string) => !Number.isNaN(Date.parse(text)),
   int32: { type: 'number', validate: (value: number) => Math.abs(value) <= 2 ** 31 },
   int64: true,
+  uri: (text: string) => URL.canParse(text),
+  network: true,
   binary: true,
 } as const;
 

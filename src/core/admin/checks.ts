@@ -1,20 +1,22 @@
 /** Checks of the fields that administrators send. */
 
 import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../billing/money.ts';
+import { bounds, hasLength, isWithin } from '../bounds.ts';
 import { ParleyError } from '../errors.ts';
 import { invalid } from '../parameters.ts';
 import { defaultScopes, type Scope, scopes } from '../ports/keys.ts';
 import { quote } from '../quote.ts';
 
-export const nameCharactersMax = 100;
-export const reasonCharactersMax = 200;
-/** 30 days. */
-const overlapSecondsMax = 2_592_000;
-
-export function checkText(param: string, text: string | undefined, charactersMax: number): string {
-  const trimmed = required(param, text).trim();
-  if (trimmed === '' || trimmed.length > charactersMax) {
-    throw invalid(param, `\`${param}\` must have 1 to ${charactersMax} characters.`);
+/** Without the blanks around it. */
+export function checkText(
+  param: string,
+  text: string | undefined,
+  bound: typeof bounds.name | typeof bounds.reason = bounds.name,
+): string {
+  const sent = required(param, text);
+  const trimmed = sent.trim();
+  if (trimmed === '' || !hasLength(sent, bound)) {
+    throw invalid(param, `\`${param}\` must have 1 to ${bound.maxLength} characters.`);
   }
   return trimmed;
 }
@@ -36,8 +38,9 @@ export function checkAmount(text: string | undefined): NanoCredits {
 }
 
 export function checkOverlap(seconds = 0): number {
-  if (seconds < 0 || seconds > overlapSecondsMax) {
-    throw invalid('overlap_seconds', `\`overlap_seconds\` must be from 0 to ${overlapSecondsMax}.`);
+  const { overlapSeconds } = bounds;
+  if (!isWithin(seconds, overlapSeconds)) {
+    throw invalid('overlap_seconds', `\`overlap_seconds\` must be from 0 to ${overlapSeconds.maximum}.`);
   }
   return seconds;
 }

@@ -1,5 +1,6 @@
 /** Loads and adjustments of credits by administrators. */
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { bounds } from '../bounds.ts';
 import type { AdminCall } from '../call.ts';
 import { ParleyError } from '../errors.ts';
 import { newLedgerEntryId } from '../ids.ts';
@@ -31,8 +32,8 @@ export async function enterCredits(
     accountId: account.id,
     kind,
     amount,
-    reason: check.checkText('reason', request.reason, check.reasonCharactersMax),
-    reference: check.checkText('idempotency_key', request.idempotencyKey, check.reasonCharactersMax),
+    reason: check.checkText('reason', request.reason, bounds.reason),
+    reference: check.checkText('idempotency_key', request.idempotencyKey, bounds.reason),
     createdAtMs,
   };
   const details = { amount: String(request.amount), reason: entry.reason, reference: entry.reference };

@@ -36,7 +36,7 @@ export class AdminOperations {
   }
 
   async createAccount(request: pb.CreateAccountRequest, call: AdminCall): Promise<pb.CreateAccountResponse> {
-    const name = check.checkText('name', request.name, check.nameCharactersMax);
+    const name = check.checkText('name', request.name);
     const nowMs = this.#now();
     const account = { id: newAccountId(nowMs), name, createdAtMs: nowMs };
     const audit = this.#audit(call, 'account.create', account.id, { name });
@@ -46,7 +46,7 @@ export class AdminOperations {
 
   async listAccounts(request: pb.ListAccountsRequest): Promise<pb.ListAccountsResponse> {
     const { nameContains: part } = request;
-    const name = part && check.checkText('name_contains', part, check.nameCharactersMax);
+    const name = part === undefined ? part : check.checkText('name_contains', part);
     const page = await this.#deps.store.listAccounts(readPage(request), name);
     const accounts = await Promise.all(page.items.map((account) => describeAccount(account, this.#deps)));
     return create(pb.ListAccountsResponseSchema, { accounts, ...nextPage(page) });
@@ -89,7 +89,7 @@ export class AdminOperations {
 
   async renameAccount(request: pb.RenameAccountRequest, call: AdminCall): Promise<pb.RenameAccountResponse> {
     const { id, name: before } = await this.#account(request.accountId);
-    const name = check.checkText('name', request.name, check.nameCharactersMax);
+    const name = check.checkText('name', request.name);
     const audit = this.#audit(call, 'account.rename', id, { before, name });
     if (name !== before && !(await this.#deps.store.renameAccount(id, name, audit)))
       throw check.nameTaken(name);
@@ -176,7 +176,7 @@ export class AdminOperations {
     const facts = {
       kind: 'account' as const,
       accountId: account.id,
-      name: check.checkText('name', request.name, check.nameCharactersMax),
+      name: check.checkText('name', request.name),
       scopes: check.checkScopes(request.scopes),
       expiresAtMs: this.#keys.future('expires_at', request.expiresAt),
       limits: readLimits(request.limits),
@@ -196,7 +196,7 @@ export class AdminOperations {
     const facts = {
       kind: 'admin' as const,
       accountId: undefined,
-      name: check.checkText('name', request.name, check.nameCharactersMax),
+      name: check.checkText('name', request.name),
       scopes: [],
       expiresAtMs: this.#keys.future('expires_at', request.expiresAt),
     };

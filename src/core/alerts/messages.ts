@@ -9,6 +9,7 @@ import {
   AlertSettingsSchema,
 } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { formatCredits, type NanoCredits, parseCredits } from '../billing/money.ts';
+import { bounds, isWithin } from '../bounds.ts';
 import { ParleyError } from '../errors.ts';
 import { invalid } from '../parameters.ts';
 import type { Alert, AlertDelivery, AlertSettings } from '../ports/alerts.ts';
@@ -16,7 +17,6 @@ import type { AddressRules } from './webhook-address.ts';
 import { checkWebhookUrl } from './webhook-address.ts';
 
 const percentsByDefault = [50, 80, 100];
-const percentsMax = 10;
 
 /** @throws `invalid_parameter` */
 export function readAlertSettings(message: AlertSettingsMessage, rules: AddressRules): AlertSettings {
@@ -30,12 +30,13 @@ export function readAlertSettings(message: AlertSettingsMessage, rules: AddressR
 
 function readPercents(percents: readonly number[]): readonly number[] {
   if (percents.length === 0) return percentsByDefault;
+  const { maxItems } = bounds.percents;
   const isRight =
-    percents.length <= percentsMax && percents.every((percent) => percent >= 1 && percent <= 100);
+    percents.length <= maxItems && percents.every((percent) => isWithin(percent, bounds.percent));
   if (isRight) return [...new Set(percents)].sort((a, b) => a - b);
   throw invalid(
     'settings.percents',
-    `\`settings.percents\` takes at most ${percentsMax} whole numbers from 1 to 100.`,
+    `\`settings.percents\` takes at most ${maxItems} whole numbers from 1 to 100.`,
   );
 }
 

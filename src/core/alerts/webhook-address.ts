@@ -1,10 +1,9 @@
 /** Where webhooks may go: to public addresses, and into the networks that the operator allows. */
 
 import { plainAddress } from '../access/network.ts';
+import { bounds, hasLength } from '../bounds.ts';
 import { isWithinAddresses } from '../limits/addresses.ts';
 import { invalid } from '../parameters.ts';
-
-const urlCharactersMax = 2_000;
 
 /** IPv4 networks without public servers: private, local, shared, reserved, for documentation, tests and multicast. */
 const closedNetworks = [
@@ -36,8 +35,9 @@ export function mayReach(
 /** The URL in its normal form. Its name is resolved, and the addresses checked, when it is called. @throws `invalid_parameter` */
 export function checkWebhookUrl(text: string, rules: AddressRules): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || text.length > urlCharactersMax || url.href.length > urlCharactersMax) {
-    throw refused(`must be a URL of at most ${urlCharactersMax} characters.`);
+  const { webhookUrl } = bounds;
+  if (url === undefined || !hasLength(text, webhookUrl) || !hasLength(url.href, webhookUrl)) {
+    throw refused(`must be a URL of at most ${webhookUrl.maxLength} characters.`);
   }
   if (url.username !== '' || url.password !== '') throw refused('must have no user and no password.');
   const isPlain = url.protocol === 'http:' && rules.allowedNetworks.length > 0;

@@ -3,6 +3,7 @@
  * A failure frees the key.
  */
 import { type DescMessage, fromBinary, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import { bounds, hasLength } from '../bounds.ts';
 import { breathe } from '../breathe.ts';
 import type { Call } from '../call.ts';
 import { ParleyError } from '../errors.ts';
@@ -14,7 +15,6 @@ import { fingerprintOf } from './fingerprint.ts';
 
 /** How long an answer is stored: 24 hours. */
 export const keptMs = 24 * 60 * 60 * 1000;
-const keyCharactersMax = 255;
 /** A larger answer is not stored: the key is freed, and a repeated request runs again. */
 const answerBytesMax = 8 * 1024 * 1024;
 /** Nesting of a stored message. Our own answers may be nested deeper than what clients may send. */
@@ -122,9 +122,9 @@ export class Idempotency {
   #claimOf({ call, request }: Pick<Repeatable<unknown>, 'call' | 'request'>): IdempotencyClaim | undefined {
     const key = call.idempotencyKey;
     if (key === undefined) return undefined;
-    if (key === '' || key.length > keyCharactersMax) {
+    if (!hasLength(key, bounds.idempotencyKey)) {
       throw new ParleyError('invalid_parameter', {
-        message: `\`Idempotency-Key\` must have 1 to ${keyCharactersMax} characters.`,
+        message: `\`Idempotency-Key\` must have 1 to ${bounds.idempotencyKey.maxLength} characters.`,
         param: 'Idempotency-Key',
       });
     }

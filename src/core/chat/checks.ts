@@ -1,12 +1,10 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { bounds, isWithin } from '../bounds.ts';
 import type { Catalog, ChatModel } from '../catalog/catalog.ts';
 import { ParleyError } from '../errors.ts';
 import { quote } from '../quote.ts';
 import type { ChatAnswer } from './answer.ts';
 import { takeChoices } from './output-limit.ts';
-
-/** The largest `n`: the API's own limit. */
-export const choicesMax = 128;
 
 /**
  * Checks the parameters that Parley relies on, and returns the model. All others are for the model to judge.
@@ -38,7 +36,7 @@ export function checkWhole({ choices }: ChatAnswer): void {
 }
 
 function checkMessages({ messages, other }: ChatCompletionParams): void {
-  if (messages.length === 0) {
+  if (messages.length < bounds.messages.minItems) {
     const isEmptyList = Array.isArray(other?.['messages']);
     throw new ParleyError(isEmptyList ? 'invalid_messages' : 'missing_messages', {
       ...(isEmptyList && { message: '`messages` is empty. Send at least one message.' }),
@@ -61,8 +59,9 @@ function checkLimit(name: string, value: number | undefined): void {
 }
 
 function checkChoices(n: number | undefined): void {
-  if (n === undefined || (Number.isInteger(n) && n >= 1 && n <= choicesMax)) return;
-  throw invalid('n', `\`n\` must be a whole number from 1 to ${choicesMax}.`);
+  const { choices } = bounds;
+  if (n === undefined || (Number.isInteger(n) && isWithin(n, choices))) return;
+  throw invalid('n', `\`n\` must be a whole number from 1 to ${choices.maximum}.`);
 }
 
 function invalid(param: string, message: string): ParleyError {

@@ -15,9 +15,9 @@ import {
   type StreamCompletionRequest,
 } from '../../../gen/parley/completions/v1/completions_pb.ts';
 import { type Idempotency, messageForm } from '../billing/idempotency.ts';
+import { bounds } from '../bounds.ts';
 import { breathe } from '../breathe.ts';
 import type { Call } from '../call.ts';
-import { choicesMax } from '../chat/checks.ts';
 import { takeChoices } from '../chat/output-limit.ts';
 import { refersElsewhere } from '../chat/references.ts';
 import { type ChatOperations, noteModel } from '../chat/service.ts';
@@ -120,9 +120,10 @@ function multiplyChoices(chat: ChatCompletionParams): void {
   const { n = 1, messages } = chat;
   const choices = n * messages.length;
   if (!Number.isInteger(n) || n < 1) throw invalid('n', '`n` must be a whole number from 1.');
-  if (choices > choicesMax) {
+  const { maximum } = bounds.choices;
+  if (choices > maximum) {
     throw new ParleyError('invalid_input', {
-      message: `\`prompt\` and \`n\` ask for ${choices} answers. Ask for at most ${choicesMax} at once.`,
+      message: `\`prompt\` and \`n\` ask for ${choices} answers. Ask for at most ${maximum} at once.`,
       param: 'prompt',
     });
   }

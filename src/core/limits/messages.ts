@@ -8,16 +8,12 @@ import {
   LimitsSchema,
 } from '../../../gen/parley/account/v1/limits_pb.ts';
 import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../billing/money.ts';
+import { bounds, hasLength, matches } from '../bounds.ts';
 import { ParleyError } from '../errors.ts';
 import { invalid } from '../parameters.ts';
 import { readNetwork } from './addresses.ts';
 import { type CountedAmount, countedAmounts, periodEndMs } from './counts.ts';
 import { budgetNames, compactLimits, type Limits } from './limits.ts';
-
-const entriesMax = 100;
-const modelCharactersMax = 200;
-/** More would make matching slow. */
-const starsMax = 3;
 
 /** @throws `invalid_parameter` */
 export function readLimits(message: LimitsMessage | undefined): Limits | undefined {
@@ -28,7 +24,8 @@ export function readLimits(message: LimitsMessage | undefined): Limits | undefin
     ...{ requestsPerMinute, tokensPerMinute, concurrentRequests, audioSecondsPerDay, charactersPerDay },
   };
   for (const [name, value] of Object.entries(wholes)) {
-    if (value !== undefined && value < 0) throw refused(snakeCase(name), 'must not be negative');
+    if (value !== undefined && value < bounds.rate.minimum)
+      throw refused(snakeCase(name), 'must not be negative');
   }
   const { day, month, total } = message.budgets ?? {};
   return compactLimits({
@@ -45,13 +42,10 @@ export function readLimits(message: LimitsMessage | undefined): Limits | undefin
 
 function readModels(patterns: readonly string[]): readonly string[] | undefined {
   checkEntries('models', patterns);
-  const fits = (text: string) =>
-    text.trim() !== '' && text.length <= modelCharactersMax && text.split('*').length - 1 <= starsMax;
+  const { modelPattern } = bounds;
+  const fits = (text: string) => hasLength(text, modelPattern) && matches(text, modelPattern);
   if (patterns.every(fits)) return patterns.length === 0 ? undefined : patterns;
-  throw refused(
-    'models',
-    `takes ids of 1 to ${modelCharactersMax} characters with at most ${starsMax} \`*\``,
-  );
+  throw refused('models', `takes ids of 1 to ${modelPattern.maxLength} characters with at most three \`*\``);
 }
 
 function readAddresses(networks: readonly string[]): readonly string[] | undefined {
@@ -61,7 +55,8 @@ function readAddresses(networks: readonly string[]): readonly string[] | undefin
 }
 
 function checkEntries(name: string, entries: readonly string[]): void {
-  if (entries.length > entriesMax) throw refused(name, `takes at most ${entriesMax} entries`);
+  const { maxItems } = bounds.limitEntries;
+  if (entries.length > maxItems) throw refused(name, `takes at most ${maxItems} entries`);
 }
 
 function readBudget(name: string, text: string | undefined): NanoCredits | undefined {

@@ -35,7 +35,7 @@ export class ManagementOperations {
 
   async createKey(request: pb.CreateKeyRequest, call: Call): Promise<pb.CreateKeyResponse> {
     const own = await ownKey(this.#deps, call.caller);
-    const name = check.checkText('name', request.name, check.nameCharactersMax);
+    const name = check.checkText('name', request.name);
     const powers: Powers = {
       scopes: scopesFor(request.scopes, own.scopes),
       expiresAtMs: this.#keys.future('expires_at', request.expiresAt) ?? own.expiresAtMs,

@@ -6,6 +6,7 @@ import {
 } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import { type FairUseRules, speechUnits, unitsPerMonth } from '../billing/fair-use.ts';
 import { type Idempotency, messageForm } from '../billing/idempotency.ts';
+import { bounds } from '../bounds.ts';
 import type { Call } from '../call.ts';
 import type { Catalog, SpeechModel } from '../catalog/catalog.ts';
 import { voicesOf } from '../catalog/views.ts';
@@ -14,8 +15,6 @@ import { type AudioFormat, audioFormats, type SpeechRequest } from '../ports/eng
 import { quote } from '../quote.ts';
 import { contentType as contentTypeOf } from './content-type.ts';
 
-/** Unicode code points of `input`: the contract's limit. */
-export const speechCharactersMax = 4_000;
 /** Bytes of audio in one part, so that every transport's messages stay small. */
 const partBytesMax = 64 * 1024;
 
@@ -90,9 +89,10 @@ export class SpeechOperations {
       });
     }
     const characters = countCharacters(input);
-    if (characters > speechCharactersMax) {
+    const { maxLength } = bounds.speechInput;
+    if (characters > maxLength) {
       throw new ParleyError('input_too_long', {
-        message: `\`input\` has ${characters} characters; at most ${speechCharactersMax} are spoken in one request.`,
+        message: `\`input\` has ${characters} characters; at most ${maxLength} are spoken in one request.`,
         param: 'input',
       });
     }

@@ -21,14 +21,16 @@ export const file_parley_account_v1_limits: GenFile = /*@__PURE__*/
  */
 export type Limits = Message<"parley.account.v1.Limits"> & {
   /**
-   * Ids of models that may be called. `*` stands for any characters, such as `gpt-*`; at most three in an id. At most 100.
+   * Ids of models that may be called. `*` stands for any characters, such as `gpt-*`; at most three in an id. At most 100. REST
+   * refuses an empty list.
    *
    * @generated from field: repeated string models = 1;
    */
   models: string[];
 
   /**
-   * Addresses and networks that may call, such as `192.0.2.1`, `10.0.0.0/8` or `2001:db8::/32`. At most 100.
+   * Addresses and networks that may call, such as `192.0.2.1`, `10.0.0.0/8` or `2001:db8::/32`. At most 100. REST
+   * refuses an empty list.
    *
    * @generated from field: repeated string addresses = 2;
    */

@@ -9,8 +9,8 @@ import { jsonCodec } from '../../../codec/codec.ts';
 import { JsonScan } from '../../../codec/json-scan.ts';
 import { parseJson } from '../../../codec/parse-json.ts';
 import { isObject } from '../../../codec/shape.ts';
+import { bounds } from '../../../core/bounds.ts';
 import type { ChatAnswer, ChatChunk } from '../../../core/chat/answer.ts';
-import { choicesMax } from '../../../core/chat/checks.ts';
 import type { ParleyError } from '../../../core/errors.ts';
 import { answerLimits, harmlessBytes } from '../../answer-limits.ts';
 import { malformedResponse, refuseExcess } from '../errors.ts';
@@ -78,8 +78,8 @@ function checkAnswer(json: unknown, report: Report): JsonObject {
   if (!isObject(json)) throw malformedResponse('the answer is not an object');
   if (json['error'] != null || json['object'] === 'error') throw report(JSON.stringify(json));
   const { choices } = json;
-  if (Array.isArray(choices) && choices.length > choicesMax) {
-    throw malformedResponse(`the answer has more than ${choicesMax} choices`);
+  if (Array.isArray(choices) && choices.length > bounds.choices.maximum) {
+    throw malformedResponse(`the answer has more than ${bounds.choices.maximum} choices`);
   }
   return json;
 }

@@ -1,0 +1,148 @@
+/** Keywords beside those that the type of a field gives: the bounds of the checks, and the values that are allowed. */
+import type { JsonObject } from '@bufbuild/protobuf';
+import { bounds } from '../../src/core/bounds.ts';
+import { audioFormats } from '../../src/core/ports/engines.ts';
+import { scopes } from '../../src/core/ports/keys.ts';
+import { operations, recordStates, totalDimensions } from '../../src/core/ports/usage.ts';
+
+const modelTypes = ['speech', 'transcription', 'chat'];
+const rates = [
+  ...['requests_per_minute', 'tokens_per_minute', 'concurrent_requests'],
+  ...['audio_seconds_per_day', 'characters_per_day'],
+];
+/** A whole number that JSON holds exactly. */
+const tokenLimit = { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
+
+const prompts = { type: 'array', minItems: 1, maxItems: bounds.choices.maximum, items: { type: 'string' } };
+/** No value but null. */
+const none = { not: {} };
+
+/** Members that a request must have, where an answer may lack them. */
+export const requiredInRequests: ReadonlySet<string> = new Set([
+  'parley.chat.v1.ChatMessage.role',
+  'parley.responses.v1.ResponseTool.type',
+  'parley.responses.v1.ResponseTool.name',
+]);
+
+/** By the name of a field of any request. */
+export const requestKeywords: Readonly<Record<string, JsonObject>> = {
+  page_size: bounds.pageSize,
+  page_token: bounds.pageToken,
+};
+
+/** Requests that filter usage records. */
+const recordFilter = {
+  operation: { enum: [...operations] },
+  state: { enum: [...recordStates] },
+  model: bounds.notBlank,
+  id: bounds.requestId,
+};
+const days = { start_time: bounds.dayStart, end_time: bounds.dayStart };
+
+/** Keywords of fields of messages, by the full names of the fields. */
+function onEach(
+  messages: readonly string[],
+  fields: Readonly<Record<string, JsonObject>>,
+): Record<string, JsonObject> {
+  const names = messages.flatMap((message) =>
+    Object.entries(fields).map(([name, keywords]) => [`parley.${message}.${name}`, keywords] as const),
+  );
+  return Object.fromEntries(names);
+}
+
+/** Keywords beside those that a field's type gives, by the full name of the field. */
+export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
+  'parley.speech.v1.SynthesizeSpeechRequest.response_format': { enum: [...audioFormats], default: 'mp3' },
+  'parley.speech.v1.SynthesizeSpeechRequest.model': bounds.notBlank,
+  'parley.speech.v1.SynthesizeSpeechRequest.input': bounds.speechInput,
+  'parley.speech.v1.SynthesizeSpeechRequest.voice': bounds.notBlank,
+  'parley.chat.v1.ChatMessage.role': bounds.notBlank,
+  'parley.chat.v1.ChatCompletionParams.model': bounds.notBlank,
+  'parley.chat.v1.ChatCompletionParams.messages': bounds.messages,
+  'parley.chat.v1.ChatCompletionParams.n': { type: 'integer', ...bounds.choices },
+  'parley.chat.v1.ChatCompletionParams.max_tokens': tokenLimit,
+  'parley.chat.v1.ChatCompletionParams.max_completion_tokens': tokenLimit,
+  'parley.completions.v1.CompletionParams.model': bounds.notBlank,
+  'parley.completions.v1.CompletionParams.prompt': { anyOf: [{ type: 'string' }, prompts] },
+  'parley.completions.v1.CompletionParams.suffix': { maxLength: 0 },
+  'parley.completions.v1.CompletionParams.echo': { enum: [false] },
+  'parley.completions.v1.CompletionParams.logprobs': none,
+  'parley.completions.v1.CompletionParams.n': { type: 'integer', ...bounds.choices },
+  'parley.completions.v1.CompletionParams.max_tokens': tokenLimit,
+  'parley.responses.v1.ResponseParams.model': bounds.notBlank,
+  'parley.responses.v1.ResponseTool.type': { enum: ['function', 'custom'] },
+  'parley.responses.v1.ResponseTool.name': { minLength: 1 },
+  'parley.responses.v1.ResponseParams.previous_response_id': none,
+  'parley.responses.v1.ResponseParams.conversation': { type: 'null' },
+  'parley.responses.v1.ResponseParams.prompt': { type: 'null' },
+  'parley.responses.v1.ResponseParams.background': { enum: [false] },
+  'parley.responses.v1.ResponseParams.max_output_tokens': tokenLimit,
+  'parley.account.v1.Limits.models': {
+    ...bounds.limitEntries,
+    minItems: 1,
+    items: { type: 'string', ...bounds.modelPattern },
+  },
+  'parley.account.v1.Limits.addresses': {
+    ...bounds.limitEntries,
+    minItems: 1,
+    items: { type: 'string', format: 'network' },
+  },
+  ...onEach(['account.v1.Limits'], Object.fromEntries(rates.map((name) => [name, bounds.rate]))),
+  ...onEach(['account.v1.Budgets'], { day: bounds.credits, month: bounds.credits, total: bounds.credits }),
+  'parley.alerts.v1.AlertSettings.webhook_url': { format: 'uri', ...bounds.webhookUrl },
+  'parley.alerts.v1.AlertSettings.percents': {
+    ...bounds.percents,
+    minItems: 1,
+    items: { type: 'integer', format: 'int32', ...bounds.percent },
+  },
+  'parley.alerts.v1.AlertSettings.balance_below': bounds.creditsAboveZero,
+  'parley.admin.v1.CreateAccountRequest.name': bounds.name,
+  'parley.admin.v1.RenameAccountRequest.name': bounds.name,
+  'parley.admin.v1.ListAccountsRequest.name_contains': bounds.name,
+  'parley.admin.v1.CreateAdminKeyRequest.name': bounds.name,
+  'parley.admin.v1.CreateKeyRequest.name': bounds.name,
+  'parley.management.v1.CreateKeyRequest.name': bounds.name,
+  'parley.admin.v1.LoadCreditsRequest.amount': bounds.creditsAboveZero,
+  'parley.admin.v1.AdjustCreditsRequest.amount': bounds.creditsNotZero,
+  ...onEach(['admin.v1.LoadCreditsRequest', 'admin.v1.AdjustCreditsRequest'], {
+    reason: bounds.reason,
+    idempotency_key: bounds.reason,
+  }),
+  'parley.admin.v1.RotateKeyRequest.overlap_seconds': bounds.overlapSeconds,
+  'parley.management.v1.RotateKeyRequest.overlap_seconds': bounds.overlapSeconds,
+  'parley.catalog.v1.ListModelsRequest.type': { enum: modelTypes },
+  'parley.admin.v1.CreateKeyRequest.scopes': { items: { type: 'string', enum: [...scopes] }, minItems: 1 },
+  'parley.management.v1.CreateKeyRequest.scopes': {
+    items: { type: 'string', enum: [...scopes] },
+    minItems: 1,
+  },
+  'parley.account.v1.GetUsageTotalsRequest.group_by': {
+    items: { type: 'string', enum: totalDimensions.filter((name) => name !== 'account') },
+  },
+  'parley.admin.v1.GetUsageTotalsRequest.group_by': {
+    items: { type: 'string', enum: [...totalDimensions] },
+  },
+  ...onEach(['account.v1.ListUsageRecordsRequest', 'admin.v1.ListUsageRecordsRequest'], recordFilter),
+  ...onEach(['account.v1.GetUsageTotalsRequest', 'admin.v1.GetUsageTotalsRequest'], days),
+  'parley.catalog.v1.Model.type': { enum: modelTypes },
+  'parley.admin.v1.ModelState.type': { enum: modelTypes },
+  'parley.admin.v1.EngineState.breaker': { enum: ['closed', 'open', 'half_open'] },
+  'parley.admin.v1.NodeState.state': { enum: ['alive', 'late', 'dead'] },
+  'parley.admin.v1.Diagnostic.state': { enum: ['ok', 'warning', 'problem'] },
+  'parley.account.v1.Subscription.state': { enum: ['none', 'trial', 'active', 'ended'] },
+  'parley.account.v1.LedgerEntry.kind': { enum: ['load', 'debit', 'adjustment'] },
+  'parley.account.v1.UsageRecord.operation': { enum: [...operations] },
+  'parley.account.v1.UsageRecord.wire': { enum: ['rest', 'connect', 'grpc', 'grpc-web'] },
+  'parley.account.v1.UsageRecord.state': { enum: [...recordStates] },
+  'parley.account.v1.UsageRecord.tokens_source': { enum: ['reported', 'estimated'] },
+  'parley.admin.v1.UsageTotal.operation': { enum: [...operations] },
+  'parley.admin.v1.UsageTotal.state': { enum: [...recordStates] },
+  'parley.account.v1.UsageTotal.operation': { enum: [...operations] },
+  'parley.account.v1.UsageTotal.state': { enum: [...recordStates] },
+  // Seconds since 1970, which a number holds.
+  'parley.catalog.v1.Model.created': { type: 'integer' },
+  'parley.chat.v1.ChatCompletion.created': { type: 'integer' },
+  'parley.chat.v1.ChatCompletionChunk.created': { type: 'integer' },
+  'parley.responses.v1.Response.created_at': { type: 'integer' },
+  'parley.completions.v1.Completion.created': { type: 'integer' },
+};

@@ -1,0 +1,67 @@
+/**
+ * Bounds on the values of requests, as keywords of JSON Schema. The checks and the OpenAPI document are made from this table.
+ * Lengths are in Unicode code points.
+ */
+
+const notBlank = '\\S';
+const text = (maxLength: number) => ({ minLength: 1, maxLength, pattern: notBlank });
+
+/** Credits: at most some 9.2 billion, which an account can hold, with nine places. */
+const credits = '0*(\\d{1,9}|[1-8]\\d{9}|9[01]\\d{8}|92[01]\\d{7})(\\.\\d{1,9})?$';
+
+export const bounds = {
+  name: text(100),
+  reason: text(200),
+  idempotencyKey: { minLength: 1, maxLength: 255 },
+  notBlank: { pattern: notBlank },
+  pageSize: { minimum: 1, maximum: 1_000 },
+  /** The id of the page's last item. */
+  pageToken: { pattern: '^[a-z]{3}_[0-9a-f]{32}$' },
+  requestId: { pattern: '^req_[0-9a-f]{32}$' },
+  /** 30 days. */
+  overlapSeconds: { minimum: 0, maximum: 2_592_000 },
+  rate: { minimum: 0 },
+  percents: { maxItems: 10 },
+  percent: { minimum: 1, maximum: 100 },
+  limitEntries: { maxItems: 100 },
+  /** More than three stars would make matching slow. */
+  modelPattern: { ...text(200), pattern: '^(?=.*\\S)[^*]*(\\*[^*]*){0,3}$' },
+  webhookUrl: { maxLength: 2_000 },
+  /** The API's own limit of `n`. */
+  choices: { minimum: 1, maximum: 128 },
+  messages: { minItems: 1 },
+  /** The contract's limit. */
+  speechInput: { minLength: 1, maxLength: 4_000, pattern: notBlank },
+  credits: { pattern: `^${credits}` },
+  creditsAboveZero: { pattern: `^(?=.*[1-9])${credits}` },
+  creditsNotZero: { pattern: `^(?=.*[1-9])-?${credits}` },
+  /** The first moment of a day. */
+  dayStart: {
+    pattern:
+      '^(19[7-9]\\d|[2-9]\\d{3})-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T00:00:00(\\.0{1,9})?(Z|[+-]00:00)$',
+  },
+} as const;
+
+interface Length {
+  readonly minLength?: number;
+  readonly maxLength: number;
+}
+
+/** Whether a text has as many code points as its bound allows. */
+export function hasLength(text: string, { minLength = 0, maxLength }: Length): boolean {
+  // A code point has one or two UTF-16 units.
+  if (text.length > 2 * maxLength) return false;
+  const length = Array.from(text).length;
+  return length >= minLength && length <= maxLength;
+}
+
+export function isWithin(
+  value: number,
+  { minimum, maximum }: { readonly minimum: number; readonly maximum: number },
+): boolean {
+  return value >= minimum && value <= maximum;
+}
+
+export function matches(text: string, { pattern }: { readonly pattern: string }): boolean {
+  return new RegExp(pattern, 'u').test(text);
+}
