@@ -64,8 +64,9 @@ export class ManagementOperations {
   async rotateKey(request: pb.RotateKeyRequest, call: Call): Promise<pb.RotateKeyResponse> {
     const own = await ownKey(this.#deps, call.caller);
     const old = await this.#keyOfAccount(request.keyId, own);
-    // Whoever rotates a key gets its secret.
+    // Whoever rotates a key gets its secret. The keys of one rotation count together.
     refuseWider(old, own);
+    if (old.originId !== own.originId) refuseCounted(own);
     const issued = await this.#keys.rotate(old, request.overlapSeconds, { actor: own.id });
     return create(pb.RotateKeyResponseSchema, issued);
   }
@@ -110,7 +111,8 @@ function refuseWider(key: Powers, own: Powers): void {
 function refuseCounted({ limits }: Powers): void {
   if (limits?.budgets === undefined && !rateNames.some((name) => limits?.[name] !== undefined)) return;
   throw new ParleyError('insufficient_scope', {
-    message: 'This API key has a budget or a rate of its own, so it cannot make keys or loosen their limits.',
+    message:
+      'This API key has a budget or a rate of its own, so it cannot make or rotate other keys or loosen their limits.',
   });
 }
 

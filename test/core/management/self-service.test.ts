@@ -108,6 +108,20 @@ describe('a key that manages', () => {
     }
   });
 
+  it('rotates no key but itself with a budget or a rate of its own: it would get what the other has left', async () => {
+    for (const limits of [{ budgets: { month: '5' } }, { requests_per_minute: 10 }]) {
+      const boss = await issue({ scopes: ['chat', 'manage'], limits });
+      const sibling = await issue({ scopes: ['chat'], limits });
+      const refused = await post(`/keys/${sibling.key.id}/rotate`, boss.secret);
+      expect(await errorOf(refused)).toMatchObject({ code: 'insufficient_scope', status: 403 });
+      expect((await parley.call('/models', bearer(sibling.secret))).status).toBe(200);
+      // Its replacement and itself count together, whichever rotates the other.
+      const rotation = await post(`/keys/${boss.key.id}/rotate`, boss.secret, { overlap_seconds: 60 });
+      const { secret } = (await rotation.json()) as { secret: string };
+      expect((await post(`/keys/${boss.key.id}/rotate`, secret)).status).toBe(200);
+    }
+  });
+
   it('loosens no limit of a key that may do more', async () => {
     const boss = await issue({ scopes: ['manage'] });
     const other = await issue({ scopes: ['chat'], limits: { budgets: { month: '5' } } });
