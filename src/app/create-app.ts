@@ -129,8 +129,8 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
     isModel: (id) => catalog.has(id),
     engines: () => engines.readings(),
   });
-  const facts = { store, clock, accessClock, fairUse };
-  const alerts = openAlerts(config, { ...facts, log, observer: metrics.alerts, ...overrides.alerts }, opened);
+  const facts = { store, clock, accessClock, fairUse, log };
+  const alerts = openAlerts(config, { ...facts, observer: metrics.alerts, ...overrides.alerts }, opened);
   const services = createServices({ ...facts, tokens, catalog, server, alerts, limits: config.limits });
   const memory = new IdleMemory(overrides.quietMs);
   opened.defer(() => memory.close());
@@ -245,6 +245,7 @@ function openTls(files: TlsFiles, log: Log): Promise<TlsPair> {
 }
 
 interface ServiceDeps {
+  readonly log: Log;
   readonly store: Store;
   readonly clock: Clock;
   readonly accessClock: Clock;
@@ -257,10 +258,10 @@ interface ServiceDeps {
 }
 
 function createServices(deps: ServiceDeps): Services {
-  const { store, clock, accessClock, tokens, catalog, fairUse, server, alerts } = deps;
+  const { log, store, clock, accessClock, tokens, catalog, fairUse, server, alerts } = deps;
   const { keysPerAccountMax, keptAnswerBytesPerAccountMax: bytesPerAccountMax } = deps.limits;
   const idempotency = new Idempotency({ store, clock, bytesPerAccountMax });
-  const chat = new ChatOperations({ catalog, tokens, accounts: store, idempotency });
+  const chat = new ChatOperations({ log, catalog, tokens, accounts: store, idempotency });
   return {
     speech: new SpeechOperations({ catalog, fairUse, idempotency }),
     transcription: new TranscriptionOperations({ catalog, fairUse, idempotency }),

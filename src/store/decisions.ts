@@ -21,17 +21,29 @@ export function holdCredits(funds: Funds, amount: bigint): boolean {
   return true;
 }
 
-/** Raises a hold towards `wanted`, as far as the available credits reach. Returns the hold. */
-export function raiseHold(funds: Funds, hold: bigint, wanted: bigint): bigint {
-  if (wanted <= hold) return hold;
-  const available = funds.balance - funds.held;
-  let more = wanted - hold;
-  if (more > available) more = available;
-  funds.held += more;
-  return hold + more;
+/** A count of credits, and the budget that bounds it. */
+export interface Budget {
+  readonly count: { readonly used: bigint; reserved: bigint };
+  readonly limit: bigint;
 }
 
-/** Splits a cost into its debit and its overrun. @param hold raised as far as the available credits reach */
+/** Raises a hold and its budgets by `wanted`, as far as the available credits and every budget reach. Returns the rise. */
+export function raiseHold(funds: Funds, budgets: readonly Budget[], wanted: bigint): bigint {
+  let rise = wanted;
+  const left = budgets.map(({ count, limit }) => limit - count.used - count.reserved);
+  for (const room of [funds.balance - funds.held, ...left]) if (room < rise) rise = room;
+  if (rise <= 0n) return 0n;
+  lowerHold(funds, budgets, -rise);
+  return rise;
+}
+
+/** Takes a rise back. */
+export function lowerHold(funds: Funds, budgets: readonly Budget[], rise: bigint): void {
+  funds.held -= rise;
+  for (const { count } of budgets) count.reserved -= rise;
+}
+
+/** Splits a cost into its debit and its overrun. @param hold raised as far as credits and budgets reach */
 export function charge(
   hold: bigint,
   cost: NanoCredits | undefined,

@@ -43,6 +43,8 @@ export interface LimitedEngine {
   promptTokens: number;
   /** Tokens of an answer; undefined: as many as the client allows. */
   completionTokens: number | undefined;
+  /** The text of an answer. */
+  text: string;
   /** Seconds of a recording. */
   seconds: number;
   /** Holds chats until it resolves. */
@@ -60,7 +62,7 @@ export async function startLimited(
   const file = join(folder, 'parley.yaml');
   writeFileSync(file, settings);
   const engine: LimitedEngine = {
-    ...{ promptTokens: 1, completionTokens: undefined, seconds: 1, goesOn: Promise.resolve() },
+    ...{ promptTokens: 1, completionTokens: undefined, text: 'a', seconds: 1, goesOn: Promise.resolve() },
     ...{ fails: false, outputLimits: [], running: 0 },
   };
   const clock = options.clock ?? new TestClock();
@@ -116,7 +118,10 @@ function enginesOf(engine: LimitedEngine) {
         if (engine.fails) throw new Error('the engine fails');
         const { promptTokens, completionTokens = limit ?? 1 } = engine;
         const totalTokens = promptTokens + completionTokens;
-        const message = { role: 'assistant', content: { value: { case: 'text', value: 'a' } as const } };
+        const message = {
+          role: 'assistant',
+          content: { value: { case: 'text', value: engine.text } as const },
+        };
         return create(ChatCompletionSchema, {
           choices: [{ message, finishReason: 'stop' }],
           usage: Object.assign(create(UsageSchema), { promptTokens, completionTokens, totalTokens }),

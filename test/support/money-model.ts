@@ -3,7 +3,11 @@
  * program's own arithmetic.
  */
 import {
+  budgetOwners,
+  budgets,
+  chatTokens,
   costOf,
+  countName,
   type ExpectedAccount,
   type ExpectedRecord,
   ended,
@@ -46,6 +50,7 @@ export class MoneyModel {
       entries: new Map(),
       records: new Map(),
       usedUnits: new Map(),
+      spent: new Map(),
       kept: new Map(),
     });
     this.#accounts = { ada: account(), bob: account() };
@@ -159,17 +164,22 @@ export class MoneyModel {
         request.operation === 'transcription' ? 'missing_file' : 'unknown_model',
       );
     }
-    const month = new Date(this.nowMs).toISOString().slice(0, 7);
+    const day = new Date(this.nowMs).toISOString().slice(0, 10);
+    const month = day.slice(0, 7);
     const limitUnits = this.#limitOf(account) ?? 0;
     const units = request.operation === 'speech' ? request.characters : 0;
     if (request.operation !== 'chat' && this.#units(request.account, month) + units > limitUnits) {
       return this.#refuse(id, request, 'fair_use_limit_reached');
     }
     const { balance, held } = this.of(request.account);
-    const plan = request.operation === 'chat' ? planHold(request, balance - held) : { hold: 0n };
-    if (plan === undefined) return this.#refuse(id, request, 'insufficient_credits');
+    const left = this.#budgetLeft(request.account, { month, day });
+    const most = leastOf([left, balance - held]);
+    const plan = request.operation === 'chat' ? planHold(request, most) : { hold: 0n };
+    if (plan === undefined) {
+      return this.#refuse(id, request, left < balance - held ? 'budget_exceeded' : 'insufficient_credits');
+    }
     const none = { maxTokens: undefined, words: 0, heardMs: 0, hasOutput: false };
-    this.running.push({ ...none, ...plan, id, request, month, limitUnits, units });
+    this.running.push({ ...none, ...plan, id, request, month, day, limitUnits, units });
     account.records.set(id, ended('started'));
     this.#claim(id, request, account);
     return 'runs';
@@ -199,11 +209,17 @@ export class MoneyModel {
       const cost = costOf(request.model, input, output);
       record.tokens = [input, output, source];
       // The account's holds include that of this request.
-      const most = account.balance - this.of(request.account).held + hold;
+      const available = account.balance - this.of(request.account).held;
+      const left = this.#budgetLeft(request.account, running);
+      const most = hold + leastOf([left, available]);
       const overrun = cost - most;
       record.cost = overrun > 0n ? most : cost;
       if (overrun > 0n) record.overrun = overrun;
       account.balance -= record.cost;
+      for (const owner of budgetOwners) {
+        const name = countName(owner, running);
+        account.spent.set(name, (account.spent.get(name) ?? 0n) + record.cost);
+      }
       if (record.cost > 0n) account.entries.set(id, { kind: 'debit', amount: -record.cost });
     } else {
       record.units = units;
@@ -234,12 +250,42 @@ export class MoneyModel {
     return code;
   }
 
-  #tokensOf({ words }: Running, report: Report | undefined): [number, number, string] {
-    if (report && report.prompt > 0 && report.completion >= 0) {
+  #tokensOf(
+    { words, request, maxTokens = 0 }: Running,
+    report: Report | undefined,
+  ): [number, number, string] {
+    const counted = this.#tokens.words(words);
+    if (report && report.prompt > 0 && report.prompt <= chatTokens && report.completion >= 0) {
       const completion = report.completion + report.apart;
-      if (completion > 0 || words === 0) return [report.prompt, completion, 'reported'];
+      const allowed = request.operation === 'chat' ? maxTokens * request.n : 0;
+      const isPossible = completion <= allowed || completion <= counted;
+      if (isPossible && (completion > 0 || words === 0)) return [report.prompt, completion, 'reported'];
     }
-    return [this.#tokens.prompt, this.#tokens.words(words), 'estimated'];
+    return [this.#tokens.prompt, counted, 'estimated'];
+  }
+
+  /** Nano-credits that the budgets leave, beside those spent and held. */
+  #budgetLeft(name: AccountName, periods: Pick<Running, 'month' | 'day'>): bigint {
+    const counts = this.countsOf(name);
+    const left = budgetOwners.map((owner) => {
+      const { used = 0n, reserved = 0n } = counts.get(countName(owner, periods)) ?? {};
+      return budgets[owner] - used - reserved;
+    });
+    return leastOf(left);
+  }
+
+  /** Nano-credits spent and held, by the owner of a budget and its period. */
+  countsOf(name: AccountName): Map<string, { used: bigint; reserved: bigint }> {
+    const { spent, running } = this.of(name);
+    const counts = new Map([...spent].map(([count, used]) => [count, { used, reserved: 0n }]));
+    for (const request of running) {
+      for (const owner of budgetOwners) {
+        const count = countName(owner, request);
+        const { used, reserved } = counts.get(count) ?? { used: 0n, reserved: 0n };
+        counts.set(count, { used, reserved: reserved + request.hold });
+      }
+    }
+    return counts;
   }
 
   #limitOf({ plan, trialEndsMs }: ExpectedAccount): number | undefined {
@@ -282,6 +328,12 @@ function unitsOf({ usedUnits }: ExpectedAccount, running: readonly Running[]) {
     return [month, { used: usedUnits.get(month) ?? 0, reserved }] as const;
   });
   return new Map(counts.filter(([, { used, reserved }]) => used + reserved > 0));
+}
+
+function leastOf([first = 0n, ...others]: readonly bigint[]): bigint {
+  let least = first;
+  for (const one of others) if (one < least) least = one;
+  return least;
 }
 
 const claimKey = ({ operation, idempotencyKey }: Request) => `${operation} ${idempotencyKey}`;

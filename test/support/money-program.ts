@@ -19,7 +19,16 @@ import type { Scope } from '../../src/core/ports/keys.ts';
 import { noObserver } from '../../src/core/ports/observer.ts';
 import type { Books } from './books.ts';
 import { type Entrance, MoneyRequest } from './money-request.ts';
-import { chatTokens, type Outcome, planUnits, prices, trialUnits, unitsPerSecond } from './money-rules.ts';
+import {
+  type BudgetOwner,
+  budgets,
+  chatTokens,
+  type Outcome,
+  planUnits,
+  prices,
+  trialUnits,
+  unitsPerSecond,
+} from './money-rules.ts';
 import {
   type AccountName,
   type Act,
@@ -45,6 +54,8 @@ export class MoneyFolder {
   readonly clock: TestClock;
   readonly #folder: StoreFolder;
   readonly #keys = new Map<string, string>();
+  /** The ids of the accounts and of the keys with a budget. */
+  readonly #owners = new Map<AccountName, Record<BudgetOwner, string>>();
 
   private constructor(clock: TestClock, folder: StoreFolder) {
     this.clock = clock;
@@ -74,17 +85,29 @@ export class MoneyFolder {
     return this.#keys.get(`${account} ${flaw === 'no scope' ? narrow : 'whole'}`) ?? 'none';
   }
 
+  ownersOf(name: AccountName): Record<BudgetOwner, string> {
+    return this.#owners.get(name) ?? { account: '', key: '' };
+  }
+
   remove(): Promise<void> {
     return this.#folder.remove();
   }
 
   async #open(name: AccountName, { services: { admin } }: App): Promise<void> {
-    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name }), cliCall);
+    const limitsOf = (period: 'day' | 'month', owner: BudgetOwner) => ({
+      budgets: { [period]: formatCredits(nanoCredits(budgets[owner])) },
+    });
+    const { account } = await admin.createAccount(create(pb.CreateAccountRequestSchema, { name }), cliCall);
+    const accountLimits = { accountId: name, limits: limitsOf('month', 'account') };
+    await admin.setAccountLimits(create(pb.SetAccountLimitsRequestSchema, accountLimits), cliCall);
     await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }), cliCall);
     const allowed: Record<string, Scope[]> = { whole: [], chat: ['chat'], speech: ['speech'] };
     for (const [keyName, scopes] of Object.entries(allowed)) {
-      const request = create(pb.CreateKeyRequestSchema, { accountId: name, name: keyName, scopes });
-      this.#keys.set(`${name} ${keyName}`, (await admin.createKey(request, cliCall)).secret);
+      const limits = limitsOf('day', 'key');
+      const request = create(pb.CreateKeyRequestSchema, { accountId: name, name: keyName, scopes, limits });
+      const { key, secret } = await admin.createKey(request, cliCall);
+      this.#keys.set(`${name} ${keyName}`, secret);
+      if (keyName === 'whole') this.#owners.set(name, { account: account?.id ?? '', key: key?.id ?? '' });
     }
   }
 }

@@ -14,6 +14,9 @@ export const prices: Readonly<Record<ChatModelName, { readonly input: bigint; re
   dear: { input: 3_000_000_000n, output: 7_000_000_000n },
   free: { input: 0n, output: 0n },
 };
+/** Nano-credits that an account may spend in a month, and its key in a day. */
+export const budgets = { account: 500_000n, key: 300_000n } as const;
+export type BudgetOwner = keyof typeof budgets;
 export const prompt = 'Hello there';
 export const word = 'word ';
 
@@ -44,6 +47,7 @@ export interface Running {
   readonly id: string;
   readonly request: Request;
   readonly month: string;
+  readonly day: string;
   readonly limitUnits: number;
   units: number;
   readonly hold: bigint;
@@ -68,6 +72,8 @@ export interface ExpectedAccount {
   readonly entries: Map<string, ExpectedEntry>;
   readonly records: Map<string, ExpectedRecord>;
   readonly usedUnits: Map<string, number>;
+  /** Nano-credits of ended chats by owner and period. */
+  readonly spent: Map<string, bigint>;
   readonly kept: Map<string, Kept>;
 }
 
@@ -86,6 +92,13 @@ export function planHold(request: ChatRequest, available: bigint) {
   return undefined;
 }
 
+/** The count of an owner to which a request belongs. */
+export function countName(owner: BudgetOwner, { month, day }: Pick<Running, 'month' | 'day'>): string {
+  return `${owner} ${owner === 'account' ? month : day}`;
+}
+
+export const budgetOwners = ['account', 'key'] as const satisfies readonly BudgetOwner[];
+
 /** Rounded up to a whole nano-credit. */
 export function costOf(model: ChatModelName, input: number, output: number): bigint {
   const millionths = prices[model].input * BigInt(input) + prices[model].output * BigInt(output);
@@ -101,6 +114,7 @@ export const statuses: Readonly<Record<string, number>> = {
   subscription_required: 402,
   fair_use_limit_reached: 402,
   insufficient_credits: 402,
+  budget_exceeded: 402,
   insufficient_scope: 403,
   idempotency_conflict: 409,
   request_cancelled: 499,

@@ -132,11 +132,15 @@ const reports: fc.Arbitrary<Report> = fc.oneof(
       apart: fc.constantFrom(0, 0, 5),
     }),
   },
-  // More than any hold covers, and what cannot be true.
-  { weight: 1, arbitrary: fc.constant({ prompt: 50, completion: 90, apart: 0 }) },
+  // More than most holds cover.
+  { weight: 5, arbitrary: fc.constant({ prompt: 20, completion: 1, apart: 0 }) },
+  // Reports that cannot be true.
   {
     weight: 1,
     arbitrary: fc.constantFrom(
+      { prompt: 50, completion: 90, apart: 0 },
+      { prompt: 21, completion: 1, apart: 0 },
+      { prompt: 4, completion: 1_000_000_000, apart: 0 },
       { prompt: -3, completion: 4, apart: 0 },
       { prompt: 3, completion: -4, apart: 9 },
     ),

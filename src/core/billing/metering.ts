@@ -279,7 +279,7 @@ export class Metering {
     if (overrun === undefined) return;
     this.#deps.log.warn(
       { requestId: this.id, hold: String(this.#hold), debit: String(cost), overrun: String(overrun) },
-      'cost is over the hold and the available credits',
+      'cost is over the hold, the available credits and the budgets',
     );
   }
 

@@ -20,3 +20,16 @@ export function readReport(usage: Usage | undefined, answer: string): TokenUsage
   if (promptTokens === 0 || (completionTokens === 0 && answer !== '')) return undefined;
   return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens, source: 'reported' };
 }
+
+/** The most tokens that a model can have used: its context, and the output that it was allowed. */
+export type TokenBounds = Pick<TokenUsage, 'promptTokens' | 'completionTokens'>;
+
+/** Whether a model can have used so many tokens. @param counted our own count, where a model ignores its limit */
+export function isPossible(
+  { promptTokens, completionTokens }: TokenUsage,
+  bounds: TokenBounds,
+  counted?: TokenUsage,
+): boolean {
+  const completionMax = Math.max(bounds.completionTokens, counted?.completionTokens ?? 0);
+  return promptTokens <= bounds.promptTokens && completionTokens <= completionMax;
+}

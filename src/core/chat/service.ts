@@ -13,13 +13,14 @@ import type { Batches } from '../batches.ts';
 import { type HoldFacts, planHold } from '../billing/hold.ts';
 import { type AnswerForm, type Idempotency, messageForm } from '../billing/idempotency.ts';
 import { cost, nanoCredits, nanoCreditsMax } from '../billing/money.ts';
-import { readReport } from '../billing/token-report.ts';
+import { isPossible, readReport, type TokenBounds } from '../billing/token-report.ts';
 import { breathe } from '../breathe.ts';
 import type { Call } from '../call.ts';
 import type { Catalog, ChatModel } from '../catalog/catalog.ts';
 import { affordableCredits } from '../limits/affordable.ts';
 import { once } from '../once.ts';
 import type { TokenCounter } from '../ports/engines.ts';
+import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 import type { TokenUsage } from '../ports/usage.ts';
 import type { Signal } from '../signal.ts';
@@ -47,11 +48,13 @@ interface ChatJob {
   readonly model: ChatModel;
   readonly params: ChatCompletionParams;
   readonly call: Call;
+  readonly bounds: TokenBounds;
 }
 
 type Adapt = (model: ChatModel, params: ChatCompletionParams) => ChatModel;
 
 export interface ChatDeps {
+  readonly log: Log;
   readonly catalog: Catalog;
   readonly tokens: TokenCounter;
   readonly accounts: Pick<Store, 'availableCredits'>;
@@ -133,7 +136,7 @@ export class ChatOperations {
     if (hasOutput && answer.usage === undefined) await left?.readOn((chunks) => answer.take(chunks));
     const counted = await this.#count(job, answer.text);
     // A report from before the end may have no output tokens yet.
-    noteTokens(job, largerTokens(readReport(answer.usage, ''), counted));
+    noteTokens(job, largerTokens(this.#believed(job, readReport(answer.usage, ''), counted), counted));
   }
 
   async #reserve(
@@ -154,7 +157,8 @@ export class ChatOperations {
       if (shortage === undefined) {
         setOutputLimit(params, plan.outputLimit);
         await breathe(call.requestBytes);
-        return { model, params, call };
+        const completionTokens = plan.outputLimit * (params.n ?? 1);
+        return { model, params, call, bounds: { promptTokens: model.contextTokens, completionTokens } };
       }
       const available = await this.#deps.accounts.availableCredits(call.caller.account.id);
       affordable = await call.metering.affordable(available);
@@ -175,15 +179,32 @@ export class ChatOperations {
     };
   }
 
-  /** Notes the tokens and the cost: from the model's report, or counted here if it gave none. */
+  /** Notes the tokens and the cost: from the model's report, or counted here if it gave none that can be true. */
   async #meter(job: ChatJob, usage: Usage | undefined, text: string): Promise<Usage> {
-    const reported = readReport(usage, text);
-    const tokens = reported ?? (await this.#count(job, text, job.call.signal));
+    let reported = readReport(usage, text);
+    let tokens = reported;
+    if (tokens === undefined || !isPossible(tokens, job.bounds)) {
+      const counted = await this.#count(job, text, job.call.signal);
+      reported = this.#believed(job, reported, counted);
+      tokens = reported ?? counted;
+    }
     noteTokens(job, tokens);
     const { promptTokens, completionTokens, totalTokens } = tokens;
     // Drop the details of a report that was rejected.
     const details = reported && usage;
     return create(UsageSchema, { ...details, promptTokens, completionTokens, totalTokens });
+  }
+
+  /** Undefined for a report that cannot be true, which is logged: the operator may have to correct the model's settings. */
+  #believed(
+    { model, call, bounds }: ChatJob,
+    reported: TokenUsage | undefined,
+    counted: TokenUsage,
+  ): TokenUsage | undefined {
+    if (reported === undefined || isPossible(reported, bounds, counted)) return reported;
+    const facts = { requestId: call.id, model: model.id, reported, counted, bounds };
+    this.#deps.log.warn(facts, 'the model reports more tokens than it can have used: they are counted here');
+    return undefined;
   }
 
   /** @param signal ends the count. Without one it goes on after the client has left, who pays for it. */

@@ -61,7 +61,7 @@ export interface ReservationStore {
    * counted amounts, debits `end.cost` with a ledger
    * entry, and ends the claim of the request if there is one. Without units and cost, this voids the reservation.
    *
-   * The debit is at most the hold and what the account has available; the rest of the cost becomes the overrun.
+   * The debit is at most the hold and what the available credits and the reserved budgets leave; the rest of the cost becomes the overrun.
    * Resolves with the end as it was recorded.
    */
   settle(id: RequestId, end: RecordEnd, claim?: ClaimEnd): Promise<RecordEnd>;

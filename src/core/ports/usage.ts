@@ -49,7 +49,7 @@ export interface RecordEnd {
   readonly fairUseUnits: number | undefined;
   /** The price of the tokens; in a stored record, the part of it that was debited. */
   readonly cost: NanoCredits | undefined;
-  /** The price that neither the hold nor the available credits covered. Only the store knows it. */
+  /** The price beyond the hold, the available credits and the budgets. Only the store knows it. */
   readonly overrun: NanoCredits | undefined;
 }
 

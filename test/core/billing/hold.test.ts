@@ -323,11 +323,11 @@ describe('the debit of a chat', () => {
 
   it('beyond the hold is taken from the credits that the account has available', async () => {
     warnings.length = 0;
-    const reports = { promptTokens: 7, completionTokens: 1000, totalTokens: 1007 };
+    const reports = { promptTokens: 900, completionTokens: 5, totalTokens: 905 };
     const { key, record, usage } = await answer({ ...hello(), max_tokens: 5 }, reports);
-    const cost = BigInt(7 * inputNano + 1000 * outputNano);
-    expect(usage).toMatchObject({ completion_tokens: 1000 });
-    expect(record).toMatchObject({ state: 'ok', cost, tokens: { completionTokens: 1000 } });
+    const cost = BigInt(900 * inputNano + 5 * outputNano);
+    expect(usage).toMatchObject({ prompt_tokens: 900 });
+    expect(record).toMatchObject({ state: 'ok', cost, tokens: { promptTokens: 900 } });
     expect(record.overrun).toBeUndefined();
     expect((await accountOf(key)).balance_nano_credits).toBe(Number(10_000_000_000n - cost));
     expect(warnings).toEqual([]);
@@ -335,18 +335,18 @@ describe('the debit of a chat', () => {
 
   it('beyond hold and available credits is recorded as an overrun and logged', async () => {
     warnings.length = 0;
-    const reports = { promptTokens: 7, completionTokens: 1000, totalTokens: 1007 };
+    const reports = { promptTokens: 900, completionTokens: 5, totalTokens: 905 };
     const body = { ...hello(), max_tokens: 5 };
     const { key, record } = await answer(body, reports, '0.5');
     const hold = JSON.stringify(body).length * inputNano + 5 * outputNano;
     const debit = 500_000_000n;
-    const overrun = BigInt(7 * inputNano + 1000 * outputNano) - debit;
+    const overrun = BigInt(900 * inputNano + 5 * outputNano) - debit;
     expect(record).toMatchObject({ state: 'ok', cost: debit, overrun });
     expect(await accountOf(key)).toMatchObject({ balance_nano_credits: 0, held_nano_credits: 0 });
     expect(warnings).toEqual([
       [
         { requestId: record.id, hold: String(hold), debit: String(debit), overrun: String(overrun) },
-        'cost is over the hold and the available credits',
+        'cost is over the hold, the available credits and the budgets',
       ],
     ]);
   });
@@ -363,6 +363,9 @@ describe('the debit of a chat', () => {
     ['what is no number', { promptTokens: Number.NaN, completionTokens: 3, totalTokens: 3 }],
     ['an answer without a prompt', { completionTokens: 3, totalTokens: 3 }],
     ['a text of no tokens', { promptTokens: 5, totalTokens: 5 }],
+    ['a prompt over its context', { promptTokens: 1001, completionTokens: 3, totalTokens: 1004 }],
+    ['an answer over its limit', { promptTokens: 5, completionTokens: 101, totalTokens: 106 }],
+    ['a total over its limit', { promptTokens: 5, completionTokens: 3, totalTokens: 106 }],
   ])('is counted here where the model reports %s', async (_, reports) => {
     const { usage, record } = await answer(hello(), reports);
     expect(record.tokens).toMatchObject({ source: 'estimated', completionTokens: 3 });

@@ -11,7 +11,13 @@ import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import type { BookedRecord } from '../../support/books.ts';
 import { MoneyModel } from '../../support/money-model.ts';
 import { MoneyFolder, MoneyProgram } from '../../support/money-program.ts';
-import { type ExpectedRecord, prompt, type TextTokens, word } from '../../support/money-rules.ts';
+import {
+  type BudgetOwner,
+  type ExpectedRecord,
+  prompt,
+  type TextTokens,
+  word,
+} from '../../support/money-rules.ts';
 import { accountNames, concerns, histories, type Request, type Step } from '../../support/money-steps.ts';
 import { TestClock } from '../../support/parley.ts';
 import { testsPostgres } from '../../support/store-folder.ts';
@@ -22,7 +28,7 @@ const runs = Number(process.env['PARLEY_MODEL_RUNS'] ?? runsByDefault);
 /** Fewer may not end in every way. */
 const runsForAllEnds = 25;
 const seed = process.env['PARLEY_MODEL_SEED'];
-const msPerRunMax = testsPostgres ? 120_000 : 5_000;
+const msPerRunMax = testsPostgres ? 120_000 : 30_000;
 const wordsMax = 100;
 
 const startMs = Date.UTC(2026, 10, 20, 12);
@@ -131,6 +137,13 @@ async function compare({ model, program }: Pair): Promise<void> {
     expect(own(books.units).filter(({ used, reserved }) => used + reserved > 0)).toEqual(
       [...units].map(([month, counts]) => ({ account: name, month, ...counts })),
     );
+    const counts = new Map(books.counts.map((count) => [`${count.owner} ${count.period}`, count]));
+    for (const [count, { used, reserved }] of model.countsOf(name)) {
+      const [owner, period] = count.split(' ') as [BudgetOwner, string];
+      const booked = counts.get(`${folder.ownersOf(name)[owner]} ${period}`);
+      expect(booked?.used ?? 0n).toBe(used);
+      if (booked?.reserved !== undefined) expect(booked.reserved).toBe(reserved);
+    }
     const entered = own(books.entries).map(({ kind, amount, reference }) => [reference, { kind, amount }]);
     expect(Object.fromEntries(entered)).toEqual(Object.fromEntries(entries));
     const booked = own(books.records).map((record) => [record.id, asExpected(record)]);
@@ -156,6 +169,8 @@ const endsThatMatter = [
   'cancelled request_cancelled',
   'failed upstream_error',
   'interrupted internal_error',
+  'refused budget_exceeded',
+  'ok over its hold',
 ];
 
 function note(records: readonly ExpectedRecord[]): void {

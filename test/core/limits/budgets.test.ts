@@ -118,6 +118,28 @@ describe('a budget', () => {
     expect((await key.chat(500)).status).toBe(200);
   });
 
+  it.each(['key', 'account'])('of the %s bounds what an answer takes beyond its hold', async (owner) => {
+    const limits = { budgets: { day: '7', total: '4' } };
+    if (owner === 'account') await parley.setAccountLimits(limits);
+    const key = await parley.keyWith(owner === 'key' ? limits : {});
+    // A model that ignores its limit, and reports truly.
+    Object.assign(parley.engine, { text: 'one two three four five six', completionTokens: 6 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    parley.engine.goesOn = promise;
+    const running = [key.chat(1), key.chat(1)];
+    await vi.waitFor(() => expect(parley.engine.running).toBe(2), soon);
+    resolve();
+    const records = await Promise.all(running.map(async (answer) => parley.recordOf(await answer)));
+    // The first takes what the hold of the second leaves.
+    const credit = nanoCreditsPerCredit;
+    expect(records.map(({ cost, overrun }) => [cost, overrun]).toSorted()).toEqual([
+      [credit, 5n * credit],
+      [3n * credit, 3n * credit],
+    ]);
+    expect(await errorOf(await key.chat(1))).toMatchObject({ code: 'budget_exceeded' });
+    if (owner === 'key') expect(await countsOf(key)).toEqual({ 'budgets.day': '4', 'budgets.total': '4' });
+  });
+
   it('begins again with the first moment of a day and a month', async () => {
     parley.clock.nowMs = Date.UTC(2026, 10, 30, 23, 59, 59, 999);
     const key = await parley.keyWith({ budgets: { day: '1', month: '2' } });
@@ -186,7 +208,7 @@ describe('amounts a day', () => {
 });
 
 describe('random histories', () => {
-  it.each([1, 2, 3])('keep every budget, and leave exactly what was spent (seed %i)', async (seed) => {
+  it.each([2, 3, 4])('keep every budget, and leave exactly what was spent (seed %i)', async (seed) => {
     const random = new Random(seed);
     const keys = [
       await parley.keyWith({ budgets: { day: '12', total: '30' } }),
@@ -194,21 +216,25 @@ describe('random histories', () => {
       await parley.keyWith({}),
     ];
     await parley.setAccountLimits({ budgets: { day: '40' } });
+    // Answers of sixteen tokens take more than they were allowed.
+    parley.engine.text = 'one two three four '.repeat(4).trim();
+    let overruns = 0;
     const spent = new Map<string, number>();
     const spend = (count: string, credits: number) => spent.set(count, (spent.get(count) ?? 0) + credits);
     for (let round = 0; round < 12; round++) {
       const day = new Date(parley.clock.nowMs).toISOString().slice(0, 10);
       parley.engine.fails = random.onceIn(5);
-      parley.engine.completionTokens = random.onceIn(2) ? 1 : undefined;
+      parley.engine.completionTokens = random.onceIn(3) ? undefined : random.pick([1, 16]);
       const chats = Array.from({ length: random.between(1, 12) }, () => keys.indexOf(random.pick(keys)));
       const answers = await Promise.all(
         chats.map(async (at) => ({ at, answer: await keys[at]?.chat(random.between(1, 4)) })),
       );
       for (const { at, answer } of answers) {
         if (answer?.status !== 200) continue;
-        const { usage } = (await answer.json()) as { usage: { completion_tokens: number } };
+        const { cost = 0n, overrun } = await parley.recordOf(answer);
+        if (overrun !== undefined) overruns++;
         for (const count of [`${at} ${day}`, `${at} all`, `account ${day}`])
-          spend(count, usage.completion_tokens);
+          spend(count, Number(cost / nanoCreditsPerCredit));
       }
       expect(spent.get(`0 ${day}`) ?? 0).toBeLessThanOrEqual(12);
       expect(spent.get('0 all') ?? 0).toBeLessThanOrEqual(30);
@@ -223,5 +249,6 @@ describe('random histories', () => {
       if (random.onceIn(3)) parley.clock.nowMs += 86_400_000;
     }
     expect(spent.get('0 all')).toBeGreaterThan(0);
+    expect(overruns).toBeGreaterThan(0);
   });
 });

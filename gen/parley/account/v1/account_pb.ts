@@ -312,7 +312,7 @@ export type UsageRecord = Message<"parley.account.v1.UsageRecord"> & {
   costNanoCredits?: bigint | undefined;
 
   /**
-   * Chat: the cost that neither the hold nor the available credits covered. Never debited. Absent if there is none.
+   * Chat: the cost beyond the hold, the available credits and the budgets. Never debited. Absent if there is none.
    *
    * @generated from field: optional int64 overrun_nano_credits = 22 [json_name = "overrun_nano_credits"];
    */

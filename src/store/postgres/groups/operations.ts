@@ -9,7 +9,7 @@ import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
 import type { EntryOutcome, LedgerEntry } from '../../../core/ports/ledger.ts';
 import type { FairUseReservation, Reservation, ReserveOutcome } from '../../../core/ports/reservations.ts';
 import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
-import { charge, holdCredits, raiseHold, reserveUnits } from '../../decisions.ts';
+import { charge, holdCredits, lowerHold, raiseHold, reserveUnits } from '../../decisions.ts';
 import { step } from '../../job.ts';
 import type { Counter } from '../../tables/fair-use.ts';
 import { countedToText } from '../../tables/limit-counts.ts';
@@ -232,10 +232,13 @@ function settle(books: Books, { request, record, end, claim }: Settlement): Reco
   let recorded = end;
   if (holdsCredits) {
     const funds = books.funds(accountId);
-    const hold = raiseHold(funds, record.hold, end.cost ?? 0n);
-    recorded = { ...end, ...charge(hold, end.cost) };
+    const credits = (record.counted ?? []).filter(({ unit }) => unit === 'credits');
+    const budgets = credits.map((one) => ({ count: books.count(one), limit: one.limit }));
+    const rise = raiseHold(funds, budgets, (end.cost ?? 0n) - record.hold);
+    recorded = { ...end, ...charge(record.hold + rise, end.cost) };
+    lowerHold(funds, budgets, rise);
     const { cost = nanoCredits(0n) } = recorded;
-    funds.held -= hold;
+    funds.held -= record.hold;
     funds.balance -= cost;
     const entry = { id: debitEntryId(id), accountId, kind: 'debit', reason: model, reference: id } as const;
     const createdAtMs = startedAtMs + end.durationMs;

@@ -1,5 +1,6 @@
 import { type Count, type CountedAmount, fits, usedOf } from '../../../core/limits/counts.ts';
 import type { RecordEnd } from '../../../core/ports/usage.ts';
+import type { Budget } from '../../decisions.ts';
 import { InUse } from './in-use.ts';
 
 /** A count in use. */
@@ -69,6 +70,12 @@ export class LimitCounts {
       this.#counts.release(known.name);
     }
   }
+}
+
+/** The budgets among reserved amounts. */
+export function budgetsOf(reserved: readonly ReservedAmount[]): Budget[] {
+  const credits = reserved.filter(({ counted }) => counted.unit === 'credits');
+  return credits.map(({ known, counted }) => ({ count: known, limit: counted.limit }));
 }
 
 function nameOf({ owner, unit, period }: Count): string {

@@ -1,6 +1,6 @@
 import { type NanoCredits, nanoCredits } from '../../../core/billing/money.ts';
 import type { AccountId } from '../../../core/ids.ts';
-import { type Funds, holdCredits, raiseHold } from '../../decisions.ts';
+import { type Budget, type Funds, holdCredits, lowerHold, raiseHold } from '../../decisions.ts';
 import { InUse } from './in-use.ts';
 
 /**
@@ -28,16 +28,16 @@ export class Credits {
     return false;
   }
 
-  /** Raises a hold towards `wanted`, as far as the available credits reach. Returns the hold. */
-  raise(id: AccountId, hold: bigint, wanted: bigint): bigint {
+  /** Raises a hold and its budgets by `wanted`, as far as the available credits and every budget reach. Returns the rise. */
+  raise(id: AccountId, budgets: readonly Budget[], wanted: bigint): bigint {
     const funds = this.#funds.peek(id);
-    return funds === undefined ? hold : raiseHold(funds, hold, wanted);
+    return funds === undefined ? 0n : raiseHold(funds, budgets, wanted);
   }
 
-  /** Gives back a part of a hold. */
-  lower(id: AccountId, amount: bigint): void {
+  /** Takes a rise back. */
+  lower(id: AccountId, budgets: readonly Budget[], rise: bigint): void {
     const funds = this.#funds.peek(id);
-    if (funds) funds.held -= amount;
+    if (funds) lowerHold(funds, budgets, rise);
   }
 
   /** Ends a hold once its debit is durable, or without one. */

@@ -20,7 +20,7 @@ import { startedRecords } from '../../usage/records.ts';
 import type { Reader } from '../reader.ts';
 import type { WriteHealth } from '../write-health.ts';
 import type { Writer } from '../writer/writer.ts';
-import { LimitCounts } from './counts.ts';
+import { budgetsOf, LimitCounts } from './counts.ts';
 import type { Credits } from './credits.ts';
 import { ending, extension, interruption, recording, starting } from './jobs.ts';
 import { type OpenRequest, openRequest } from './open-request.ts';
@@ -120,17 +120,19 @@ export class Requests implements ReservationStore {
     // Only the writer knows whether the started record was written.
     if (request.started !== undefined && !request.isStarted) await request.started.catch(() => undefined);
     const { accountId } = request.start;
-    const hold = this.#credits.raise(accountId, request.hold, end.cost ?? 0n);
-    const recorded = { ...end, ...charge(hold, end.cost) };
+    const budgets = budgetsOf(request.counted ?? []);
+    const rise = this.#credits.raise(accountId, budgets, (end.cost ?? 0n) - request.hold);
+    const recorded = { ...end, ...charge(request.hold + rise, end.cost) };
     try {
       await this.#writer.run(this.#noting(request.start, ending(request, recorded, claim)));
     } catch (error) {
       request.isEnding = false;
-      this.#credits.lower(accountId, hold - request.hold);
       throw error;
+    } finally {
+      this.#credits.lower(accountId, budgets, rise);
     }
     this.#open.delete(id);
-    if (request.price) this.#credits.release(accountId, hold, recorded.cost);
+    if (request.price) this.#credits.release(accountId, request.hold, recorded.cost);
     if (request.counter) this.#units.release(request.counter, request.units, recorded.fairUseUnits);
     if (request.counted) this.#counts.release(request.counted, recorded);
     return recorded;
