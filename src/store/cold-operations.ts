@@ -3,7 +3,7 @@ import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../cor
 import type { Limits } from '../core/limits/limits.ts';
 import type { Account, AccountStore } from '../core/ports/accounts.ts';
 import type { AuditEntry, AuditStore } from '../core/ports/audit.ts';
-import type { Key, KeyEnd, KeyStore } from '../core/ports/keys.ts';
+import type { EndedSession, Key, KeyEnd, KeyStore } from '../core/ports/keys.ts';
 import type { LedgerEntry, LedgerStore } from '../core/ports/ledger.ts';
 import type { Page, PageRequest } from '../core/ports/page.ts';
 import type {
@@ -40,6 +40,7 @@ import {
 import { removeAlertSettings } from './tables/alert-settings.ts';
 import { removeAlerts } from './tables/alerts.ts';
 import { auditBefore, insertAudit } from './tables/audit.ts';
+import { endedSession, endSession } from './tables/ended-sessions.ts';
 import { beyondOf, findBeyond, removeAnswersUntil } from './tables/idempotency-records.ts';
 import {
   adminKeys,
@@ -133,6 +134,15 @@ export abstract class ColdOperations
 
   findKeyById(id: string): Promise<Key | undefined> {
     return this.#executor.get(keyById, { id });
+  }
+
+  async endSession(session: EndedSession, nowMs: number): Promise<boolean> {
+    const [, inserted] = await this.#executor.run({ steps: endSession(session, nowMs) });
+    return inserted !== undefined && hasChanged([inserted]);
+  }
+
+  async isSessionEnded(session: Omit<EndedSession, 'untilMs'>): Promise<boolean> {
+    return (await this.#executor.get(endedSession, session)) !== undefined;
   }
 
   listKeys(accountId: AccountId | undefined, page: PageRequest): Promise<Page<Key, KeyId>> {

@@ -1,7 +1,8 @@
-/** Sessions of the console. A session is a key, sealed in a cookie; nothing is stored, and every node opens it. */
+/** Sessions of the console. A session is a key, sealed in a cookie that every node opens. Only sessions ended by a sign-out are stored. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { ParleyError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Key, KeyHolder, KeyStore } from '../ports/keys.ts';
+import { endedSessionsMax, type Key, type KeyHolder, type KeyStore } from '../ports/keys.ts';
 import { hashKey } from './keys.ts';
 
 /** A session ends this long after its last request. */
@@ -14,16 +15,18 @@ const renewAfterMs = 5 * 60_000;
 const cipher = 'aes-256-gcm';
 const nonceBytes = 12;
 const tagBytes = 16;
+const idBytes = 12;
 /** Longer cookies are not ours. */
 const tokenCharactersMax = 1_000;
 
 export interface SessionDeps {
-  readonly store: Pick<KeyStore, 'findKeyById'>;
+  readonly store: Pick<KeyStore, 'findKeyById' | 'endSession' | 'isSessionEnded'>;
   readonly accessClock: Clock;
   readonly givenAdmin: KeyHolder | undefined;
 }
 
 export interface Session {
+  readonly id: string;
   readonly secret: string;
   readonly signedInAtMs: number;
   readonly expiresAtMs: number;
@@ -53,7 +56,8 @@ export class Sessions {
   /** Begins a session of a key that has just been checked. */
   begin(key: Key, secret: string, isSecure: boolean): SealedSession {
     const nowMs = this.#deps.accessClock.now();
-    return seal(key, { secret, signedInAtMs: nowMs, expiresAtMs: nowMs + sessionIdleMs, isSecure }, nowMs);
+    const times = { signedInAtMs: nowMs, expiresAtMs: nowMs + sessionIdleMs };
+    return seal(key, { id: randomBytes(idBytes).toString('base64url'), secret, ...times, isSecure }, nowMs);
   }
 
   /**
@@ -61,17 +65,41 @@ export class Sessions {
    * @returns the key's secret, and a new token if the session is due to be renewed
    */
   async open(token: string): Promise<{ secret: string; renewed: SealedSession | undefined } | undefined> {
+    const live = await this.#findLive(token);
+    if (live === undefined) return undefined;
+    const { key, session } = live;
+    const nowMs = this.#deps.accessClock.now();
+    const expiresAtMs = Math.min(nowMs + sessionIdleMs, session.signedInAtMs + sessionMsMax);
+    const isDue = expiresAtMs - session.expiresAtMs >= renewAfterMs;
+    const renewed = isDue ? seal(key, { ...session, expiresAtMs }, nowMs) : undefined;
+    return { secret: session.secret, renewed };
+  }
+
+  /** Ends a session, with every copy of its token, on all servers. @throws `rate_limit_exceeded` */
+  async end(token: string): Promise<void> {
+    const live = await this.#findLive(token);
+    if (live === undefined) return;
+    const { key, session } = live;
+    const untilMs = session.signedInAtMs + sessionMsMax;
+    const ended = { owner: key.id, session: session.id, untilMs };
+    if (await this.#deps.store.endSession(ended, this.#deps.accessClock.now())) return;
+    throw new ParleyError('rate_limit_exceeded', {
+      message: `This key has ended ${endedSessionsMax} sessions in ${sessionMsMax / 3_600_000} hours. Try again later.`,
+      retryAfterSeconds: renewAfterMs / 1000,
+    });
+  }
+
+  async #findLive(token: string): Promise<{ readonly key: Key; readonly session: Session } | undefined> {
     if (token.length > tokenCharactersMax) return undefined;
     const [id = '', sealed = ''] = token.split('.');
     const key = await this.#findKey(id);
     if (key === undefined) return undefined;
     const session = unseal(key, sealed);
-    const nowMs = this.#deps.accessClock.now();
-    if (session === undefined || session.expiresAtMs <= nowMs) return undefined;
-    const expiresAtMs = Math.min(nowMs + sessionIdleMs, session.signedInAtMs + sessionMsMax);
-    const isDue = expiresAtMs - session.expiresAtMs >= renewAfterMs;
-    const renewed = isDue ? seal(key, { ...session, expiresAtMs }, nowMs) : undefined;
-    return { secret: session.secret, renewed };
+    if (session === undefined || session.expiresAtMs <= this.#deps.accessClock.now()) return undefined;
+    // A version without ids made it.
+    if (session.id === undefined) return undefined;
+    const isEnded = await this.#deps.store.isSessionEnded({ owner: key.id, session: session.id });
+    return isEnded ? undefined : { key, session };
   }
 
   #findKey(id: string): Promise<Key | undefined> {

@@ -40,8 +40,24 @@ export interface KeyHolder {
 /** Revoked at once, which no clock undoes, or expiring later. */
 export type KeyEnd = { readonly revokedAtMs: number } | { readonly expiresAtMs: number };
 
+/** A session of the console that was ended before its time. */
+export interface EndedSession {
+  /** The id of its key. */
+  readonly owner: string;
+  /** The id of the session. */
+  readonly session: string;
+  /** The session is over from then on. */
+  readonly untilMs: number;
+}
+
+/** Sessions of a key that are ended and not yet over, at most. */
+export const endedSessionsMax = 1_000;
+
 /** API keys of accounts, and admin keys. */
 export interface KeyStore {
+  /** Ends a session on every server. False, and no change, if the key has ended `endedSessionsMax` others. */
+  endSession(session: EndedSession, nowMs: number): Promise<boolean>;
+  isSessionEnded(session: Omit<EndedSession, 'untilMs'>): Promise<boolean>;
   /**
    * Also finds revoked and expired keys. An implementation may cache keys: one without `policyVersion` is never
    * outdated, and any other at most by a second.

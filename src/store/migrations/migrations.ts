@@ -9,6 +9,7 @@ import * as limits from './0006-limits.ts';
 import * as neededMigrations from './0007-needed-migrations.ts';
 import * as alerts from './0008-alerts.ts';
 import * as rates from './0009-rates.ts';
+import * as endedSessions from './0010-ended-sessions.ts';
 import { migrationsOf } from './column-types.ts';
 
 /** Applied in the order of their names, never edited. Imported by name, so that a bundle holds them. */
@@ -24,6 +25,7 @@ export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sql
   ...changes,
   '0006-limits': limits,
   '0008-alerts': alerts,
+  '0010-ended-sessions': endedSessions,
 });
 export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
   ...changes,
@@ -32,6 +34,7 @@ export const postgresMigrations: Readonly<Record<string, Migration>> = migration
   '0007-needed-migrations': neededMigrations,
   '0008-alerts': alerts,
   '0009-rates': rates,
+  '0010-ended-sessions': endedSessions,
 });
 
 /** A newer Parley has changed the schema. */

@@ -19,6 +19,7 @@ export interface Database {
   alert_settings: AlertSettingsTable;
   alert_marks: AlertMarksTable;
   alerts: AlertsTable;
+  ended_sessions: EndedSessionsTable;
 }
 
 interface AccountsTable {
@@ -216,6 +217,12 @@ interface AlertsTable {
   next_attempt_at_ms: OptionalInteger;
   delivered_at_ms: OptionalInteger;
   last_failure: string | null;
+}
+
+interface EndedSessionsTable {
+  owner: string;
+  session: string;
+  until_ms: Integer;
 }
 
 export type AlertSettingsRow = Selectable<AlertSettingsTable>;

@@ -10,6 +10,9 @@ import type { PortHandler } from './server.ts';
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
+/** Cookies of the name that are tried: each takes a look into the database. */
+const cookiesMax = 8;
+
 /** The path of sessions: who is signed in, and signing in. */
 export const sessionPath = '/console/session';
 
@@ -22,10 +25,10 @@ export type SessionCookie = 'parley_session' | 'parley_admin_session';
  */
 export function withSessions(sessions: Sessions, name: SessionCookie, handle: PortHandler): PortHandler {
   return (request, response, client) => {
-    const token = sessionToken(request, name);
-    if (token === undefined) return handle(request, response, client);
+    const tokens = takesSession(request) ? sessionTokens(request, name) : [];
+    if (tokens.length === 0) return handle(request, response, client);
     const use = async () => {
-      const session = await sessions.open(token);
+      const session = await openFirst(sessions, tokens);
       if (session === undefined) return;
       request.headers.authorization = `Bearer ${session.secret}`;
       // A shared cache only sees that there was no `Authorization`.
@@ -49,15 +52,27 @@ function refuse(request: Request, response: Response, error: ParleyError): void 
   drainBody(request);
 }
 
+/** Other sites, and other ports of this host, may set cookies of the same name: one that is no session does not hide the others. */
+async function openFirst(sessions: Sessions, tokens: readonly string[]) {
+  for (const token of tokens) {
+    const session = await sessions.open(token);
+    if (session !== undefined) return session;
+  }
+  return undefined;
+}
+
+/** Browsers take a cookie with this prefix only from this host, over TLS. */
+const securePrefix = '__Host-';
+
 /** The value of `Set-Cookie`. */
 export function sessionCookie(name: SessionCookie, { token, isSecure, secondsMax }: SealedSession): string {
   const flags = `Path=/; Max-Age=${secondsMax}; HttpOnly; SameSite=Strict`;
-  return `${name}=${token}; ${flags}${isSecure ? '; Secure' : ''}`;
+  return isSecure ? `${securePrefix}${name}=${token}; ${flags}; Secure` : `${name}=${token}; ${flags}`;
 }
 
 /** The value of `Set-Cookie` that removes the cookie. */
-export function endedCookie(name: SessionCookie): string {
-  return sessionCookie(name, { token: '', isSecure: false, secondsMax: 0 });
+export function endedCookie(name: SessionCookie, isSecure: boolean): string {
+  return sessionCookie(name, { token: '', isSecure, secondsMax: 0 });
 }
 
 /**
@@ -77,13 +92,21 @@ export function isSecurePage({ origin }: IncomingHttpHeaders): boolean {
   return origin?.startsWith('https://') ?? false;
 }
 
-function sessionToken(request: Request, name: SessionCookie): string | undefined {
-  const { authorization, cookie } = request.headers;
-  if (cookie === undefined || authorization !== undefined || !takesSession(request)) return undefined;
-  const prefix = `${name}=`;
-  const found = cookie.split(/; */).find((pair) => pair.startsWith(prefix));
-  const token = found?.slice(prefix.length);
-  return token && isFromOwnPage(request) ? token : undefined;
+/** The values of the session's cookies, those from TLS first. None if the request has a key of its own, or is from another page. */
+function sessionTokens(request: Request, name: SessionCookie): readonly string[] {
+  if (request.headers.authorization !== undefined || !isFromOwnPage(request)) return [];
+  return cookieValues(request, name);
+}
+
+/** The values of the session's cookies, those from TLS first. */
+export function cookieValues(
+  { headers: { cookie = '' } }: Pick<Request, 'headers'>,
+  name: SessionCookie,
+): readonly string[] {
+  const pairs = cookie.split(/; */);
+  const valuesOf = (prefix: string) =>
+    pairs.flatMap((pair) => (pair.startsWith(prefix) ? pair.slice(prefix.length) || [] : []));
+  return [...valuesOf(`${securePrefix}${name}=`), ...valuesOf(`${name}=`)].slice(0, cookiesMax);
 }
 
 /** Pages and their files need no key, and signing in takes the key itself: a session must not renew itself for ever. */

@@ -5,6 +5,7 @@ import type { Sessions } from '../../core/access/sessions.ts';
 import { ParleyError, toParleyError } from '../../core/errors.ts';
 import type { Key, KeyHolder } from '../../core/ports/keys.ts';
 import {
+  cookieValues,
   endedCookie,
   isFromOwnPage,
   isSecurePage,
@@ -75,9 +76,13 @@ async function current(exchange: Exchange): Promise<object> {
   }
 }
 
-async function signOut(exchange: Exchange, { cookie }: SessionPort): Promise<void> {
+/** Ends the session on every server: a copy of the cookie is worth nothing afterwards. */
+async function signOut(exchange: Exchange, { sessions, cookie }: SessionPort): Promise<void> {
   checkPage(exchange);
-  exchange.sendJson(200, signedOut, { ...uncached, 'set-cookie': endedCookie(cookie) });
+  const { request } = exchange;
+  for (const token of cookieValues(request, cookie)) await sessions.end(token);
+  const ended = endedCookie(cookie, isSecurePage(request.headers));
+  exchange.sendJson(200, signedOut, { ...uncached, 'set-cookie': ended });
 }
 
 function checkPage({ request }: Exchange): void {

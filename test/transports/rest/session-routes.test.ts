@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OpenStore } from '../../../src/app/data.ts';
 import { sessionIdleMs, sessionMsMax } from '../../../src/core/access/sessions.ts';
 import { ParleyError } from '../../../src/core/errors.ts';
+import { endedSessionsMax } from '../../../src/core/ports/keys.ts';
 import { openStore as openSqliteStore } from '../../../src/store/sqlite/open-store.ts';
 import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
 
@@ -89,7 +90,15 @@ describe('signing in', () => {
 
   it('sends the cookie over TLS only, where the page came over TLS', async () => {
     const secure = await signIn(parley.apiKey, { ...ownPage(), origin: origin.replace('http:', 'https:') });
-    expect(secure.headers.get('set-cookie')).toMatch(/; Secure$/);
+    expect(secure.headers.get('set-cookie')).toMatch(/^__Host-parley_session=.*; Path=\/; .*; Secure$/);
+    const cookie = cookieOf(secure);
+    expect((await get('/api/v1/account', { cookie })).status).toBe(200);
+    const headers = { ...ownPage(), origin: origin.replace('http:', 'https:'), cookie };
+    const ended = await post('/console/session/end', headers);
+    expect(ended.headers.get('set-cookie')).toMatch(
+      /^__Host-parley_session=; Path=\/; Max-Age=0;.*; Secure$/,
+    );
+    expect((await get('/api/v1/account', { cookie })).status).toBe(401);
   });
 
   it('leaves no usage record', async () => {
@@ -225,9 +234,50 @@ describe('a session', () => {
     expect((await get('/api/v1/account', { cookie: `other=1; ${name}=${token}` })).status).toBe(200);
   });
 
-  it('ends when its holder signs out', async () => {
+  it('is not hidden by other cookies of its name', async () => {
     const cookie = await newSession();
+    const bad = [
+      'parley_session=',
+      'parley_session=none',
+      `${cookie.slice(0, -3)}AAA`,
+      '__Host-parley_session=x.y',
+    ];
+    const headers = { cookie: [...bad, cookie].join('; ') };
+    expect((await get('/api/v1/account', headers)).status).toBe(200);
+    await post('/console/session/end', { ...ownPage(), ...headers });
+    expect((await get('/api/v1/account', headers)).status).toBe(401);
+  });
+
+  it('is one of a thousand of its key that may end before their time', async () => {
+    const secret = await newKey();
+    const { store } = parley.app;
+    const [id = ''] = cookieOf(await signIn(secret))
+      .replace('parley_session=', '')
+      .split('.');
+    const untilMs = clock.nowMs + 60_000;
+    for (let count = 0; count < endedSessionsMax; count++) {
+      expect(await store.endSession({ owner: id, session: `${count}`, untilMs }, clock.nowMs)).toBe(true);
+    }
+    const cookie = await newSession(secret);
+    const refused = await post('/console/session/end', { ...ownPage(), cookie });
+    expect(await errorOf(refused)).toMatchObject({ status: 429, code: 'rate_limit_exceeded' });
+    expect((await get('/api/v1/account', { cookie })).status).toBe(200);
+    clock.nowMs += 60_000;
+    expect((await post('/console/session/end', { ...ownPage(), cookie })).status).toBe(200);
+    expect((await get('/api/v1/account', { cookie })).status).toBe(401);
+  });
+
+  it('ends when its holder signs out, with every copy of its cookie, and leaves other sessions', async () => {
+    const [cookie, other] = [await newSession(), await newSession()];
+    clock.nowMs += 10 * 60_000;
+    const renewed = cookieOf(await get('/api/v1/account', { cookie }));
     const response = await post('/console/session/end', { ...ownPage(), cookie });
+    for (const copy of [cookie, renewed]) {
+      expect((await get('/api/v1/account', { cookie: copy })).status).toBe(401);
+      expect(await (await get('/console/session', { cookie: copy })).json()).toEqual({ signed_in: false });
+    }
+    expect((await get('/api/v1/account', { cookie: other })).status).toBe(200);
+    clock.nowMs -= 10 * 60_000;
     expect(response.headers.get('set-cookie')).toMatch(/^parley_session=; Path=\/; Max-Age=0;/);
     expect(await response.json()).toEqual({ signed_in: false });
   });

@@ -191,6 +191,7 @@ async function addTo(store: Store): Promise<void> {
   await store.prune(cut, 1_000, audit('usage.prune', 'usage'));
   const account = await store.findAccount('acme ü');
   if (account) await addAlerts(store, account.id);
+  await store.endSession({ owner: 'key_1', session: 'one', untilMs: nowMs + day }, nowMs);
 }
 
 async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
@@ -210,7 +211,7 @@ async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
       ...{ id: newAlertId(createdAtMs), accountId, kind: 'fair_use.used', createdAtMs },
       details: { percent: 50, used: '500', limit: '1000' },
       delivery: {
-        ...{ state, attempts: 0, nextAttemptAtMs: state === 'pending' ? createdAtMs : undefined },
+        ...{ state, attempts: 0, nextAttemptAtMs: createdAtMs },
         ...{ deliveredAtMs: undefined, lastFailure: undefined },
       },
     };
