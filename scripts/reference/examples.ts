@@ -142,7 +142,6 @@ const values: Readonly<Record<string, JsonValue>> = {
       ...{ logprobs: null, finish_reason: 'stop' },
     },
   ],
-  'Completion.usage': { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
   'Response.id': 'resp_0198f2c1a5b27c3d8e4f5a6b7c8d9e15',
   'Response.object': 'response',
   'Response.created_at': 1_795_300_000,

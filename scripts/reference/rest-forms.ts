@@ -69,6 +69,18 @@ const transcriptionForm: JsonObject = {
   },
 };
 
+/** A piece of a completion before the last, for a client that asked for `include_usage`. */
+const pieceWithoutUsage: JsonObject = {
+  type: 'object',
+  required: ['id', 'object', 'created', 'model', 'choices', 'usage'],
+  properties: {
+    ...{ id: text('The same on every piece.'), object: { const: 'text_completion' } },
+    ...{ created: { type: 'integer' }, model: { type: 'string' } },
+    choices: { type: 'array', items: ref('CompletionChoice') },
+    usage: { type: 'null' },
+  },
+};
+
 const audio = Object.fromEntries(audioFormats.map((format) => [contentType(format), { schema: binary }]));
 
 /** By the full name of the RPC. */
@@ -128,7 +140,9 @@ export const restForms: Readonly<Record<string, RestForm>> = {
       description:
         'Runs a chat whose only message is the prompt. Returns the whole answer at once, or with `"stream": true` server-sent events: each has a piece as its `data`, and `data: [DONE]` ends a complete answer.',
     },
-    moreContent: { 'text/event-stream': { schema: { anyOf: [ref('Completion'), ref('Error')] } } },
+    moreContent: {
+      'text/event-stream': { schema: { anyOf: [ref('Completion'), pieceWithoutUsage, ref('Error')] } },
+    },
   },
   'parley.responses.v1.ResponsesService.CreateResponse': {
     title: {
@@ -196,7 +210,6 @@ export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChunkChoice.finish_reason',
   // Of a stream with `include_usage`.
   'parley.chat.v1.ChatCompletionChunk.usage',
-  'parley.completions.v1.Completion.usage',
   'parley.chat.v1.ChatMessage.content',
   'parley.chat.v1.ChatMessage.refusal',
   'parley.completions.v1.CompletionChoice.finish_reason',
