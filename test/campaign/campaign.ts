@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { Random } from '../support/random.ts';
 import type { Round, Scenario } from './scenario.ts';
 
-const roundMsMax = 10 * 60_000;
+const roundMsMax = 20 * 60_000;
 const foundLengthMax = 4_000;
 
 export interface CampaignOptions {

@@ -1,5 +1,5 @@
 /** Three nodes under load, while one of them, the database or the wire between them fails, each in its turn. */
-import { disturbances } from './disturbances.ts';
+import { disturbances, killFirst } from './disturbances.ts';
 import { Cluster, missingPostgres, startPostgres } from './postgres-cluster.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -9,6 +9,7 @@ export const postgresNodes: Scenario = {
     const cluster = await Cluster.open(round, await startPostgres(round));
     await cluster.startAll();
     await cluster.answerMore();
+    await killFirst(cluster);
     const left = [...disturbances];
     while (left.length > 0) {
       const [disturb] = left.splice(round.random.below(left.length), 1);
