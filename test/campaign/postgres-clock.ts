@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { scratchFolder } from '../support/command-line.ts';
 import { missingFaketime, SteppedClock } from './clock-steps.ts';
+import { killFirst } from './disturbances.ts';
 import { Cluster, missingPostgres, startPostgres } from './postgres-cluster.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -18,6 +19,8 @@ export const postgresClock: Scenario = {
     const clocks = [1, 2, 3].map((n) => new SteppedClock(folder, round, `clock-${n}`));
     const cluster = await Cluster.open(round, await startPostgres(round));
     await cluster.startAll(clocks.map(({ env }) => env));
+    await cluster.answerMore();
+    await killFirst(cluster);
     for (let step = 0; step < steps; step++) {
       await cluster.answerMore();
       random.pick(clocks).step();

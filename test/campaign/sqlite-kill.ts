@@ -32,6 +32,7 @@ export const sqliteKill: Scenario = {
     const { records } = server.check(clients);
     if (clients.open('load') + clients.open('careful') > 0) throw new Error('errands are not answered');
     const of = (state: string) => records.filter((record) => record.state === state).length;
+    if (of('interrupted') === 0) throw new Error('no kill has met a request');
     return `${clients.answered.length} answers, ${of('interrupted')} interrupted, ${of('replayed')} replayed, ${clients.overBudget} over a budget`;
   },
 };

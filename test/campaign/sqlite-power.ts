@@ -25,7 +25,7 @@ export const sqlitePower: Scenario = {
     await server.serving?.close();
     let atStart = 0;
     for (let n = 0; n < failures; n++) {
-      const kind = random.onceIn(4) ? 'sync' : 'power';
+      const kind = n === 0 || random.onceIn(4) ? 'sync' : 'power';
       const faults = {
         kind,
         every: random.between(syncs.least, syncs.most),
