@@ -214,8 +214,11 @@ export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatMessage.refusal',
   'parley.completions.v1.CompletionChoice.finish_reason',
   ...responseMembers,
-  'parley.responses.v1.ResponseTool.parameters',
-  'parley.responses.v1.ResponseTool.strict',
-  'parley.responses.v1.ReasoningOptions.effort',
-  'parley.responses.v1.ReasoningOptions.summary',
+  // A response repeats these as the request had them.
+  ...['description', 'parameters', 'strict', 'format'].map(
+    (name) => `parley.responses.v1.ResponseTool.${name}`,
+  ),
+  ...['format', 'verbosity'].map((name) => `parley.responses.v1.TextOptions.${name}`),
+  ...['name', 'description', 'schema', 'strict'].map((name) => `parley.responses.v1.TextFormat.${name}`),
+  ...['effort', 'summary'].map((name) => `parley.responses.v1.ReasoningOptions.${name}`),
 ]);

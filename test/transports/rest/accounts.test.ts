@@ -130,6 +130,13 @@ describe('the account and admin paths', () => {
     expect(error.message).toMatch(words);
   });
 
+  it('count the characters of names, not their halves', async () => {
+    const longest = '🎉'.repeat(100);
+    expect(await admin('POST', '/accounts', { name: longest })).toMatchObject({ name: longest });
+    await expect(admin('POST', '/accounts', { name: `${longest} ` })).rejects.toThrow('"param":"name"');
+    await expect(admin('GET', '/accounts?name_contains=')).rejects.toThrow('"param":"name_contains"');
+  });
+
   it('refuse unknown query parameters of a key’s holder, too', async () => {
     const error = await errorOf(await parley.call('/usage?from=2026-11-01'));
     expect(error).toMatchObject({ status: 400, code: 'invalid_parameter', param: 'from' });

@@ -1,0 +1,77 @@
+"""Schemathesis for Parley: values for formats, and what a document cannot say about valid requests."""
+
+import os
+from datetime import datetime, timezone
+
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+
+# The key that the run itself uses, which must not be revoked, rotated or limited.
+OWN_KEY = os.environ["PARLEY_KEY_ID"]
+
+# Codes and parameters of 400s that depend on more than the request: on time, on the state of the server, on the content of a file.
+STATEFUL = {
+    ("invalid_file", "file"),
+    ("unsupported_file_format", "file"),
+    ("unknown_model", "model"),
+    ("unknown_voice", "voice"),
+}
+STATEFUL_WORDS = (
+    "There is an account named",
+    "The balance would be larger",
+    "has had its trial",
+    "is revoked or has expired",
+    "An admin key has no limits",
+    "The account has no webhook",
+    "must be in the future",
+    "must not be in the future",
+    "keys that work, the most it may have",
+    # `best_of` must be at most `n`, and `n` for each prompt at most 128 in all.
+    "`best_of`",
+    "`prompt` and `n` ask for",
+    "`prompt` must be one text beside tools",
+)
+
+schemathesis.openapi.format(
+    "network",
+    st.one_of(
+        st.ip_addresses(v=4).map(str),
+        st.ip_addresses(v=6).map(str),
+        st.ip_addresses(v=4).map(lambda address: f"{address}/24"),
+        st.ip_addresses(v=6).map(lambda address: f"{address}/48"),
+    ),
+)
+schemathesis.openapi.format("uri", st.sampled_from(["https://example.com/hook", "https://example.com:8443/a?b=c"]))
+schemathesis.openapi.format("binary", st.just(b"RIFF"))
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    if case.path_parameters and case.path_parameters.get("key_id") == OWN_KEY:
+        case.path_parameters["key_id"] = "key_00000000000000000000000000000000"
+
+
+def is_of_another_type(error):
+    """The document has one schema for the items, tools and formats of all types. Each type takes other members."""
+    return (error.get("param") or "").startswith(("input[", "tools[", "tool_choice", "text.format"))
+
+
+def is_stateful(error):
+    return (error.get("code"), error.get("param")) in STATEFUL or any(
+        words in error.get("message", "") for words in STATEFUL_WORDS
+    )
+
+
+@schemathesis.check
+def takes_valid_data(ctx, response, case):
+    """A request that fits the document is not refused as invalid."""
+    if case.meta is None or case.meta.generation.mode != GenerationMode.POSITIVE:
+        return
+    if response.status_code == 401:
+        raise AssertionError("the key of the run no longer works")
+    if response.status_code not in (400, 413, 415, 422):
+        return
+    error = response.json()["error"]
+    if not is_stateful(error) and not (case.path == "/responses" and is_of_another_type(error)):
+        raise AssertionError(f"refused: {error['code']} {error['param']}: {error['message']}")
