@@ -4,6 +4,8 @@ import { distance } from 'fastest-levenshtein';
 const differentLettersMax = 4;
 /** Shorter names are part of too many others. */
 const sharedLettersMin = 4;
+/** A longer name stands for no other. To compare it would take time for each of its letters and each candidate. */
+const nameLettersMax = 200;
 
 /** The lower-case words of a name in any spelling: `bodyBytesMax`, `body-bytes-max`, `BODY_BYTES_MAX`. */
 export function nameWords(name: string): string[] {
@@ -19,6 +21,7 @@ export function nameWords(name: string): string[] {
  * words: `MAX_CONNECTIONS` is `connectionsMax`.
  */
 export function didYouMean(name: string, candidates: readonly string[]): string | undefined {
+  if (name.length > nameLettersMax) return undefined;
   const limit = Math.min(Math.floor(plain(name).length / 2), differentLettersMax);
   const ranked = rank(name, candidates, (candidate) => candidate);
   const [nearest] = ranked;
@@ -32,7 +35,7 @@ export function nearestFirst<T>(
   candidates: readonly T[],
   nameOf: (candidate: T) => string,
 ): T[] {
-  return rank(name, candidates, nameOf).map(({ candidate }) => candidate);
+  return rank(name.slice(0, nameLettersMax), candidates, nameOf).map(({ candidate }) => candidate);
 }
 
 function rank<T>(name: string, candidates: readonly T[], nameOf: (candidate: T) => string) {

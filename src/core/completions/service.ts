@@ -1,4 +1,4 @@
-import { create } from '@bufbuild/protobuf';
+import { create, toJsonString } from '@bufbuild/protobuf';
 import {
   type ChatCompletionParams,
   ChatCompletionParamsSchema,
@@ -79,6 +79,9 @@ export class CompletionOperations {
   }
 }
 
+/** UTF-16 code units beside the prompts, for all of them together. */
+const repeatedUnitsMax = 20 * 1024 * 1024;
+
 type Choices = readonly Pick<Completion['choices'][number], 'index' | 'text' | 'finishReason'>[];
 
 function toCompletion(
@@ -124,6 +127,13 @@ function multiplyChoices(chat: ChatCompletionParams): void {
   if (choices > maximum) {
     throw new ParleyError('invalid_input', {
       message: `\`prompt\` and \`n\` ask for ${choices} answers. Ask for at most ${maximum} at once.`,
+      param: 'prompt',
+    });
+  }
+  const repeated = toJsonString(ChatCompletionParamsSchema, { ...chat, messages: [] });
+  if (repeated.length * messages.length > repeatedUnitsMax) {
+    throw new ParleyError('invalid_input', {
+      message: 'All that is sent beside `prompt` goes with each of its texts, and is too much for so many.',
       param: 'prompt',
     });
   }

@@ -36,6 +36,23 @@ describe('POST /completions', () => {
     });
   });
 
+  it('refuses several prompts with so much beside them that all together would be too much', async () => {
+    const ask = (prompts: number) =>
+      parley.call('/completions', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${parley.apiKey}` },
+        body: JSON.stringify({
+          ...{ model: 'served', prompt: Array.from({ length: prompts }, () => 'Go on') },
+          ...{ max_tokens: 1, vendor: 'x'.repeat(1_000_000) },
+        }),
+      });
+    upstream.answer(path, json(completion('hello there')));
+    expect((await ask(2)).status).toBe(200);
+    const refused = await ask(30);
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { code: 'invalid_input', param: 'prompt' } });
+  });
+
   it('streams pieces of text, then [DONE]', async () => {
     upstream.answer(path, events(chunks('hel', 'lo')));
     const stream = await client.completions.create({ model: 'served', prompt: 'Go on', stream: true });
