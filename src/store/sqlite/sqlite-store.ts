@@ -117,9 +117,13 @@ export class SqliteStore extends ColdOperations implements Store {
     await this.#deps.close();
   }
 
-  /** The database knows only the holds of started records. */
+  /**
+   * The balance is that of the database, as records and entries are. It knows only the holds of started records; those in memory
+   * include the hold of a debit until its write is acknowledged.
+   */
   protected override withCredits(account: Account): Account {
-    return { ...account, ...this.#credits.of(account.id) };
+    const { held = account.held } = this.#credits.of(account.id) ?? {};
+    return held > account.balance ? { ...account, held: account.balance } : { ...account, held };
   }
 
   override policyChanged(): void {

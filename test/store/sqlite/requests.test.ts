@@ -24,6 +24,8 @@ class Gated implements BatchExecutor {
   #open: () => void = () => undefined;
   isFull = false;
   jobs = 0;
+  /** Batches that are committed are acknowledged once it resolves. */
+  acknowledges: Promise<void> = Promise.resolve();
 
   constructor(executor: DirectExecutor) {
     this.#executor = executor;
@@ -43,7 +45,9 @@ class Gated implements BatchExecutor {
     this.jobs += batch.groups.flatMap(({ jobs }) => jobs).length;
     await this.#gate;
     if (this.isFull) return { failure: { message: 'database or disk is full', code: 'SQLITE_FULL' } };
-    return this.#executor.run(batch);
+    const outcome = await this.#executor.run(batch);
+    await this.acknowledges;
+    return outcome;
   }
 
   close(): Promise<void> {
@@ -128,6 +132,22 @@ describe('a request', () => {
     expect(faults).toEqual([]);
     expect(accounts).toEqual([{ name: 'a', balance: 70n, held: 0n }]);
     expect(records).toMatchObject([{ id, state: 'ok', cost: 30n }]);
+  });
+
+  it('shows its debit in the balance as soon as in its record', async () => {
+    const id = await reserved({ hold: { ...hold, amount: nanoCredits(60n) } });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    gate.acknowledges = promise;
+    const settled = store.settle(id, end(60n));
+    const page = { size: 1, after: undefined };
+    const records = async () => (await store.listRecords({}, page)).items.map(({ state }) => state);
+    await expect.poll(records).toEqual(['ok']);
+    const meanwhile = await funds();
+    resolve();
+    await settled;
+    // The hold is given back when the write is acknowledged, and is never shown as more than the balance.
+    expect(meanwhile).toEqual([40n, 40n]);
+    expect(await funds()).toEqual([40n, 0n]);
   });
 
   it('that runs on gets its started record, with its hold and its units', async () => {
