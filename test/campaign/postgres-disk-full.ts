@@ -3,7 +3,7 @@
  * whole database ends and starts again.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../support/command-line.ts';
@@ -37,10 +37,7 @@ function startOnSmallDisk(round: Round, hasOwnLog: boolean): Promise<PostgresSer
   return startPostgres(round, {
     // Segments of the log that are kept would fill the disk by themselves.
     settings: { max_wal_size: '32MB', min_wal_size: '4MB', autovacuum: 'off' },
-    prepare: (data) => {
-      mount(round, data);
-      if (hasOwnLog) mkdirSync(logFolder(data), { mode: 0o700 });
-    },
+    prepare: (data) => mount(round, data),
     initdb: (data) => ['--wal-segsize=1', ...(hasOwnLog ? [`--waldir=${logFolder(data)}`] : [])],
   });
 }
