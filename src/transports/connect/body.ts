@@ -11,19 +11,23 @@ import { breathe } from '../../core/breathe.ts';
 import { CollectedBytes } from '../../core/collected-bytes.ts';
 import { ParleyError } from '../../core/errors.ts';
 import { refuseExcess } from '../refuse-excess.ts';
-import { malformedMessage, tooLargeMessage } from '../rpc/errors.ts';
+import { malformed, notOneMessage, tooLarge, wrongFlag } from '../rpc/request-errors.ts';
 
 export interface BodyLimits extends RequestLimits {
   /** Bytes of a message, packed and unpacked. */
   readonly bytesMax: number;
 }
 
-export interface MessageBody {
+export interface MessageForm {
   readonly input: DescMessage;
+  readonly limits: BodyLimits;
+  readonly isStream: boolean;
+}
+
+export interface MessageBody extends MessageForm {
   /** The request's headers. Reading removes those that state the compression and the length. */
   readonly header: Headers;
   readonly pieces: AsyncIterable<Uint8Array>;
-  readonly limits: BodyLimits;
   /** Called with the bytes of each message, unpacked. */
   readonly onMessage: (bytes: number) => void;
 }
@@ -48,6 +52,7 @@ export function checkedBody({
   header,
   pieces,
   limits,
+  isStream,
   onMessage,
 }: MessageBody): AsyncIterable<Uint8Array> {
   const type = header.get('content-type') ?? '';
@@ -61,7 +66,8 @@ export function checkedBody({
     onMessage(message.length);
     return breathe(message.length);
   };
-  if (form.isEnveloped) return checkedEnvelopes(pieces, isPacked, limits, check);
+  if (form.isEnveloped)
+    return checkedEnvelopes(pieces, { isPacked, isStream, bytesMax: limits.bytesMax }, check);
   const announced = Number(header.get('content-length') ?? limits.bytesMax);
   header.delete('content-length');
   if (isPacked) header.delete(form.header);
@@ -91,26 +97,34 @@ async function* checkedWhole(
   yield message;
 }
 
-/** Messages in envelopes. What connect-node refuses, it gets as it came: a cut one, and a packed one where no packing was agreed upon. */
+interface EnvelopeForm {
+  readonly isPacked: boolean;
+  readonly isStream: boolean;
+  readonly bytesMax: number;
+}
+
 async function* checkedEnvelopes(
   pieces: AsyncIterable<Uint8Array>,
-  isPacked: boolean,
-  { bytesMax }: BodyLimits,
+  { isPacked, isStream, bytesMax }: EnvelopeForm,
   check: Check,
 ): AsyncGenerator<Uint8Array> {
   const reader = new PieceReader(pieces);
+  let count = 0;
   try {
     for (let head = await reader.read(headBytes); head.length > 0; head = await reader.read(headBytes)) {
-      const length = head.length === headBytes ? head.readUInt32BE(1) : 0;
+      if (head.length < headBytes) throw malformed();
+      if (++count > 1 && !isStream) throw notOneMessage();
+      const [flags = 0, length] = [head[0], head.readUInt32BE(1)];
       if (length > bytesMax) throw tooLarge();
+      if (flags > packedFlag || (flags === packedFlag && !isPacked)) throw wrongFlag();
       const content = await reader.read(length);
-      const isMessagePacked = length > 0 && (head.readUInt8(0) & packedFlag) !== 0;
-      const isReadable = content.length === length && (isPacked || !isMessagePacked);
-      const message = isReadable && isMessagePacked ? await unpack(head, content, bytesMax) : content;
-      if (isReadable) await check(message);
+      if (content.length < length) throw malformed();
+      const message = flags === packedFlag && length > 0 ? await unpack(head, content, bytesMax) : content;
+      await check(message);
       yield head;
       yield message;
     }
+    if (count === 0 && !isStream) throw notOneMessage();
   } finally {
     await reader.close();
   }
@@ -169,12 +183,7 @@ function checkBinary(input: DescMessage, message: Uint8Array, limits: BodyLimits
   try {
     excess = scanMessage(input, message, limits);
   } catch (cause) {
-    if (cause instanceof ParleyError) throw cause;
-    throw new ParleyError('invalid_request_error', { message: malformedMessage, cause });
+    throw cause instanceof ParleyError ? cause : malformed(cause);
   }
   refuseExcess(excess, limits);
-}
-
-function tooLarge(): ParleyError {
-  return new ParleyError('payload_too_large', { message: tooLargeMessage });
 }

@@ -10,10 +10,10 @@ import { ParleyError } from '../../core/errors.ts';
 import type { Wire } from '../../core/ports/usage.ts';
 import { bytesForPart, bytesUnpacked } from '../byte-budget.ts';
 import type { RequestHead } from '../request-head.ts';
-import { malformedMessage, tooLargeMessage } from '../rpc/errors.ts';
+import { malformed, tooLarge } from '../rpc/request-errors.ts';
 import type { Timeout } from '../rpc/timeout.ts';
 import type { ServedCall } from '../run-call.ts';
-import { checkedBody, type MessageBody } from './body.ts';
+import { checkedBody, type MessageForm } from './body.ts';
 
 export type Request = IncomingMessage | Http2ServerRequest;
 export type Response = ServerResponse | Http2ServerResponse;
@@ -56,7 +56,7 @@ function wireOf(contentType: string): Wire {
 export function toUniversal(
   request: Request,
   gated: GatedCall,
-  { input, limits }: Pick<MessageBody, 'input' | 'limits'>,
+  form: MessageForm,
 ): UniversalServerRequest | undefined {
   const { response, timeout } = gated;
   const onMessage = (bytes: number) => {
@@ -68,7 +68,7 @@ export function toUniversal(
     const { header } = received;
     return {
       ...received,
-      body: checkedBody({ input, header, pieces: piecesOf(request, gated), limits, onMessage }),
+      body: checkedBody({ ...form, header, pieces: piecesOf(request, gated), onMessage }),
     };
   } catch {
     return undefined;
@@ -130,11 +130,8 @@ function readError(cause: ConnectError): ParleyError {
     case Code.Aborted:
       return new ParleyError('request_cancelled', { cause });
     case Code.ResourceExhausted:
-      return new ParleyError('payload_too_large', {
-        message: tooLargeMessage,
-        cause,
-      });
+      return tooLarge(cause);
     default:
-      return new ParleyError('invalid_request_error', { message: malformedMessage, cause });
+      return malformed(cause);
   }
 }

@@ -11,10 +11,10 @@ import type { PortHandler } from '../http/server.ts';
 import type { Headers } from '../rate-headers.ts';
 import { pathOf, type RequestHead } from '../request-head.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
-import { type AnyRpc, bodyBytesMax, messageBytesMax, requestLimits, rpcPath } from '../rpc/rpcs.ts';
+import { type AnyRpc, bodyBytesMax, isRequestStream, messageBytesMax, requestLimits, rpcPath } from '../rpc/rpcs.ts';
 import { readTimeout, type Timeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
-import type { MessageBody } from './body.ts';
+import type { MessageForm } from './body.ts';
 import {
   admitBody,
   type GatedCall,
@@ -76,6 +76,7 @@ export function createConnectHandler(
     response.once('close', () => served.close(!response.writableEnded));
     const message = {
       input: rpc.method.input,
+      isStream: isRequestStream(rpc),
       limits: {
         ...requestLimits(rpc, limits.requestElementsMax),
         bytesMax: messageBytesMax(rpc, limits.messageBytesMax),
@@ -112,7 +113,7 @@ function setHeaders(response: Response, headers: Headers): void {
 
 interface Arrival {
   readonly request: Request;
-  readonly message: Pick<MessageBody, 'input' | 'limits'>;
+  readonly message: MessageForm;
   readonly gated: GatedCall;
   /** Whether the path is that of an RPC. */
   readonly isServed: boolean;

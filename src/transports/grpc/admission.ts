@@ -4,9 +4,8 @@ import { ParleyError } from '../../core/errors.ts';
 import { bytesUnpacked } from '../byte-budget.ts';
 import { type AnyRpc, bodyBytesMax } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
+import { frameHeadBytes } from './frames.ts';
 
-/** A flag for compression, and the length of the message in four bytes. */
-const messageHeadBytes = 5;
 /** The compressions of messages that grpc-js unpacks. */
 export const acceptedEncodings: readonly string[] = ['identity', 'gzip', 'deflate'];
 
@@ -39,14 +38,14 @@ export async function admitBody(
   const length = head.readUInt32BE(1);
   // grpc-js refuses it without reading it.
   if (length > bytesMax) return;
-  await served.admitBytes(messageHeadBytes + (head[0] === 0 ? length : bytesUnpacked(length, bytesMax)));
+  await served.admitBytes(frameHeadBytes + (head[0] === 0 ? length : bytesUnpacked(length, bytesMax)));
 }
 
 /** The head of the first message. Undefined for a stream that ends before. */
 async function firstHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
   // Mostly it has come while the gate was asked.
   const head = peek(stream) ?? (await nextHead(stream));
-  return head && head.length < messageHeadBytes ? undefined : head;
+  return head && head.length < frameHeadBytes ? undefined : head;
 }
 
 function nextHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
@@ -67,7 +66,7 @@ function nextHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
 
 /** As many bytes as a head has, or all of a stream that has ended; undefined until they have come. They stay in the stream. */
 function peek(stream: ServerHttp2Stream): Buffer | undefined {
-  const head: Buffer | null = stream.read(messageHeadBytes);
+  const head: Buffer | null = stream.read(frameHeadBytes);
   if (head === null) return undefined;
   stream.unshift(head);
   return head;

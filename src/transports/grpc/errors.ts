@@ -1,16 +1,20 @@
 /** Sends a ParleyError over gRPC: through grpc-js once a call runs, as bare trailers if the gate refused it. */
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { Metadata, type ServiceError, type StatusObject, status } from '@grpc/grpc-js';
-import { ParleyError } from '../../core/errors.ts';
-import { malformedMessage, rpcMessage, statusCode, statusDetails, tooLargeMessage } from '../rpc/errors.ts';
+import type { ParleyError } from '../../core/errors.ts';
+import { rpcMessage, statusCode, statusDetails } from '../rpc/errors.ts';
+import { malformed, tooLarge } from '../rpc/request-errors.ts';
 import type { ServedCall } from '../run-call.ts';
 import { acceptedEncodings } from './admission.ts';
+import type { Frames } from './frames.ts';
+
+const detailsHeader = 'grpc-status-details-bin';
 
 export function serviceError(thrown: unknown, served: ServedCall): ServiceError {
   const error = served.errorOf(thrown);
   const details = rpcMessage(error);
   const metadata = new Metadata();
-  metadata.set('grpc-status-details-bin', Buffer.from(statusDetails(error, served.id)));
+  metadata.set(detailsHeader, Buffer.from(statusDetails(error, served.id)));
   for (const [name, value] of Object.entries(served.rateHeaders)) metadata.set(name, value);
   const object: StatusObject = { code: statusCode(error), details, metadata };
   return Object.assign(new Error(details), object);
@@ -18,20 +22,36 @@ export function serviceError(thrown: unknown, served: ServedCall): ServiceError 
 
 /** Statuses that grpc-js gives a call by itself, for a message that it cannot unpack or that is too large. */
 const ownErrors: Readonly<Record<string, () => ParleyError>> = {
-  [status.INTERNAL]: () => new ParleyError('invalid_request_error', { message: malformedMessage }),
-  [status.RESOURCE_EXHAUSTED]: () => new ParleyError('payload_too_large', { message: tooLargeMessage }),
+  [status.INTERNAL]: malformed,
+  [status.RESOURCE_EXHAUSTED]: tooLarge,
 };
 
-/** Replaces the statuses that grpc-js gives by itself with errors that have details. */
-export function explainOwnErrors(stream: ServerHttp2Stream, served: ServedCall): void {
+/** Replaces the statuses that grpc-js gives by itself, for faults of the body, with errors that have details. */
+export function explainOwnErrors(stream: ServerHttp2Stream, served: ServedCall, frames: Frames): void {
   const respond = stream.respond.bind(stream);
   stream.respond = (headers, options) => {
     // Parley's own answers begin with a head; their status comes in the trailers.
-    const error = ownErrors[String(Reflect.get(headers ?? {}, 'grpc-status'))];
+    const ownStatus: unknown = Reflect.get(headers ?? {}, 'grpc-status');
+    const error = ownStatus === undefined ? undefined : (frames.fault ?? ownErrors[String(ownStatus)]?.());
     stream.respond = respond;
-    if (error) refuse(stream, error(), served);
+    if (error) refuse(stream, error, served);
     else respond(headers, options);
   };
+}
+
+/** Leaves out what grpc-js adds to trailers: the padding of base64, and a message that says OK. */
+export function sendPlainTrailers(stream: ServerHttp2Stream): void {
+  const send = stream.sendTrailers.bind(stream);
+  stream.sendTrailers = (trailers) => {
+    const { 'grpc-message': message, [detailsHeader]: details } = trailers;
+    if (message === 'OK') delete trailers['grpc-message'];
+    if (details !== undefined) trailers[detailsHeader] = unpadded(String(details));
+    send(trailers);
+  };
+}
+
+function unpadded(base64: string): string {
+  return base64.replace(/=+$/, '');
 }
 
 /** Answers a call whose body has not been read, and tells the client to stop sending it. */
@@ -52,7 +72,7 @@ export function refuse(stream: ServerHttp2Stream, thrown: unknown, served: Serve
     stream.sendTrailers({
       'grpc-status': String(statusCode(error)),
       'grpc-message': encodeURI(rpcMessage(error)),
-      'grpc-status-details-bin': Buffer.from(statusDetails(error, served.id)).toString('base64'),
+      [detailsHeader]: unpadded(Buffer.from(statusDetails(error, served.id)).toString('base64')),
     });
     setImmediate(() => {
       // The trailers have left by now. Stops a client that is still sending.

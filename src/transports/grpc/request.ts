@@ -8,8 +8,9 @@ import type { Client } from '../../core/access/gate.ts';
 import { ParleyError } from '../../core/errors.ts';
 import { refuseExcess } from '../refuse-excess.ts';
 import type { RequestHead } from '../request-head.ts';
-import { malformedMessage } from '../rpc/errors.ts';
+import { malformed } from '../rpc/request-errors.ts';
 import type { Sent } from '../rpc/rpcs.ts';
+import type { Frames } from './frames.ts';
 
 export function headOf(headers: IncomingHttpHeaders, client: Client): RequestHead {
   return {
@@ -41,21 +42,22 @@ export function decodeRequest(
     refuseExcess(scanMessage(schema, bytes, limits), limits);
     return { sent: fromBinary(schema, bytes), bytes: bytes.length };
   } catch (cause) {
-    if (cause instanceof ParleyError) return cause;
-    return new ParleyError('invalid_request_error', { message: malformedMessage, cause });
+    return cause instanceof ParleyError ? cause : malformed(cause);
   }
 }
 
-export function requestsOf(call: Readable): Received<AsyncIterable<Message>> {
-  return { sent: messagesOf(call), bytes: 0 };
+export function requestsOf(call: Readable, frames: Frames): Received<AsyncIterable<Message>> {
+  return { sent: messagesOf(call, frames), bytes: 0 };
 }
 
-/** The messages of a client's stream, as `decodeRequest` has returned them. Throws the error of the first malformed one. */
-async function* messagesOf(call: Readable): AsyncGenerator<Message> {
+/** The messages of a client's stream, as `decodeRequest` has returned them. Throws the first error of a frame or a message. */
+async function* messagesOf(call: Readable, frames: Frames): AsyncGenerator<Message> {
   // Leaving the loop must not destroy the call, which still has to be answered.
   const received: AsyncIterable<Received | ParleyError> = call.iterator({ destroyOnReturn: false });
   for await (const request of received) {
+    frames.check();
     if (request instanceof ParleyError) throw request;
     yield request.sent;
   }
+  frames.check();
 }

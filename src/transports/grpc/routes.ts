@@ -20,6 +20,7 @@ import { joinPieces } from '../rpc/join-pieces.ts';
 import {
   type AnyRpc,
   answerRpc,
+  isRequestStream,
   messageBytesMax,
   requestLimits,
   rpcPath,
@@ -29,7 +30,8 @@ import {
 import { readTimeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import { admitBody, checkEncoding } from './admission.ts';
-import { explainOwnErrors, refuse, serviceError } from './errors.ts';
+import { explainOwnErrors, refuse, sendPlainTrailers, serviceError } from './errors.ts';
+import { Frames } from './frames.ts';
 import { decodeRequest, headOf, type Received, requestsOf } from './request.ts';
 import { answerHead, type WritableCall, writeAll } from './response.ts';
 
@@ -42,6 +44,12 @@ export interface GrpcLimits {
 
 /** The listener with which grpc-js serves one HTTP/2 stream of a connection that other protocols may share. */
 type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+
+/** A call that the gate has opened, and its body. */
+interface OpenedCall {
+  readonly served: ServedCall;
+  readonly frames: Frames;
+}
 
 /** Carries the id of a call's ServedCall to its handler. Overwrites any value that a client sends. */
 const servedHeader = 'x-parley-served';
@@ -64,7 +72,7 @@ export function createGrpcHandler(
   limits: GrpcLimits,
   deps: CallDeps,
 ): StreamHandler {
-  const calls = new Map<string, ServedCall>();
+  const calls = new Map<string, OpenedCall>();
   // A server for each limit, as grpc-js has one for all methods of a server.
   const bytesOf = (rpc: AnyRpc) => messageBytesMax(rpc, limits.messageBytesMax);
   const serverFor = (some: readonly AnyRpc[], bytes: number) =>
@@ -72,19 +80,17 @@ export function createGrpcHandler(
   const serves = new Map(
     [...Map.groupBy(rpcs, bytesOf)].map(([bytes, some]) => [bytes, serverFor(some, bytes)]),
   );
-  const serveNone = serverFor([], 0);
   const byPath = new Map(rpcs.map((rpc) => [rpcPath(rpc), rpc]));
   return (stream, headers, client) => {
     const rpc = byPath.get(headers[':path'] ?? '');
     const head = headOf(headers, client);
     const served = new ServedCall(head, deps);
     if (rpc === undefined) {
-      served.finish();
-      void served.recordUnserved(new ParleyError('not_found', { message: 'There is no such method here.' }));
-      // grpc-js answers UNIMPLEMENTED without reading the body.
-      return serveNone(stream, headers);
+      const error = noSuchMethod();
+      void served.recordUnserved(error);
+      refuse(stream, error, served);
+      return served.finish();
     }
-    const serve = serves.get(bytesOf(rpc)) ?? serveNone;
     stream.on('close', () => {
       // A handler removes its call from the map, and calls `finish` when the answer is complete.
       const hasRun = !calls.delete(served.id);
@@ -97,17 +103,19 @@ export function createGrpcHandler(
       const timeout = readTimeout(head);
       joinPieces(stream);
       await admitBody(stream, rpc, served, limits.messageBytesMax);
-      return timeout;
+      if (timeout) headers[timeout[0]] = timeout[1];
     };
     open()
-      .then((timeout) => {
+      .then(() => {
         // The client has left: the record ends when the stream closes.
         if (stream.destroyed || stream.closed) return;
-        calls.set(served.id, served);
-        explainOwnErrors(stream, served);
-        if (timeout) headers[timeout[0]] = timeout[1];
+        const isPacked = (head.header('grpc-encoding') ?? 'identity') !== 'identity';
+        const frames = new Frames(stream, { isPacked, isStream: isRequestStream(rpc) });
+        calls.set(served.id, { served, frames });
+        explainOwnErrors(stream, served, frames);
+        sendPlainTrailers(stream);
         headers[servedHeader] = served.id;
-        serve(stream, headers);
+        serves.get(bytesOf(rpc))?.(stream, headers);
         // A stream without a body has ended before grpc-js listens for its end.
         if (stream.readableEnded) stream.emit('end');
       })
@@ -115,8 +123,15 @@ export function createGrpcHandler(
   };
 }
 
+function noSuchMethod(): ParleyError {
+  return new ParleyError('not_found', {
+    message: 'There is no such method here.',
+    grpcCode: 'UNIMPLEMENTED',
+  });
+}
+
 /** A grpc-js server of some RPCs, as the function that serves one stream. */
-function serverOf(rpcs: readonly AnyRpc[], limits: GrpcLimits, calls: Map<string, ServedCall>): GrpcHandler {
+function serverOf(rpcs: readonly AnyRpc[], limits: GrpcLimits, calls: Map<string, OpenedCall>): GrpcHandler {
   const server = new Server({
     'grpc.max_receive_message_length': limits.messageBytesMax,
     'grpc.max_send_message_length': -1,
@@ -145,11 +160,10 @@ function streamHandlerOf(server: Server): GrpcHandler {
 function definitionOf(rpc: AnyRpc, { requestElementsMax }: GrpcLimits) {
   const { input, output, methodKind } = rpc.method;
   const operation = 'operation' in rpc ? rpc.operation : undefined;
-  const requestStream = methodKind === 'client_streaming' || methodKind === 'bidi_streaming';
   const limits = requestLimits(rpc, requestElementsMax);
   return {
     path: rpcPath(rpc),
-    requestStream,
+    requestStream: isRequestStream(rpc),
     responseStream: methodKind === 'server_streaming' || methodKind === 'bidi_streaming',
     requestSerialize: (message: Message) => asBuffer(toBinary(input, message)),
     requestDeserialize: (bytes: Buffer) => decodeRequest(input, bytes, limits),
@@ -163,51 +177,55 @@ function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-function handlerOf(rpc: AnyRpc, calls: Map<string, ServedCall>): UntypedHandleCall {
+function handlerOf(rpc: AnyRpc, calls: Map<string, OpenedCall>): UntypedHandleCall {
   switch (rpc.method.methodKind) {
     case 'unary': {
       const handle: handleUnaryCall<Received | ParleyError, Message> = (call, respond) =>
-        void answerOnce(rpc, call.request, call, servedOf(call, calls), respond);
+        void answerOnce(rpc, call.request, call, openedOf(call, calls), respond);
       return handle;
     }
     case 'client_streaming': {
-      const handle: handleClientStreamingCall<Message, Message> = (call, respond) =>
-        void answerOnce(rpc, requestsOf(call), call, servedOf(call, calls), respond);
+      const handle: handleClientStreamingCall<Message, Message> = (call, respond) => {
+        const opened = openedOf(call, calls);
+        void answerOnce(rpc, requestsOf(call, opened.frames), call, opened, respond);
+      };
       return handle;
     }
     case 'server_streaming': {
       const handle: handleServerStreamingCall<Received | ParleyError, Message> = (call) =>
-        void answerInParts(rpc, call.request, call, servedOf(call, calls));
+        void answerInParts(rpc, call.request, call, openedOf(call, calls));
       return handle;
     }
     case 'bidi_streaming': {
-      const handle: handleBidiStreamingCall<Message, Message> = (call) =>
-        void answerInParts(rpc, requestsOf(call), call, servedOf(call, calls));
+      const handle: handleBidiStreamingCall<Message, Message> = (call) => {
+        const opened = openedOf(call, calls);
+        void answerInParts(rpc, requestsOf(call, opened.frames), call, opened);
+      };
       return handle;
     }
   }
 }
 
-function servedOf(call: AnyCall, calls: Map<string, ServedCall>): ServedCall {
+function openedOf(call: AnyCall, calls: Map<string, OpenedCall>): OpenedCall {
   const id = String(call.metadata.get(servedHeader)[0]);
-  const served = calls.get(id);
+  const opened = calls.get(id);
   calls.delete(id);
-  if (served === undefined) throw new Error('a call reached its handler without passing the gate');
+  if (opened === undefined) throw new Error('a call reached its handler without passing the gate');
   // The client has left, or its deadline has passed.
-  call.on('cancelled', () => served.cancel());
-  if (call.cancelled) served.cancel();
-  return served;
+  call.on('cancelled', () => opened.served.cancel());
+  if (call.cancelled) opened.served.cancel();
+  return opened;
 }
 
 async function answerOnce(
   rpc: AnyRpc,
   received: Received<Sent> | ParleyError,
   call: AnyCall,
-  served: ServedCall,
+  { served, frames }: OpenedCall,
   respond: sendUnaryData<Message>,
 ): Promise<void> {
   try {
-    const { sent, bytes } = readable(received);
+    const { sent, bytes } = readable(received, frames);
     const response = await answerRpc(rpc, sent, served, () => bytes);
     call.sendMetadata(answerHead(served));
     respond(null, response);
@@ -223,7 +241,7 @@ async function answerInParts(
   rpc: AnyRpc,
   received: Received<Sent> | ParleyError,
   call: WritableCall,
-  served: ServedCall,
+  { served, frames }: OpenedCall,
 ): Promise<void> {
   let hasBegun = false;
   const begin = () => {
@@ -231,7 +249,7 @@ async function answerInParts(
     hasBegun = true;
   };
   try {
-    const { sent, bytes } = readable(received);
+    const { sent, bytes } = readable(received, frames);
     await writeAll(
       call,
       streamRpc(rpc, sent, served, () => bytes),
@@ -248,8 +266,9 @@ async function answerInParts(
   }
 }
 
-/** @throws the error that `decodeRequest` has returned in the place of a message */
-function readable(received: Received<Sent> | ParleyError): Received<Sent> {
+/** @throws a fault of the body, or the error that `decodeRequest` has returned in the place of a message */
+function readable(received: Received<Sent> | ParleyError, frames: Frames): Received<Sent> {
+  frames.check();
   if (received instanceof ParleyError) throw received;
   return received;
 }

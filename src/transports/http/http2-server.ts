@@ -60,7 +60,8 @@ export function createHttp2Server(limits: ServerLimits, { handle, grpc }: Http2H
   return server;
 }
 
-/** gRPC-Web names itself `application/grpc-web`, and is not gRPC. */
+/** gRPC-Web, and gRPC with another method or content type than this, are for the handler of Connect, as over HTTP/1. */
 function isGrpc(headers: IncomingHttpHeaders): boolean {
-  return /^application\/grpc($|[+;])/.test(headers['content-type'] ?? '');
+  const type = headers['content-type'] ?? '';
+  return headers[':method'] === 'POST' && /^application\/grpc(\+proto)?\s*($|;)/i.test(type);
 }

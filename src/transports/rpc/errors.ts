@@ -79,11 +79,6 @@ export function retryInfo({ retryAfterSeconds }: ParleyError) {
   return create(RetryInfoSchema, { retryDelay: durationFromMs(retryAfterSeconds * 1000) });
 }
 
-export const malformedMessage =
-  'A message of the request cannot be read. Send it as the schema of the RPC describes it.';
-
-export const tooLargeMessage = 'A message of the request is too large.';
-
 /** The bytes of `grpc-status-details-bin`. */
 export function statusDetails(error: ParleyError, requestId: RequestId): Uint8Array {
   const retry = retryInfo(error);

@@ -8,6 +8,8 @@ import {
   type Message,
   toBinary,
 } from '@bufbuild/protobuf';
+import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts';
+import { file_google_rpc_status } from '../../../gen/google/rpc/status_pb.ts';
 import * as v1 from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import * as v1alpha from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { type HealthCheckRequest, Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
@@ -30,7 +32,8 @@ export function openRpcs(served: readonly Rpc[], readiness: Readiness): OpenRpc[
   const names = own.map(({ typeName }) => typeName);
   const health = new Health(names, readiness);
   const services = [...own, HealthService, v1.ServerReflection, v1alpha.ServerReflection];
-  const reflection = new Reflection(services);
+  // Clients read the details of errors by it.
+  const reflection = new Reflection(services, [file_google_rpc_error_details, file_google_rpc_status]);
   return [...healthRpcs(health), ...reflectionRpcs(reflection)];
 }
 

@@ -26,9 +26,11 @@ export class Reflection {
   readonly #filesBySymbol = new Map<string, DescFile>();
   readonly #extensions = new Map<string, Map<number, DescFile>>();
 
-  constructor(services: readonly DescService[]) {
+  /** @param others files that no service imports: those of what `Any` holds */
+  constructor(services: readonly DescService[], others: readonly DescFile[]) {
     this.#services = services;
     for (const { file } of services) this.#add(file);
+    for (const file of others) this.#add(file);
   }
 
   /** Answers each request, in order. */

@@ -30,6 +30,11 @@ export function rpcPath({ method }: AnyRpc): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
+/** Whether a request is a stream of messages, rather than one. */
+export function isRequestStream({ method: { methodKind } }: AnyRpc): boolean {
+  return methodKind === 'client_streaming' || methodKind === 'bidi_streaming';
+}
+
 /** Whether a request can be large: a conversation, a text, a recording. */
 function isLarge(rpc: AnyRpc): boolean {
   return 'operation' in rpc && !isPlain(rpc.operation);

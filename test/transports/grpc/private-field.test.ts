@@ -10,6 +10,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { requestTimeLimit } from '../../../src/core/deadline.ts';
 import { createGrpcHandler } from '../../../src/transports/grpc/routes.ts';
+import { openRpcs } from '../../../src/transports/rpc/open-rpcs.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
 interface Manifest {
@@ -61,9 +62,13 @@ describe('grpc-js', () => {
       return { injectConnection: () => undefined, drain: () => undefined, destroy: () => undefined };
     });
     const deps = { timeLimit: requestTimeLimit(1000) } as Parameters<typeof createGrpcHandler>[2];
-    expect(() => createGrpcHandler([], { messageBytesMax: 1000, requestElementsMax: 100 }, deps)).toThrow(
-      /Install the pinned one/,
-    );
+    expect(() =>
+      createGrpcHandler(
+        openRpcs([], { whyNot: () => undefined, isStopping: false, onChange: () => undefined }),
+        { messageBytesMax: 1000, requestElementsMax: 100 },
+        deps,
+      ),
+    ).toThrow(/Install the pinned one/);
   });
 });
 

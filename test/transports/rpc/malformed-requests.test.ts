@@ -1,11 +1,16 @@
 /** Messages and deadlines that cannot be read: INVALID_ARGUMENT with the details of any other error, and a usage record. */
+
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2';
-import { fromBinary } from '@bufbuild/protobuf';
+import { gzipSync } from 'node:zlib';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { base64Decode } from '@bufbuild/protobuf/wire';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ErrorInfo, ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
+import { UploadTranscriptionRequestSchema } from '../../../gen/parley/audio/v1/transcription_pb.ts';
+import { CreateChatCompletionRequestSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { wavFile } from '../../support/audio-files.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 
 let parley: Parley;
@@ -93,6 +98,7 @@ function grpcOutcome(trailers: IncomingHttpHeaders): Outcome {
 const connectCodes: Readonly<Record<string, number>> = {
   invalid_argument: 3,
   deadline_exceeded: 4,
+  internal: 13,
   resource_exhausted: 8,
   unimplemented: 12,
 };
@@ -177,6 +183,59 @@ describe.each(['gRPC', 'gRPC-Web', 'Connect stream'] as const)('over %s', (wire)
     const begun = enveloped(Buffer.alloc(16));
     begun.writeUInt32BE(21 * 1_048_576, 1);
     await expectRefused(await call(wire, path, begun, {}, (bytes) => bytes), { expected: tooLarge });
+  });
+});
+
+const hello = toBinary(
+  CreateChatCompletionRequestSchema,
+  create(CreateChatCompletionRequestSchema, {
+    params: {
+      model: 'eliza',
+      messages: [{ role: 'user', content: { value: { case: 'text', value: 'Hi.' } } }],
+    },
+  }),
+);
+const chunk = (value: Uint8Array) => {
+  const message = create(UploadTranscriptionRequestSchema, { part: { case: 'chunk', value } });
+  return enveloped(toBinary(UploadTranscriptionRequestSchema, message));
+};
+/** A whole recording of a second, in two messages. */
+const recording = wavFile(new Int16Array(16_000));
+const wholeUpload = Buffer.concat([chunk(recording.subarray(0, 16_000)), chunk(recording.subarray(16_000))]);
+
+describe.each(['gRPC', 'gRPC-Web', 'Connect stream'] as const)('frames over %s', (wire) => {
+  const asIs = (bytes: Uint8Array) => bytes;
+  const send = (path: string, body: Uint8Array) => call(wire, path, body, {}, asIs);
+  const single = wire === 'Connect stream' ? chatStream : chat;
+  const notOne = { code: 12, reason: 'invalid_request_error' };
+
+  it.each([
+    ['inside its last message', wholeUpload.subarray(0, -1)],
+    ['after the head of a message', Buffer.concat([wholeUpload, enveloped(Buffer.alloc(9)).subarray(0, 5)])],
+    ['inside the head of a message', Buffer.concat([wholeUpload, Buffer.alloc(3)])],
+  ])('an upload that ends %s', async (_, body) => {
+    await expectRefused(await send(upload, body));
+  });
+
+  it.each([
+    ['inside its message', enveloped(hello).subarray(0, -1)],
+    ['inside its head', Buffer.alloc(4)],
+    ['inside a second head', Buffer.concat([enveloped(hello), Buffer.alloc(2)])],
+  ])('a request that ends %s', async (_, body) => {
+    await expectRefused(await send(single, body));
+  });
+
+  it.each([
+    ['no message', Buffer.alloc(0)],
+    ['two messages', Buffer.concat([enveloped(hello), enveloped(hello)])],
+  ])('a request of %s', async (_, body) => {
+    await expectRefused(await send(single, body), { expected: notOne });
+  });
+
+  it('a compressed message where no compression is named', async () => {
+    const packed = enveloped(gzipSync(hello));
+    packed[0] = 1;
+    await expectRefused(await send(single, packed), { expected: { ...unreadable, code: 13 } });
   });
 });
 

@@ -111,6 +111,7 @@ describe.each(['v1', 'v1alpha'] as const)('reflection %s', (version) => {
       ['a nested enum', 'grpc.health.v1.HealthCheckResponse.ServingStatus', 'health/v1/health.proto'],
       ['an imported message', 'google.protobuf.Timestamp', 'google/protobuf/timestamp.proto'],
       ['an extension', 'parley.rest.v1.json_union', 'parley/rest/v1/options.proto'],
+      ['the details of errors', 'google.rpc.ErrorInfo', 'google/rpc/error_details.proto'],
     ])('gives the file of %s, with all that it imports', async (_, symbol, file) => {
       const { names, isComplete } = filesOf(await asked({ case: 'fileContainingSymbol', value: symbol }));
       expect(names[0]).toBe(file);

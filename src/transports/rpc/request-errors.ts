@@ -1,0 +1,30 @@
+/** Errors of requests whose frames or messages cannot be read, the same for gRPC, gRPC-Web and Connect. */
+import { ParleyError } from '../../core/errors.ts';
+
+export function malformed(cause?: unknown): ParleyError {
+  return new ParleyError('invalid_request_error', {
+    message: 'A message of the request cannot be read. Send it as the schema of the RPC describes it.',
+    cause,
+  });
+}
+
+export function tooLarge(cause?: unknown): ParleyError {
+  return new ParleyError('payload_too_large', { message: 'A message of the request is too large.', cause });
+}
+
+/** For a message that is marked as compressed where the headers name no compression, and for an unknown mark. */
+export function wrongFlag(): ParleyError {
+  return new ParleyError('invalid_request_error', {
+    message:
+      'The flags of a message do not fit the headers of the request. Name its compression, or send it plain.',
+    grpcCode: 'INTERNAL',
+  });
+}
+
+/** For an RPC whose request is one message. */
+export function notOneMessage(): ParleyError {
+  return new ParleyError('invalid_request_error', {
+    message: 'The request of this RPC is one message. Send exactly one.',
+    grpcCode: 'UNIMPLEMENTED',
+  });
+}
