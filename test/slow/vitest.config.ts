@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 const all = 'test/slow/**/*.test.ts';
 /** These read memory and times, or fill the machine. */
-const alone = 'test/slow/{abuse,backup-under-load,bench,campaign,heap}.test.ts';
+const alone = 'test/slow/{abuse,backup-under-load,bench,campaign,connect-conformance,h2spec,heap}.test.ts';
 
 /** The proofs that take minutes. `npm test -- --all` runs them, and so does .ci/run. */
 export default defineConfig({

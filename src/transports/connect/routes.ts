@@ -1,6 +1,11 @@
 /** Serves the RPCs over Connect and gRPC-Web, and over gRPC on HTTP/1.1, with connect-node. */
 import { Http2ServerResponse } from 'node:http2';
-import { type ConnectRouter, createConnectRouter, createContextValues } from '@connectrpc/connect';
+import {
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  createConnectRouter,
+  createContextValues,
+} from '@connectrpc/connect';
 import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import { compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import type { ParleyError } from '../../core/errors.ts';
@@ -11,7 +16,14 @@ import type { PortHandler } from '../http/server.ts';
 import type { Headers } from '../rate-headers.ts';
 import { pathOf, type RequestHead } from '../request-head.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
-import { type AnyRpc, bodyBytesMax, isRequestStream, messageBytesMax, requestLimits, rpcPath } from '../rpc/rpcs.ts';
+import {
+  type AnyRpc,
+  bodyBytesMax,
+  isRequestStream,
+  messageBytesMax,
+  requestLimits,
+  rpcPath,
+} from '../rpc/rpcs.ts';
 import { readTimeout, type Timeout } from '../rpc/timeout.ts';
 import { type CallDeps, ServedCall } from '../run-call.ts';
 import type { MessageForm } from './body.ts';
@@ -39,13 +51,18 @@ export interface ConnectLimits {
 /** The longest timer of Node. Clients may allow more time than Parley's own limit. */
 const timeoutMsMax = 2 ** 31 - 1;
 
-/** Asks the gate with the headers alone, and reads the body only of a call that it opens. */
+/**
+ * Asks the gate with the headers alone, and reads the body only of a call that it opens.
+ * @param options more of connect-node's own; the limits and the gate stay
+ */
 export function createConnectHandler(
   rpcs: readonly AnyRpc[],
   limits: ConnectLimits,
   deps: CallDeps,
+  options: ConnectRouterOptions = {},
 ): PortHandler {
   const router = createConnectRouter({
+    ...options,
     readMaxBytes: limits.messageBytesMax,
     maxTimeoutMs: timeoutMsMax,
     acceptCompression: [compressionGzip],

@@ -2,6 +2,7 @@
 
 import {
   type DescMethodBiDiStreaming,
+  type DescMethodClientStreaming,
   type DescMethodServerStreaming,
   type DescMethodUnary,
   fromBinary,
@@ -20,12 +21,22 @@ import type { Readiness } from '../readiness.ts';
 import { Health } from './health.ts';
 import { Reflection } from './reflection.ts';
 
+export type AnyMethod =
+  | DescMethodUnary
+  | DescMethodClientStreaming
+  | DescMethodServerStreaming
+  | DescMethodBiDiStreaming;
+
 /** An RPC of any kind, from a stream of requests to a stream of responses. A unary RPC has one of each. */
 export interface OpenRpc {
   readonly kind: 'open';
-  readonly method: DescMethodUnary | DescMethodServerStreaming | DescMethodBiDiStreaming;
+  readonly method: AnyMethod;
+  readonly requestBytesMax: number;
   readonly run: (requests: AsyncIterable<Message>, signal: Signal) => AsyncIterable<Message>;
 }
+
+/** The name of a service, a file or a symbol. */
+const requestBytesMax = 4 * 1024;
 
 export function openRpcs(served: readonly Rpc[], readiness: Readiness): OpenRpc[] {
   const own = [...new Set(served.map(({ method }) => method.parent))];
@@ -41,6 +52,7 @@ function healthRpcs(health: Health): OpenRpc[] {
   return [
     {
       kind: 'open',
+      requestBytesMax,
       method: HealthService.method.check,
       async *run(requests) {
         for await (const request of requests) yield checkOf(health, request as HealthCheckRequest);
@@ -48,6 +60,7 @@ function healthRpcs(health: Health): OpenRpc[] {
     },
     {
       kind: 'open',
+      requestBytesMax,
       method: HealthService.method.watch,
       async *run(requests, signal) {
         for await (const request of requests) yield* health.watch(request as HealthCheckRequest, signal);
@@ -66,11 +79,13 @@ function reflectionRpcs(reflection: Reflection): OpenRpc[] {
   return [
     {
       kind: 'open',
+      requestBytesMax,
       method: v1.ServerReflection.method.serverReflectionInfo,
       run: (requests) => reflection.info(requests as AsyncIterable<v1.ServerReflectionRequest>),
     },
     {
       kind: 'open',
+      requestBytesMax,
       method: v1alpha.ServerReflection.method.serverReflectionInfo,
       async *run(requests) {
         const answers = reflection.info(toV1(requests as AsyncIterable<v1alpha.ServerReflectionRequest>));

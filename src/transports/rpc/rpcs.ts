@@ -15,8 +15,6 @@ import { transcriptionBytesMax } from '../../core/transcription/service.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
 
-/** Bytes of a request without a key: the name of a service, a file or a symbol. */
-const openRequestBytesMax = 4 * 1024;
 /** The recording of an upload, and the options beside it. */
 const uploadBytesMax = transcriptionBytesMax + plainRequestBytesMax;
 
@@ -42,7 +40,7 @@ function isLarge(rpc: AnyRpc): boolean {
 
 /** Bytes of a request's message after decompression. @param largest the configured limit of large ones */
 export function messageBytesMax(rpc: AnyRpc, largest: number): number {
-  if (rpc.kind === 'open') return openRequestBytesMax;
+  if (rpc.kind === 'open') return rpc.requestBytesMax;
   return isLarge(rpc) ? largest : plainRequestBytesMax;
 }
 
