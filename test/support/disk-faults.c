@@ -38,14 +38,14 @@ static int is(const char *kind) {
   return wanted && !strcmp(wanted, kind);
 }
 
-/* Whether it is a file of the database, and its path. */
+/* Whether it is a file of the database, and its path. The memory that its connections share is no part of what the disk must keep. */
 static int path_of(int fd, char *path, size_t size) {
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, size - 1);
   if (length < 0) return 0;
   path[length] = 0;
-  return strstr(path, "parley.db") != NULL;
+  return strstr(path, "parley.db") && !strstr(path, "-shm");
 }
 
 static int is_due(const char *kind, int fd) {
