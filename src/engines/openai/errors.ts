@@ -171,7 +171,9 @@ function readRetryAfter(value: string | string[] | undefined, nowMs: number): nu
   const isNumber = /^\d+(\.\d+)?$/.test(text);
   // Date.parse takes almost any number for a year; an HTTP date has the name of its month.
   if (!isNumber && !/[a-z]{3}/i.test(text)) return undefined;
-  const seconds = isNumber ? Number(text) : (Date.parse(text) - nowMs) / 1000;
+  // The oldest form of an HTTP date names no zone, and is in UTC as the others are.
+  const date = /GMT$/i.test(text) ? text : `${text} GMT`;
+  const seconds = isNumber ? Number(text) : (Date.parse(date) - nowMs) / 1000;
   if (Number.isNaN(seconds)) return undefined;
   return Math.min(Math.max(Math.ceil(seconds), 0), retryAfterSecondsMax);
 }

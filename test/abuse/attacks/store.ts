@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import Sqlite from 'better-sqlite3';
 import type { Attack, AttackClass } from '../attack.ts';
 import { expectStatus } from '../harness/expected.ts';
 import { restChatPath } from '../harness/messages.ts';
@@ -22,13 +23,13 @@ const isReady = async (target: Target) =>
   (await target.send({ method: 'GET', path: '/readyz' })).status === 200;
 
 /** Faults of the machine that hit the store, on a server of their own. */
-function misfortune(name: string, happen: (target: Target) => Promise<void>): Attack {
+function misfortune(name: string, happen: (target: Target) => Promise<void>, limits: object = {}): Attack {
   return {
     name,
     by: 'customer',
     isApart: true,
     async play() {
-      const server = await AbusedServer.start();
+      const server = await AbusedServer.start(limits);
       const target = new Target(server);
       try {
         await happen(target);
@@ -102,12 +103,42 @@ function secondServer(remove: readonly string[]) {
   };
 }
 
+const keptBytesMax = 16 * 1_048_576;
+const speechPath = '/api/v1/audio/speech';
+
+/** Each answer is kept for a day under a key of its own, and all together are twice the limit of an account. */
+async function keptAnswers(target: Target): Promise<void> {
+  const input = 'The ferry leaves at nine, and comes back at noon. '.repeat(30);
+  const speech = JSON.stringify({ model: 'flite', input, response_format: 'wav' });
+  let [keptBytes, answerBytes] = [0, 0];
+  for (let number = 0; keptBytes < 2 * keptBytesMax; number++) {
+    const headers = { 'idempotency-key': `speech ${number}` };
+    const { apiKey: key } = target.server;
+    const answered = await target.send({ path: speechPath, body: speech, headers, key });
+    expectStatus(answered, 200);
+    answerBytes = answered.body.length;
+    keptBytes += answerBytes;
+  }
+  const database = new Sqlite(join(target.server.dataDir, 'parley.db'), { readonly: true });
+  const stored = database.prepare<[], number>('select sum(length(answer)) from kept_answers').pluck();
+  try {
+    // Room is made before a request runs, for what came before it.
+    const [bytes = 0, bytesMax] = [stored.get(), keptBytesMax + answerBytes];
+    assert.ok(bytes > 0 && bytes <= bytesMax, `${bytes} bytes are kept, at most ${bytesMax} should be`);
+  } finally {
+    database.close();
+  }
+}
+
 export const storeTroubles: AttackClass = {
   title: 'The store',
   attacks: [
     misfortune('a full disk', fullDisk),
     misfortune('a data folder that is moved away', removedFolder),
     misfortune('a clock set back an hour', clockSetBack),
+    misfortune('answers kept under many idempotency keys', keptAnswers, {
+      keptAnswerBytesPerAccountMax: keptBytesMax,
+    }),
     misfortune('a second server on the folder', secondServer([])),
     misfortune(
       'a second server after `lock.db` was removed',

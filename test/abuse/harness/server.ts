@@ -16,6 +16,7 @@ export class AbusedServer {
   readonly folder: string;
   readonly dataDir: string;
   readonly upstream: ScriptedUpstream;
+  readonly #limits: object;
   #child: ChildProcess | undefined;
   #stderr = '';
   #exit: string | undefined;
@@ -26,14 +27,16 @@ export class AbusedServer {
   /** The second client's, of another account. */
   otherKey = '';
 
-  private constructor(upstream: ScriptedUpstream) {
+  private constructor(upstream: ScriptedUpstream, limits: object) {
+    this.#limits = limits;
     this.folder = mkdtempSync(join(tmpdir(), 'parley-abuse-'));
     this.dataDir = join(this.folder, 'data');
     this.upstream = upstream;
   }
 
-  static async start(): Promise<AbusedServer> {
-    const server = new AbusedServer(await startScriptedUpstream());
+  /** @param limits other than the defaults */
+  static async start(limits: object = {}): Promise<AbusedServer> {
+    const server = new AbusedServer(await startScriptedUpstream(), limits);
     writeFileSync(join(server.folder, 'key'), upstreamKey);
     writeFileSync(join(server.folder, 'parley.yaml'), JSON.stringify(server.#settings()));
     try {
@@ -165,7 +168,7 @@ export class AbusedServer {
     return {
       server: { port: 0 },
       dataDir: this.dataDir,
-      limits: { failedKeysPerMinuteMax: 0 },
+      limits: { failedKeysPerMinuteMax: 0, ...this.#limits },
       fairUse: { trialUnitsPerMonth: 1_000_000_000 },
       engines: {
         builtin: { kind: 'builtin' },

@@ -92,6 +92,15 @@ describe("an upstream's status", () => {
     expect((await ask()).headers.get('retry-after')).toBe(told);
   });
 
+  it('reads a Retry-After in the oldest form of a date as UTC', async () => {
+    const [weekday, day, month, year, time] = new Date(Date.now() + 60_000).toUTCString().split(/,? /);
+    const asctime = `${weekday} ${month} ${String(Number(day)).padStart(2)} ${time} ${year}`;
+    upstream.answer(path, failure(503, { 'retry-after': asctime }));
+    const seconds = Number((await ask()).headers.get('retry-after'));
+    expect(seconds).toBeGreaterThan(30);
+    expect(seconds).toBeLessThanOrEqual(60);
+  });
+
   it.each([60, 1_000_000])('keeps its Retry-After as a date in %i seconds', async (inSeconds) => {
     const date = new Date(Date.now() + inSeconds * 1000).toUTCString();
     upstream.answer(path, failure(503, { 'retry-after': date }));

@@ -1,5 +1,5 @@
 /** Opens databases that the code of each earlier schema wrote (see schemas/). */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -30,6 +30,7 @@ function layDown(schema: string): void {
   const database = new Sqlite(join(dataDir, 'parley.db'));
   database.exec(readFileSync(new URL(`${schema}.sql`, schemas), 'utf8'));
   database.close();
+  chmodSync(join(dataDir, 'parley.db'), 0o600);
 }
 
 /** Every row of every table, except those of Kysely. */
