@@ -54,8 +54,8 @@ export function closeIdle(socket: Socket): void {
  * the client had left.
  */
 export function turnAway(socket: Socket): void {
-  if (refused.has(socket)) return;
-  if (lingering.size >= lingeringMax || isAnswering(socket)) {
+  if (lingering.has(socket)) return;
+  if (refused.has(socket) || lingering.size >= lingeringMax || isAnswering(socket)) {
     socket.destroy();
     return;
   }
@@ -67,6 +67,8 @@ export function turnAway(socket: Socket): void {
 /** Reads and drops what still comes, as a reset would take back the answer. */
 function linger(socket: Socket): void {
   refused.add(socket);
+  // Its `close` may be past.
+  if (socket.destroyed) return;
   lingering.add(socket);
   const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
   socket.on('error', () => undefined);
@@ -88,7 +90,10 @@ export function refuseBadRequests(server: Server): void {
       return;
     }
     refused.add(socket);
-    afterAnswers(socket, () => refuse(socket, statusOf(error)));
+    afterAnswers(socket, () => {
+      refuse(socket, statusOf(error));
+      linger(socket);
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 /** Requests of HTTP/1 that no library sends. Each gets the JSON error with its status, and none replaces the answer to another. */
 import { once } from 'node:events';
 import { connect } from 'node:http2';
+import { connect as connectTcp } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withFakes } from '../../support/fake-engines.ts';
@@ -149,6 +150,20 @@ describe('the answer to a request is not replaced by what follows it:', () => {
     expect([400, 431]).toContain(third);
     expect(more).toEqual([]);
   });
+});
+
+it.each([
+  ['first', ''],
+  ['second', lines('GET /healthz HTTP/1.1', 'host: a')],
+])('a client that stays after its %s request was refused loses its connection', async (_, earlier) => {
+  const { hostname, port } = new URL(parley.baseUrl);
+  const socket = connectTcp({ port: Number(port), host: hostname, allowHalfOpen: true });
+  const failures: Error[] = [];
+  socket.on('error', (error) => failures.push(error));
+  socket.write(`${earlier}nonsense\r\n\r\n`);
+  expect(await text(socket)).toContain('HTTP/1.1 400 ');
+  // Only a connection that the server has closed refuses what is sent.
+  await expect.poll(() => socket.write('a') && failures.length, { timeout: 10_000 }).not.toBe(0);
 });
 
 it('every request that has a valid key is recorded, also a CONNECT', async () => {
