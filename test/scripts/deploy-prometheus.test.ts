@@ -40,6 +40,10 @@ it('rules and dashboard read metrics that exist', () => {
   expect(used.filter((name) => !names.has(name))).toEqual([]);
 });
 
+it('an alert that is given up counts from 0, as the rule needs an increase', () => {
+  expect(text).toMatch(/^parley_alert_attempts_total\{outcome="given_up"\} 0$/m);
+});
+
 it('only counters are named like counters', () => {
   const named = [...text.matchAll(/^# TYPE (\S+_total) (\S+)$/gm)].map(([, , type]) => type);
   expect(new Set(named)).toEqual(new Set(['counter']));
