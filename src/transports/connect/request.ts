@@ -38,7 +38,7 @@ export const gatedKey = createContextKey<GatedCall | undefined>(undefined);
 
 export function headOf({ headers }: Request, client: Client): RequestHead {
   return {
-    wire: wireOf(headers['content-type'] ?? ''),
+    wire: wireOf(headers['content-type']?.toLowerCase() ?? ''),
     client,
     header: (name) => {
       const value = headers[name];

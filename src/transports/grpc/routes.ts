@@ -115,6 +115,8 @@ export function createGrpcHandler(
         explainOwnErrors(stream, served, frames);
         sendPlainTrailers(stream);
         headers[servedHeader] = served.id;
+        // grpc-js takes only small letters.
+        headers['content-type'] = headers['content-type']?.toLowerCase();
         serves.get(bytesOf(rpc))?.(stream, headers);
         // A stream without a body has ended before grpc-js listens for its end.
         if (stream.readableEnded) stream.emit('end');

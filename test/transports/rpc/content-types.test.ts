@@ -47,4 +47,11 @@ describe.each(['HTTP/1', 'HTTP/2'] as const)('gRPC over %s', (version) => {
     const record = await parley.recordOf(new Response(null, { headers: { 'x-request-id': id ?? '' } }));
     expect(record).toMatchObject({ state: 'refused', httpStatus: expected, operation: 'catalog' });
   });
+
+  it('is served with capitals in its content type', async () => {
+    const { status, id } = await answerTo('POST', 'Application/GRPC');
+    expect(status).toBe(200);
+    const record = await parley.recordOf(new Response(null, { headers: { 'x-request-id': id ?? '' } }));
+    expect(record).toMatchObject({ wire: 'grpc', state: 'refused', httpStatus: 400 });
+  });
 });
