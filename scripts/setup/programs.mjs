@@ -125,6 +125,8 @@ async function install(missing) {
 const withoutServices = `policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
   trap 'rm -f $policy' EXIT
+  # Without a trap the shell would end at once and keep the file.
+  trap 'exit 1' HUP INT TERM
   printf '#!/bin/sh\\nexit 101\\n' > $policy && chmod 755 $policy || exit
 fi
 "$@"`;
