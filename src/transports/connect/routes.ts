@@ -138,7 +138,7 @@ interface Arrival {
 
 interface Handlers {
   readonly serve: UniversalHandlerFn;
-  /** Answers any request that it gets as one of Connect or gRPC-Web with its refusal. */
+  /** Sends the refusal of any request, in the form of Connect or gRPC-Web. */
   readonly refuse: UniversalHandlerFn;
 }
 

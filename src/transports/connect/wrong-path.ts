@@ -35,7 +35,7 @@ const messages = {
   415: 'This is the path of an RPC. Send its message as application/json, or as another type that Connect or gRPC-Web names.',
 };
 
-/** The error that connect-node gives no body; undefined for another status. */
+/** The error for a status that connect-node sends without a body; undefined for other statuses. */
 export function refusalOf(status: number): ParleyError | undefined {
   if (status !== 405 && status !== 415) return undefined;
   return new ParleyError('invalid_request_error', { httpStatus: status, message: messages[status] });

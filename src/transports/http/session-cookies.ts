@@ -10,7 +10,7 @@ import type { PortHandler } from './server.ts';
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
-/** Cookies of the name that are tried: each takes a look into the database. */
+/** Session cookies of a request that are tried at most: each costs a database lookup. */
 const cookiesMax = 8;
 
 /** The path of sessions: who is signed in, and signing in. */
