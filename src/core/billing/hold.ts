@@ -32,7 +32,7 @@ export interface HoldPlan {
 export interface HoldFacts {
   readonly model: ChatModel;
   readonly params: ChatCompletionParams;
-  /** Bytes of the request. No tokenizer makes more tokens than bytes. */
+  /** Bytes of the request, with what goes along with each further prompt. No tokenizer makes more tokens than bytes. */
   readonly requestBytes: number;
   /** The client's limit for each choice; Infinity without one. */
   readonly requestedLimit: number;
@@ -40,7 +40,7 @@ export interface HoldFacts {
   readonly textBytes: () => number;
   /** Whether the prompt refers to something whose length is not known. */
   readonly refers: () => boolean;
-  /** Counts the tokens of the whole request, up to the context. Called only if the bound by bytes is not affordable. */
+  /** Counts the tokens of all this, each text up to the context. Called only if the bound by bytes is not affordable. */
   readonly countRequest: () => Promise<number>;
   /** The same for the prompt's text alone. Called only if the prompt may not leave room for the longest answer. */
   readonly countText: () => Promise<number>;

@@ -51,6 +51,7 @@ interface ChatJob {
   readonly bounds: TokenBounds;
 }
 
+/** A model that gets each message as a chat of its own, with all that is beside the messages. */
 type Adapt = (model: ChatModel, params: ChatCompletionParams) => ChatModel;
 
 export interface ChatDeps {
@@ -139,14 +140,11 @@ export class ChatOperations {
     noteTokens(job, largerTokens(this.#believed(job, readReport(answer.usage, ''), counted), counted));
   }
 
-  async #reserve(
-    params = create(ChatCompletionParamsSchema),
-    call: Call,
-    adapt: Adapt = (model) => model,
-  ): Promise<ChatJob> {
+  async #reserve(params = create(ChatCompletionParamsSchema), call: Call, adapt?: Adapt): Promise<ChatJob> {
     await breathe(call.requestBytes);
-    const model = adapt(checkChatParams(params, this.#deps.catalog), params);
-    const facts = this.#factsOf(model, params, call);
+    const found = checkChatParams(params, this.#deps.catalog);
+    const model = adapt?.(found, params) ?? found;
+    const facts = this.#factsOf({ model, params, call, repeats: adapt ? params.messages.length - 1 : 0 });
     // Try the largest hold first: mostly the credits cover it, and they need not be read. Between that read and the next attempt,
     // other requests may take what is left.
     let affordable = affordableCredits(nanoCredits(nanoCreditsMax));
@@ -166,16 +164,28 @@ export class ChatOperations {
     }
   }
 
-  #factsOf(model: ChatModel, params: ChatCompletionParams, { signal, requestBytes }: Call): HoldFacts {
-    const { tokens } = this.#deps;
+  #factsOf({
+    model,
+    params,
+    call,
+    repeats,
+  }: Omit<ChatJob, 'bounds'> & { readonly repeats: number }): HoldFacts {
+    const requestedLimit = takeLimit(params);
     // A prompt longer than the context is as good as any other that is too long.
-    const bounds = { signal, tokensMax: model.contextTokens, mayBeRefused: true };
+    const bounds = { signal: call.signal, tokensMax: model.contextTokens, mayBeRefused: true };
+    const count = (text: string) => this.#deps.tokens.count(text, bounds);
+    const repeated =
+      repeats === 0 ? '' : toJsonString(ChatCompletionParamsSchema, { ...params, messages: [] });
     return {
-      ...{ model, params, requestBytes, requestedLimit: takeLimit(params) },
+      ...{ model, params, requestedLimit },
+      requestBytes: call.requestBytes + repeats * Buffer.byteLength(repeated),
       textBytes: once(() => promptBytes(params)),
       refers: once(() => refersElsewhere(params)),
-      countRequest: once(() => tokens.count(toJsonString(ChatCompletionParamsSchema, params), bounds)),
-      countText: once(() => tokens.count(promptText({ ...params, tools: [] }), bounds)),
+      countRequest: once(async () => {
+        const tokens = await count(toJsonString(ChatCompletionParamsSchema, params));
+        return tokens + repeats * (await count(repeated));
+      }),
+      countText: once(() => count(promptText({ ...params, tools: [] }))),
     };
   }
 

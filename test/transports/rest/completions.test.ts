@@ -2,6 +2,7 @@ import OpenAI from 'openai';
 import { afterAll, describe, expect, it } from 'vitest';
 import { startBehind } from '../../support/behind-upstream.ts';
 import { chunks, completion, reported } from '../../support/chat-answers.ts';
+import { bearer } from '../../support/parley.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
 import { events, json } from '../../support/upstream-answers.ts';
 
@@ -51,6 +52,21 @@ describe('POST /completions', () => {
     const refused = await ask(30);
     expect(refused.status).toBe(400);
     expect(await refused.json()).toMatchObject({ error: { code: 'invalid_input', param: 'prompt' } });
+  });
+
+  it('holds credits for what goes along with each of several prompts', async () => {
+    const n = upstream.requests.length;
+    upstream.answer(path, json(completion('hello there')));
+    const body = {
+      ...{ model: 'served', prompt: Array.from({ length: 20 }, () => 'Go on'), max_tokens: 1 },
+      // 3,000 tokens, which the model reads twenty times.
+      vendor: 'one two three '.repeat(1_000),
+    };
+    const ask = async (credits: string) =>
+      (await parley.postJson('/completions', body, bearer(await parley.newKey({ credits })))).status;
+    expect(await ask('0.05')).toBe(402);
+    expect(upstream.requests.length).toBe(n);
+    expect(await ask('0.1')).toBe(200);
   });
 
   it('streams pieces of text, then [DONE]', async () => {
