@@ -20,6 +20,8 @@ const answerBytesMax = 8 * 1024 * 1024;
 /** Nesting of a stored message. Our own answers may be nested deeper than what clients may send. */
 const recursionLimit = 1_000;
 const retryAfterSeconds = 1;
+/** Accounts of which it is known how much was kept. Any other account is measured after its next answer. */
+const knownAccountsMax = 10_000;
 /** The part of an account's answers that is removed at a time. */
 const roomShare = 1 / 16;
 
@@ -101,6 +103,7 @@ export class Idempotency {
   #keep(answer: Uint8Array, { metering, caller }: Call): void {
     metering.keepAnswer(answer);
     const { id } = caller.account;
+    if (this.#grown.size >= knownAccountsMax && !this.#grown.has(id)) this.#grown.clear();
     this.#grown.set(id, (this.#grown.get(id) ?? Infinity) + answer.length + recordBytes);
   }
 
