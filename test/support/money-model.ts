@@ -230,7 +230,11 @@ export class MoneyModel {
   }
 
   #void(running: Running, state: string, code: string): Outcome {
-    const units = running.request.operation === 'chat' ? undefined : 0;
+    const { request, month, hasOutput } = running;
+    const spent = state === 'refused' && hasOutput ? running.units : 0;
+    const { usedUnits } = this.#accounts[request.account];
+    if (spent > 0) usedUnits.set(month, (usedUnits.get(month) ?? 0) + spent);
+    const units = request.operation === 'chat' ? undefined : spent;
     this.#end(running, { ...ended(state), code, status: statuses[code], units }, false);
     return code;
   }

@@ -190,16 +190,18 @@ export class Metering {
 
   /**
    * Ends the request with an error and returns its reservation. Nothing is spent, unless the client left after some output: then
-   * chat pays for the tokens produced, audio for all units reserved. Does nothing if the request has ended.
+   * chat pays for the tokens produced, audio for all units reserved. Audio that is refused after some output pays the same, or a
+   * recording whose end is refused would be transcribed for nothing. Does nothing if the request has ended.
    */
   async void(thrown: unknown): Promise<void> {
     if (this.#state === 'ended') return;
     const error = toParleyError(thrown);
     const cancelled = error.code === 'request_cancelled';
     const state = cancelled ? 'cancelled' : error.isRefusal ? 'refused' : 'failed';
+    const isByClient = cancelled || (state === 'refused' && this.#units !== undefined);
     const end = this.#recordEnd(
       { state, httpStatus: error.httpStatus, code: error.code },
-      cancelled && this.hasOutput,
+      isByClient && this.hasOutput,
     );
     const start = this.#state === 'reserved' ? undefined : this.#start;
     const claim = this.#claim && { claim: this.#claim, answer: undefined };

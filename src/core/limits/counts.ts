@@ -38,8 +38,9 @@ export function fits({ used, reserved }: Taken, more: bigint, limit: bigint): bo
 /** The part of a reserved amount that an ended request has used. A failed one uses nothing. @param end as it was recorded */
 export function usedOf({ unit, amount }: CountedAmount, end: RecordEnd): bigint {
   if (unit === 'credits') return end.cost ?? 0n;
-  const isSpent = end.state === 'ok' || (end.state === 'cancelled' && end.firstOutputMs !== undefined);
-  return isSpent ? amount : 0n;
+  const { state, firstOutputMs } = end;
+  const isCut = (state === 'cancelled' || state === 'refused') && firstOutputMs !== undefined;
+  return state === 'ok' || isCut ? amount : 0n;
 }
 
 /** The amounts of a request by what they count. */

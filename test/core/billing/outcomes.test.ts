@@ -75,6 +75,12 @@ const refused = (status: number, code: string): Outcome => ({
   record: { state: 'refused', http_status: status, code },
   pays: false,
 });
+/** What was sent is paid for. */
+const refusedLate = (status: number, code: string): Outcome => ({
+  ...refused(status, code),
+  gets: { kind: 'error event', code },
+  pays: true,
+});
 const failed = (status: number, code: string, retryAfter?: number): Outcome => ({
   gets: error(status, code, retryAfter),
   record: { state: 'failed', http_status: status, code },
@@ -143,6 +149,22 @@ const table: Row[] = [
       speech: refused(402, 'fair_use_limit_reached'),
       transcription: refused(402, 'fair_use_limit_reached'),
       'transcription streamed': refused(402, 'fair_use_limit_reached'),
+    },
+  },
+  {
+    what: 'refused after some output: more than the month allows',
+    engine: ['output', 'hour', 'finish'],
+    outcome: {
+      transcription: refused(402, 'fair_use_limit_reached'),
+      'transcription streamed': refusedLate(402, 'fair_use_limit_reached'),
+    },
+  },
+  {
+    what: 'refused after some output: the file breaks off',
+    engine: ['output', new ParleyError('invalid_file')],
+    outcome: {
+      transcription: refused(400, 'invalid_file'),
+      'transcription streamed': refusedLate(400, 'invalid_file'),
     },
   },
   {
