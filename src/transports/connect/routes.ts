@@ -14,8 +14,9 @@ import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';
 import type { Headers } from '../rate-headers.ts';
-import { pathOf, type RequestHead } from '../request-head.ts';
+import { pathOf } from '../request-head.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
+import { noSuchMethod } from '../rpc/request-errors.ts';
 import {
   type AnyRpc,
   bodyBytesMax,
@@ -39,7 +40,7 @@ import {
   unreadable,
 } from './request.ts';
 import { answer, stream, throwRefusal } from './response.ts';
-import { answerable, isStreamed, noSuchMethod, refusalOf } from './wrong-path.ts';
+import { answerable, isStreamed, refusalOf } from './wrong-path.ts';
 
 export interface ConnectLimits {
   /** Bytes of a message after decompression. */
@@ -107,7 +108,7 @@ export function createConnectHandler(
       return serve(handle, { request, message, gated, isServed }, deps.log);
     };
     const open = async () => {
-      if (!isServed) throw await unserved(served, head);
+      if (!isServed) throw await unserved(served);
       if (rpc.kind === 'open') served.openKeyless();
       else await served.open(rpc).finally(() => setHeaders(response, served.rateHeaders));
       const timeout = readTimeout(head);
@@ -118,8 +119,8 @@ export function createConnectHandler(
   };
 }
 
-async function unserved(served: ServedCall, { wire }: RequestHead): Promise<ParleyError> {
-  const error = noSuchMethod(wire);
+async function unserved(served: ServedCall): Promise<ParleyError> {
+  const error = noSuchMethod();
   await served.recordUnserved(error);
   return error;
 }
@@ -164,15 +165,20 @@ async function serve(
     // connect-node's own answer would have another code, and no details.
     const told = unread === undefined ? answer : await handleAs({ ...gated, refusal: unread });
     const foreign = refusalOf(told.status);
-    if (foreign === undefined) return await universalResponseToNodeResponse(told, response);
-    const call = isServed ? { ...gated, refusal: foreign } : gated;
-    const inForm = await handleAs(call, handlers.refuse, answerable(received));
-    await universalResponseToNodeResponse(isServed ? { ...inForm, status: told.status } : inForm, response);
+    const call = isServed && foreign ? { ...gated, refusal: foreign } : gated;
+    const inForm = foreign ? await handleAs(call, handlers.refuse, answerable(received)) : told;
+    const status = isServed ? told.status : statusOfWrongPath(inForm.status);
+    await universalResponseToNodeResponse({ ...inForm, status }, response);
   } catch (err) {
     // If the client has left, its call has already ended.
     if (!received.signal.aborted) log.error({ err }, 'an answer could not be written');
     response.destroy();
   }
+}
+
+/** connect-node answers the code `unimplemented` with 501. */
+function statusOfWrongPath(status: number): number {
+  return status === 501 ? 404 : status;
 }
 
 function acceptBody(request: Request, response: Response): void {

@@ -1,7 +1,6 @@
 /** Requests for a path, with a method or of a type that no RPC has: which of them are meant for RPCs, and the form of their answers. */
 import type { UniversalServerRequest } from '@connectrpc/connect/protocol';
 import { ParleyError } from '../../core/errors.ts';
-import type { Wire } from '../../core/ports/usage.ts';
 import type { AnyRpc } from '../rpc/rpcs.ts';
 import type { Request } from './request.ts';
 
@@ -22,12 +21,6 @@ export function meantForRpcs(rpcs: readonly AnyRpc[]): (request: Request) => boo
 /** Whether the type is that of Connect's streams, whose errors have another form. */
 export function isStreamed({ headers }: Request): boolean {
   return /^application\/connect\+/i.test(headers['content-type'] ?? '');
-}
-
-/** gRPC has a status of its own for this. Connect has that of HTTP. */
-export function noSuchMethod(wire: Wire): ParleyError {
-  const message = 'There is no such method here.';
-  return new ParleyError('not_found', { message, ...(wire !== 'connect' && { grpcCode: 'UNIMPLEMENTED' }) });
 }
 
 const messages = {

@@ -17,6 +17,7 @@ import { ParleyError } from '../../core/errors.ts';
 import { answerEncoder } from '../encode-once.ts';
 import type { StreamHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';
+import { noSuchMethod } from '../rpc/request-errors.ts';
 import {
   type AnyRpc,
   answerRpc,
@@ -123,13 +124,6 @@ export function createGrpcHandler(
       })
       .catch((error: unknown) => refuse(stream, error, served));
   };
-}
-
-function noSuchMethod(): ParleyError {
-  return new ParleyError('not_found', {
-    message: 'There is no such method here.',
-    grpcCode: 'UNIMPLEMENTED',
-  });
 }
 
 /** A grpc-js server of some RPCs, as the function that serves one stream. */

@@ -28,3 +28,10 @@ export function notOneMessage(): ParleyError {
     grpcCode: 'UNIMPLEMENTED',
   });
 }
+
+export function noSuchMethod(): ParleyError {
+  return new ParleyError('not_found', {
+    message: 'There is no such method here.',
+    grpcCode: 'UNIMPLEMENTED',
+  });
+}
