@@ -221,6 +221,23 @@ export const histories = fc
   .array(steps, { maxLength: 200, size: 'max' })
   .map((history) => [...beginning, ...history]);
 
+/** A history with a cost that neither the hold nor the balance covers, which chance makes too seldom. */
+export const historyOfAnOverrun: readonly Step[] = [
+  ...beginning,
+  { step: 'adjust', account: accountNames[0], nano: 30_000 - 2 * dearHold, reference: 'r1' },
+  {
+    step: 'request',
+    request: {
+      ...{ account: accountNames[0], flaw: undefined, idempotencyKey: undefined },
+      ...{ operation: 'chat', streamed: false, model: 'dear', bytes: 5, maxTokens: 1, n: 1 },
+    },
+  },
+  {
+    ...{ step: 'act', which: 0 },
+    act: { act: 'end', report: { prompt: 20, completion: 1, apart: 0 }, durationMs: 0 },
+  },
+];
+
 /** Whether an act means anything to a request. */
 export function concerns(request: Request, { act }: Act): boolean {
   switch (act) {

@@ -18,7 +18,14 @@ import {
   type TextTokens,
   word,
 } from '../../support/money-rules.ts';
-import { accountNames, concerns, histories, type Request, type Step } from '../../support/money-steps.ts';
+import {
+  accountNames,
+  concerns,
+  histories,
+  historyOfAnOverrun,
+  type Request,
+  type Step,
+} from '../../support/money-steps.ts';
 import { TestClock } from '../../support/parley.ts';
 import { testsPostgres } from '../../support/store-folder.ts';
 
@@ -190,6 +197,7 @@ describe('the rules of money', () => {
   it('hold after each step of a random history', { timeout: 60_000 + runs * msPerRunMax }, async () => {
     await fc.assert(fc.asyncProperty(histories, live), {
       numRuns: runs,
+      examples: [[historyOfAnOverrun]],
       ...(seed !== undefined && { seed: Number(seed) }),
       // Limits shrinking, so that its result is shown before the timeout.
       interruptAfterTimeLimit: 30_000 + runs * msPerRunMax,
