@@ -23,8 +23,8 @@ const demuxers = {
   webm: 'matroska',
 } as const satisfies Record<MediaContainer, string>;
 
-export interface EncodedFile {
-  readonly bytes: Uint8Array<ArrayBuffer>;
+export interface EncodedFile<Bytes = Uint8Array<ArrayBuffer>> {
+  readonly bytes: Bytes;
   readonly container: MediaContainer;
 }
 
@@ -37,7 +37,7 @@ export class Decoder {
   #undecodable: string | undefined;
 
   /** Reads the beginning of the file. */
-  constructor(module: WebAssembly.Module, { bytes, container }: EncodedFile) {
+  constructor(module: WebAssembly.Module, { bytes, container }: EncodedFile<Uint8Array>) {
     const readAt = (pointer: number, length: number, offset: number): number => {
       const part = bytes.subarray(offset, offset + length);
       this.#instance.bytes.set(part, pointer);

@@ -2,6 +2,6 @@
 import { serveTasks } from '../../threads/serve-tasks.ts';
 import { Decoder, type EncodedFile } from '../decoding/decoder.ts';
 
-export type ProbeTask = EncodedFile & { readonly module: WebAssembly.Module };
+export type ProbeTask = EncodedFile<Uint8Array> & { readonly module: WebAssembly.Module };
 
 serveTasks({ run: ({ module, ...file }: ProbeTask) => new Decoder(module, file).countedMs() });

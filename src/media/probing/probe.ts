@@ -7,13 +7,11 @@ import type { ProbeTask } from './probe-worker.ts';
 const runCpuMsMax = 2_000;
 /** Waiting and reading together, so that hostile files delay a good one by no more. */
 const totalMsMax = 5_000;
-/** Files that wait or are read. Each is copied. */
-const filesMax = 32;
 
 export interface DurationProbe {
   /**
    * Milliseconds of audio, more than 0, counted without decoding; undefined where the file has none, counting takes more than
-   * seconds, too many files wait, or the decoder is not installed. Never rejects.
+   * seconds, or the decoder is not installed. Never rejects.
    * @param owner the account whose file it is: accounts take turns
    */
   durationMs(
@@ -29,7 +27,6 @@ export function createDurationProbe(): DurationProbe {
   const pool = createThreadPool<ProbeTask, number | undefined>({
     entry: siblingWorker(import.meta.url, 'probe-worker'),
     threads: 1,
-    openMax: filesMax,
     taskCpuMsMax: runCpuMsMax,
     abortEndsThread: true,
   });
@@ -40,8 +37,8 @@ export function createDurationProbe(): DurationProbe {
       try {
         const module = await hearingModule('decoder');
         const group = pool.enter(deadline.signal, { owner });
-        const file = { module, bytes: new Uint8Array(bytes), container };
-        return await group.run(file, [file.bytes.buffer]).finally(() => group.leave());
+        // The bytes are copied when the thread takes them, so that files that wait take no memory.
+        return await group.run({ module, bytes, container }).finally(() => group.leave());
       } catch {
         return undefined;
       } finally {

@@ -40,6 +40,14 @@ function webm(elements: string): Buffer {
   return Buffer.from(head + elements, 'hex');
 }
 
+describe.skipIf(unheard !== undefined)('the durations of many files', () => {
+  it('are all read, also of one account', async () => {
+    const file = wavFile(samples);
+    const durations = Array.from({ length: 64 }, () => probe.durationMs(file, 'wav', 'acc_many'));
+    expect(new Set(await Promise.all(durations))).toEqual(new Set([6000]));
+  });
+});
+
 describe.skipIf(missing !== undefined)('the duration is read from', () => {
   it.each([
     ['WAV of 16 bits', 'wav', []],
