@@ -13,9 +13,8 @@ export interface Place<Job> {
 }
 
 /**
- * Shares workers among requests, and first among their owners, which take turns: no number of requests of one makes another wait for
- * more than a job of each. The first job of each request goes before all later jobs of the owner's others, oldest request
- * first; later jobs are taken from the requests in turn.
+ * Shares workers among owners, who take turns: however many requests an owner has, the others wait for one job of it. Among the
+ * requests of an owner, first jobs go before all later ones, oldest request first; later jobs are taken from the requests in turn.
  */
 export class FairQueue<Job> {
   readonly #owners = new Map<string, OwnerQueue<Job>>();

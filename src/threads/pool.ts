@@ -34,7 +34,7 @@ export interface TaskGroup<Task, Result> {
 }
 
 export interface GroupOptions {
-  /** Default: that of the signal. Groups without one share its turns, and may take all places. */
+  /** Default: that of the signal. Groups without an owner take turns as one, and may take all places. */
   readonly owner?: string | undefined;
   /** Whether it enters although too many wait. Default: false. */
   readonly isOwed?: boolean;

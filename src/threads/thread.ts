@@ -35,7 +35,7 @@ interface RunningTask<Result> {
   timer?: NodeJS.Timeout;
 }
 
-/** A task that has taken so many times its limit of CPU time hangs without using the CPU. */
+/** A task that runs this many times longer than its limit of CPU time hangs, without using the CPU. */
 const hangFactor = 10;
 
 /** One worker thread. It keeps the process alive only while it runs a task. */
@@ -118,7 +118,7 @@ export class PoolThread<Task, Result> {
     return Array.from(this.#tasks.values()).some((task) => task.session === session);
   }
 
-  /** Ends the thread when the task has used its CPU time. On a busy machine that takes longer than its time on the clock. */
+  /** Ends the thread when the task has used its CPU time, which takes longer by the clock on a busy machine. */
   #limit(task: RunningTask<Result>): void {
     const { taskCpuMsMax: msMax } = this.#options;
     if (msMax === undefined) return;
@@ -126,7 +126,7 @@ export class PoolThread<Task, Result> {
     const cpuAtStart = this.#cpuMs(0);
     const check = async () => {
       const usedMs = (await this.#cpuMs(Number.POSITIVE_INFINITY)) - (await cpuAtStart);
-      // An ended task may have left the timer of this check behind.
+      // The task may have ended while its CPU time was read.
       if (!Array.from(this.#tasks.values()).includes(task)) return;
       const isOver = usedMs >= msMax || performance.now() - startedMs >= hangFactor * msMax;
       if (isOver) await this.end(internal(new Error(`the task took longer than ${msMax} ms of CPU time`)));

@@ -96,7 +96,7 @@ export class Sessions {
     if (key === undefined) return undefined;
     const session = unseal(key, sealed);
     if (session === undefined || session.expiresAtMs <= this.#deps.accessClock.now()) return undefined;
-    // A version without ids made it.
+    // An earlier version sealed it, without an id.
     if (session.id === undefined) return undefined;
     const isEnded = await this.#deps.store.isSessionEnded({ owner: key.id, session: session.id });
     return isEnded ? undefined : { key, session };

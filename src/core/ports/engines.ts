@@ -150,7 +150,7 @@ export interface CountBounds {
   readonly signal?: Signal;
   /** Beyond as many tokens the text is not read on; the count is then some number above. */
   readonly tokensMax?: number;
-  /** Whether it is refused where too many counts wait; money depends on others. Default: false. */
+  /** Whether the count may be refused while too many wait. Default: false, for counts that money depends on. */
   readonly mayBeRefused?: boolean;
 }
 

@@ -13,8 +13,8 @@ import { wordsForArithmetic, wordsForMarks, wordsForSymbols } from './symbols.ts
  * Words are separated by one blank, paragraphs by a blank line, list items and the like by a line end. The result is
  * empty, or has no letter and no digit, if there is nothing to speak. Takes time linear in the length of the text.
  *
- * Names of characters can be much longer than the text. Beyond eight letters for each of 4,000 characters, every hundred
- * characters are spoken up to 800 letters.
+ * Names of characters can be much longer than the text. A result of more than 32,000 letters is shortened: every hundred characters
+ * of the text then give at most 800 letters.
  */
 export function speakableText(text: string): string {
   const whole = writtenOut(text);

@@ -4,6 +4,9 @@ import type { Signal } from '../../../core/signal.ts';
 import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threads/pool.ts';
 import type { TextPiece } from './pieces.ts';
 
+/** Limit of CPU time for a text. The slowest of 4,000 characters takes some 60 ms. */
+const textCpuMsMax = 10_000;
+
 /** Prepares texts in a thread: names of characters make some as long as a book. */
 export interface Texts {
   /** The same for both uses of a request, its check and its synthesis. */
@@ -15,6 +18,7 @@ export function createTexts(waitingMax: number): Texts {
   const pool: ThreadPool<string, readonly TextPiece[]> = createThreadPool({
     entry: siblingWorker(import.meta.url, 'text-worker'),
     threads: 1,
+    taskCpuMsMax: textCpuMsMax,
     waitingMax,
   });
   const known = new WeakMap<SpeechRequest, readonly TextPiece[]>();
