@@ -24,7 +24,7 @@ export const bounds = {
   percents: { maxItems: 10 },
   percent: { minimum: 1, maximum: 100 },
   limitEntries: { maxItems: 100 },
-  /** More than three stars would make matching slow. */
+  /** At most three stars. */
   modelPattern: { ...text(200), pattern: '^(?=.*\\S)[^*]*(\\*[^*]*){0,3}$' },
   webhookUrl: { maxLength: 2_000 },
   /** The API's own limit of `n`. */
