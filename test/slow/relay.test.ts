@@ -32,7 +32,7 @@ describe.each(servers)('in front of another, with the %s server:', (name) => {
   const rows = table.filter(({ server, isOfServer }) => server === name && !isOfServer);
   it.each(rows)('$what', async (row) => {
     const [measure, ...seen] = await Promise.all([
-      observe(row, alone.grpc, alone.operator),
+      observe(row, alone.clientsFor(row)[0] ?? alone.grpc, alone.operator),
       ...relays.flatMap(([kind, caller]) =>
         caller.clientsFor(row).map(async (client) => {
           const observation = await observe(row, client, caller.operator);
