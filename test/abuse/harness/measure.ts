@@ -12,7 +12,7 @@ export interface Cost {
   readonly loopMs: number;
   /** The longest time in which the loop served nobody. */
   readonly blockMs: number;
-  /** Memory beyond that before, at its peak, of one request or connection. */
+  /** Memory beyond that before, and beyond what honest requests take, at its peak, of one request or connection. */
   readonly memoryMiB: number;
   /** The longest that a request of the second client took. */
   readonly secondMs: number;
@@ -23,6 +23,8 @@ export interface Quiet {
   /** Processor time of the loop in a millisecond. */
   readonly loopShare: number;
   readonly secondMs: number;
+  /** What the heap grows by again, after a collection, while the second client is served. */
+  readonly memoryMiB: number;
 }
 
 export interface Measured {
@@ -40,11 +42,17 @@ export async function measureQuiet(server: AbusedServer, second: SecondClient): 
   const before = await server.ask({ ask: 'collect' });
   await sleep(quietMs);
   const after = await server.ask({ ask: 'read' });
+  await server.ask({ ask: 'collect' });
+  const rssBefore = startPeak(server.pid);
   second.begin();
   await sleep(quietMs);
   const { worstMs, failures } = await second.end();
   if (failures.length > 0) throw new Error(`Nobody attacks, and the second client fails: ${failures[0]}`);
-  return { loopShare: (after.loopCpuMs - before.loopCpuMs) / quietMs, secondMs: worstMs };
+  return {
+    loopShare: (after.loopCpuMs - before.loopCpuMs) / quietMs,
+    secondMs: worstMs,
+    memoryMiB: Math.max(0, memoryOf(server.pid).peakMiB - rssBefore),
+  };
 }
 
 /** Plays again what misses an aim: other programs may have been busy. */
@@ -89,7 +97,8 @@ async function playBoth(
   const after = await server.ask({ ask: 'read' });
   const idleMs = quiet.loopShare * (performance.now() - startedAt);
   const loopMs = Math.max(0, after.loopCpuMs - before.loopCpuMs - idleMs) / requests;
-  const memoryMiB = Math.max(0, memoryOf(server.pid).peakMiB - rssBefore) / connections;
+  const grownMiB = memoryOf(server.pid).peakMiB - rssBefore;
+  const memoryMiB = Math.max(0, grownMiB - quiet.memoryMiB) / connections;
   second.begin();
   let served: Awaited<ReturnType<SecondClient['end']>>;
   try {
