@@ -102,7 +102,7 @@ const connectCases: readonly RawCase[] = [
   },
   { ...connect('text', 'hello', '', 415), contentType: 'text/plain', code: undefined },
   {
-    ...connect('a method that there is not', '{}', 'not_found', 404),
+    ...connect('a method that there is not', '{}', 'unimplemented', 404),
     path: `${connectModels}s`,
   },
   { ...connect('protobuf that is none', '\xff\xff', 'invalid_argument'), contentType: 'application/proto' },
