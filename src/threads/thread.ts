@@ -123,9 +123,9 @@ export class PoolThread<Task, Result> {
     const { taskCpuMsMax: msMax } = this.#options;
     if (msMax === undefined) return;
     const startedMs = performance.now();
-    const cpuAtStart = this.#cpuMs(0);
+    const cpuAtStart = this.#cpuMs();
     const check = async () => {
-      const usedMs = (await this.#cpuMs(Number.POSITIVE_INFINITY)) - (await cpuAtStart);
+      const usedMs = (await this.#cpuMs()) - (await cpuAtStart);
       // The task may have ended while its CPU time was read.
       if (!Array.from(this.#tasks.values()).includes(task)) return;
       const isOver = usedMs >= msMax || performance.now() - startedMs >= hangFactor * msMax;
@@ -135,10 +135,10 @@ export class PoolThread<Task, Result> {
     task.timer = setTimeout(check, msMax);
   }
 
-  /** CPU time of the thread in milliseconds, or `otherwise` while it is not running. */
-  async #cpuMs(otherwise: number): Promise<number> {
-    const usage = await this.#worker.cpuUsage().catch(() => undefined);
-    return usage === undefined ? otherwise : (usage.user + usage.system) / 1000;
+  /** CPU time of the thread in milliseconds: none while it starts, which can take seconds on a busy machine. */
+  async #cpuMs(): Promise<number> {
+    const { user, system } = await this.#worker.cpuUsage().catch(() => ({ user: 0, system: 0 }));
+    return (user + system) / 1000;
   }
 
   #finish(answer: FromThread<Result>): void {
