@@ -56,7 +56,7 @@ export class Cluster {
     for (const [n, { clients, serving }] of some.entries()) {
       const hasFailed = () => !serving.isRunning() || clients.surprises.length > 0;
       await until(() => hasFailed() || clients.answered.length > (before[n] ?? 0) + answersEach);
-      expect(clients.surprises).toEqual([]);
+      expect(clients.surprises, serving.stderr().slice(-4_000)).toEqual([]);
       if (!serving.isRunning()) throw new Error(`a node has ended: ${serving.stderr().slice(-2_000)}`);
     }
   }

@@ -27,6 +27,7 @@ export class NotCommittedError extends Error {
 const storageClasses = ['08', '53', '57', '58', 'XX'];
 /** A standby, which takes over or stays read-only. */
 const readOnly = '25006';
+const uniqueViolation = '23505';
 /** Serialization failures and deadlocks: the same transaction succeeds when it runs again. */
 const lockTimeout = '55P03';
 const repeatable = ['40001', '40P01', lockTimeout];
@@ -50,6 +51,12 @@ function isConnectionFailure(error: unknown): boolean {
 
 export function isRepeatable(error: unknown): boolean {
   return error instanceof DatabaseError && repeatable.includes(error.code ?? '');
+}
+
+/** Whether a usage record of this id is there. Its id is known to one process, so an attempt of that process has written it. */
+export function isWrittenRecord(error: unknown): boolean {
+  const { code, table } = error instanceof DatabaseError ? error : {};
+  return code === uniqueViolation && table?.startsWith('usage_records') === true;
 }
 
 /** Whether somebody else keeps a row locked. */

@@ -8,6 +8,7 @@ import {
   isLocked,
   isRepeatable,
   isStorageFailure,
+  isWrittenRecord,
   UnknownOutcomeError,
   unusable,
 } from '../storage-failures.ts';
@@ -157,6 +158,10 @@ export class Groups {
         if (isStorageFailure(error)) {
           if (attempt > 1) this.#deps.health.failed(error);
           left = rejectLate(left, isDoubted ? doubtMsMax : waitMsMax, error);
+          await sleep(retryMs);
+        } else if (isDoubted && isWrittenRecord(error)) {
+          // The attempt in doubt has committed since the records were read: the next one finds them.
+          left = rejectLate(left, doubtMsMax, error);
           await sleep(retryMs);
         } else if (error instanceof FencedError) this.#deps.node.lose(error.epoch);
         else if (isRepeatable(error) && (left.length === 1 || (attempt < attemptsMax && !isLocked(error)))) {
