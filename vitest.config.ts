@@ -10,7 +10,8 @@ const onPostgres = [
   'test/core/access/plans.test.ts',
   'test/core/{admin,alerts}/**/*.test.ts',
   'test/core/{limits,management}/**/*.test.ts',
-  'test/core/billing/{idempotency,money-concurrency,money-model,outcomes,paid-tokens}.test.ts',
+  'test/core/idempotency/**/*.test.ts',
+  'test/core/billing/{money-concurrency,money-model,outcomes,paid-tokens}.test.ts',
   'test/store/maintenance/prune.test.ts',
   'test/store/*.test.ts',
 ];

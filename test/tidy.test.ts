@@ -5,6 +5,9 @@ import { describe, expect, it } from 'vitest';
 
 const linesMax = 300;
 
+/** The rooms of core on which every subject stands. */
+const foundations = ['values', 'entities', 'limits', 'billing', 'access'];
+
 /** The rooms that each room may import, besides itself. `main` is `src/main.ts`. */
 const mayImport: Record<string, readonly string[]> = {
   main: ['cli', 'app'],
@@ -35,6 +38,26 @@ const mayImport: Record<string, readonly string[]> = {
   threads: ['core'],
 };
 
+/** The rooms of core that each of them may import. Its files outside these rooms put them together. */
+const mayImportInCore: Record<string, readonly string[]> = {
+  values: [],
+  entities: ['values'],
+  limits: ['values', 'entities'],
+  billing: ['values', 'entities', 'limits'],
+  access: ['values', 'entities', 'limits', 'billing'],
+  idempotency: [...foundations],
+  catalog: [...foundations],
+  speech: [...foundations, 'idempotency', 'catalog'],
+  transcription: [...foundations, 'idempotency', 'catalog', 'speech'],
+  chat: [...foundations, 'idempotency', 'catalog'],
+  responses: [...foundations, 'idempotency', 'chat'],
+  completions: [...foundations, 'idempotency', 'chat'],
+  account: [...foundations],
+  alerts: [...foundations],
+  admin: [...foundations, 'account', 'alerts'],
+  management: [...foundations, 'admin'],
+};
+
 interface Import {
   readonly from: string;
   readonly to: string;
@@ -58,6 +81,22 @@ function roomOf(file: string): string {
   const [top, room = '', ...inside] = file.split('/');
   if (top !== 'src') return top ?? '';
   return inside.length === 0 ? room.replace(/\.ts$/, '') : room;
+}
+
+/** The room of core that a file is in. */
+function coreRoomOf(file: string): string | undefined {
+  const [top, room, inside, ...further] = file.split('/');
+  if (top !== 'src' || room !== 'core') return undefined;
+  return further.length === 0 ? undefined : inside;
+}
+
+/** The two folders, below the folder that both files are in, from which and into which an import points. */
+function arrowBetween(from: string, to: string): string | undefined {
+  const [source, target] = [dirname(from).split('/'), dirname(to).split('/')];
+  const fork = source.findIndex((name, at) => name !== target[at]);
+  if (fork < 1 || target.length <= fork) return undefined;
+  const folderOf = (parts: readonly string[]) => parts.slice(0, fork + 1).join('/');
+  return `${folderOf(source)} -> ${folderOf(target)}`;
 }
 
 const targets = new Map(
@@ -101,6 +140,21 @@ describe('the house', () => {
       return source !== target && !mayImport[source]?.includes(target);
     });
     expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([]);
+  });
+
+  it('imports one way in core', () => {
+    const wrong = imports.filter(({ from, to }) => {
+      const [source, target] = [coreRoomOf(from), coreRoomOf(to)];
+      if (source === undefined || target === undefined || source === target) return false;
+      return !mayImportInCore[source]?.includes(target);
+    });
+    expect(wrong.map(({ from, to }) => `${from} -> ${to}`)).toEqual([]);
+  });
+
+  it('has no two folders side by side that import each other', () => {
+    const arrows = new Set(imports.flatMap(({ from, to }) => arrowBetween(from, to) ?? []));
+    const mutual = [...arrows].filter((arrow) => arrows.has(arrow.split(' -> ').reverse().join(' -> ')));
+    expect(mutual).toEqual([]);
   });
 
   it('imports what the table in AGENTS.md states', () => {

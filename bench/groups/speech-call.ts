@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import type { AudioFormat } from '../../src/core/ports/engines.ts';
+import type { AudioFormat } from '../../src/core/entities/engine.ts';
 import { type Served, startChild } from '../servers/child.ts';
 
 /** Debian's flite has this voice too. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
 import { Pool } from 'undici';
-import { type AudioFormat, audioFormats } from '../../src/core/ports/engines.ts';
+import { type AudioFormat, audioFormats } from '../../src/core/entities/engine.ts';
 import { drive, takeTurns } from '../harness/drive.ts';
 import { type Comparison, compare, type Fact, type Group, type Setting } from '../harness/result.ts';
 import type { Served } from '../servers/child.ts';

@@ -1,6 +1,6 @@
 import { createApp } from '../../src/app/create-app.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { hashKey } from '../../src/core/access/keys.ts';
+import { hashKey } from '../../src/core/values/key-secret.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { openAccount } from '../servers/account.ts';
 

@@ -1,6 +1,6 @@
 import { type Dialect, Kysely, PostgresDialect, SqliteDialect, sql, type Transaction } from 'kysely';
-import { type AccountId, type KeyId, newLedgerEntryId } from '../../src/core/ids.ts';
-import type { RecordStart } from '../../src/core/ports/usage.ts';
+import type { RecordStart } from '../../src/core/entities/usage.ts';
+import { type AccountId, type KeyId, newLedgerEntryId } from '../../src/core/values/ids.ts';
 import { openPool } from '../../src/store/postgres/connection.ts';
 import { toUuid } from '../../src/store/postgres/ids.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';

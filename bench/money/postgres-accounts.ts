@@ -1,6 +1,6 @@
 /** Accounts in a database on PostgreSQL, and the check of its books. */
 import type { Client } from 'pg';
-import { hashKey } from '../../src/core/access/keys.ts';
+import { hashKey } from '../../src/core/values/key-secret.ts';
 import { bookFaults } from '../../src/store/maintenance/books.ts';
 import { newClient } from '../../src/store/postgres/connection.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-store.ts';

@@ -1,8 +1,9 @@
 /** The measured request: a chat that costs less than its hold. */
-import { nanoCredits, type Price } from '../../src/core/billing/money.ts';
-import { type AccountId, type KeyId, newRequestId } from '../../src/core/ids.ts';
-import type { Store } from '../../src/core/ports/store.ts';
-import type { RecordEnd, RecordStart, TokenUsage } from '../../src/core/ports/usage.ts';
+
+import type { Store } from '../../src/core/entities/store.ts';
+import type { RecordEnd, RecordStart, TokenUsage } from '../../src/core/entities/usage.ts';
+import { type AccountId, type KeyId, newRequestId } from '../../src/core/values/ids.ts';
+import { nanoCredits, type Price } from '../../src/core/values/money.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-store.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
 

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import type { App } from '../../src/app/create-app.ts';
-import { cliCall } from '../../src/core/call.ts';
+import { cliCall } from '../../src/core/access/call.ts';
 
 /** Every limit of a key or an account, each larger than any run reaches. */
 const everyLimit = {

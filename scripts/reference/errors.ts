@@ -1,7 +1,7 @@
 /** The error answers of an operation: the table of error codes, and which operations give each. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import { type ErrorCode, errorTable, ParleyError } from '../../src/core/errors.ts';
-import type { Operation } from '../../src/core/ports/usage.ts';
+import type { Operation } from '../../src/core/entities/usage.ts';
+import { type ErrorCode, errorTable, ParleyError } from '../../src/core/values/errors.ts';
 import { errorBody, errorHeaders, restMessage } from '../../src/transports/rest/errors.ts';
 
 /** These facts decide which errors an operation can give. */

@@ -1,9 +1,9 @@
 /** Keywords beside those that the type of a field gives: the bounds of the checks, and the values that are allowed. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import { bounds } from '../../src/core/bounds.ts';
-import { audioFormats } from '../../src/core/ports/engines.ts';
-import { scopes } from '../../src/core/ports/keys.ts';
-import { operations, recordStates, totalDimensions } from '../../src/core/ports/usage.ts';
+import { audioFormats } from '../../src/core/entities/engine.ts';
+import { scopes } from '../../src/core/entities/key.ts';
+import { operations, recordStates, totalDimensions } from '../../src/core/entities/usage.ts';
+import { bounds } from '../../src/core/values/bounds.ts';
 
 const modelTypes = ['speech', 'transcription', 'chat'];
 const rates = [

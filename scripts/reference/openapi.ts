@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FileRegistry, JsonObject } from '@bufbuild/protobuf';
-import { basePath } from '../../src/core/base-path.ts';
-import { bounds } from '../../src/core/bounds.ts';
+import { basePath } from '../../src/core/values/base-path.ts';
+import { bounds } from '../../src/core/values/bounds.ts';
 import { root } from '../setup/run.mjs';
 import { Components } from './components.ts';
 import { errorExamples, errorHeaderComponents, errorSchema } from './errors.ts';

@@ -2,9 +2,9 @@
 import type { DescField, DescMessage, DescMethod, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { httpRule } from '../../src/codec/http-rule.ts';
 import { formOf, objectShape } from '../../src/codec/shape.ts';
-import { basePath } from '../../src/core/base-path.ts';
-import type { Operation } from '../../src/core/ports/usage.ts';
+import type { Operation } from '../../src/core/entities/usage.ts';
 import { strictOperations as strict } from '../../src/core/strict-operations.ts';
+import { basePath } from '../../src/core/values/base-path.ts';
 import type { Components } from './components.ts';
 import { errorResponses, headerRef, type OperationFacts } from './errors.ts';
 import { fieldExample, requestExample, responseExample } from './examples.ts';

@@ -4,9 +4,9 @@
  */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { transcriptFormats } from '../../src/codec/transcript-formats.ts';
-import type { ErrorCode } from '../../src/core/errors.ts';
-import { audioFormats } from '../../src/core/ports/engines.ts';
+import { audioFormats } from '../../src/core/entities/engine.ts';
 import { contentType } from '../../src/core/speech/content-type.ts';
+import type { ErrorCode } from '../../src/core/values/errors.ts';
 import { ref, text } from './rest-schemas.ts';
 
 /** How an RPC looks over REST, where it differs from its schema. */

@@ -1,13 +1,14 @@
 /** The packages, services, RPCs and messages of the schemas, for the page that shows them. */
-import type {
-  DescField,
-  DescMessage,
-  DescMethod,
-  DescService,
-  FileRegistry,
-  JsonObject,
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  type FileRegistry,
+  hasOption,
+  type JsonObject,
+  ScalarType,
 } from '@bufbuild/protobuf';
-import { hasOption, ScalarType } from '@bufbuild/protobuf';
 import { http } from '../../gen/google/api/annotations_pb.ts';
 import { httpRule } from '../../src/codec/http-rule.ts';
 import { commentOf, ownServices } from './schemas.ts';

@@ -2,9 +2,9 @@
 import type { Config } from '../config/config.ts';
 import { steadyClock } from '../core/access/steady-clock.ts';
 import { AdminOperations } from '../core/admin/service.ts';
-import { systemClock } from '../core/ports/clock.ts';
-import type { Store } from '../core/ports/store.ts';
+import type { Store } from '../core/entities/store.ts';
 import type { AdminFunctions } from '../core/services.ts';
+import { systemClock } from '../core/values/clock.ts';
 import type { DatabaseUse } from '../store/sqlite/database.ts';
 import { openStore } from '../store/sqlite/open-store.ts';
 import { alertsWithoutServer } from './alerts.ts';

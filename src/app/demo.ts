@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { z } from 'zod';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
-import { bounds } from '../core/bounds.ts';
-import { cliCall } from '../core/call.ts';
+import { cliCall } from '../core/access/call.ts';
+import { bounds } from '../core/values/bounds.ts';
 import { sync } from '../store/sqlite/data-folder.ts';
 import type { App } from './create-app.ts';
 

@@ -1,11 +1,11 @@
 /** Opens the engines of a configuration, and replaces them when it is reloaded. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, EngineConfig } from '../config/config.ts';
-import type { CatalogModel } from '../core/catalog/catalog.ts';
-import type { Clock } from '../core/ports/clock.ts';
-import type { TokenCounter } from '../core/ports/engines.ts';
-import type { Log } from '../core/ports/log.ts';
-import type { Tracer } from '../core/ports/tracer.ts';
+import type { TokenCounter } from '../core/entities/engine.ts';
+import type { CatalogModel } from '../core/entities/model.ts';
+import type { Tracer } from '../core/entities/tracer.ts';
+import type { Clock } from '../core/values/clock.ts';
+import type { Log } from '../core/values/log.ts';
 import { createBuiltinEngine } from '../engines/builtin/index.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
 import { createOpenAiEngine } from '../engines/openai/index.ts';

@@ -1,5 +1,5 @@
 import { destination, pino } from 'pino';
-import type { Log } from '../core/ports/log.ts';
+import type { Log } from '../core/values/log.ts';
 
 /** Anything but an Error is a BriefError, which is written as it is. */
 const serializers = {

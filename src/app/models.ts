@@ -1,8 +1,8 @@
 /** Connects the models of the configuration to their engines. */
 import type { ModelConfig } from '../config/config.ts';
 import { contextTokensDefault } from '../config/schema/models.ts';
-import type { CatalogModel } from '../core/catalog/catalog.ts';
-import type { Engine } from '../core/ports/engines.ts';
+import type { Engine } from '../core/entities/engine.ts';
+import type { CatalogModel } from '../core/entities/model.ts';
 import type { EngineSet } from '../engines/engine-set.ts';
 import { failoverChat } from '../engines/failover/chat.ts';
 import type { EngineList } from '../engines/failover/engine-order.ts';

@@ -1,5 +1,5 @@
-import type { Log } from '../core/ports/log.ts';
-import type { StoreObserver, StoreTrouble } from '../core/ports/store.ts';
+import type { StoreObserver, StoreTrouble } from '../core/entities/store.ts';
+import type { Log } from '../core/values/log.ts';
 
 /** Reasons that anyone may read at /readyz. */
 const reasons: Readonly<Record<StoreTrouble, string>> = {

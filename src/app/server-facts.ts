@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { settingValues } from '../config/setting-values.ts';
 import type { Catalog } from '../core/catalog/catalog.ts';
-import type { ServerFacts, ServerState } from '../core/ports/server.ts';
+import type { ServerFacts, ServerState } from '../core/entities/server.ts';
 import type { Engines } from './engines.ts';
 import type { Readiness } from './readiness.ts';
 import { version } from './version.ts';

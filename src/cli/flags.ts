@@ -6,7 +6,7 @@ import {
   type LoadedConfig,
   loadConfigWithSources,
 } from '../config/config.ts';
-import { basePath } from '../core/base-path.ts';
+import { basePath } from '../core/values/base-path.ts';
 import { printStatus } from './terminal/terminal.ts';
 
 export interface JsonFlag {

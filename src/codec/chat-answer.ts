@@ -8,9 +8,9 @@ import {
   type Usage,
   UsageSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import { type AnswerHead, type ChatForm, type ChoiceState, secondsOf } from '../core/chat/answer.ts';
-import { reasoningMembers } from '../core/chat/text.ts';
-import { withDoubles } from '../core/long-integers.ts';
+import { type AnswerHead, type ChatForm, type ChoiceState, secondsOf } from '../core/entities/chat-answer.ts';
+import { reasoningMembers } from '../core/entities/chat-text.ts';
+import { withDoubles } from '../core/values/long-integers.ts';
 import { type JsonCodec, jsonCodec } from './codec.ts';
 import { isObject, setMember } from './shape.ts';
 

@@ -8,7 +8,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { type Timestamp, timestampFromMs, ValueSchema } from '@bufbuild/protobuf/wkt';
-import { withDoubles } from '../core/long-integers.ts';
+import { withDoubles } from '../core/values/long-integers.ts';
 import { formOf, isAlwaysPresent, isObject, objectShape, onlyField, setMember } from './shape.ts';
 
 /** A member of a JSON document with a value of the wrong type. */

@@ -7,7 +7,7 @@ import {
   type JsonValue,
   type MessageShape,
 } from '@bufbuild/protobuf';
-import { ParleyError } from '../core/errors.ts';
+import { ParleyError } from '../core/values/errors.ts';
 import { jsonCodec } from './codec.ts';
 import { httpRule } from './http-rule.ts';
 

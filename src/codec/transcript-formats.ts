@@ -1,7 +1,7 @@
 /** A transcript in the formats of the REST API and of the command line. */
 import { deflateSync } from 'node:zlib';
 import type { Transcript, TranscriptSegment } from '../../gen/parley/audio/v1/transcription_pb.ts';
-import { ParleyError } from '../core/errors.ts';
+import { ParleyError } from '../core/values/errors.ts';
 
 export const transcriptFormats = ['json', 'text', 'verbose_json', 'srt', 'vtt'] as const;
 export type TranscriptFormat = (typeof transcriptFormats)[number];

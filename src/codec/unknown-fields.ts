@@ -1,8 +1,8 @@
 /** Refuses fields that a schema does not have, at every depth. A misspelt limit would otherwise count as absent, and set none. */
 import type { DescField, DescMessage, JsonValue } from '@bufbuild/protobuf';
-import { ParleyError } from '../core/errors.ts';
-import { quote } from '../core/quote.ts';
-import { didYouMean } from '../core/suggestion.ts';
+import { ParleyError } from '../core/values/errors.ts';
+import { quote } from '../core/values/quote.ts';
+import { didYouMean } from '../core/values/suggestion.ts';
 import { isObject } from './shape.ts';
 
 /** Paths that `error.param` repeats: a client may send anything. */

@@ -1,4 +1,4 @@
-import { formatCredits, nanoCredits } from '../core/billing/money.ts';
+import { formatCredits, nanoCredits } from '../core/values/money.ts';
 import { pathText, type SettingPath } from './reader/settings-tree.ts';
 
 export interface SettingValue {

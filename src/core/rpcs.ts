@@ -25,10 +25,10 @@ import { ManagementService } from '../../gen/parley/management/v1/management_ser
 import { StreamResponseResponseSchema } from '../../gen/parley/responses/v1/responses_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
-import { type Batches, singly } from './batches.ts';
-import type { AdminCall, Call } from './call.ts';
-import type { Operation } from './ports/usage.ts';
+import type { AdminCall, Call } from './access/call.ts';
+import type { Operation } from './entities/usage.ts';
 import { type AdminFunctions, type AdminMethod, adminMethods, type Services } from './services.ts';
+import { type Batches, singly } from './values/batches.ts';
 
 /**
  * One request, one answer. `run` may return the answer in a form of its own (a chat answer stays as the engine sent it);

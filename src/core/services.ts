@@ -1,8 +1,8 @@
 import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
+import type { AdminCall } from './access/call.ts';
 import type { AccountOperations } from './account/service.ts';
 import type { AlertOperations } from './alerts/service.ts';
-import type { AdminCall } from './call.ts';
 import type { CatalogOperations } from './catalog/service.ts';
 import type { ChatOperations } from './chat/service.ts';
 import type { CompletionOperations } from './completions/service.ts';

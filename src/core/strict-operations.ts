@@ -1,4 +1,4 @@
-import type { Operation } from './ports/usage.ts';
+import type { Operation } from './entities/usage.ts';
 import type { Rpc } from './rpcs.ts';
 
 /**

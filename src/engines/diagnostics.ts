@@ -1,6 +1,6 @@
 /** The parts of `parley doctor` that all kinds of engines share. */
-import { type Diagnostic, ok, problem } from '../core/diagnostics.ts';
-import type { ParleyError } from '../core/errors.ts';
+import { type Diagnostic, ok, problem } from '../core/values/diagnostics.ts';
+import type { ParleyError } from '../core/values/errors.ts';
 
 export interface Diagnosis {
   /** The engine's name in the configuration. */

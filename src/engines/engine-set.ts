@@ -10,8 +10,8 @@
  *
  * `failover/` is not a kind: it makes one engine of those that serve one model.
  */
-import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../core/ports/engines.ts';
-import type { EngineState } from '../core/ports/server.ts';
+import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../core/entities/engine.ts';
+import type { EngineState } from '../core/entities/server.ts';
 
 /** The operations of a configured engine. A kind need not offer all. Each takes the catalog's id of a model. */
 export interface EngineSet {

@@ -1,5 +1,5 @@
 /** Measures the duration of relayed audio by its bytes, which works for PCM and WAV. */
-import type { AudioFormat } from '../core/ports/engines.ts';
+import type { AudioFormat } from '../core/entities/engine.ts';
 import { readWavHead, type WavHead } from '../media/encoders/wav.ts';
 
 /** 16-bit mono at 24 kHz, the raw PCM of the OpenAI API. */

@@ -1,4 +1,4 @@
-import type { Signal } from '../core/signal.ts';
+import type { Signal } from '../core/values/signal.ts';
 
 /** Settles as `work` does, or rejects with the signal's reason if it aborts first. */
 export async function untilAborted<T>(work: Promise<T>, signal: Signal): Promise<T> {

@@ -1,4 +1,3 @@
-import type { AccountId, AlertId } from '../core/ids.ts';
 import type {
   Alert,
   AlertMark,
@@ -9,9 +8,10 @@ import type {
   StoredAlertSettings,
   WatchedAccount,
   WatchMoment,
-} from '../core/ports/alerts.ts';
-import type { AuditEntry } from '../core/ports/audit.ts';
-import type { Page, PageRequest } from '../core/ports/page.ts';
+} from '../core/entities/alert.ts';
+import type { AuditEntry } from '../core/entities/audit.ts';
+import type { AccountId, AlertId } from '../core/values/ids.ts';
+import type { Page, PageRequest } from '../core/values/page.ts';
 import type { Executor } from './executor.ts';
 import { hasChanged } from './job.ts';
 import { pageOf } from './page-of.ts';

@@ -1,11 +1,9 @@
-import type { Period } from '../core/access/entitlement.ts';
-import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../core/ids.ts';
-import type { Limits } from '../core/limits/limits.ts';
-import type { Account, AccountStore } from '../core/ports/accounts.ts';
-import type { AuditEntry, AuditStore } from '../core/ports/audit.ts';
-import type { EndedSession, Key, KeyEnd, KeyStore } from '../core/ports/keys.ts';
-import type { LedgerEntry, LedgerStore } from '../core/ports/ledger.ts';
-import type { Page, PageRequest } from '../core/ports/page.ts';
+import type { Account, AccountStore } from '../core/entities/account.ts';
+import type { AuditEntry, AuditStore } from '../core/entities/audit.ts';
+import type { EndedSession, Key, KeyEnd, KeyStore } from '../core/entities/key.ts';
+import type { LedgerEntry, LedgerStore } from '../core/entities/ledger.ts';
+import type { Limits } from '../core/entities/limits.ts';
+import type { Period } from '../core/entities/subscription.ts';
 import type {
   Prunable,
   PruneCut,
@@ -15,7 +13,9 @@ import type {
   UsageRecord,
   UsageStore,
   UsageTotal,
-} from '../core/ports/usage.ts';
+} from '../core/entities/usage.ts';
+import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../core/values/ids.ts';
+import type { Page, PageRequest } from '../core/values/page.ts';
 import { ColdAlerts } from './cold-alerts.ts';
 import type { Executor } from './executor.ts';
 import { hasChanged, type Step } from './job.ts';

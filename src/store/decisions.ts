@@ -1,6 +1,7 @@
 /** The rules of credits and fair-use units, on numbers in memory. Every database decides by them. */
-import { type NanoCredits, nanoCredits } from '../core/billing/money.ts';
-import type { FairUseReservation } from '../core/ports/reservations.ts';
+
+import type { FairUseReservation } from '../core/entities/reservation.ts';
+import { type NanoCredits, nanoCredits } from '../core/values/money.ts';
 
 /** The credits of an account: its balance, and what running requests hold of it. */
 export interface Funds {

@@ -1,4 +1,4 @@
-import type { KeyId } from '../core/ids.ts';
+import type { KeyId } from '../core/values/ids.ts';
 import type { Step } from './job.ts';
 import { noteKeyUse } from './tables/keys.ts';
 

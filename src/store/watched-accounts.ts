@@ -1,8 +1,6 @@
 /** Reads what alerts are about, for many accounts with few queries. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { KeyId } from '../core/ids.ts';
-import { limitsFromText } from '../core/limits/limits.ts';
 import type {
   AlertKind,
   AlertMark,
@@ -10,8 +8,10 @@ import type {
   WatchedAccount,
   WatchedKey,
   WatchMoment,
-} from '../core/ports/alerts.ts';
-import type { PageRequest } from '../core/ports/page.ts';
+} from '../core/entities/alert.ts';
+import { limitsFromText } from '../core/entities/limits.ts';
+import type { KeyId } from '../core/values/ids.ts';
+import type { PageRequest } from '../core/values/page.ts';
 import type { Queries } from './executor.ts';
 import { type Dialect, query, statement } from './statement.ts';
 import { toAccount, withPeriods } from './tables/accounts.ts';

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { AlertObserver } from '../core/ports/webhooks.ts';
+import type { AlertObserver } from '../core/entities/webhook.ts';
 import { metricsIn } from './request-metrics.ts';
 
 export function observeAlerts(registry: Registry): AlertObserver {

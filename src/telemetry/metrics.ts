@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import type { RequestObserver } from '../core/ports/observer.ts';
-import type { AlertObserver } from '../core/ports/webhooks.ts';
+import type { RequestObserver } from '../core/entities/request-observer.ts';
+import type { AlertObserver } from '../core/entities/webhook.ts';
 import { observeAlerts } from './alert-metrics.ts';
 import { metricsIn, observeRequests } from './request-metrics.ts';
 

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { type NanoCredits, nanoCreditsPerCredit } from '../core/billing/money.ts';
-import type { RequestObserver } from '../core/ports/observer.ts';
-import type { Operation, RecordEnd, RecordStart } from '../core/ports/usage.ts';
+import type { RequestObserver } from '../core/entities/request-observer.ts';
+import type { Operation, RecordEnd, RecordStart } from '../core/entities/usage.ts';
+import { type NanoCredits, nanoCreditsPerCredit } from '../core/values/money.ts';
 
 const durationBuckets = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10, 30, 120, 600];
 const firstOutputBuckets = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];

@@ -18,9 +18,9 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { toParleyError } from '../core/errors.ts';
-import type { TraceHeaders, Tracer } from '../core/ports/tracer.ts';
-import type { RecordEnd, RecordStart } from '../core/ports/usage.ts';
+import type { TraceHeaders, Tracer } from '../core/entities/tracer.ts';
+import type { RecordEnd, RecordStart } from '../core/entities/usage.ts';
+import { toParleyError } from '../core/values/errors.ts';
 
 interface TracesOptions {
   /** Receives spans by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */

@@ -1,5 +1,5 @@
-import { ParleyError } from '../core/errors.ts';
-import type { Signal } from '../core/signal.ts';
+import { ParleyError } from '../core/values/errors.ts';
+import type { Signal } from '../core/values/signal.ts';
 import { FairQueue, type Place } from './fair-queue.ts';
 import { PoolThread, type Session, type ThreadOptions } from './thread.ts';
 

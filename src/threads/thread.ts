@@ -1,6 +1,6 @@
 import { parse } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { ParleyError } from '../core/errors.ts';
+import { ParleyError } from '../core/values/errors.ts';
 
 export type ToThread<Task> =
   | { readonly kind: 'run'; readonly id: number; readonly session: number; readonly task: Task }

@@ -1,5 +1,5 @@
-import { ParleyError } from '../core/errors.ts';
-import type { CountBounds, TokenCounter } from '../core/ports/engines.ts';
+import type { CountBounds, TokenCounter } from '../core/entities/engine.ts';
+import { ParleyError } from '../core/values/errors.ts';
 import { createThreadPool, siblingWorker, type ThreadPool } from '../threads/pool.ts';
 import { endOfPiece } from './pieces.ts';
 

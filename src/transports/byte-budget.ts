@@ -1,8 +1,8 @@
 /** The bytes of request bodies that are in memory, on all wires and ports together, and who may have how many of them. */
 
-import { networkOf } from '../core/access/network.ts';
-import { ParleyError } from '../core/errors.ts';
-import type { Signal } from '../core/signal.ts';
+import { ParleyError } from '../core/values/errors.ts';
+import { networkOf } from '../core/values/network.ts';
+import type { Signal } from '../core/values/signal.ts';
 
 export interface ByteLimits {
   readonly bytesMax: number;

@@ -1,4 +1,4 @@
-import type { Operation } from '../core/ports/usage.ts';
+import type { Operation } from '../core/entities/usage.ts';
 
 /** Operations that return the same object until their answer changes. */
 const repeated: ReadonlySet<Operation> = new Set<Operation>(['catalog']);

@@ -1,5 +1,5 @@
 import type { Client } from '../core/access/gate.ts';
-import { ParleyError } from '../core/errors.ts';
+import { ParleyError } from '../core/values/errors.ts';
 
 /** Calls of health and reflection, and files of the reference, at once on a connection. Clients need a few. */
 const keylessCallsMax = 24;

@@ -1,6 +1,7 @@
 /** Headers that tell clients what is left of the running minute. */
+
+import { minuteMs } from '../core/entities/rates.ts';
 import { type Rate, tightest } from '../core/limits/call-limits.ts';
-import { minuteMs } from '../core/limits/rates.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 

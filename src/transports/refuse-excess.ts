@@ -1,5 +1,5 @@
 import type { ElementLimits, Excess } from '../codec/json-scan.ts';
-import { ParleyError } from '../core/errors.ts';
+import { ParleyError } from '../core/values/errors.ts';
 
 /** @throws `invalid_request_error` for a request that exceeds a limit */
 export function refuseExcess(excess: Excess | undefined, limits: ElementLimits): void {

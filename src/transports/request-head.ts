@@ -1,5 +1,5 @@
 import type { Client } from '../core/access/gate.ts';
-import type { Wire } from '../core/ports/usage.ts';
+import type { Wire } from '../core/entities/usage.ts';
 
 /** A request before its body is read. */
 export interface RequestHead {

@@ -4,20 +4,20 @@
  */
 
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import type { AdminCall, Call } from '../core/access/call.ts';
 import type { Gate } from '../core/access/gate.ts';
 import { metered, meteredParts, orVoid } from '../core/billing/metered.ts';
-import type { AdminCall, Call } from '../core/call.ts';
-import { Deadline } from '../core/deadline.ts';
-import { ParleyError, toParleyError } from '../core/errors.ts';
-import { logFailure } from '../core/failure-log.ts';
-import { newRequestId, type RequestId } from '../core/ids.ts';
+import type { KeyHolder } from '../core/entities/key.ts';
+import type { Tracer, TraceSpan } from '../core/entities/tracer.ts';
 import type { CallLimits } from '../core/limits/call-limits.ts';
-import type { Clock } from '../core/ports/clock.ts';
-import type { KeyHolder } from '../core/ports/keys.ts';
-import type { Log } from '../core/ports/log.ts';
-import type { Tracer, TraceSpan } from '../core/ports/tracer.ts';
 import type { AdminRpc, ClientStreamRpc, Rpc, ServerStreamRpc, UnaryRpc } from '../core/rpcs.ts';
-import type { Signal, TimeLimit } from '../core/signal.ts';
+import type { Clock } from '../core/values/clock.ts';
+import { Deadline } from '../core/values/deadline.ts';
+import { ParleyError, toParleyError } from '../core/values/errors.ts';
+import { logFailure } from '../core/values/failure-log.ts';
+import { newRequestId, type RequestId } from '../core/values/ids.ts';
+import type { Log } from '../core/values/log.ts';
+import type { Signal, TimeLimit } from '../core/values/signal.ts';
 import type { BufferedBody, ByteBudget } from './byte-budget.ts';
 import { beginKeylessCall } from './keyless-calls.ts';
 import { type Headers, noHeaders, rateHeaders } from './rate-headers.ts';

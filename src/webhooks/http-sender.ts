@@ -3,7 +3,7 @@ import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
 import { type AddressRules, literalAddress, mayReach } from '../core/alerts/webhook-address.ts';
-import type { WebhookOutcome, WebhookPost, WebhookSender } from '../core/ports/webhooks.ts';
+import type { WebhookOutcome, WebhookPost, WebhookSender } from '../core/entities/webhook.ts';
 import { AddressRefused, failureOf } from './failures.ts';
 import { type Resolve, resolverOf } from './names.ts';
 

@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type App, createApp } from '../../src/app/create-app.ts';
 import { createDemo, readFirstRun } from '../../src/app/demo.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { isWellFormedKey } from '../../src/core/access/keys.ts';
+import { isWellFormedKey } from '../../src/core/values/key-secret.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
 import {
   type Folder,

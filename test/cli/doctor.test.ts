@@ -18,7 +18,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { diagnoseArea } from '../../src/app/diagnostics/area.ts';
 import { diagnoseClock } from '../../src/app/diagnostics/clock.ts';
 import { diagnoseTls } from '../../src/app/diagnostics/tls.ts';
-import { ok } from '../../src/core/diagnostics.ts';
+import { ok } from '../../src/core/values/diagnostics.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { ended, type Folder, parley, printed, scratchFolder, serve, until } from '../support/command-line.ts';

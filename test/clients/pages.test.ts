@@ -3,12 +3,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { packages } from '../../scripts/setup/programs.mjs';
 import { loadConfig } from '../../src/config/config.ts';
-import { errorTable } from '../../src/core/errors.ts';
+import { errorTable } from '../../src/core/values/errors.ts';
 import { startParley } from '../support/parley.ts';
 import { readPage } from './page.ts';
 import { shell } from './shell.ts';
 
-const docs = new URL('../../docs/', import.meta.url);
+const docs = new URL('../../docs', import.meta.url);
 const index = readFileSync(new URL('clients.md', docs), 'utf8');
 
 describe('docs/clients.md', () => {

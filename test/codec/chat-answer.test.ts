@@ -8,7 +8,7 @@ import {
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { answerCodec, chunkCodec } from '../../src/codec/chat-answer.ts';
 import { jsonCodec } from '../../src/codec/codec.ts';
-import { type ChatChunk, messageAnswer, messageChunk } from '../../src/core/chat/answer.ts';
+import { type ChatChunk, messageAnswer, messageChunk } from '../../src/core/entities/chat-answer.ts';
 
 const head = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'theirs' };
 const ours = { id: 'o', object: 'chat.completion.chunk', created: 2, model: 'ours' } as const;

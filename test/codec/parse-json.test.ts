@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../src/codec/parse-json.ts';
-import { withDoubles } from '../../src/core/long-integers.ts';
+import { withDoubles } from '../../src/core/values/long-integers.ts';
 
 const again = (text: string) => JSON.stringify(parseJson(text));
 

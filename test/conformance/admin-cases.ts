@@ -1,8 +1,8 @@
 /** Calls of administrators. They leave no usage record. */
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
-import type { ErrorCode } from '../../src/core/errors.ts';
-import { totalDimensions } from '../../src/core/ports/usage.ts';
+import { totalDimensions } from '../../src/core/entities/usage.ts';
+import type { ErrorCode } from '../../src/core/values/errors.ts';
 import { type Case, type CaseRequest, calling, type Subject } from './case.ts';
 
 const admin = AdminService.method;

@@ -1,12 +1,15 @@
 /** The rows of the table of cases. */
 
-import type {
-  DescMethodClientStreaming,
-  DescMethodServerStreaming,
-  DescMethodUnary,
+import {
+  create,
+  type DescMessage,
+  type DescMethodClientStreaming,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type Message,
+  type MessageInitShape,
 } from '@bufbuild/protobuf';
-import { create, type DescMessage, type Message, type MessageInitShape } from '@bufbuild/protobuf';
-import { type ErrorCode, errorTable, type GrpcCode } from '../../src/core/errors.ts';
+import { type ErrorCode, errorTable, type GrpcCode } from '../../src/core/values/errors.ts';
 import type { Method } from './wire.ts';
 
 /** One of the servers that the table runs against. */

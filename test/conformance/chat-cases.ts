@@ -2,7 +2,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { expect } from 'vitest';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
-import type { ErrorCode } from '../../src/core/errors.ts';
+import type { ErrorCode } from '../../src/core/values/errors.ts';
 import { type Case, calling, ended, noRest } from './case.ts';
 import { answered, bothWays, type Params, playing, saying, streamed, whole, worried } from './chat-calls.ts';
 import { play } from './play.ts';

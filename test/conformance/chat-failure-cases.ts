@@ -1,5 +1,5 @@
 /** Chats that fail, that their client gives up, and that are asked for again. */
-import { type ErrorCode, errorTable } from '../../src/core/errors.ts';
+import { type ErrorCode, errorTable } from '../../src/core/values/errors.ts';
 import { type Case, cancelled, type ExpectedError, ended } from './case.ts';
 import { aCost, answered, bothWays, playing, streamed, whole } from './chat-calls.ts';
 import type { Step } from './play.ts';

@@ -2,7 +2,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { CompletionParamsSchema } from '../../gen/parley/completions/v1/completions_pb.ts';
 import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
-import type { ErrorCode } from '../../src/core/errors.ts';
+import type { ErrorCode } from '../../src/core/values/errors.ts';
 import { type Case, type CaseRequest, calling, cancelled, ended } from './case.ts';
 import { aCost, answered } from './chat-calls.ts';
 import { play, type Step } from './play.ts';

@@ -13,7 +13,7 @@ import { CompletionsService } from '../../gen/parley/completions/v1/completions_
 import { ManagementService } from '../../gen/parley/management/v1/management_service_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
-import { type ErrorCode, errorTable } from '../../src/core/errors.ts';
+import { type ErrorCode, errorTable } from '../../src/core/values/errors.ts';
 import { RawClient } from '../support/raw-http.ts';
 import { answerOf } from './answer.ts';
 import { Operator } from './books.ts';

@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { status as grpcStatus } from '@grpc/grpc-js';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
-import { type ErrorCode, errorTable, ParleyError } from '../../src/core/errors.ts';
+import { type ErrorCode, errorTable, ParleyError } from '../../src/core/values/errors.ts';
 import { answerOf, withoutChance } from './answer.ts';
 import type { Account, Books, Json, Operator } from './books.ts';
 import type { Case, CaseRequest } from './case.ts';

@@ -12,9 +12,9 @@ import {
   ChatCompletionSchema,
   type ChatMessage,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import { type ErrorCode, errorTable, ParleyError } from '../../src/core/errors.ts';
-import type { TranscriptionEvent } from '../../src/core/ports/engines.ts';
-import type { Signal } from '../../src/core/signal.ts';
+import type { TranscriptionEvent } from '../../src/core/entities/engine.ts';
+import { type ErrorCode, errorTable, ParleyError } from '../../src/core/values/errors.ts';
+import type { Signal } from '../../src/core/values/signal.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { wavHeader } from '../support/audio-files.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../support/fake-engines.ts';

@@ -5,7 +5,7 @@ import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
 import { CompletionsService } from '../../gen/parley/completions/v1/completions_service_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
-import { ParleyError } from '../../src/core/errors.ts';
+import { ParleyError } from '../../src/core/values/errors.ts';
 import type { Case } from './case.ts';
 import type { Observation } from './observation.ts';
 import type { RelayKind } from './relay.ts';

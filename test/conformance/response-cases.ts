@@ -2,7 +2,7 @@
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
 import type { ResponseParamsSchema } from '../../gen/parley/responses/v1/responses_pb.ts';
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
-import { type ErrorCode, errorTable } from '../../src/core/errors.ts';
+import { type ErrorCode, errorTable } from '../../src/core/values/errors.ts';
 import {
   type Case,
   type CaseRequest,

@@ -1,8 +1,8 @@
 /** An error of an RPC as its details tell it. */
 import type { Duration } from '@bufbuild/protobuf/wkt';
 import type { ErrorInfo, RetryInfo } from '../../gen/google/rpc/error_details_pb.ts';
-import { modelTypes } from '../../src/core/catalog/catalog.ts';
-import { adviceKinds } from '../../src/core/errors.ts';
+import { modelTypes } from '../../src/core/entities/model.ts';
+import { adviceKinds } from '../../src/core/values/errors.ts';
 import { restMessage } from '../../src/transports/rest/errors.ts';
 import { cancelled, deadlineExceeded, type WireError } from './wire.ts';
 

@@ -1,5 +1,5 @@
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
-import type { ErrorCode, GrpcCode } from '../../src/core/errors.ts';
+import type { ErrorCode, GrpcCode } from '../../src/core/values/errors.ts';
 import { type Case, type CaseRequest, calling, cancelled, type ExpectedError, ended, ok } from './case.ts';
 import { play, type Step } from './play.ts';
 import { trialUnits } from './servers.ts';

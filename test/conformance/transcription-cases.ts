@@ -1,8 +1,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { CreateTranscriptionRequestSchema } from '../../gen/parley/audio/v1/transcription_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
-import type { ErrorCode } from '../../src/core/errors.ts';
 import { transcriptionBytesMax } from '../../src/core/transcription/service.ts';
+import type { ErrorCode } from '../../src/core/values/errors.ts';
 import { wavFile } from '../support/audio-files.ts';
 import {
   type Case,

@@ -7,7 +7,7 @@ import {
   ChatCompletionChunkSchema,
   ChatCompletionSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import type { Signal } from '../../src/core/signal.ts';
+import type { Signal } from '../../src/core/values/signal.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { fakeChat, fakeSpeech, withFakes } from '../support/fake-engines.ts';
 

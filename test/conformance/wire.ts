@@ -5,7 +5,7 @@ import type {
   DescMethodUnary,
   Message,
 } from '@bufbuild/protobuf';
-import type { Wire } from '../../src/core/ports/usage.ts';
+import type { Wire } from '../../src/core/entities/usage.ts';
 
 /** A server under test, wherever it runs and whether or not it speaks TLS. */
 export interface Target {

@@ -1,8 +1,8 @@
 /** Hostile recordings: ten thousand with random faults, and some that are built to be costly. The server and the files behind them go on. */
 import { availableParallelism } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { detectContainer } from '../../src/media/formats/file-format.ts';
 import { missingHearing } from '../../src/media/hearing-files.ts';
-import { detectContainer } from '../../src/media/probing/file-format.ts';
 import { createDurationProbe } from '../../src/media/probing/probe.ts';
 import { generate, missingPrograms, wavFile, wavHeader } from '../support/audio-files.ts';
 import { mutated, openPools, outcomeOf, type Recording, recordings } from '../support/mutations.ts';

@@ -1,8 +1,8 @@
 /** Alerts in the database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nanoCredits } from '../../src/core/billing/money.ts';
-import { newAccountId, newAlertId } from '../../src/core/ids.ts';
-import { type Alert, type AlertMark, alertsKept } from '../../src/core/ports/alerts.ts';
+import { type Alert, type AlertMark, alertsKept } from '../../src/core/entities/alert.ts';
+import { newAccountId, newAlertId } from '../../src/core/values/ids.ts';
+import { nanoCredits } from '../../src/core/values/money.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { auditEntry } from '../support/stored-key.ts';
 

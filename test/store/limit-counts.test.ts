@@ -1,6 +1,8 @@
 /** Counted amounts, on each database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nanoCredits } from '../../src/core/billing/money.ts';
+import type { CountedAmount } from '../../src/core/entities/count.ts';
+import type { Store } from '../../src/core/entities/store.ts';
+import type { RecordEnd, RecordStart } from '../../src/core/entities/usage.ts';
 import {
   type AccountId,
   type KeyId,
@@ -8,10 +10,8 @@ import {
   newKeyId,
   newLedgerEntryId,
   newRequestId,
-} from '../../src/core/ids.ts';
-import type { CountedAmount } from '../../src/core/limits/counts.ts';
-import type { Store } from '../../src/core/ports/store.ts';
-import type { RecordEnd, RecordStart } from '../../src/core/ports/usage.ts';
+} from '../../src/core/values/ids.ts';
+import { nanoCredits } from '../../src/core/values/money.ts';
 import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 

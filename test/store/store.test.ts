@@ -1,6 +1,10 @@
 /** Every operation, on each database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nanoCredits } from '../../src/core/billing/money.ts';
+import { recordBytes } from '../../src/core/entities/idempotency.ts';
+import type { LedgerEntry } from '../../src/core/entities/ledger.ts';
+import type { FairUseReservation } from '../../src/core/entities/reservation.ts';
+import type { Store } from '../../src/core/entities/store.ts';
+import type { RecordEnd, RecordStart } from '../../src/core/entities/usage.ts';
 import {
   type AccountId,
   type KeyId,
@@ -8,12 +12,8 @@ import {
   newKeyId,
   newLedgerEntryId,
   newRequestId,
-} from '../../src/core/ids.ts';
-import { recordBytes } from '../../src/core/ports/idempotency.ts';
-import type { LedgerEntry } from '../../src/core/ports/ledger.ts';
-import type { FairUseReservation } from '../../src/core/ports/reservations.ts';
-import type { Store } from '../../src/core/ports/store.ts';
-import type { RecordEnd, RecordStart } from '../../src/core/ports/usage.ts';
+} from '../../src/core/values/ids.ts';
+import { nanoCredits } from '../../src/core/values/money.ts';
 import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 

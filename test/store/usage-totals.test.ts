@@ -1,14 +1,20 @@
 /** Totals of usage, on each database: the sums of the records for any filter, whatever was pruned. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { nanoCredits } from '../../src/core/billing/money.ts';
-import { type AccountId, type KeyId, newAccountId, newKeyId, newRequestId } from '../../src/core/ids.ts';
-import type { Store } from '../../src/core/ports/store.ts';
+import type { Store } from '../../src/core/entities/store.ts';
 import {
   type RecordEnd,
   type RecordStart,
   type TotalDimension,
   totalDimensions,
-} from '../../src/core/ports/usage.ts';
+} from '../../src/core/entities/usage.ts';
+import {
+  type AccountId,
+  type KeyId,
+  newAccountId,
+  newKeyId,
+  newRequestId,
+} from '../../src/core/values/ids.ts';
+import { nanoCredits } from '../../src/core/values/money.ts';
 import { Random } from '../support/random.ts';
 import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';

@@ -1,8 +1,8 @@
 /** Alerts read accounts with their keys and used amounts. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { nanoCredits } from '../../src/core/billing/money.ts';
-import { newAccountId, newKeyId } from '../../src/core/ids.ts';
-import type { Key } from '../../src/core/ports/keys.ts';
+import type { Key } from '../../src/core/entities/key.ts';
+import { newAccountId, newKeyId } from '../../src/core/values/ids.ts';
+import { nanoCredits } from '../../src/core/values/money.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 

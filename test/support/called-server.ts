@@ -8,13 +8,13 @@ import {
   type ChatCompletionParams,
   ChatCompletionSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import { ParleyError } from '../../src/core/errors.ts';
 import type {
   SpeechRequest,
   TranscriptionEvent,
   TranscriptionRequest,
-} from '../../src/core/ports/engines.ts';
-import type { Signal } from '../../src/core/signal.ts';
+} from '../../src/core/entities/engine.ts';
+import { ParleyError } from '../../src/core/values/errors.ts';
+import type { Signal } from '../../src/core/values/signal.ts';
 import { type Folder, type RunOptions, scratchFolder } from './command-line.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 import { type Parley, startParley } from './parley.ts';

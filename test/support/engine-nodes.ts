@@ -6,7 +6,7 @@ import { create } from '@bufbuild/protobuf';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { type App, createApp } from '../../src/app/create-app.ts';
 import { type ConfigOverrides, loadConfig } from '../../src/config/config.ts';
-import { cliCall } from '../../src/core/call.ts';
+import { cliCall } from '../../src/core/access/call.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 
 interface NodeOptions {

@@ -1,5 +1,5 @@
 /** Engines that fail, stall or count on command: what a real one does only by accident. */
-import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../../src/core/ports/engines.ts';
+import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../../src/core/entities/engine.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { type MessageChat, toEngine } from './message-chat.ts';
 

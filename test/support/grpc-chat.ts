@@ -5,7 +5,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
 import { ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../gen/parley/chat/v1/chat_service_pb.ts';
-import { type ErrorCode, errorTable } from '../../src/core/errors.ts';
+import { type ErrorCode, errorTable } from '../../src/core/values/errors.ts';
 
 export interface GrpcAnswer {
   readonly id: string;

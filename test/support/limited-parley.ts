@@ -6,7 +6,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { LimitsSchema } from '../../gen/parley/account/v1/limits_pb.ts';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { ChatCompletionSchema, UsageSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
-import { cliCall } from '../../src/core/call.ts';
+import { cliCall } from '../../src/core/access/call.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 import { bearer, type Parley, type ParleyOptions, startParley, TestClock } from './parley.ts';
 

@@ -8,7 +8,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import { expect } from 'vitest';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
-import type { Signal } from '../../src/core/signal.ts';
+import type { Signal } from '../../src/core/values/signal.ts';
 import { fakeChat, fakeSpeech, withFakes } from './fake-engines.ts';
 import { type Parley, startParley } from './parley.ts';
 import { RawClient } from './raw-http.ts';

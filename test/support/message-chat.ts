@@ -5,9 +5,9 @@ import type {
   ChatCompletionChunk,
   ChatCompletionParams,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import { messageAnswer, messageChunk } from '../../src/core/chat/answer.ts';
-import type { ChatEngine, Engine } from '../../src/core/ports/engines.ts';
-import type { Signal } from '../../src/core/signal.ts';
+import { messageAnswer, messageChunk } from '../../src/core/entities/chat-answer.ts';
+import type { ChatEngine, Engine } from '../../src/core/entities/engine.ts';
+import type { Signal } from '../../src/core/values/signal.ts';
 
 export interface MessageChat extends Engine {
   complete(params: ChatCompletionParams, signal: Signal): Promise<ChatCompletion>;

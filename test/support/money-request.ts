@@ -12,13 +12,13 @@ import {
   UsageSchema,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
 import { SynthesizeSpeechRequestSchema } from '../../gen/parley/speech/v1/speech_pb.ts';
+import type { Call } from '../../src/core/access/call.ts';
 import type { Gate } from '../../src/core/access/gate.ts';
 import { metered, meteredParts } from '../../src/core/billing/metered.ts';
-import type { Call } from '../../src/core/call.ts';
-import { ParleyError, toParleyError } from '../../src/core/errors.ts';
-import type { RequestId } from '../../src/core/ids.ts';
 import { type RpcTable, rpcTable, type ServerStreamRpc, type UnaryRpc } from '../../src/core/rpcs.ts';
 import type { Services } from '../../src/core/services.ts';
+import { ParleyError, toParleyError } from '../../src/core/values/errors.ts';
+import type { RequestId } from '../../src/core/values/ids.ts';
 import { type Outcome, prompt, word } from './money-rules.ts';
 import type { Act, ChatRequest, Report, Request } from './money-steps.ts';
 import type { Cue, Run, ScriptedEngines } from './scripted-engines.ts';

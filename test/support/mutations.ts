@@ -1,8 +1,8 @@
 /** Broken recordings: files of all formats, changed at random places. */
 import { availableParallelism } from 'node:os';
 import { createHearingPools, type HearingPools } from '../../src/engines/builtin/pocketsphinx/pools.ts';
+import type { MediaContainer } from '../../src/media/formats/file-format.ts';
 import { hearingModule } from '../../src/media/hearing-modules.ts';
-import type { MediaContainer } from '../../src/media/probing/file-format.ts';
 import { encode } from './audio-files.ts';
 import type { Random } from './random.ts';
 

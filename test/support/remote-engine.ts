@@ -1,7 +1,7 @@
 /** A remote engine as the configuration describes it, and what it tells the operator. */
 import { create } from '@bufbuild/protobuf';
 import { type ChatCompletionParams, ChatCompletionParamsSchema } from '../../gen/parley/chat/v1/chat_pb.ts';
-import type { SpeechEngine, TranscriptionEngine } from '../../src/core/ports/engines.ts';
+import type { SpeechEngine, TranscriptionEngine } from '../../src/core/entities/engine.ts';
 import { createRemoteEngine, type RemoteSettings } from '../../src/engines/remote/index.ts';
 import { inMessages, type MessageChat } from './message-chat.ts';
 

@@ -9,8 +9,8 @@ import {
   type ChatDelta,
   type Usage,
 } from '../../gen/parley/chat/v1/chat_pb.ts';
-import type { TranscriptionEvent } from '../../src/core/ports/engines.ts';
-import type { Signal } from '../../src/core/signal.ts';
+import type { TranscriptionEvent } from '../../src/core/entities/engine.ts';
+import type { Signal } from '../../src/core/values/signal.ts';
 import type { EngineSet } from '../../src/engines/engine-set.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from './fake-engines.ts';
 

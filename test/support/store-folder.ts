@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { ConfigOverrides } from '../../src/config/config.ts';
-import type { Store, StoreObserver } from '../../src/core/ports/store.ts';
+import type { Store, StoreObserver } from '../../src/core/entities/store.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
 import { type Books, readBooks } from './books.ts';
 import type { TestDatabase } from './postgres/database.ts';

@@ -1,6 +1,6 @@
-import { type AccountId, type KeyId, newAuditId } from '../../src/core/ids.ts';
-import type { AuditEntry } from '../../src/core/ports/audit.ts';
-import type { Key } from '../../src/core/ports/keys.ts';
+import type { AuditEntry } from '../../src/core/entities/audit.ts';
+import type { Key } from '../../src/core/entities/key.ts';
+import { type AccountId, type KeyId, newAuditId } from '../../src/core/values/ids.ts';
 
 /** A key as a store keeps it: of an account, for chat, whose hash is `hash`, never revoked. */
 export function storedKey(id: KeyId, accountId: AccountId, more: Partial<Key> = {}): Key {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { countTokens, encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { afterAll, describe, expect, it } from 'vitest';
-import { OwnSignal } from '../../src/core/signal.ts';
+import { OwnSignal } from '../../src/core/values/signal.ts';
 import { createTokenCounter } from '../../src/tokens/counter.ts';
 import { endOfPiece, pieceUnitsMax } from '../../src/tokens/pieces.ts';
 import { threadShare } from '../support/thread-cpu.ts';

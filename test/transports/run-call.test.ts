@@ -1,7 +1,7 @@
 /** The order of a request on every transport: headers, gate, body, function, and the end of its record. */
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Store } from '../../src/core/ports/store.ts';
+import type { Store } from '../../src/core/entities/store.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
 import { withFakes } from '../support/fake-engines.ts';
 import { type Parley, startParley } from '../support/parley.ts';

@@ -1,7 +1,6 @@
 /** A chart of usage with its legend. The table below it has the same numbers for those who cannot see it. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Group, Measure } from './measures.ts';
-import { seriesOf } from './measures.ts';
+import { type Group, type Measure, seriesOf } from './measures.ts';
 import type { Period } from './periods.ts';
 
 interface Props {

@@ -1,5 +1,5 @@
 /** The areas of `parley doctor` and of the check of a running server. */
-import { type Diagnostic, problem } from '../../core/diagnostics.ts';
+import { type Diagnostic, problem } from '../../core/values/diagnostics.ts';
 
 const checkMsMax = 10_000;
 

@@ -1,6 +1,5 @@
 import type { Config, ModelConfig } from '../../config/config.ts';
-import type { Diagnostic } from '../../core/diagnostics.ts';
-import { warning } from '../../core/diagnostics.ts';
+import { type Diagnostic, warning } from '../../core/values/diagnostics.ts';
 import { diagnoseBuiltin } from '../../engines/builtin/diagnostics.ts';
 import type { DiagnosedModel } from '../../engines/diagnostics.ts';
 import { diagnoseOpenAi } from '../../engines/openai/diagnostics.ts';

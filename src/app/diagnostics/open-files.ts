@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { Config } from '../../config/config.ts';
-import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 
 const unlimited = Number.POSITIVE_INFINITY;
 

@@ -1,7 +1,7 @@
 /** The checks of `parley doctor` that a running server makes of itself, while it serves. */
 import type { Config } from '../../config/config.ts';
-import { ok, problem } from '../../core/diagnostics.ts';
-import type { ServerDiagnostic } from '../../core/ports/server.ts';
+import type { ServerDiagnostic } from '../../core/entities/server.ts';
+import { ok, problem } from '../../core/values/diagnostics.ts';
 import { diagnoseArea } from './area.ts';
 import { diagnoseClock } from './clock.ts';
 import { diagnoseDataFolder } from './data-folder.ts';

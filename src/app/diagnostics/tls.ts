@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../../config/config.ts';
-import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { TlsFilesError, TlsPair } from '../../transports/http/tls-pair.ts';
 
 const dayMs = 86_400_000;

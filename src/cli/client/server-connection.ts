@@ -4,7 +4,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import type { DescService } from '@bufbuild/protobuf';
 import { type CallOptions, type Client, createClient, type Transport } from '@connectrpc/connect';
 import { keyFlaw } from '../../core/access/key-flaws.ts';
-import { basePath } from '../../core/base-path.ts';
+import { basePath } from '../../core/values/base-path.ts';
 import { withAdvice } from '../terminal/advice.ts';
 import { CliError } from '../terminal/command.ts';
 import { failedCall } from './failed-call.ts';

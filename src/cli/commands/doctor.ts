@@ -12,7 +12,7 @@ import {
   type PartialConfig,
   sourceText,
 } from '../../config/config.ts';
-import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { readServerFile } from '../client/server-file.ts';
 import { type ConfigFlags, configOptions, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';

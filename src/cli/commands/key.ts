@@ -7,7 +7,7 @@ import {
   ListKeysResponseSchema,
   type RotateKeyResponse,
 } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { type Scope, scopes } from '../../core/ports/keys.ts';
+import { type Scope, scopes } from '../../core/entities/key.ts';
 import { type AdminConnection, type AdminResponse, withAdmin } from '../client/admin-connection.ts';
 import { newCommand, usageError } from '../terminal/command.ts';
 import { facts, table } from '../terminal/table.ts';

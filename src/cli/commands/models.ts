@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { ListModelsResponse, Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import { responseBodyCodec } from '../../codec/response-body.ts';
-import { modelTypes } from '../../core/catalog/catalog.ts';
+import { modelTypes } from '../../core/entities/model.ts';
 import { clientServer } from '../client/known-servers.ts';
 import type { ServerConnection } from '../client/server-connection.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';

@@ -3,7 +3,7 @@
  * `systemd-notify` does. Without systemd nothing happens.
  */
 import { execFile } from 'node:child_process';
-import type { Log } from '../../core/ports/log.ts';
+import type { Log } from '../../core/values/log.ts';
 
 export interface ServiceManager {
   /** The configuration is being reloaded, until `ready`. */

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import type { SynthesizeSpeechResponse } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
-import { type AudioFormat, audioFormats } from '../../core/ports/engines.ts';
+import { type AudioFormat, audioFormats } from '../../core/entities/engine.ts';
 import { clientServer } from '../client/known-servers.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
 import { interruptible, joined, newCommand, usageError } from '../terminal/command.ts';

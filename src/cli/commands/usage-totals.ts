@@ -2,7 +2,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { UsageTotal as OwnTotal } from '../../../gen/parley/account/v1/account_pb.ts';
 import type { UsageTotal as AnyTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { totalDimensions } from '../../core/ports/usage.ts';
+import { totalDimensions } from '../../core/entities/usage.ts';
 import { withAdmin } from '../client/admin-connection.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { dayMs, parseMoment } from '../terminal/times.ts';

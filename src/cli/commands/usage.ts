@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { UsageRecord } from '../../../gen/parley/account/v1/account_pb.ts';
 import { ListUsageRecordsResponseSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { formatCredits, nanoCredits } from '../../core/billing/money.ts';
+import { formatCredits, nanoCredits } from '../../core/values/money.ts';
 import { type AdminConnection, withAdmin } from '../client/admin-connection.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { printStatus } from '../terminal/terminal.ts';

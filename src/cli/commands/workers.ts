@@ -3,7 +3,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { InvalidArgumentError } from 'commander';
 import type { Config } from '../../config/config.ts';
-import type { Log } from '../../core/ports/log.ts';
+import type { Log } from '../../core/values/log.ts';
 import { CliError } from '../terminal/command.ts';
 
 const workersMax = 256;

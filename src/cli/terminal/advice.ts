@@ -1,4 +1,4 @@
-import { type AdviceKind, adviceKinds } from '../../core/errors.ts';
+import { type AdviceKind, adviceKinds } from '../../core/values/errors.ts';
 
 const words: Readonly<Record<AdviceKind, (type: string | undefined) => string>> = {
   list_models: (type) => `${modelsCommand(type)} lists those that your key can call.`,

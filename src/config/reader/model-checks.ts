@@ -1,6 +1,6 @@
 /** Rules of the catalog that involve more than one setting. They run even if the schema refuses other settings. */
 
-import { didYouMean } from '../../core/suggestion.ts';
+import { didYouMean } from '../../core/values/suggestion.ts';
 import { contextTokensDefault } from '../schema/models.ts';
 import { sourceText } from './finding.ts';
 import { isMap, type SettingPath, type SettingsTree } from './settings-tree.ts';

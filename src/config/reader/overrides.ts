@@ -1,6 +1,6 @@
 /** Settings from outside the file: variables of the environment, and above them flags of the command line. */
 import type { z } from 'zod';
-import { didYouMean, nameWords } from '../../core/suggestion.ts';
+import { didYouMean, nameWords } from '../../core/values/suggestion.ts';
 import type { configSchema } from '../schema/config-schema.ts';
 import type { Source } from './finding.ts';
 import { type ScalarSetting, scalarSettings } from './scalar-settings.ts';

@@ -1,6 +1,6 @@
 /** Turns the issues of the schema into findings: in plain words, with their place and the likely correction. */
 import type { z } from 'zod';
-import { didYouMean } from '../../core/suggestion.ts';
+import { didYouMean } from '../../core/values/suggestion.ts';
 import { scalarSettings } from './scalar-settings.ts';
 import { isMap, pathText, type SettingPath, type SettingsTree } from './settings-tree.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readNetwork } from '../../core/limits/addresses.ts';
+import { readNetwork } from '../../core/values/addresses.ts';
 import { group, path } from './setting-types.ts';
 
 const networkAllowed = 'an address or a network such as 10.0.0.0/8';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatCredits, type Price, parseCredits } from '../../core/billing/money.ts';
+import { formatCredits, type Price, parseCredits } from '../../core/values/money.ts';
 import { group, oneOf, text, wholeNumber } from './setting-types.ts';
 
 /** One credit a token: keeps every cost far inside the range of an amount. */

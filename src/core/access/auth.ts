@@ -1,12 +1,11 @@
-import { ParleyError } from '../errors.ts';
-import type { KeyId } from '../ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { KeyHolder } from '../ports/keys.ts';
-import type { Store } from '../ports/store.ts';
+import { isLive, type KeyHolder } from '../entities/key.ts';
+import type { Store } from '../entities/store.ts';
+import type { Clock } from '../values/clock.ts';
+import { ParleyError } from '../values/errors.ts';
+import type { KeyId } from '../values/ids.ts';
+import { hashKey, isWellFormedKey } from '../values/key-secret.ts';
 import { keyFlaw } from './key-flaws.ts';
-import { hashKey, isWellFormedKey } from './keys.ts';
 import type { KnownHeaders } from './known-headers.ts';
-import { isLive } from './live.ts';
 
 export interface AuthDeps {
   readonly store: Store;

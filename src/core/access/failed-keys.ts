@@ -1,6 +1,6 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { ParleyError } from '../errors.ts';
-import { networkOf } from './network.ts';
+import { ParleyError } from '../values/errors.ts';
+import { networkOf } from '../values/network.ts';
 
 const windowSeconds = 60;
 

@@ -3,19 +3,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Metering, type MeteringDeps } from '../billing/metering.ts';
 import type { Rights } from '../billing/rights.ts';
-import type { AdminCall, Call, Caller } from '../call.ts';
-import { ParleyError, toParleyError } from '../errors.ts';
-import type { RequestId } from '../ids.ts';
+import { type AccountFacts, isSuspended } from '../entities/account.ts';
+import { type Key, type KeyHolder, type Scope, scopes } from '../entities/key.ts';
+import type { Rates } from '../entities/rates.ts';
+import { entitlementAt, isEntitled } from '../entities/subscription.ts';
+import type { Operation, Wire } from '../entities/usage.ts';
 import { type CallLimits, callLimits } from '../limits/call-limits.ts';
-import type { Rates } from '../limits/rates.ts';
-import type { AccountFacts } from '../ports/accounts.ts';
-import { type Key, type KeyHolder, type Scope, scopes } from '../ports/keys.ts';
-import type { Operation, Wire } from '../ports/usage.ts';
-import type { Signal } from '../signal.ts';
+import { ParleyError, toParleyError } from '../values/errors.ts';
+import type { RequestId } from '../values/ids.ts';
+import type { Signal } from '../values/signal.ts';
 import { type AuthDeps, authenticate } from './auth.ts';
-import { entitlementAt, isEntitled } from './entitlement.ts';
+import type { AdminCall, Call, Caller } from './call.ts';
 import type { FailedKeys } from './failed-keys.ts';
-import { isSuspended } from './live.ts';
 
 /** The sender of a request, as its connection shows it. */
 export interface Client {

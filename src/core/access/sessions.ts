@@ -1,9 +1,9 @@
 /** Sessions of the console. A session is a key, sealed in a cookie that every node opens. Only sessions ended by a sign-out are stored. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { ParleyError } from '../errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import { endedSessionsMax, type Key, type KeyHolder, type KeyStore } from '../ports/keys.ts';
-import { hashKey } from './keys.ts';
+import { endedSessionsMax, type Key, type KeyHolder, type KeyStore } from '../entities/key.ts';
+import type { Clock } from '../values/clock.ts';
+import { ParleyError } from '../values/errors.ts';
+import { hashKey } from '../values/key-secret.ts';
 
 /** A session ends this long after its last request. */
 export const sessionIdleMs = 30 * 60_000;

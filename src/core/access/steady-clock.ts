@@ -1,5 +1,5 @@
-import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
+import type { Store } from '../entities/store.ts';
+import type { Clock } from '../values/clock.ts';
 
 /** A clock that goes back further than this was wrong before: the time that it shows now counts. */
 const setBackMsMax = 24 * 60 * 60 * 1000;

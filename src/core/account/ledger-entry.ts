@@ -4,8 +4,8 @@ import {
   type LedgerEntry as LedgerEntryMessage,
   LedgerEntrySchema,
 } from '../../../gen/parley/account/v1/account_pb.ts';
-import { formatCredits } from '../billing/money.ts';
-import type { LedgerEntry } from '../ports/ledger.ts';
+import type { LedgerEntry } from '../entities/ledger.ts';
+import { formatCredits } from '../values/money.ts';
 
 export function describeEntry(entry: LedgerEntry): LedgerEntryMessage {
   const { id, kind, amount, reason, reference } = entry;

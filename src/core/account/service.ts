@@ -18,24 +18,25 @@ import {
   type UsageRecord as UsageRecordMessage,
   UsageRecordSchema,
 } from '../../../gen/parley/account/v1/account_pb.ts';
-import { entitlementAt } from '../access/entitlement.ts';
-import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from '../billing/fair-use.ts';
-import { formatCredits } from '../billing/money.ts';
-import type { Call } from '../call.ts';
-import { ParleyError } from '../errors.ts';
-import { type AccountId, isRequestId } from '../ids.ts';
-import { countsOf, describeCount, describeLimits } from '../limits/messages.ts';
-import { checkOneOf, invalid, nextPage, readPage } from '../parameters.ts';
-import type { Account } from '../ports/accounts.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
+import type { Call } from '../access/call.ts';
+import { type FairUseRules, unitsPerMonth } from '../billing/fair-use.ts';
+import type { Account } from '../entities/account.ts';
+import type { Store } from '../entities/store.ts';
+import { entitlementAt } from '../entities/subscription.ts';
 import {
   operations,
   type RecordFilter,
   recordStates,
   totalDimensions,
   type UsageRecord,
-} from '../ports/usage.ts';
+} from '../entities/usage.ts';
+import { countsOf, describeCount, describeLimits } from '../limits/messages.ts';
+import type { Clock } from '../values/clock.ts';
+import { ParleyError } from '../values/errors.ts';
+import { type AccountId, isRequestId } from '../values/ids.ts';
+import { formatCredits } from '../values/money.ts';
+import { monthOf, nextMonthMs } from '../values/month.ts';
+import { checkOneOf, invalid, nextPage, readPage } from '../values/parameters.ts';
 import { describeEntry } from './ledger-entry.ts';
 import { describeTotal, readTotals } from './totals.ts';
 

@@ -1,9 +1,9 @@
 /** Usage totals, as holders and operators ask for them. */
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
-import { formatCredits } from '../billing/money.ts';
-import type { AccountId } from '../ids.ts';
-import { invalid } from '../parameters.ts';
-import { type TotalDimension, totalDimensions, type UsageStore, type UsageTotal } from '../ports/usage.ts';
+import { type TotalDimension, totalDimensions, type UsageStore, type UsageTotal } from '../entities/usage.ts';
+import type { AccountId } from '../values/ids.ts';
+import { formatCredits } from '../values/money.ts';
+import { invalid } from '../values/parameters.ts';
 
 const dayMs = 86_400_000;
 const totalsMax = 10_000;

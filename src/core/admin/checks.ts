@@ -1,11 +1,11 @@
 /** Checks of the fields that administrators send. */
 
-import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../billing/money.ts';
-import { bounds, hasLength, isWithin } from '../bounds.ts';
-import { ParleyError } from '../errors.ts';
-import { invalid } from '../parameters.ts';
-import { defaultScopes, type Scope, scopes } from '../ports/keys.ts';
-import { quote } from '../quote.ts';
+import { defaultScopes, type Scope, scopes } from '../entities/key.ts';
+import { bounds, hasLength, isWithin } from '../values/bounds.ts';
+import { ParleyError } from '../values/errors.ts';
+import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../values/money.ts';
+import { invalid } from '../values/parameters.ts';
+import { quote } from '../values/quote.ts';
 
 /** Without the blanks around it. */
 export function checkText(

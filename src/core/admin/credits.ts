@@ -1,15 +1,15 @@
 /** Loads and adjustments of credits by administrators. */
 import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { bounds } from '../bounds.ts';
-import type { AdminCall } from '../call.ts';
-import { ParleyError } from '../errors.ts';
-import { newLedgerEntryId } from '../ids.ts';
-import { invalid } from '../parameters.ts';
-import type { Account } from '../ports/accounts.ts';
-import type { LedgerEntry } from '../ports/ledger.ts';
-import type { Store } from '../ports/store.ts';
+import type { AdminCall } from '../access/call.ts';
+import type { Account } from '../entities/account.ts';
+import { auditEntry } from '../entities/audit.ts';
+import type { LedgerEntry } from '../entities/ledger.ts';
+import type { Store } from '../entities/store.ts';
+import { bounds } from '../values/bounds.ts';
+import { ParleyError } from '../values/errors.ts';
+import { newLedgerEntryId } from '../values/ids.ts';
+import { invalid } from '../values/parameters.ts';
 import * as check from './checks.ts';
-import { auditEntry } from './keys.ts';
 
 interface Entering {
   readonly kind: 'load' | 'adjustment';

@@ -1,17 +1,17 @@
 /** Keys, as administrators and the holders of keys with the scope `manage` issue, limit and end them. */
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Key as KeyMessage } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { hashKey, newKeySecret } from '../access/keys.ts';
-import { ParleyError } from '../errors.ts';
-import { newAuditId, newKeyId } from '../ids.ts';
-import type { Limits } from '../limits/limits.ts';
+import { type AuditEntry, auditEntry } from '../entities/audit.ts';
+import type { Key } from '../entities/key.ts';
+import type { Limits } from '../entities/limits.ts';
+import type { Store } from '../entities/store.ts';
 import { countsOf, describeCount } from '../limits/messages.ts';
-import { invalid, nextPage, type PageFields, readPage } from '../parameters.ts';
-import type { AuditEntry } from '../ports/audit.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Key } from '../ports/keys.ts';
-import type { Store } from '../ports/store.ts';
-import { quote } from '../quote.ts';
+import type { Clock } from '../values/clock.ts';
+import { ParleyError } from '../values/errors.ts';
+import { newKeyId } from '../values/ids.ts';
+import { hashKey, newKeySecret } from '../values/key-secret.ts';
+import { invalid, nextPage, type PageFields, readPage } from '../values/parameters.ts';
+import { quote } from '../values/quote.ts';
 import * as check from './checks.ts';
 import { describeKey } from './views.ts';
 
@@ -36,15 +36,6 @@ interface KeysPage {
 }
 
 type NewKey = Pick<Key, 'kind' | 'accountId' | 'name' | 'scopes' | 'expiresAtMs' | 'limits'>;
-
-/** @param actor the id of the key that makes the change, or `cli` */
-export function auditEntry(
-  createdAtMs: number,
-  { actor }: { readonly actor: string },
-  change: Pick<AuditEntry, 'action' | 'target' | 'details'>,
-): AuditEntry {
-  return { id: newAuditId(createdAtMs), createdAtMs, actor, ...change };
-}
 
 /** Who makes a change. */
 interface By {

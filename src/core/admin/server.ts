@@ -2,10 +2,10 @@
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { formatCredits } from '../billing/money.ts';
-import { ParleyError } from '../errors.ts';
-import type { NodeStore } from '../ports/nodes.ts';
-import type { ModelState, ServerFacts } from '../ports/server.ts';
+import type { NodeStore } from '../entities/node.ts';
+import type { ModelState, ServerFacts } from '../entities/server.ts';
+import { ParleyError } from '../values/errors.ts';
+import { formatCredits } from '../values/money.ts';
 
 /** @param server undefined where none runs */
 export function describeServer(server: ServerFacts | undefined): pb.GetServerStateResponse {

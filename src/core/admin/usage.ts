@@ -4,12 +4,12 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { describeRecord, readRecordFilter } from '../account/service.ts';
 import { describeTotal, readTotals } from '../account/totals.ts';
-import { keptMs } from '../billing/idempotency.ts';
-import type { AccountId } from '../ids.ts';
-import { invalid, nextPage, readPage } from '../parameters.ts';
-import type { AuditEntry } from '../ports/audit.ts';
-import type { Store } from '../ports/store.ts';
-import type { PruneCut, UsageStore } from '../ports/usage.ts';
+import type { AuditEntry } from '../entities/audit.ts';
+import { keptMs } from '../entities/idempotency.ts';
+import type { Store } from '../entities/store.ts';
+import type { PruneCut, UsageStore } from '../entities/usage.ts';
+import type { AccountId } from '../values/ids.ts';
+import { invalid, nextPage, readPage } from '../values/parameters.ts';
 import { required } from './checks.ts';
 
 /** Records that one call removes at most, so that it ends within seconds. */

@@ -8,10 +8,10 @@ import {
   type Key as KeyMessage,
   KeySchema,
 } from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { keyKinds } from '../access/keys.ts';
+import type { AuditEntry } from '../entities/audit.ts';
+import type { Key } from '../entities/key.ts';
 import { describeLimits } from '../limits/messages.ts';
-import type { AuditEntry } from '../ports/audit.ts';
-import type { Key } from '../ports/keys.ts';
+import { keyKinds } from '../values/key-secret.ts';
 
 /** A key without its secret. */
 export function describeKey(key: Key, limitCounts: LimitCount[] = []): KeyMessage {

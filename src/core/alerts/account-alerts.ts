@@ -4,11 +4,11 @@ import type {
   Alert as AlertMessage,
   AlertSettings as AlertSettingsMessage,
 } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { auditEntry } from '../admin/keys.ts';
-import { ParleyError } from '../errors.ts';
-import type { AccountId } from '../ids.ts';
-import { invalid, nextPage, readPage } from '../parameters.ts';
-import type { AlertMark, AlertSettings, StoredAlertSettings } from '../ports/alerts.ts';
+import type { AlertMark, AlertSettings, StoredAlertSettings } from '../entities/alert.ts';
+import { auditEntry } from '../entities/audit.ts';
+import { ParleyError } from '../values/errors.ts';
+import type { AccountId } from '../values/ids.ts';
+import { invalid, nextPage, readPage } from '../values/parameters.ts';
 import { newAlert } from './alerts.ts';
 import { Deliveries, type DeliveriesDeps, retryDelayMs } from './deliveries.ts';
 import { describeAlert, describeAlertSettings, readAlertSettings } from './messages.ts';

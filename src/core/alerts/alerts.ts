@@ -1,10 +1,10 @@
 /** Raises alerts and delivers them, in the background of a server. No request waits for it. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FairUseRules } from '../billing/fair-use.ts';
-import { monthOf } from '../billing/fair-use.ts';
-import { type AccountId, newAlertId } from '../ids.ts';
-import type { Alert, AlertDetails, AlertKind, WatchedAccount } from '../ports/alerts.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { Alert, AlertDetails, AlertKind, WatchedAccount } from '../entities/alert.ts';
+import type { Clock } from '../values/clock.ts';
+import { type AccountId, newAlertId } from '../values/ids.ts';
+import { monthOf } from '../values/month.ts';
 import { budgetsOf, type Due, dueAlerts } from './conditions.ts';
 import { Deliveries, type DeliveriesDeps } from './deliveries.ts';
 

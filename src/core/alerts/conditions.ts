@@ -1,11 +1,12 @@
 /** Which alerts an account is due, by what it has used and when its trial or plan ends. */
-import type { Period } from '../access/entitlement.ts';
-import { entitlementAt } from '../access/entitlement.ts';
-import { type FairUseRules, monthOf, nextMonthMs, unitsPerMonth } from '../billing/fair-use.ts';
-import { formatCredits, nanoCredits } from '../billing/money.ts';
-import { periodEndMs, periodOf } from '../limits/counts.ts';
-import { budgetNames, type Limits } from '../limits/limits.ts';
-import type { AlertDetails, AlertMark, CreditCount, WatchedAccount } from '../ports/alerts.ts';
+
+import { type FairUseRules, unitsPerMonth } from '../billing/fair-use.ts';
+import type { AlertDetails, AlertMark, CreditCount, WatchedAccount } from '../entities/alert.ts';
+import { periodEndMs, periodOf } from '../entities/count.ts';
+import { budgetNames, type Limits } from '../entities/limits.ts';
+import { entitlementAt, type Period } from '../entities/subscription.ts';
+import { formatCredits, nanoCredits } from '../values/money.ts';
+import { monthOf, nextMonthMs } from '../values/month.ts';
 
 /** How long before its end a trial or plan raises an alert, and how long after it the end still does. */
 const noticeMs = 3 * 86_400_000;

@@ -1,9 +1,10 @@
 /** Sends alerts to webhooks: at least once, each attempt claimed before it begins, so that several nodes and restarts share the work. */
-import type { AccountId } from '../ids.ts';
-import type { Alert, AlertStore, DueAlert } from '../ports/alerts.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
-import type { AlertObserver, WebhookOutcome, WebhookSender } from '../ports/webhooks.ts';
+
+import type { Alert, AlertStore, DueAlert } from '../entities/alert.ts';
+import type { AlertObserver, WebhookOutcome, WebhookSender } from '../entities/webhook.ts';
+import type { Clock } from '../values/clock.ts';
+import type { AccountId } from '../values/ids.ts';
+import type { Log } from '../values/log.ts';
 import { webhookBody } from './messages.ts';
 import type { SecretSeal } from './secret-seal.ts';
 import { signedHeaders } from './signature.ts';

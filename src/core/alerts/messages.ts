@@ -8,13 +8,12 @@ import {
   type AlertSettings as AlertSettingsMessage,
   AlertSettingsSchema,
 } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import { formatCredits, type NanoCredits, parseCredits } from '../billing/money.ts';
-import { bounds, isWithin } from '../bounds.ts';
-import { ParleyError } from '../errors.ts';
-import { invalid } from '../parameters.ts';
-import type { Alert, AlertDelivery, AlertSettings } from '../ports/alerts.ts';
-import type { AddressRules } from './webhook-address.ts';
-import { checkWebhookUrl } from './webhook-address.ts';
+import type { Alert, AlertDelivery, AlertSettings } from '../entities/alert.ts';
+import { bounds, isWithin } from '../values/bounds.ts';
+import { ParleyError } from '../values/errors.ts';
+import { formatCredits, type NanoCredits, parseCredits } from '../values/money.ts';
+import { invalid } from '../values/parameters.ts';
+import { type AddressRules, checkWebhookUrl } from './webhook-address.ts';
 
 const percentsByDefault = [50, 80, 100];
 

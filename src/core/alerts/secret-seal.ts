@@ -1,6 +1,6 @@
 /** Secrets of webhooks as the database keeps them. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import type { AccountId } from '../ids.ts';
+import type { AccountId } from '../values/ids.ts';
 
 const cipher = 'aes-256-gcm';
 const nonceBytes = 12;

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import type { Call } from '../call.ts';
-import { type OwnKeyDeps, ownKey } from '../management/own-key.ts';
+import type { Call } from '../access/call.ts';
+import { type OwnKeyDeps, ownKey } from '../access/own-key.ts';
 import type { AccountAlerts } from './account-alerts.ts';
 
 /** Implements AlertsService. The gate has checked the scope; nothing here reaches another account. */

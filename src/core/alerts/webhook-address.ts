@@ -1,9 +1,9 @@
 /** Where webhooks may go: to public addresses, and into the networks that the operator allows. */
 
-import { plainAddress } from '../access/network.ts';
-import { bounds, hasLength } from '../bounds.ts';
-import { isWithinAddresses } from '../limits/addresses.ts';
-import { invalid } from '../parameters.ts';
+import { isWithinAddresses } from '../values/addresses.ts';
+import { bounds, hasLength } from '../values/bounds.ts';
+import { plainAddress } from '../values/network.ts';
+import { invalid } from '../values/parameters.ts';
 
 /** IPv4 networks without public servers: private, local, shared, reserved, for documentation, tests and multicast. */
 const closedNetworks = [

@@ -1,5 +1,5 @@
-import type { Entitlement } from '../access/entitlement.ts';
-import { ParleyError } from '../errors.ts';
+import type { Entitlement } from '../entities/subscription.ts';
+import { ParleyError } from '../values/errors.ts';
 
 /** The monthly allowance (UTC) of an account, shared by speech and transcription. */
 export interface FairUseRules {
@@ -7,20 +7,6 @@ export interface FairUseRules {
   readonly trialUnitsPerMonth: number;
   readonly speechUnitsPerCharacter: number;
   readonly transcriptionUnitsPerSecond: number;
-}
-
-/** A UTC month, such as `2026-11`. */
-export type Month = `${number}-${string}`;
-
-export function monthOf(nowMs: number): Month {
-  const date = new Date(nowMs);
-  return `${date.getUTCFullYear()}-${String(date.getUTCMonth() + 1).padStart(2, '0')}`;
-}
-
-/** The first moment of the next month. */
-export function nextMonthMs(nowMs: number): number {
-  const date = new Date(nowMs);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
 /** The units that an account may spend in a month: 0 without a plan or trial. */

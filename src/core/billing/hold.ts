@@ -3,10 +3,10 @@
  * counted instead of bounded; if that is still too much, the answer is limited to what is affordable.
  */
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { ChatModel } from '../catalog/catalog.ts';
-import { ParleyError } from '../errors.ts';
+import type { ChatModel } from '../entities/model.ts';
 import type { Affordable } from '../limits/affordable.ts';
-import { cost, type NanoCredits, type Price, tokensPerPrice } from './money.ts';
+import { ParleyError } from '../values/errors.ts';
+import { cost, type NanoCredits, type Price, tokensPerPrice } from '../values/money.ts';
 
 /** Tokens that a model's template may add to a message, and to start the answer. */
 const templateTokensPerMessage = 8;

@@ -1,6 +1,6 @@
 /** Runs operations and ends their records: success settles, an error voids. */
-import { ParleyError, toParleyError } from '../errors.ts';
-import type { Signal } from '../signal.ts';
+import { ParleyError, toParleyError } from '../values/errors.ts';
+import type { Signal } from '../values/signal.ts';
 import type { Metering } from './metering.ts';
 
 /** The part of a call that the end of its record depends on. */

@@ -2,21 +2,23 @@
  * A request's usage record from start to end: reserve, run, then settle or void. A request ends exactly once, and the same write
  * spends or returns its reservation. A failed request debits nothing.
  */
-import { ParleyError, toParleyError } from '../errors.ts';
-import type { RequestId } from '../ids.ts';
+
+import type { Amounts, CountedAmount } from '../entities/count.ts';
+import type { ClaimEnd, IdempotencyClaim } from '../entities/idempotency.ts';
+import type { RequestObserver } from '../entities/request-observer.ts';
+import type { Reservation, ReserveOutcome } from '../entities/reservation.ts';
+import { ratedTokens } from '../entities/shared-rates.ts';
+import type { Store } from '../entities/store.ts';
+import type { RecordEnd, RecordStart, TokenUsage } from '../entities/usage.ts';
 import { type Affordable, affordableCredits, type Shortage } from '../limits/affordable.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
-import type { Amounts, CountedAmount } from '../limits/counts.ts';
-import { ratedTokens } from '../limits/shared-rates.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { ClaimEnd, IdempotencyClaim } from '../ports/idempotency.ts';
-import type { Log } from '../ports/log.ts';
-import type { RequestObserver } from '../ports/observer.ts';
-import type { Reservation, ReserveOutcome } from '../ports/reservations.ts';
-import type { Store } from '../ports/store.ts';
-import type { RecordEnd, RecordStart, TokenUsage } from '../ports/usage.ts';
-import { fairUseError, monthOf, nextMonthMs } from './fair-use.ts';
-import type { NanoCredits } from './money.ts';
+import type { Clock } from '../values/clock.ts';
+import { ParleyError, toParleyError } from '../values/errors.ts';
+import type { RequestId } from '../values/ids.ts';
+import type { Log } from '../values/log.ts';
+import type { NanoCredits } from '../values/money.ts';
+import { monthOf, nextMonthMs } from '../values/month.ts';
+import { fairUseError } from './fair-use.ts';
 import type { FairUseUnits, Reserve } from './reserve.ts';
 import { fixedRights, type Rights } from './rights.ts';
 import type { Unsettled } from './unsettled.ts';

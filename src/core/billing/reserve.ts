@@ -1,5 +1,5 @@
 /** The amounts that a request reserves before it runs. */
-import type { Hold } from '../ports/reservations.ts';
+import type { Hold } from '../entities/reservation.ts';
 
 export interface Reserve {
   readonly model: string;

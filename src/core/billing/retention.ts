@@ -1,10 +1,10 @@
 /** Removes usage records that are older than the operator wants to keep, once a day. */
 
-import { newAuditId } from '../ids.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
-import type { Store } from '../ports/store.ts';
-import { keptMs } from './idempotency.ts';
+import { keptMs } from '../entities/idempotency.ts';
+import type { Store } from '../entities/store.ts';
+import type { Clock } from '../values/clock.ts';
+import { newAuditId } from '../values/ids.ts';
+import type { Log } from '../values/log.ts';
 
 const dayMs = 86_400_000;
 /** Leaves the time after a start to requests. */

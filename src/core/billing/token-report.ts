@@ -1,5 +1,5 @@
 import type { Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { TokenUsage } from '../ports/usage.ts';
+import type { TokenUsage } from '../entities/usage.ts';
 
 /** Members under which the lenient decoder keeps a count that is not a whole number. */
 const countMembers = ['prompt_tokens', 'completion_tokens', 'total_tokens'];

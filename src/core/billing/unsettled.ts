@@ -1,8 +1,8 @@
-import type { RequestId } from '../ids.ts';
-import type { ClaimEnd } from '../ports/idempotency.ts';
-import type { Log } from '../ports/log.ts';
-import type { Store } from '../ports/store.ts';
-import type { RecordEnd, RecordStart } from '../ports/usage.ts';
+import type { ClaimEnd } from '../entities/idempotency.ts';
+import type { Store } from '../entities/store.ts';
+import type { RecordEnd, RecordStart } from '../entities/usage.ts';
+import type { RequestId } from '../values/ids.ts';
+import type { Log } from '../values/log.ts';
 
 const retryMs = 1_000;
 /** Ends that are written together, so that they can share a sync to disk. */

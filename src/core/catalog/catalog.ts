@@ -1,46 +1,8 @@
 /** The configured models, and the ones that a caller can call now. */
 
-import { isEntitled } from '../access/entitlement.ts';
-import type { Price } from '../billing/money.ts';
-import type { Caller } from '../call.ts';
-import type { ChatEngine, SpeechEngine, TranscriptionEngine } from '../ports/engines.ts';
-
-interface ModelFacts {
-  readonly id: string;
-  readonly createdAtSeconds: number;
-  readonly ownedBy: string;
-  readonly description: string | undefined;
-}
-
-export interface SpeechModel extends ModelFacts {
-  readonly type: 'speech';
-  readonly engine: SpeechEngine;
-  /** Maps the voice names that callers send to the engine's. Undefined: callers use the engine's names. */
-  readonly voiceNames: ReadonlyMap<string, string> | undefined;
-  readonly defaultVoice: string | undefined;
-}
-
-export interface TranscriptionModel extends ModelFacts {
-  readonly type: 'transcription';
-  readonly engine: TranscriptionEngine;
-}
-
-export interface ChatModel extends ModelFacts {
-  readonly type: 'chat';
-  readonly engine: ChatEngine;
-  readonly price: Price;
-  /** @throws `engine_unavailable` while the engine must tell and cannot, as `outputTokensMax` does */
-  readonly contextTokens: number;
-  readonly outputTokensMax: number;
-}
-
-export type CatalogModel = SpeechModel | TranscriptionModel | ChatModel;
-
-export const modelTypes = [
-  'speech',
-  'transcription',
-  'chat',
-] as const satisfies readonly CatalogModel['type'][];
+import type { Caller } from '../access/call.ts';
+import type { CatalogModel, ChatModel, SpeechModel, TranscriptionModel } from '../entities/model.ts';
+import { isEntitled } from '../entities/subscription.ts';
 
 export class Catalog {
   #models: ReadonlyMap<string, CatalogModel> = new Map();

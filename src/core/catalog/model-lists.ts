@@ -4,8 +4,8 @@ import {
   ListModelsResponseSchema,
   type Model,
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
-import type { VoiceList } from '../ports/engines.ts';
-import type { CatalogModel } from './catalog.ts';
+import type { VoiceList } from '../entities/engine.ts';
+import type { CatalogModel } from '../entities/model.ts';
 import { describeModel } from './views.ts';
 
 /** Lists differ by a key's scopes, its plan, the filter and the models that can be called now. */

@@ -11,11 +11,12 @@ import {
   type ListVoicesRequest,
   type ListVoicesResponse,
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
-import type { Call } from '../call.ts';
-import { ParleyError } from '../errors.ts';
-import { checkOneOf } from '../parameters.ts';
-import { quote } from '../quote.ts';
-import { type Catalog, modelTypes, type SpeechModel } from './catalog.ts';
+import type { Call } from '../access/call.ts';
+import { modelTypes, type SpeechModel } from '../entities/model.ts';
+import { ParleyError } from '../values/errors.ts';
+import { checkOneOf } from '../values/parameters.ts';
+import { quote } from '../values/quote.ts';
+import type { Catalog } from './catalog.ts';
 import { ModelLists } from './model-lists.ts';
 import { describeModel, listVoices } from './views.ts';
 

@@ -8,9 +8,9 @@ import {
   type OfferedVoice,
   OfferedVoiceSchema,
 } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
-import { formatCredits } from '../billing/money.ts';
-import type { VoiceList } from '../ports/engines.ts';
-import type { CatalogModel, ChatModel, SpeechModel } from './catalog.ts';
+import type { VoiceList } from '../entities/engine.ts';
+import type { CatalogModel, ChatModel, SpeechModel } from '../entities/model.ts';
+import { formatCredits } from '../values/money.ts';
 
 export function describeModel(model: CatalogModel): Model {
   return create(ModelSchema, {

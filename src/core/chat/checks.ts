@@ -1,9 +1,10 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { bounds, isWithin } from '../bounds.ts';
-import type { Catalog, ChatModel } from '../catalog/catalog.ts';
-import { ParleyError } from '../errors.ts';
-import { quote } from '../quote.ts';
-import type { ChatAnswer } from './answer.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ChatAnswer } from '../entities/chat-answer.ts';
+import type { ChatModel } from '../entities/model.ts';
+import { bounds, isWithin } from '../values/bounds.ts';
+import { ParleyError } from '../values/errors.ts';
+import { quote } from '../values/quote.ts';
 import { takeChoices } from './output-limit.ts';
 
 /**

@@ -1,7 +1,7 @@
-import type { Batches } from '../batches.ts';
-import { toParleyError } from '../errors.ts';
-import { OwnSignal, type Signal } from '../signal.ts';
-import type { ChatChunk } from './answer.ts';
+import type { ChatChunk } from '../entities/chat-answer.ts';
+import type { Batches } from '../values/batches.ts';
+import { toParleyError } from '../values/errors.ts';
+import { OwnSignal, type Signal } from '../values/signal.ts';
 
 /** The longest that an answer is read on for its usage. The limit of its tokens bounds it, too. */
 const readOnMsMax = 60_000;

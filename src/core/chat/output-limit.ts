@@ -3,7 +3,7 @@
  */
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { numberOf } from '../long-integers.ts';
+import { numberOf } from '../values/long-integers.ts';
 
 /** Names under which some servers take a limit besides the two of the schema. llama.cpp prefers `n_predict` to `max_tokens`. */
 const limitAliases: readonly string[] = [

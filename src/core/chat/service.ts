@@ -9,28 +9,29 @@ import {
   type Usage,
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { Batches } from '../batches.ts';
+import type { Call } from '../access/call.ts';
 import { type HoldFacts, planHold } from '../billing/hold.ts';
-import { type AnswerForm, type Idempotency, messageForm } from '../billing/idempotency.ts';
-import { cost, nanoCredits, nanoCreditsMax } from '../billing/money.ts';
 import { isPossible, readReport, type TokenBounds } from '../billing/token-report.ts';
-import { breathe } from '../breathe.ts';
-import type { Call } from '../call.ts';
-import type { Catalog, ChatModel } from '../catalog/catalog.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from '../entities/chat-answer.ts';
+import { promptBytes, promptText } from '../entities/chat-text.ts';
+import type { TokenCounter } from '../entities/engine.ts';
+import type { ChatModel } from '../entities/model.ts';
+import type { Store } from '../entities/store.ts';
+import type { TokenUsage } from '../entities/usage.ts';
+import { type AnswerForm, type Idempotency, messageForm } from '../idempotency/idempotency.ts';
 import { affordableCredits } from '../limits/affordable.ts';
-import { once } from '../once.ts';
-import type { TokenCounter } from '../ports/engines.ts';
-import type { Log } from '../ports/log.ts';
-import type { Store } from '../ports/store.ts';
-import type { TokenUsage } from '../ports/usage.ts';
-import type { Signal } from '../signal.ts';
-import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from './answer.ts';
+import type { Batches } from '../values/batches.ts';
+import { breathe } from '../values/breathe.ts';
+import type { Log } from '../values/log.ts';
+import { cost, nanoCredits, nanoCreditsMax } from '../values/money.ts';
+import { once } from '../values/once.ts';
+import type { Signal } from '../values/signal.ts';
 import { checkChatParams, checkWhole } from './checks.ts';
 import { DetachedChunks, hasLeft } from './detached-chunks.ts';
 import { setOutputLimit, takeLimit } from './output-limit.ts';
 import { refersElsewhere } from './references.ts';
 import { StreamedAnswer, withUsage } from './streamed-answer.ts';
-import { promptBytes, promptText } from './text.ts';
 
 /** Attempts to reserve while other requests compete for the credits, budgets and tokens. */
 const holdAttemptsMax = 5;

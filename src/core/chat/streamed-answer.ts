@@ -1,7 +1,7 @@
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import { ChatCompletionChunkSchema, type Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { ParleyError } from '../errors.ts';
-import { type AnswerHead, type ChatChunk, messageChunk } from './answer.ts';
+import { type AnswerHead, type ChatChunk, messageChunk } from '../entities/chat-answer.ts';
+import { ParleyError } from '../values/errors.ts';
 
 /**
  * Collects a streamed answer. Chunks pass through as they arrive, except the one that completes the last choice: it is held until the

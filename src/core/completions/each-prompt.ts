@@ -11,14 +11,14 @@ import {
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { readReport } from '../billing/token-report.ts';
-import type { ChatModel } from '../catalog/catalog.ts';
-import { type ChatAnswer, type ChatChunk, messageAnswer, messageChunk } from '../chat/answer.ts';
 import { checkWhole } from '../chat/checks.ts';
 import { StreamedAnswer } from '../chat/streamed-answer.ts';
-import { contentText } from '../chat/text.ts';
-import type { ChatEngine } from '../ports/engines.ts';
-import type { TokenUsage } from '../ports/usage.ts';
-import type { Signal } from '../signal.ts';
+import { type ChatAnswer, type ChatChunk, messageAnswer, messageChunk } from '../entities/chat-answer.ts';
+import { contentText } from '../entities/chat-text.ts';
+import type { ChatEngine } from '../entities/engine.ts';
+import type { ChatModel } from '../entities/model.ts';
+import type { TokenUsage } from '../entities/usage.ts';
+import type { Signal } from '../values/signal.ts';
 
 /** An answer may have as much of the context as the longest prompt leaves by its bytes, and never less than this share. */
 const answerShareMin = 1 / 8;

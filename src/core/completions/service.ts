@@ -14,16 +14,16 @@ import {
   CreateCompletionResponseSchema,
   type StreamCompletionRequest,
 } from '../../../gen/parley/completions/v1/completions_pb.ts';
-import { type Idempotency, messageForm } from '../billing/idempotency.ts';
-import { bounds } from '../bounds.ts';
-import { breathe } from '../breathe.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../access/call.ts';
 import { takeChoices } from '../chat/output-limit.ts';
 import { refersElsewhere } from '../chat/references.ts';
 import { type ChatOperations, noteModel } from '../chat/service.ts';
-import { contentText } from '../chat/text.ts';
-import { ParleyError } from '../errors.ts';
-import { invalid } from '../parameters.ts';
+import { contentText } from '../entities/chat-text.ts';
+import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
+import { bounds } from '../values/bounds.ts';
+import { breathe } from '../values/breathe.ts';
+import { ParleyError } from '../values/errors.ts';
+import { invalid } from '../values/parameters.ts';
 import { forEachPrompt } from './each-prompt.ts';
 
 interface CompletionDeps {

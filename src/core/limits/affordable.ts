@@ -1,6 +1,6 @@
-import type { NanoCredits } from '../billing/money.ts';
-import { ParleyError } from '../errors.ts';
-import type { ReserveOutcome } from '../ports/reservations.ts';
+import type { ReserveOutcome } from '../entities/reservation.ts';
+import { ParleyError } from '../values/errors.ts';
+import type { NanoCredits } from '../values/money.ts';
 
 /** Why a chat was not reserved: its credits, a budget, or the tokens of the minute. */
 export type Shortage = Extract<ReserveOutcome, 'insufficient_credits' | 'limit_reached' | 'rate_reached'>;

@@ -1,14 +1,16 @@
 /** The limits of one request: those of its key and those of its account. */
-import { type NanoCredits, nanoCredits } from '../billing/money.ts';
-import { ParleyError } from '../errors.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Operation } from '../ports/usage.ts';
-import { isWithinAddresses } from './addresses.ts';
+
+import { type Amounts, type CountedAmount, countedAmounts } from '../entities/count.ts';
+import type { Limited, Limits } from '../entities/limits.ts';
+import { minuteMs, type Rates } from '../entities/rates.ts';
+import { type RatedOwner, type RateExcess, SharedRates } from '../entities/shared-rates.ts';
+import type { Operation } from '../entities/usage.ts';
+import { isWithinAddresses } from '../values/addresses.ts';
+import type { Clock } from '../values/clock.ts';
+import { ParleyError } from '../values/errors.ts';
+import { type NanoCredits, nanoCredits } from '../values/money.ts';
 import type { Affordable } from './affordable.ts';
-import { type Amounts, type CountedAmount, countedAmounts } from './counts.ts';
-import type { Limited, Limits } from './limits.ts';
 import { matchesModel } from './models.ts';
-import { minuteMs, type Rates } from './rates.ts';
 import {
   addressNotAllowed,
   countExceeded,
@@ -18,7 +20,6 @@ import {
   tooManyRequests,
   tooManyTokens,
 } from './refusals.ts';
-import { type RatedOwner, type RateExcess, SharedRates } from './shared-rates.ts';
 
 interface Owner extends RatedOwner {
   readonly kind: OwnerKind;

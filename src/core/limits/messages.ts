@@ -7,13 +7,13 @@ import {
   type Limits as LimitsMessage,
   LimitsSchema,
 } from '../../../gen/parley/account/v1/limits_pb.ts';
-import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../billing/money.ts';
-import { bounds, hasLength, matches } from '../bounds.ts';
-import { ParleyError } from '../errors.ts';
-import { invalid } from '../parameters.ts';
-import { readNetwork } from './addresses.ts';
-import { type CountedAmount, countedAmounts, periodEndMs } from './counts.ts';
-import { budgetNames, compactLimits, type Limits } from './limits.ts';
+import { type CountedAmount, countedAmounts, periodEndMs } from '../entities/count.ts';
+import { budgetNames, compactLimits, type Limits } from '../entities/limits.ts';
+import { readNetwork } from '../values/addresses.ts';
+import { bounds, hasLength, matches } from '../values/bounds.ts';
+import { ParleyError } from '../values/errors.ts';
+import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../values/money.ts';
+import { invalid } from '../values/parameters.ts';
 
 /** @throws `invalid_parameter` */
 export function readLimits(message: LimitsMessage | undefined): Limits | undefined {

@@ -1,8 +1,8 @@
 /** The errors of a key or an account that is over a limit. */
-import { formatCredits, nanoCredits } from '../billing/money.ts';
-import { ParleyError } from '../errors.ts';
-import type { CountedAmount } from './counts.ts';
-import { periodEndMs } from './counts.ts';
+
+import { type CountedAmount, periodEndMs } from '../entities/count.ts';
+import { ParleyError } from '../values/errors.ts';
+import { formatCredits, nanoCredits } from '../values/money.ts';
 
 /** The owner of a limit, as messages name it. */
 export type OwnerKind = 'key' | 'account';

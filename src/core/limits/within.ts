@@ -1,7 +1,8 @@
 /** Whether a key may do no more than another one. */
-import type { NanoCredits } from '../billing/money.ts';
-import { coversNetwork } from './addresses.ts';
-import { budgetNames, type Limits, rateNames } from './limits.ts';
+
+import { budgetNames, type Limits, rateNames } from '../entities/limits.ts';
+import { coversNetwork } from '../values/addresses.ts';
+import type { NanoCredits } from '../values/money.ts';
 import { coversPattern } from './models.ts';
 
 /** The first member of `inner` that allows more than `outer`, as a path; undefined if none does. */

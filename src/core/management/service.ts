@@ -1,14 +1,14 @@
 import { create } from '@bufbuild/protobuf';
 import * as pb from '../../../gen/parley/management/v1/management_pb.ts';
+import type { Call } from '../access/call.ts';
+import { ownKey } from '../access/own-key.ts';
 import * as check from '../admin/checks.ts';
 import { IssuedKeys, type KeysDeps, noSuchKey } from '../admin/keys.ts';
-import type { Call } from '../call.ts';
-import { ParleyError } from '../errors.ts';
-import { compactLimits, type Limits, rateNames } from '../limits/limits.ts';
+import { defaultScopes, type Key, type Scope } from '../entities/key.ts';
+import { compactLimits, type Limits, rateNames } from '../entities/limits.ts';
 import { readLimits } from '../limits/messages.ts';
 import { inheritedLimits, widerMember } from '../limits/within.ts';
-import { defaultScopes, type Key, type Scope } from '../ports/keys.ts';
-import { ownKey } from './own-key.ts';
+import { ParleyError } from '../values/errors.ts';
 
 /** The rights of a key. */
 type Powers = Pick<Key, 'scopes' | 'expiresAtMs' | 'limits'>;

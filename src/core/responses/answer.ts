@@ -12,8 +12,8 @@ import {
   type ResponseUsage,
   ResponseUsageSchema,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import type { Call } from '../call.ts';
-import type { ParleyError } from '../errors.ts';
+import type { Call } from '../access/call.ts';
+import type { ParleyError } from '../values/errors.ts';
 import { Output } from './output.ts';
 
 /** Why an answer is incomplete, by the finish reason of the chat. All other reasons complete it. */

@@ -12,8 +12,8 @@ import {
   ResponseParamsSchema,
   type TextFormat,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import { ParleyError } from '../errors.ts';
-import { checkOneOf, invalid } from '../parameters.ts';
+import { ParleyError } from '../values/errors.ts';
+import { checkOneOf, invalid } from '../values/parameters.ts';
 import { toMessages } from './messages.ts';
 import { toToolChoice, toTools } from './tools.ts';
 

@@ -15,8 +15,8 @@ import type {
   ResponseInput,
   ResponseItem,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import { ParleyError } from '../errors.ts';
-import { quote } from '../quote.ts';
+import { ParleyError } from '../values/errors.ts';
+import { quote } from '../values/quote.ts';
 
 const itemTypes =
   'message, function_call, function_call_output, custom_tool_call, custom_tool_call_output or reasoning';

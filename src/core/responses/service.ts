@@ -12,13 +12,13 @@ import {
   ResponseParamsSchema,
   type StreamResponseRequest,
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import { type Idempotency, messageForm } from '../billing/idempotency.ts';
-import { breathe } from '../breathe.ts';
-import type { Call } from '../call.ts';
-import type { ChatAnswer } from '../chat/answer.ts';
+import type { Call } from '../access/call.ts';
 import { type ChatOperations, noteModel } from '../chat/service.ts';
-import { contentText } from '../chat/text.ts';
-import { ParleyError, toParleyError } from '../errors.ts';
+import type { ChatAnswer } from '../entities/chat-answer.ts';
+import { contentText } from '../entities/chat-text.ts';
+import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
+import { breathe } from '../values/breathe.ts';
+import { ParleyError, toParleyError } from '../values/errors.ts';
 import { ResponseAnswer } from './answer.ts';
 import { toChatParams } from './chat-params.ts';
 

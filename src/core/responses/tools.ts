@@ -3,8 +3,8 @@ import { create, fromJson, type JsonObject, type JsonValue, toJson } from '@bufb
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type Tool, ToolSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import type { ResponseTool } from '../../../gen/parley/responses/v1/responses_pb.ts';
-import { invalid } from '../parameters.ts';
-import { quote } from '../quote.ts';
+import { invalid } from '../values/parameters.ts';
+import { quote } from '../values/quote.ts';
 
 const modes: readonly unknown[] = ['none', 'auto', 'required'];
 

@@ -1,4 +1,4 @@
-import type { AudioFormat } from '../ports/engines.ts';
+import type { AudioFormat } from '../entities/engine.ts';
 
 /**
  * The Content-Type of a speech answer.

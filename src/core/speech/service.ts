@@ -4,15 +4,16 @@ import {
   type SynthesizeSpeechResponse,
   SynthesizeSpeechResponseSchema,
 } from '../../../gen/parley/speech/v1/speech_pb.ts';
+import type { Call } from '../access/call.ts';
 import { type FairUseRules, speechUnits, unitsPerMonth } from '../billing/fair-use.ts';
-import { type Idempotency, messageForm } from '../billing/idempotency.ts';
-import { bounds } from '../bounds.ts';
-import type { Call } from '../call.ts';
-import type { Catalog, SpeechModel } from '../catalog/catalog.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import { voicesOf } from '../catalog/views.ts';
-import { ParleyError } from '../errors.ts';
-import { type AudioFormat, audioFormats, type SpeechRequest } from '../ports/engines.ts';
-import { quote } from '../quote.ts';
+import { type AudioFormat, audioFormats, type SpeechRequest } from '../entities/engine.ts';
+import type { SpeechModel } from '../entities/model.ts';
+import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
+import { bounds } from '../values/bounds.ts';
+import { ParleyError } from '../values/errors.ts';
+import { quote } from '../values/quote.ts';
 import { contentType as contentTypeOf } from './content-type.ts';
 
 /** Bytes of audio in one part, so that every transport's messages stay small. */

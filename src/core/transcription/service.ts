@@ -17,19 +17,20 @@ import {
   type UploadTranscriptionResponse,
   UploadTranscriptionResponseSchema,
 } from '../../../gen/parley/audio/v1/transcription_pb.ts';
+import type { Call } from '../access/call.ts';
 import { type FairUseRules, transcriptionUnits, unitsPerMonth } from '../billing/fair-use.ts';
-import { type Idempotency, messageForm } from '../billing/idempotency.ts';
-import type { Call } from '../call.ts';
-import type { Catalog, TranscriptionModel } from '../catalog/catalog.ts';
-import { CollectedBytes } from '../collected-bytes.ts';
-import { ParleyError } from '../errors.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import type {
   TranscriptSegment as EngineSegment,
   TranscriptWord as EngineWord,
   SegmentDetails,
   TranscriptionEvent,
-} from '../ports/engines.ts';
+} from '../entities/engine.ts';
+import type { TranscriptionModel } from '../entities/model.ts';
+import { type Idempotency, messageForm } from '../idempotency/idempotency.ts';
 import type { AudioDeps } from '../speech/service.ts';
+import { CollectedBytes } from '../values/collected-bytes.ts';
+import { ParleyError } from '../values/errors.ts';
 import { checkTimes, needsOf, refusedAs, refuseWithoutTimes } from './times.ts';
 
 /** 4 MB: the contract's limit of a transcription request. */

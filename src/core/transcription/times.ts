@@ -3,7 +3,7 @@ import type {
   CreateTranscriptionRequest,
   Transcript,
 } from '../../../gen/parley/audio/v1/transcription_pb.ts';
-import { ParleyError } from '../errors.ts';
+import { ParleyError } from '../values/errors.ts';
 
 interface TranscriptNeeds {
   /** The parameter that asks for the times of segments; undefined if none does. */

@@ -13,10 +13,15 @@ import {
   type Usage,
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { type ChatAnswer, type ChatChunk, messageAnswer, messageChunk } from '../../core/chat/answer.ts';
-import { ParleyError } from '../../core/errors.ts';
-import type { ChatEngine, TokenCounter } from '../../core/ports/engines.ts';
-import { OwnSignal, type Signal } from '../../core/signal.ts';
+import {
+  type ChatAnswer,
+  type ChatChunk,
+  messageAnswer,
+  messageChunk,
+} from '../../core/entities/chat-answer.ts';
+import type { ChatEngine, TokenCounter } from '../../core/entities/engine.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import { OwnSignal, type Signal } from '../../core/values/signal.ts';
 import { untilAborted } from '../until-aborted.ts';
 import { conversationOf, textsOf } from './eliza/conversation.ts';
 import { endAtLimit, endAtStop, type LimitedAnswer } from './eliza/limit.ts';

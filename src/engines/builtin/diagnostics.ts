@@ -1,4 +1,4 @@
-import { type Diagnostic, ok, problem } from '../../core/diagnostics.ts';
+import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
 import { missingHearing } from '../../media/hearing-files.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
 import { type Diagnosis, voicesDiagnostic } from '../diagnostics.ts';

@@ -1,4 +1,4 @@
-import type { TokenCounter } from '../../core/ports/engines.ts';
+import type { TokenCounter } from '../../core/entities/engine.ts';
 import { createEncoderPool } from '../../media/encoding/encode.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { createBuiltinChat } from './chat.ts';

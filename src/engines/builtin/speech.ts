@@ -1,6 +1,6 @@
-import { ParleyError } from '../../core/errors.ts';
-import type { SpeechEngine, SpeechOutput, SpeechRequest, VoiceList } from '../../core/ports/engines.ts';
-import type { Signal } from '../../core/signal.ts';
+import type { SpeechEngine, SpeechOutput, SpeechRequest, VoiceList } from '../../core/entities/engine.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import type { EncoderPool } from '../../media/encoding/encode.ts';
 import type { Owned } from '../engine-set.ts';
 import { createFlitePool, type FlitePool } from './flite/pool.ts';

@@ -3,18 +3,18 @@
  * All run at once with backpressure, so memory does not depend on the length of the audio.
  */
 
-import { ParleyError, toParleyError } from '../../core/errors.ts';
 import type {
   TranscriptionEngine,
   TranscriptionEvent,
   TranscriptionRequest,
   TranscriptSegment,
-} from '../../core/ports/engines.ts';
-import type { Signal } from '../../core/signal.ts';
+} from '../../core/entities/engine.ts';
+import { ParleyError, toParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import { decodedSampleRate } from '../../media/decoding/decoder.ts';
+import { detectContainer } from '../../media/formats/file-format.ts';
 import { missingHearing } from '../../media/hearing-files.ts';
 import { hearingModule } from '../../media/hearing-modules.ts';
-import { detectContainer } from '../../media/probing/file-format.ts';
 import { shareOf } from '../../threads/pool.ts';
 import type { Owned } from '../engine-set.ts';
 import type { RecognisedWord } from './pocketsphinx/hypothesis.ts';

@@ -1,7 +1,7 @@
 /** Gives a request to the next engine, but only if the one before cannot have begun with it. */
 
-import { ParleyError, toParleyError } from '../../core/errors.ts';
-import type { Signal } from '../../core/signal.ts';
+import { ParleyError, toParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
 
 /** The answer of the first engine that gives one; if all fail, the last error. */
 export async function firstAnswer<E, Answer>(

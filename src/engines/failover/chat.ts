@@ -1,4 +1,4 @@
-import type { ChatEngine } from '../../core/ports/engines.ts';
+import type { ChatEngine } from '../../core/entities/engine.ts';
 import { firstAnswer, firstStream } from './attempts.ts';
 import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
 

@@ -1,4 +1,4 @@
-import type { Availability, Engine } from '../../core/ports/engines.ts';
+import type { Availability, Engine } from '../../core/entities/engine.ts';
 
 /** Which engine is tried first: always the first one listed, or the next one for each request. */
 export type Balance = 'in-order' | 'round-robin';

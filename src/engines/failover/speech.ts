@@ -1,12 +1,12 @@
-import { ParleyError } from '../../core/errors.ts';
 import type {
   SpeechEngine,
   SpeechOutput,
   SpeechRequest,
   Voice,
   VoiceList,
-} from '../../core/ports/engines.ts';
-import type { Signal } from '../../core/signal.ts';
+} from '../../core/entities/engine.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import { firstStream } from './attempts.ts';
 import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
 

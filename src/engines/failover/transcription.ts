@@ -1,4 +1,4 @@
-import type { TranscriptionEngine } from '../../core/ports/engines.ts';
+import type { TranscriptionEngine } from '../../core/entities/engine.ts';
 import { firstStream } from './attempts.ts';
 import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
 

@@ -1,8 +1,8 @@
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { ChatChunk } from '../../core/chat/answer.ts';
-import { ParleyError } from '../../core/errors.ts';
-import type { ChatEngine } from '../../core/ports/engines.ts';
-import type { Signal } from '../../core/signal.ts';
+import type { ChatChunk } from '../../core/entities/chat-answer.ts';
+import type { ChatEngine } from '../../core/entities/engine.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type Diagnostic, ok, problem } from '../../core/diagnostics.ts';
-import { toParleyError } from '../../core/errors.ts';
+import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
+import { toParleyError } from '../../core/values/errors.ts';
 import {
   type DiagnosedModel,
   type Diagnosis,

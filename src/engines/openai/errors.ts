@@ -1,6 +1,6 @@
 /** Translates failures of an upstream. The message is for the client; the cause, for the log, has the upstream's error name. */
 import type { Excess } from '../../codec/json-scan.ts';
-import { type ErrorDetails, ParleyError } from '../../core/errors.ts';
+import { type ErrorDetails, ParleyError } from '../../core/values/errors.ts';
 import { answerLimits } from '../answer-limits.ts';
 import { upstreamMessages } from '../upstream-messages.ts';
 import { withoutKeys } from '../without-keys.ts';

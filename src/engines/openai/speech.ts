@@ -1,6 +1,6 @@
-import type { AudioFormat, SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
-import type { Signal } from '../../core/signal.ts';
+import type { AudioFormat, SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/entities/engine.ts';
 import { contentType } from '../../core/speech/content-type.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import { AudioLength } from '../speech-length.ts';
 import type { UpstreamAnswer } from './calls/answer.ts';
 import type { Upstream } from './calls/upstream.ts';

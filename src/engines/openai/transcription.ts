@@ -2,8 +2,8 @@ import type {
   TranscriptionEngine,
   TranscriptionEvent,
   TranscriptionRequest,
-} from '../../core/ports/engines.ts';
-import { detectContainer, type MediaContainer } from '../../media/probing/file-format.ts';
+} from '../../core/entities/engine.ts';
+import { detectContainer, type MediaContainer } from '../../media/formats/file-format.ts';
 import { assumedDurationMs, type DurationProbe } from '../../media/probing/probe.ts';
 import type { Upstream } from './calls/upstream.ts';
 import { languageName } from './transcription/language-name.ts';

@@ -2,10 +2,10 @@
 import { create } from '@bufbuild/protobuf';
 import { ListModelsRequestSchema, type Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
-import { ParleyError, toParleyError } from '../../core/errors.ts';
-import { briefError } from '../../core/failure-log.ts';
-import type { Availability, VoiceList } from '../../core/ports/engines.ts';
-import type { Log } from '../../core/ports/log.ts';
+import type { Availability, VoiceList } from '../../core/entities/engine.ts';
+import { ParleyError, toParleyError } from '../../core/values/errors.ts';
+import { briefError } from '../../core/values/failure-log.ts';
+import type { Log } from '../../core/values/log.ts';
 import type { Calls } from './connection/calls.ts';
 
 export interface CatalogOptions {

@@ -6,11 +6,11 @@ import {
   StreamChatCompletionRequestSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ChatService } from '../../../gen/parley/chat/v1/chat_service_pb.ts';
-import { messageAnswer, messageChunk } from '../../core/chat/answer.ts';
-import { chunkText } from '../../core/chat/text.ts';
-import { ParleyError } from '../../core/errors.ts';
-import { withDoubles } from '../../core/long-integers.ts';
-import type { ChatEngine } from '../../core/ports/engines.ts';
+import { messageAnswer, messageChunk } from '../../core/entities/chat-answer.ts';
+import { chunkText } from '../../core/entities/chat-text.ts';
+import type { ChatEngine } from '../../core/entities/engine.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import { withDoubles } from '../../core/values/long-integers.ts';
 import { chatAnswerBytesMax } from '../answer-limits.ts';
 import type { RemoteModel } from './catalog.ts';
 

@@ -1,8 +1,8 @@
 import { create } from '@bufbuild/protobuf';
 import { ListModelsRequestSchema, type Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
-import { type Diagnostic, ok, problem } from '../../core/diagnostics.ts';
-import { toParleyError } from '../../core/errors.ts';
+import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
+import { toParleyError } from '../../core/values/errors.ts';
 import {
   type DiagnosedModel,
   type Diagnosis,

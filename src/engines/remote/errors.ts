@@ -14,7 +14,7 @@ import {
   RetryInfoSchema,
 } from '../../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
-import { type ErrorCode, type ErrorDetails, errorTable, ParleyError } from '../../core/errors.ts';
+import { type ErrorCode, type ErrorDetails, errorTable, ParleyError } from '../../core/values/errors.ts';
 import { forOperator, upstreamMessages } from '../upstream-messages.ts';
 import { withoutKeys } from '../without-keys.ts';
 

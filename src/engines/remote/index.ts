@@ -1,4 +1,4 @@
-import type { Log } from '../../core/ports/log.ts';
+import type { Log } from '../../core/values/log.ts';
 import { createDurationProbe } from '../../media/probing/probe.ts';
 import type { EngineSet } from '../engine-set.ts';
 import { type ModelType, RemoteCatalog, type RemoteModel } from './catalog.ts';

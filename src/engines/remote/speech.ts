@@ -1,8 +1,8 @@
 import { create } from '@bufbuild/protobuf';
 import { SynthesizeSpeechRequestSchema } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import { SpeechService } from '../../../gen/parley/speech/v1/speech_service_pb.ts';
-import type { SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/ports/engines.ts';
-import type { Signal } from '../../core/signal.ts';
+import type { SpeechEngine, SpeechOutput, SpeechRequest } from '../../core/entities/engine.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import { AudioLength } from '../speech-length.ts';
 import type { RemoteModel } from './catalog.ts';
 

@@ -7,14 +7,14 @@ import {
   type TranscriptWord,
 } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import { TranscriptionService } from '../../../gen/parley/audio/v1/transcription_service_pb.ts';
-import { ParleyError } from '../../core/errors.ts';
 import type {
   TranscriptSegment as EngineSegment,
   TranscriptionEngine,
   TranscriptionEvent,
   TranscriptionRequest,
-} from '../../core/ports/engines.ts';
-import { detectContainer } from '../../media/probing/file-format.ts';
+} from '../../core/entities/engine.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import { detectContainer } from '../../media/formats/file-format.ts';
 import type { DurationProbe } from '../../media/probing/probe.ts';
 import type { RemoteModel } from './catalog.ts';
 

@@ -4,7 +4,7 @@
  *
  * It blocks its thread: use it in worker threads.
  */
-import type { MediaContainer } from '../probing/file-format.ts';
+import type { MediaContainer } from '../formats/file-format.ts';
 import { WasmInstance } from '../wasm-instance.ts';
 
 /** Sample rate of all decoded audio, in hertz. */

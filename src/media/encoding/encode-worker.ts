@@ -1,5 +1,5 @@
 /** An encoder thread: a session is a file, its tasks open the encoder and then encode slice by slice. */
-import type { AudioFormat } from '../../core/ports/engines.ts';
+import type { AudioFormat } from '../../core/entities/engine.ts';
 import { serveTasks } from '../../threads/serve-tasks.ts';
 import { type Encoder, joinBytes, type OwnedBytes } from '../encoders/encoder.ts';
 

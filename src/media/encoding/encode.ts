@@ -1,6 +1,6 @@
-import { ParleyError } from '../../core/errors.ts';
-import type { AudioFormat } from '../../core/ports/engines.ts';
-import type { Signal } from '../../core/signal.ts';
+import type { AudioFormat } from '../../core/entities/engine.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import { createThreadPool, type Session, siblingWorker } from '../../threads/pool.ts';
 import type { OwnedBytes } from '../encoders/encoder.ts';
 import type { ComputedFormat, EncodeTask } from './encode-worker.ts';

@@ -1,5 +1,5 @@
-import { ParleyError, toParleyError } from '../../core/errors.ts';
-import type { Signal } from '../../core/signal.ts';
+import { ParleyError, toParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
 
 /** Settles as the promise does, or rejects as soon as the stream is interrupted. */
 export type Wait = <Value>(promise: Promise<Value>) => Promise<Value>;

@@ -1,5 +1,5 @@
-import type { AudioFormat } from '../../core/ports/engines.ts';
-import type { Signal } from '../../core/signal.ts';
+import type { AudioFormat } from '../../core/entities/engine.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import { littleEndianBytes, pcmSampleRate } from '../encoders/pcm.ts';
 import { unknownLength, wavHeader } from '../encoders/wav.ts';
 import { InterruptibleStream, type Wait } from './interruptible-stream.ts';

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { debitEntryId, type RequestId, requestOfDebit } from '../../core/ids.ts';
+import { debitEntryId, type RequestId, requestOfDebit } from '../../core/values/ids.ts';
 import { bookFaults } from '../maintenance/books.ts';
 import { newClient, openPool } from '../postgres/connection.ts';
 import { plainArray, textArray } from '../postgres/groups/arrays.ts';

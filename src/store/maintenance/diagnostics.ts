@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { appliedMigrations, migrations } from '../migrations/migrations.ts';
 import { databaseName } from '../sqlite/connection.ts';
 import { damageOf, tableNames } from '../sqlite/damage.ts';

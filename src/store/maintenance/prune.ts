@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { firstRequestId } from '../../core/ids.ts';
-import type { AuditEntry } from '../../core/ports/audit.ts';
-import type { Prunable, PruneCut, Pruned } from '../../core/ports/usage.ts';
+import type { AuditEntry } from '../../core/entities/audit.ts';
+import type { Prunable, PruneCut, Pruned } from '../../core/entities/usage.ts';
+import { firstRequestId } from '../../core/values/ids.ts';
 import type { Executor } from '../executor.ts';
 import { type Step, step } from '../job.ts';
 import { type Dialect, query, statement } from '../statement.ts';

@@ -1,5 +1,5 @@
 import { type Client, DatabaseError } from 'pg';
-import { type Diagnostic, ok, problem } from '../../core/diagnostics.ts';
+import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
 import { newClient } from './connection.ts';
 
 const subject = 'pooler';

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 
 /** A setting that must be on. */
 interface Durable {

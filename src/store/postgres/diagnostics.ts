@@ -1,6 +1,6 @@
 /** Checks a PostgreSQL database for `parley doctor`, without writing to it. */
 import type { Client } from 'pg';
-import { type Diagnostic, ok, problem, warning } from '../../core/diagnostics.ts';
+import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import type { StoreDiagnostics } from '../maintenance/diagnostics.ts';
 import { newClient, openPool } from './connection.ts';
 import { diagnosePooler } from './diagnostics-pooler.ts';

@@ -1,4 +1,4 @@
-import type { KeyHolder } from '../../core/ports/keys.ts';
+import type { KeyHolder } from '../../core/entities/key.ts';
 import type { Executor } from '../executor.ts';
 import { policiesByKeyHashes } from '../tables/accounts.ts';
 import { keysByHashes } from '../tables/keys.ts';

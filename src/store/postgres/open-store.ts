@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { Store, StoreObserver } from '../../core/ports/store.ts';
+import type { Store, StoreObserver } from '../../core/entities/store.ts';
 import { policyChannel } from '../migrations/postgres-tables.ts';
 import { openPool } from './connection.ts';
 import { PostgresExecutor } from './executor.ts';

@@ -3,8 +3,8 @@
  * partition.
  */
 import { DatabaseError, type Pool } from 'pg';
-import { firstRequestId } from '../../core/ids.ts';
-import type { AuditEntry } from '../../core/ports/audit.ts';
+import type { AuditEntry } from '../../core/entities/audit.ts';
+import { firstRequestId } from '../../core/values/ids.ts';
 import { step } from '../job.ts';
 import { countOf, rollUpRecords } from '../maintenance/prune.ts';
 import { insertAudit } from '../tables/audit.ts';

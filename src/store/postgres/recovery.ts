@@ -1,6 +1,6 @@
 /** Ends what dead nodes left open. Any node may do so, also several at once: the rows of the accounts are locked meanwhile. */
 import { sql } from 'kysely';
-import type { AccountId, RequestId } from '../../core/ids.ts';
+import type { AccountId, RequestId } from '../../core/values/ids.ts';
 import type { Executor } from '../executor.ts';
 import { step } from '../job.ts';
 import { query, statement } from '../statement.ts';

@@ -1,6 +1,6 @@
-import { nanoCreditsMax } from '../../core/billing/money.ts';
-import type { AuditEntry } from '../../core/ports/audit.ts';
-import type { EntryOutcome, LedgerEntry } from '../../core/ports/ledger.ts';
+import type { AuditEntry } from '../../core/entities/audit.ts';
+import type { EntryOutcome, LedgerEntry } from '../../core/entities/ledger.ts';
+import { nanoCreditsMax } from '../../core/values/money.ts';
 import { insertAudit } from '../tables/audit.ts';
 import { addCredits, entryByReference, insertEntry } from '../tables/ledger.ts';
 import type { Reader } from './reader.ts';

@@ -1,4 +1,4 @@
-import type { KeyHolder } from '../../core/ports/keys.ts';
+import type { KeyHolder } from '../../core/entities/key.ts';
 import { query, statement } from '../statement.ts';
 import { factsById } from '../tables/accounts.ts';
 import { keyByHash } from '../tables/keys.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Store, StoreObserver } from '../../core/ports/store.ts';
+import type { Store, StoreObserver } from '../../core/entities/store.ts';
 import { step } from '../job.ts';
 import { statement } from '../statement.ts';
 import { type Connection, databaseName, prepareToRead } from './connection.ts';

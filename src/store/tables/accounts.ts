@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import type { Period } from '../../core/access/entitlement.ts';
-import { nanoCredits } from '../../core/billing/money.ts';
-import type { AccountId } from '../../core/ids.ts';
-import { type Limits, limitsFromText, limitsToText } from '../../core/limits/limits.ts';
-import type { Account, AccountFacts } from '../../core/ports/accounts.ts';
+import type { Account, AccountFacts } from '../../core/entities/account.ts';
+import { type Limits, limitsFromText, limitsToText } from '../../core/entities/limits.ts';
+import type { Period } from '../../core/entities/subscription.ts';
+import type { AccountId } from '../../core/values/ids.ts';
+import { nanoCredits } from '../../core/values/money.ts';
 import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 import { type AccountRow, optionalNumber, type SubscriptionKind } from './schema.ts';

@@ -1,6 +1,6 @@
-import { nanoCredits } from '../../core/billing/money.ts';
-import type { AccountId } from '../../core/ids.ts';
-import type { StoredAlertSettings } from '../../core/ports/alerts.ts';
+import type { StoredAlertSettings } from '../../core/entities/alert.ts';
+import type { AccountId } from '../../core/values/ids.ts';
+import { nanoCredits } from '../../core/values/money.ts';
 import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 import { type AlertSettingsRow, optionalNumber, optionalText } from './schema.ts';

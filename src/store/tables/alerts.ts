@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import type { AccountId, AlertId } from '../../core/ids.ts';
 import {
   type Alert,
   type AlertDetails,
@@ -9,7 +8,8 @@ import {
   alertsKept,
   type DeliveryState,
   type DueAlert,
-} from '../../core/ports/alerts.ts';
+} from '../../core/entities/alert.ts';
+import type { AccountId, AlertId } from '../../core/values/ids.ts';
 import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 import { type AlertRow, optionalNumber, optionalText } from './schema.ts';

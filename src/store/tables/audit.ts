@@ -1,5 +1,5 @@
-import type { AuditId } from '../../core/ids.ts';
-import type { AuditEntry } from '../../core/ports/audit.ts';
+import type { AuditEntry } from '../../core/entities/audit.ts';
+import type { AuditId } from '../../core/values/ids.ts';
 import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 import type { AuditRow } from './schema.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type EndedSession, endedSessionsMax } from '../../core/ports/keys.ts';
+import { type EndedSession, endedSessionsMax } from '../../core/entities/key.ts';
 import { type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Month } from '../../core/billing/fair-use.ts';
-import type { AccountId } from '../../core/ids.ts';
+import type { AccountId } from '../../core/values/ids.ts';
+import type { Month } from '../../core/values/month.ts';
 import { type Addition, type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 

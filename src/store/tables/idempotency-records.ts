@@ -1,11 +1,11 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
-import type { AccountId } from '../../core/ids.ts';
 import {
   type ClaimEnd,
   type ClaimOutcome,
   type IdempotencyClaim,
   recordBytes,
-} from '../../core/ports/idempotency.ts';
+} from '../../core/entities/idempotency.ts';
+import type { AccountId } from '../../core/values/ids.ts';
 import { hasChanged, type JobResult, type Step, step } from '../job.ts';
 import { type Dialect, query, statement } from '../statement.ts';
 import type { Database } from './schema.ts';

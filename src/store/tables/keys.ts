@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { AccountId, KeyId } from '../../core/ids.ts';
-import { type Limits, limitsFromText, limitsToText } from '../../core/limits/limits.ts';
-import { type Key, type Scope, scopes } from '../../core/ports/keys.ts';
+import { type Key, type Scope, scopes } from '../../core/entities/key.ts';
+import { type Limits, limitsFromText, limitsToText } from '../../core/entities/limits.ts';
+import type { AccountId, KeyId } from '../../core/values/ids.ts';
 import { type Step, step } from '../job.ts';
 import { columnsOf, query, statement } from '../statement.ts';
 import { type KeyRow, type NewKeyRow, optionalNumber } from './schema.ts';

@@ -1,13 +1,13 @@
 import { sql } from 'kysely';
-import { type NanoCredits, nanoCredits } from '../../core/billing/money.ts';
+import type { LedgerEntry } from '../../core/entities/ledger.ts';
 import {
   type AccountId,
   debitEntryId,
   type LedgerEntryId,
   type RequestId,
   requestOfDebit,
-} from '../../core/ids.ts';
-import type { LedgerEntry } from '../../core/ports/ledger.ts';
+} from '../../core/values/ids.ts';
+import { type NanoCredits, nanoCredits } from '../../core/values/money.ts';
 import { type Addition, type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 import type { LedgerRow } from './schema.ts';

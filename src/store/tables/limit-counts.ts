@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Count, CountedAmount } from '../../core/limits/counts.ts';
+import type { Count, CountedAmount } from '../../core/entities/count.ts';
 import { type Addition, type Step, step } from '../job.ts';
 import { query, statement } from '../statement.ts';
 

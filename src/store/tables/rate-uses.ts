@@ -1,5 +1,5 @@
-import type { RequestId } from '../../core/ids.ts';
-import type { RateUse } from '../../core/limits/shared-rates.ts';
+import type { RateUse } from '../../core/entities/shared-rates.ts';
+import type { RequestId } from '../../core/values/ids.ts';
 import { query, statement } from '../statement.ts';
 
 export const forgetRateUses = statement((p: { id: RequestId }) =>

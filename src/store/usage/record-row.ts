@@ -1,9 +1,6 @@
 /** Usage records as rows of their table, and back. */
 import type { Insertable, Selectable } from 'kysely';
-import type { Month } from '../../core/billing/fair-use.ts';
-import { type NanoCredits, nanoCredits, type Price } from '../../core/billing/money.ts';
-import type { AccountId, KeyId, RequestId } from '../../core/ids.ts';
-import type { Reservation } from '../../core/ports/reservations.ts';
+import type { Reservation } from '../../core/entities/reservation.ts';
 import type {
   Operation,
   RecordEnd,
@@ -12,7 +9,10 @@ import type {
   TokenUsage,
   UsageRecord,
   Wire,
-} from '../../core/ports/usage.ts';
+} from '../../core/entities/usage.ts';
+import type { AccountId, KeyId, RequestId } from '../../core/values/ids.ts';
+import { type NanoCredits, nanoCredits, type Price } from '../../core/values/money.ts';
+import type { Month } from '../../core/values/month.ts';
 import { optionalNumber, optionalText, type UsageRecordsTable } from '../tables/schema.ts';
 
 export const endColumns = [

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { Price } from '../../core/billing/money.ts';
-import { firstRequestId, type RequestId } from '../../core/ids.ts';
-import type { Reservation } from '../../core/ports/reservations.ts';
-import type { RecordEnd, RecordFilter, RecordStart, UsageRecord } from '../../core/ports/usage.ts';
+import type { Reservation } from '../../core/entities/reservation.ts';
+import type { RecordEnd, RecordFilter, RecordStart, UsageRecord } from '../../core/entities/usage.ts';
+import { firstRequestId, type RequestId } from '../../core/values/ids.ts';
+import type { Price } from '../../core/values/money.ts';
 import { type Step, step } from '../job.ts';
 import { columnsOf, query, type Statement, statement } from '../statement.ts';
 import {

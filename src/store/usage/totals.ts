@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import { nanoCredits } from '../../core/billing/money.ts';
-import type { TotalDimension, TotalsQuery, UsageTotal } from '../../core/ports/usage.ts';
+import type { TotalDimension, TotalsQuery, UsageTotal } from '../../core/entities/usage.ts';
+import { nanoCredits } from '../../core/values/money.ts';
 import type { Executor, Queries } from '../executor.ts';
 import { type Dialect, query, statement } from '../statement.ts';
 import { afterAll, type Database } from '../tables/schema.ts';

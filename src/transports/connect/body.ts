@@ -7,9 +7,9 @@ import { compressionGzip } from '@connectrpc/connect-node';
 import { type Excess, JsonScan, type RequestLimits } from '../../codec/json-scan.ts';
 import { scanMessage } from '../../codec/message-scan.ts';
 import { refuseUnknownMembers } from '../../codec/unknown-fields.ts';
-import { breathe } from '../../core/breathe.ts';
-import { CollectedBytes } from '../../core/collected-bytes.ts';
-import { ParleyError } from '../../core/errors.ts';
+import { breathe } from '../../core/values/breathe.ts';
+import { CollectedBytes } from '../../core/values/collected-bytes.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import { refuseExcess } from '../refuse-excess.ts';
 import { malformed, notOneMessage, tooLarge, wrongFlag } from '../rpc/request-errors.ts';
 

@@ -8,8 +8,8 @@ import {
 } from '@connectrpc/connect';
 import type { UniversalHandlerFn } from '@connectrpc/connect/protocol';
 import { compressionGzip, universalResponseToNodeResponse } from '@connectrpc/connect-node';
-import type { ParleyError } from '../../core/errors.ts';
-import type { Log } from '../../core/ports/log.ts';
+import type { ParleyError } from '../../core/values/errors.ts';
+import type { Log } from '../../core/values/log.ts';
 import { refuseRequest } from '../http/bad-request.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { PortHandler } from '../http/server.ts';

@@ -1,6 +1,6 @@
 /** Requests for a path, with a method or of a type that no RPC has: which of them are meant for RPCs, and the form of their answers. */
 import type { UniversalServerRequest } from '@connectrpc/connect/protocol';
-import { ParleyError } from '../../core/errors.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import type { AnyRpc } from '../rpc/rpcs.ts';
 import type { Request } from './request.ts';
 

@@ -1,6 +1,6 @@
 /** Waits until the body of a gRPC call may be in memory. */
 import type { ServerHttp2Stream } from 'node:http2';
-import { ParleyError } from '../../core/errors.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import { bytesUnpacked } from '../byte-budget.ts';
 import { type AnyRpc, bodyBytesMax } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';

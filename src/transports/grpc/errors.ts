@@ -1,7 +1,7 @@
 /** Sends a ParleyError over gRPC: through grpc-js once a call runs, as bare trailers if the gate refused it. */
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { Metadata, type ServiceError, type StatusObject, status } from '@grpc/grpc-js';
-import type { ParleyError } from '../../core/errors.ts';
+import type { ParleyError } from '../../core/values/errors.ts';
 import { rpcMessage, statusCode, statusDetails } from '../rpc/errors.ts';
 import { malformed, tooLarge } from '../rpc/request-errors.ts';
 import type { ServedCall } from '../run-call.ts';

@@ -1,5 +1,5 @@
 import type { ServerHttp2Stream } from 'node:http2';
-import type { ParleyError } from '../../core/errors.ts';
+import type { ParleyError } from '../../core/values/errors.ts';
 import { malformed, notOneMessage, wrongFlag } from '../rpc/request-errors.ts';
 
 /** A flag for compression, and the length of the message in four bytes. */

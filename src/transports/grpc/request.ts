@@ -5,7 +5,7 @@ import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf';
 import type { RequestLimits } from '../../codec/json-scan.ts';
 import { scanMessage } from '../../codec/message-scan.ts';
 import type { Client } from '../../core/access/gate.ts';
-import { ParleyError } from '../../core/errors.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import { refuseExcess } from '../refuse-excess.ts';
 import type { RequestHead } from '../request-head.ts';
 import { malformed } from '../rpc/request-errors.ts';

@@ -2,8 +2,8 @@
 
 import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerDuplexStream, type ServerWritableStream } from '@grpc/grpc-js';
-import type { ParleyError } from '../../core/errors.ts';
-import type { Signal } from '../../core/signal.ts';
+import type { ParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import type { Responses } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { Received } from './request.ts';

@@ -13,7 +13,7 @@ import {
   type sendUnaryData,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import { ParleyError } from '../../core/errors.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import { answerEncoder } from '../encode-once.ts';
 import type { StreamHandler } from '../http/server.ts';
 import { joinPieces } from '../rpc/join-pieces.ts';

@@ -7,12 +7,11 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import type { ErrorCode } from '../../core/errors.ts';
-import { withDoubles } from '../../core/long-integers.ts';
 import { type RpcTable, requestShape } from '../../core/rpcs.ts';
+import type { ErrorCode } from '../../core/values/errors.ts';
+import { withDoubles } from '../../core/values/long-integers.ts';
 import type { RestHandler } from './exchange.ts';
-import type { RestLimits } from './request.ts';
-import { accept, readJson, readStream, requireMembers } from './request.ts';
+import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';
 import { replayHeaders, sendEvents, sseDone, withUsageMember } from './response.ts';
 
 /** The members that Parley itself relies on. All others reach the model as they came: it may take more types than the schema. */

@@ -8,8 +8,8 @@ import {
 } from '../../../gen/parley/completions/v1/completions_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { isObject } from '../../codec/shape.ts';
-import { ParleyError } from '../../core/errors.ts';
 import { type RpcTable, requestShape } from '../../core/rpcs.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';
 import { replayHeaders, sendEvents, sseDone, withUsageMember } from './response.ts';

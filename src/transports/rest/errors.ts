@@ -1,5 +1,5 @@
 /** Turns a ParleyError into the error body of the REST API and its headers for retries. */
-import type { Advice, AdviceKind, ErrorCode, ParleyError } from '../../core/errors.ts';
+import type { Advice, AdviceKind, ErrorCode, ParleyError } from '../../core/values/errors.ts';
 
 /** The error shape of the API: all four members are always there. */
 export interface ErrorBody {

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Readable, Writable } from 'node:stream';
-import { ParleyError } from '../../core/errors.ts';
-import type { Signal } from '../../core/signal.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { ServedCall } from '../run-call.ts';
 import { errorBody, errorHeaders } from './errors.ts';

@@ -1,5 +1,5 @@
 /** Reads multipart forms (RFC 7578): the whole body first, within its limit, then the parts in it. */
-import { ParleyError } from '../../core/errors.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import type { Exchange } from './exchange.ts';
 import { readBytes } from './request.ts';
 

@@ -1,8 +1,8 @@
 /** Sends server-sent events, and the header of a repeated answer. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { StreamOptions } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { Batches } from '../../core/batches.ts';
-import type { ParleyError } from '../../core/errors.ts';
+import type { Batches } from '../../core/values/batches.ts';
+import type { ParleyError } from '../../core/values/errors.ts';
 import type { ServedCall } from '../run-call.ts';
 import { errorBody } from './errors.ts';
 import type { Exchange } from './exchange.ts';

@@ -8,8 +8,8 @@ import {
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { encodeEvent, encodeResponse } from '../../codec/responses.ts';
-import { type ErrorCode, ParleyError } from '../../core/errors.ts';
 import { type RpcTable, requestShape } from '../../core/rpcs.ts';
+import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { errorBody } from './errors.ts';
 import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';

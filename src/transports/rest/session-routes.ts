@@ -1,9 +1,11 @@
 /** Signs the console in and out: `POST /console/session` with a key, `GET /console/session`, `POST /console/session/end`. */
 
-import { keyKinds } from '../../core/access/keys.ts';
 import type { Sessions } from '../../core/access/sessions.ts';
-import { ParleyError, toParleyError } from '../../core/errors.ts';
-import type { Key, KeyHolder } from '../../core/ports/keys.ts';
+import type { Key, KeyHolder } from '../../core/entities/key.ts';
+import { ParleyError, toParleyError } from '../../core/values/errors.ts';
+import { keyKinds } from '../../core/values/key-secret.ts';
+import type { Exchange } from './exchange.ts';
+import type { Route } from './routes.ts';
 import {
   cookieValues,
   endedCookie,
@@ -12,9 +14,7 @@ import {
   type SessionCookie,
   sessionCookie,
   sessionPath,
-} from '../http/session-cookies.ts';
-import type { Exchange } from './exchange.ts';
-import type { Route } from './routes.ts';
+} from './session-cookies.ts';
 
 const uncached = { 'cache-control': 'no-store' };
 

@@ -3,11 +3,10 @@ import {
   SynthesizeSpeechRequestSchema,
 } from '../../../gen/parley/speech/v1/speech_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import type { Call } from '../../core/call.ts';
+import type { Call } from '../../core/access/call.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
-import type { RestLimits } from './request.ts';
-import { accept, readJson, requireMembers } from './request.ts';
+import { accept, type RestLimits, readJson, requireMembers } from './request.ts';
 import { replayHeaders } from './response.ts';
 
 const codec = jsonCodec(SynthesizeSpeechRequestSchema);

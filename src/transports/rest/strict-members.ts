@@ -1,7 +1,7 @@
 /** Refuses query parameters and members of bodies that a request does not have. */
 import type { DescMessage, JsonObject } from '@bufbuild/protobuf';
 import { notAField, refuseUnknownMembers, unknownField } from '../../codec/unknown-fields.ts';
-import { invalid } from '../../core/parameters.ts';
+import { invalid } from '../../core/values/parameters.ts';
 
 /**
  * @param inPath the members that the path names; a body may repeat them

@@ -10,11 +10,11 @@ import {
   renderTranscript,
   type TranscriptFormat,
 } from '../../codec/transcript-formats.ts';
-import type { Batches } from '../../core/batches.ts';
-import type { Call } from '../../core/call.ts';
-import { ParleyError } from '../../core/errors.ts';
+import type { Call } from '../../core/access/call.ts';
 import type { RpcTable } from '../../core/rpcs.ts';
 import { checkFile, tooLarge, transcriptionBytesMax } from '../../core/transcription/service.ts';
+import type { Batches } from '../../core/values/batches.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import type { Exchange, RestHandler } from './exchange.ts';
 import { type Form, readForm } from './multipart.ts';
 import { replayHeaders, sendEvents } from './response.ts';

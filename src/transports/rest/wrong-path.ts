@@ -1,9 +1,9 @@
 /** Words `not_found`. Most wrong paths differ from a served one by a prefix, a method or a slash. */
 import type { HTTPMethod } from 'find-my-way';
-import { basePath } from '../../core/base-path.ts';
-import { ParleyError } from '../../core/errors.ts';
-import { quote } from '../../core/quote.ts';
-import { nearestFirst } from '../../core/suggestion.ts';
+import { basePath } from '../../core/values/base-path.ts';
+import { ParleyError } from '../../core/values/errors.ts';
+import { quote } from '../../core/values/quote.ts';
+import { nearestFirst } from '../../core/values/suggestion.ts';
 import { foreignPathAdvice } from './foreign-paths.ts';
 
 /** The verbs of the REST paths. */

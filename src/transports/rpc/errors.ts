@@ -3,8 +3,8 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { anyPack, durationFromMs } from '@bufbuild/protobuf/wkt';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
-import type { Advice, AdviceKind, GrpcCode, ParleyError } from '../../core/errors.ts';
-import type { RequestId } from '../../core/ids.ts';
+import type { Advice, AdviceKind, GrpcCode, ParleyError } from '../../core/values/errors.ts';
+import type { RequestId } from '../../core/values/ids.ts';
 
 /** The domain of every ErrorInfo; its reason is the string code. */
 const domain = 'parley';

@@ -6,7 +6,7 @@ import {
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../../gen/health/v1/health_pb.ts';
-import type { Signal } from '../../core/signal.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import type { Readiness } from '../readiness.ts';
 
 export class Health {

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { CollectedBytes } from '../../core/collected-bytes.ts';
+import { CollectedBytes } from '../../core/values/collected-bytes.ts';
 
 /** Most bodies have fewer pieces and are passed on as they come. */
 const piecesAtOnceMax = 8;

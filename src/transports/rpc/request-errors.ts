@@ -1,5 +1,5 @@
 /** Errors of requests whose frames or messages cannot be read, the same for gRPC, gRPC-Web and Connect. */
-import { ParleyError } from '../../core/errors.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 
 export function malformed(cause?: unknown): ParleyError {
   return new ParleyError('invalid_request_error', {

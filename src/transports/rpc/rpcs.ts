@@ -1,8 +1,6 @@
 /** Runs RPCs for gRPC, Connect and gRPC-Web: those of the table, and the open ones, which need no key. */
 import type { Message } from '@bufbuild/protobuf';
 import type { RequestLimits } from '../../codec/json-scan.ts';
-import { type Batches, singly } from '../../core/batches.ts';
-import { ParleyError } from '../../core/errors.ts';
 import {
   isPlain,
   plainRequestBytesMax,
@@ -12,6 +10,8 @@ import {
 } from '../../core/rpcs.ts';
 import { isStrict } from '../../core/strict-operations.ts';
 import { transcriptionBytesMax } from '../../core/transcription/service.ts';
+import { type Batches, singly } from '../../core/values/batches.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { OpenRpc } from './open-rpcs.ts';
 

@@ -1,5 +1,5 @@
 /** The deadline that a client sends with a call. */
-import { ParleyError } from '../../core/errors.ts';
+import { ParleyError } from '../../core/values/errors.ts';
 import type { RequestHead } from '../request-head.ts';
 
 const unitMs: Readonly<Record<string, number>> = {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import type { Answer } from '../../support/scripted-upstream.ts';
 import {
   endless,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { SteadyClock, steadyClock } from '../../../src/core/access/steady-clock.ts';
-import { newAccountId } from '../../../src/core/ids.ts';
+import { newAccountId } from '../../../src/core/values/ids.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { TestClock } from '../../support/parley.ts';
 import { auditEntry } from '../../support/stored-key.ts';

@@ -2,7 +2,7 @@
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { ParleyError } from '../../../src/core/errors.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import { fakeChat, fakeSpeech, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 

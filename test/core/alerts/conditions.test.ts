@@ -1,9 +1,9 @@
 /** Which alerts an account is due. */
 import { expect, it } from 'vitest';
 import { dueAlerts } from '../../../src/core/alerts/conditions.ts';
-import { nanoCredits } from '../../../src/core/billing/money.ts';
-import { newAccountId } from '../../../src/core/ids.ts';
-import type { AlertMark, WatchedAccount } from '../../../src/core/ports/alerts.ts';
+import type { AlertMark, WatchedAccount } from '../../../src/core/entities/alert.ts';
+import { newAccountId } from '../../../src/core/values/ids.ts';
+import { nanoCredits } from '../../../src/core/values/money.ts';
 
 const id = newAccountId(1);
 const nowMs = Date.UTC(2026, 10, 28, 12);

@@ -1,7 +1,7 @@
 /** An account whose alerts cannot be raised: the others have theirs. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { nanoCredits } from '../../../src/core/billing/money.ts';
-import { type AccountId, newAccountId } from '../../../src/core/ids.ts';
+import { type AccountId, newAccountId } from '../../../src/core/values/ids.ts';
+import { nanoCredits } from '../../../src/core/values/money.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 import { auditEntry } from '../../support/stored-key.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';

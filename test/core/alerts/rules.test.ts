@@ -4,7 +4,7 @@ import { retryDelayMs } from '../../../src/core/alerts/deliveries.ts';
 import { SecretSeal } from '../../../src/core/alerts/secret-seal.ts';
 import { newWebhookSecret, signedHeaders } from '../../../src/core/alerts/signature.ts';
 import { mayReach } from '../../../src/core/alerts/webhook-address.ts';
-import { newAccountId } from '../../../src/core/ids.ts';
+import { newAccountId } from '../../../src/core/values/ids.ts';
 
 describe('an address', () => {
   const closed = [

@@ -11,8 +11,8 @@ import {
   ChatCompletionSchema,
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { Log } from '../../../src/core/ports/log.ts';
-import type { Store } from '../../../src/core/ports/store.ts';
+import type { Store } from '../../../src/core/entities/store.ts';
+import type { Log } from '../../../src/core/values/log.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Log } from '../../../src/core/ports/log.ts';
+import type { Log } from '../../../src/core/values/log.ts';
 import { servedModel, startBehind } from '../../support/behind-upstream.ts';
 import { chunk, completion } from '../../support/chat-answers.ts';
 import { bearer, type Parley, startParley } from '../../support/parley.ts';

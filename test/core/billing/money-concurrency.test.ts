@@ -2,8 +2,8 @@
 import { create } from '@bufbuild/protobuf';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { formatCredits, nanoCredits } from '../../../src/core/billing/money.ts';
-import { ParleyError } from '../../../src/core/errors.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
+import { formatCredits, nanoCredits } from '../../../src/core/values/money.ts';
 import { ConnectedClient, type PlainAnswer } from '../../support/connected-client.ts';
 import { fakeChat, fakeSpeech, withFakes } from '../../support/fake-engines.ts';
 import {

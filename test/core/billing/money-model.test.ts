@@ -6,7 +6,7 @@
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TokenCounter } from '../../../src/core/ports/engines.ts';
+import type { TokenCounter } from '../../../src/core/entities/engine.ts';
 import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import type { BookedRecord } from '../../support/books.ts';
 import { MoneyModel } from '../../support/money-model.ts';

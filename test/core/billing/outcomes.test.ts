@@ -3,9 +3,9 @@
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { cost, parseCredits } from '../../../src/core/billing/money.ts';
-import { ParleyError } from '../../../src/core/errors.ts';
-import type { Signal } from '../../../src/core/signal.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
+import { cost, parseCredits } from '../../../src/core/values/money.ts';
+import type { Signal } from '../../../src/core/values/signal.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 import { RawClient } from '../../support/raw-http.ts';

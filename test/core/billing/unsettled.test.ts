@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Unsettled } from '../../../src/core/billing/unsettled.ts';
-import { newAccountId, newKeyId, newRequestId } from '../../../src/core/ids.ts';
-import type { Store } from '../../../src/core/ports/store.ts';
-import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
+import type { Store } from '../../../src/core/entities/store.ts';
+import type { RecordEnd, RecordStart } from '../../../src/core/entities/usage.ts';
+import { newAccountId, newKeyId, newRequestId } from '../../../src/core/values/ids.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { CatalogModel } from '../../../src/core/catalog/catalog.ts';
 import { ModelLists } from '../../../src/core/catalog/model-lists.ts';
-import type { SpeechEngine, VoiceList } from '../../../src/core/ports/engines.ts';
+import type { SpeechEngine, VoiceList } from '../../../src/core/entities/engine.ts';
+import type { CatalogModel } from '../../../src/core/entities/model.ts';
 
 const facts = { createdAtSeconds: 1, ownedBy: 'parley', description: undefined };
 

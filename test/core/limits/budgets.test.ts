@@ -2,8 +2,8 @@
 import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
-import { formatCredits, nanoCredits, nanoCreditsPerCredit } from '../../../src/core/billing/money.ts';
-import { cliCall } from '../../../src/core/call.ts';
+import { cliCall } from '../../../src/core/access/call.ts';
+import { formatCredits, nanoCredits, nanoCreditsPerCredit } from '../../../src/core/values/money.ts';
 import {
   countStatuses,
   type LimitedKey,

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nanoCredits } from '../../../src/core/billing/money.ts';
-import { coversNetwork, isWithinAddresses, readNetwork } from '../../../src/core/limits/addresses.ts';
-import { periodEndMs, periodOf } from '../../../src/core/limits/counts.ts';
-import { limitsFromText, limitsToText } from '../../../src/core/limits/limits.ts';
+import { periodEndMs, periodOf } from '../../../src/core/entities/count.ts';
+import { limitsFromText, limitsToText } from '../../../src/core/entities/limits.ts';
+import { Rates } from '../../../src/core/entities/rates.ts';
 import { coversPattern, matchesModel } from '../../../src/core/limits/models.ts';
-import { Rates } from '../../../src/core/limits/rates.ts';
 import { inheritedLimits, widerMember } from '../../../src/core/limits/within.ts';
+import { coversNetwork, isWithinAddresses, readNetwork } from '../../../src/core/values/addresses.ts';
+import { nanoCredits } from '../../../src/core/values/money.ts';
 import { threadCpuMs } from '../../support/thread-cpu.ts';
 
 const nano = (credits: number) => nanoCredits(BigInt(credits) * 1_000_000_000n);

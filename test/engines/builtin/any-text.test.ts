@@ -1,6 +1,6 @@
 /** Any text that a client may send becomes sound, or is refused, in a bounded time: the real engine speaks it. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { OwnSignal } from '../../../src/core/signal.ts';
+import { OwnSignal } from '../../../src/core/values/signal.ts';
 import { createBuiltinSpeech } from '../../../src/engines/builtin/speech.ts';
 import { createEncoderPool } from '../../../src/media/encoding/encode.ts';
 import { energyOf, listen } from '../../support/listen.ts';

@@ -9,8 +9,8 @@ import {
   type ChatMessageSchema,
   type ContentPartSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { ParleyError } from '../../../src/core/errors.ts';
-import type { TokenCounter } from '../../../src/core/ports/engines.ts';
+import type { TokenCounter } from '../../../src/core/entities/engine.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import { type BuiltinChatOptions, createBuiltinChat } from '../../../src/engines/builtin/chat.ts';
 import { languageOf } from '../../../src/engines/builtin/eliza/clauses.ts';
 import { type Conversation, conversationOf } from '../../../src/engines/builtin/eliza/conversation.ts';

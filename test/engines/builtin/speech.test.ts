@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { audioFormats } from '../../../src/core/ports/engines.ts';
+import { audioFormats } from '../../../src/core/entities/engine.ts';
 import { compileFlite, constantsOf } from '../../../src/engines/builtin/flite/module.ts';
 import { cutIntoPieces } from '../../../src/engines/builtin/flite/pieces.ts';
 import { FliteProgram } from '../../../src/engines/builtin/flite/program.ts';

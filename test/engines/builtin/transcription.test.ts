@@ -11,7 +11,7 @@ import type {
   TranscriptionEvent,
   TranscriptionRequest,
   TranscriptSegment,
-} from '../../../src/core/ports/engines.ts';
+} from '../../../src/core/entities/engine.ts';
 import {
   type BuiltinTranscriptionOptions,
   createBuiltinTranscription,

@@ -6,13 +6,13 @@ import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { ConfigError, loadConfig } from '../../../src/config/config.ts';
-import { ParleyError } from '../../../src/core/errors.ts';
 import type {
   Availability,
   TranscriptionEngine,
   TranscriptionEvent,
   Voice,
-} from '../../../src/core/ports/engines.ts';
+} from '../../../src/core/entities/engine.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import type { EngineSet } from '../../../src/engines/engine-set.ts';
 import { firstStream } from '../../../src/engines/failover/attempts.ts';
 import { failoverTranscription } from '../../../src/engines/failover/transcription.ts';

@@ -1,6 +1,6 @@
 /** The voices of an upstream's models: from its list, in every shape that servers send, or from the configuration. */
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { Log } from '../../../src/core/ports/log.ts';
+import type { Log } from '../../../src/core/values/log.ts';
 import { type BehindOptions, startBehind } from '../../support/behind-upstream.ts';
 import { errorOf, type Parley } from '../../support/parley.ts';
 import {

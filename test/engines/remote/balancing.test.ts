@@ -10,7 +10,7 @@ import {
   ChatCompletionSchema,
   CreateChatCompletionResponseSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { ParleyError } from '../../../src/core/errors.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import type { EngineSet } from '../../../src/engines/engine-set.ts';
 import { EngineNodes } from '../../support/engine-nodes.ts';
 import { fakeChat, withFakes } from '../../support/fake-engines.ts';

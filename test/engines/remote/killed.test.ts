@@ -1,7 +1,7 @@
 /** Machines that end without a word while they work for this one: no call without output is lost. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { toParleyError } from '../../../src/core/errors.ts';
+import { toParleyError } from '../../../src/core/values/errors.ts';
 import { type Folder, type Serving, scratchFolder, serve } from '../../support/command-line.ts';
 import { EngineNodes } from '../../support/engine-nodes.ts';
 import { openRemote, type RemoteEngine, saying } from '../../support/remote-engine.ts';

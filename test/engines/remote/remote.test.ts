@@ -14,8 +14,8 @@ import {
   ChatCompletionSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import { type ErrorCode, errorTable, ParleyError } from '../../../src/core/errors.ts';
-import type { TranscriptionEvent } from '../../../src/core/ports/engines.ts';
+import type { TranscriptionEvent } from '../../../src/core/entities/engine.ts';
+import { type ErrorCode, errorTable, ParleyError } from '../../../src/core/values/errors.ts';
 import { play, playingEngines, recording, secret } from '../../conformance/play.ts';
 import { partBytes, Watch, watchedEngines } from '../../conformance/watched-engines.ts';
 import { makeCertificate } from '../../support/certificates.ts';

@@ -1,4 +1,4 @@
-import { ParleyError } from '../../../src/core/errors.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import { boundaryOf, parseForm } from '../../../src/transports/rest/multipart.ts';
 import type { FuzzTarget } from '../target.ts';
 

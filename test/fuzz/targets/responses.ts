@@ -6,10 +6,10 @@ import {
 import { type ResponseEvent, ResponseParamsSchema } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { jsonCodec } from '../../../src/codec/codec.ts';
 import { encodeEvent } from '../../../src/codec/responses.ts';
-import { ParleyError } from '../../../src/core/errors.ts';
-import { newRequestId } from '../../../src/core/ids.ts';
 import { ResponseAnswer } from '../../../src/core/responses/answer.ts';
 import { toChatParams } from '../../../src/core/responses/chat-params.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
+import { newRequestId } from '../../../src/core/values/ids.ts';
 import type { FuzzTarget } from '../target.ts';
 
 const paramsCodec = jsonCodec(ResponseParamsSchema);

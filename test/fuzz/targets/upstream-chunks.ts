@@ -1,4 +1,4 @@
-import { ParleyError } from '../../../src/core/errors.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import { readAnswer, readChunk } from '../../../src/engines/openai/chat/json.ts';
 import { reportedError } from '../../../src/engines/openai/errors.ts';
 import type { FuzzTarget } from '../target.ts';

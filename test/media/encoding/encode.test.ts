@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { type AudioFormat, audioFormats } from '../../../src/core/ports/engines.ts';
+import { type AudioFormat, audioFormats } from '../../../src/core/entities/engine.ts';
 import { contentType } from '../../../src/core/speech/content-type.ts';
 import { createEncoderPool } from '../../../src/media/encoding/encode.ts';
 import { decode, toSamples } from '../ffmpeg.ts';

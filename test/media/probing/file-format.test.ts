@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ParleyError } from '../../../src/core/errors.ts';
-import { detectContainer, type MediaContainer } from '../../../src/media/probing/file-format.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
+import { detectContainer, type MediaContainer } from '../../../src/media/formats/file-format.ts';
 
 const bytes = (...parts: readonly (string | readonly number[])[]): Uint8Array =>
   Buffer.concat(

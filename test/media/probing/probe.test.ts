@@ -1,7 +1,7 @@
 /** Durations read from containers: exact for good files; for hostile ones in bounded time, or undefined. */
 import { afterAll, describe, expect, it } from 'vitest';
+import { detectContainer } from '../../../src/media/formats/file-format.ts';
 import { missingHearing } from '../../../src/media/hearing-files.ts';
-import { detectContainer } from '../../../src/media/probing/file-format.ts';
 import { createDurationProbe } from '../../../src/media/probing/probe.ts';
 import { encode, missingPrograms, wavFile, wavHeader } from '../../support/audio-files.ts';
 

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create, type DescMessage, type FileRegistry, type Message } from '@bufbuild/protobuf';
 import { type Any, anyPack } from '@bufbuild/protobuf/wkt';
-import { ParleyError } from '../../../src/core/errors.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import type { AnyMethod, OpenRpc } from '../../../src/transports/rpc/open-rpcs.ts';
 
 export interface Header {

@@ -1,7 +1,14 @@
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { nanoCredits } from '../../../src/core/billing/money.ts';
 import { Retention } from '../../../src/core/billing/retention.ts';
+import type { Store } from '../../../src/core/entities/store.ts';
+import {
+  type RecordEnd,
+  type RecordStart,
+  type TokenUsage,
+  type TotalDimension,
+  totalDimensions,
+} from '../../../src/core/entities/usage.ts';
 import {
   type AccountId,
   type KeyId,
@@ -10,10 +17,8 @@ import {
   newLedgerEntryId,
   newRequestId,
   type RequestId,
-} from '../../../src/core/ids.ts';
-import type { Store } from '../../../src/core/ports/store.ts';
-import type { RecordEnd, RecordStart, TokenUsage } from '../../../src/core/ports/usage.ts';
-import { type TotalDimension, totalDimensions } from '../../../src/core/ports/usage.ts';
+} from '../../../src/core/values/ids.ts';
+import { nanoCredits } from '../../../src/core/values/money.ts';
 import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 import { newStoreFolder, type StoreFolder } from '../../support/store-folder.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';

@@ -1,9 +1,9 @@
 /** A database that is away, does not answer, or answers too late. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nanoCredits } from '../../../src/core/billing/money.ts';
-import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../../src/core/ids.ts';
-import type { Store } from '../../../src/core/ports/store.ts';
-import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
+import type { Store } from '../../../src/core/entities/store.ts';
+import type { RecordEnd, RecordStart } from '../../../src/core/entities/usage.ts';
+import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../../src/core/values/ids.ts';
+import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { readPostgresBooks } from '../../support/postgres/books.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';

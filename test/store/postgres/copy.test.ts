@@ -6,7 +6,7 @@ import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { copyConfiguredStore, type StoreKind } from '../../../src/app/store-tools.ts';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
-import { firstRequestId } from '../../../src/core/ids.ts';
+import { firstRequestId } from '../../../src/core/values/ids.ts';
 import type { CopyOptions, CopyProgress } from '../../../src/store/copy/copy-store.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { migrateFolder } from '../../../src/store/sqlite/migrate-folder.ts';
@@ -16,7 +16,7 @@ import { parley } from '../../support/command-line.ts';
 import { readPostgresBooks } from '../../support/postgres/books.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 
-const schemas = new URL('../migrations/schemas/', import.meta.url);
+const schemas = new URL('../migrations/schemas', import.meta.url);
 const files = readdirSync(schemas).filter((name) => name.endsWith('.sql'));
 const newest = files.at(-1) ?? '';
 

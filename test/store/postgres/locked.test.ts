@@ -1,15 +1,15 @@
 /** Another program that keeps the row of an account: only requests of that account wait. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { nanoCredits } from '../../../src/core/billing/money.ts';
+import type { Store } from '../../../src/core/entities/store.ts';
+import type { RecordEnd } from '../../../src/core/entities/usage.ts';
 import {
   type AccountId,
   newAccountId,
   newKeyId,
   newLedgerEntryId,
   newRequestId,
-} from '../../../src/core/ids.ts';
-import type { Store } from '../../../src/core/ports/store.ts';
-import type { RecordEnd } from '../../../src/core/ports/usage.ts';
+} from '../../../src/core/values/ids.ts';
+import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { withClient } from '../../support/postgres/client.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';

@@ -1,6 +1,6 @@
 /** Nodes hear of changes that others make. */
 import { afterEach, expect, it, vi } from 'vitest';
-import { newAccountId, newKeyId } from '../../../src/core/ids.ts';
+import { newAccountId, newKeyId } from '../../../src/core/values/ids.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { newDatabase } from '../../support/postgres/database.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { newAccountId, newKeyId, newRequestId } from '../../../src/core/ids.ts';
-import type { Store } from '../../../src/core/ports/store.ts';
-import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
+import type { Store } from '../../../src/core/entities/store.ts';
+import type { RecordEnd, RecordStart } from '../../../src/core/entities/usage.ts';
+import { newAccountId, newKeyId, newRequestId } from '../../../src/core/values/ids.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { type App, createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import { cliCall } from '../../../src/core/call.ts';
+import { cliCall } from '../../../src/core/access/call.ts';
 import { bearer, errorOf } from '../../support/parley.ts';
 import { newStoreFolder, type StoreFolder } from '../../support/store-folder.ts';
 

@@ -22,7 +22,7 @@ import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_p
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import type { Store } from '../../../src/core/ports/store.ts';
+import type { Store } from '../../../src/core/entities/store.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nanoCredits } from '../../../src/core/billing/money.ts';
-import { newAccountId, newKeyId, newLedgerEntryId } from '../../../src/core/ids.ts';
-import type { Store } from '../../../src/core/ports/store.ts';
+import type { Store } from '../../../src/core/entities/store.ts';
+import { newAccountId, newKeyId, newLedgerEntryId } from '../../../src/core/values/ids.ts';
+import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 

@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nanoCredits } from '../../../src/core/billing/money.ts';
+import type { LedgerEntry } from '../../../src/core/entities/ledger.ts';
+import type { Store } from '../../../src/core/entities/store.ts';
+import type { RecordEnd, RecordStart } from '../../../src/core/entities/usage.ts';
 import {
   type AccountId,
   type KeyId,
@@ -10,10 +12,8 @@ import {
   newKeyId,
   newLedgerEntryId,
   newRequestId,
-} from '../../../src/core/ids.ts';
-import type { LedgerEntry } from '../../../src/core/ports/ledger.ts';
-import type { Store } from '../../../src/core/ports/store.ts';
-import type { RecordEnd, RecordStart } from '../../../src/core/ports/usage.ts';
+} from '../../../src/core/values/ids.ts';
+import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 

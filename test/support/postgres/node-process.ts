@@ -3,9 +3,9 @@
  * and units and claims a key, writes the id of the request, and ends it when it reads a line. It writes how that went.
  */
 import { createInterface } from 'node:readline';
-import { nanoCredits } from '../../../src/core/billing/money.ts';
-import { toParleyError } from '../../../src/core/errors.ts';
-import { type AccountId, type KeyId, newRequestId } from '../../../src/core/ids.ts';
+import { toParleyError } from '../../../src/core/values/errors.ts';
+import { type AccountId, type KeyId, newRequestId } from '../../../src/core/values/ids.ts';
+import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 
 const [url = '', leaseMs, account, key] = process.argv.slice(2);

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect, createServer } from 'node:http2';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { requestTimeLimit } from '../../../src/core/deadline.ts';
+import { requestTimeLimit } from '../../../src/core/values/deadline.ts';
 import { createGrpcHandler } from '../../../src/transports/grpc/routes.ts';
 import { openRpcs } from '../../../src/transports/rpc/open-rpcs.ts';
 import { type Parley, startParley } from '../../support/parley.ts';

@@ -1,6 +1,6 @@
 /** The advice of errors about the path, the body, an unknown name, the plan and the credits. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { quote } from '../../../src/core/quote.ts';
+import { quote } from '../../../src/core/values/quote.ts';
 import { bearer, startParley } from '../../support/parley.ts';
 
 const pages = new Map([['docs/index.html', Buffer.from('<p>The reference</p>')]]);

@@ -6,7 +6,7 @@ import {
   type ChatCompletionParams,
   ChatCompletionSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import { ParleyError } from '../../../src/core/errors.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import { fakeChat, withFakes } from '../../support/fake-engines.ts';
 import type { MessageChat } from '../../support/message-chat.ts';
 import { errorOf, type Parley, startParley } from '../../support/parley.ts';

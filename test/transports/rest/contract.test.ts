@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OpenStore } from '../../../src/app/data.ts';
 import { isObject } from '../../../src/codec/shape.ts';
-import { ParleyError } from '../../../src/core/errors.ts';
 import { rpcTable } from '../../../src/core/rpcs.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import { openStore as openSqliteStore } from '../../../src/store/sqlite/open-store.ts';
 import { restRoutes } from '../../../src/transports/rest/routes.ts';
 import { play, playingEngines, recording, type Step } from '../../conformance/play.ts';

@@ -3,8 +3,8 @@ import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OpenStore } from '../../../src/app/data.ts';
 import { sessionIdleMs, sessionMsMax } from '../../../src/core/access/sessions.ts';
-import { ParleyError } from '../../../src/core/errors.ts';
-import { endedSessionsMax } from '../../../src/core/ports/keys.ts';
+import { endedSessionsMax } from '../../../src/core/entities/key.ts';
+import { ParleyError } from '../../../src/core/values/errors.ts';
 import { openStore as openSqliteStore } from '../../../src/store/sqlite/open-store.ts';
 import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
 

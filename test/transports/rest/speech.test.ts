@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import type { SpeechEngine } from '../../../src/core/ports/engines.ts';
+import type { SpeechEngine } from '../../../src/core/entities/engine.ts';
 import { fakeSpeech, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 

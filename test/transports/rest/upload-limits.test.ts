@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TranscriptionRequest } from '../../../src/core/ports/engines.ts';
+import type { TranscriptionRequest } from '../../../src/core/entities/engine.ts';
 import { fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { liveBytes, openWatched } from '../../support/live-memory.ts';
 import { errorOf, type Parley, startParley } from '../../support/parley.ts';

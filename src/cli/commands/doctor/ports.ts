@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { z } from 'zod';
 import type { Config } from '../../../config/config.ts';
-import { basePath } from '../../../core/base-path.ts';
-import { type Diagnostic, ok, problem } from '../../../core/diagnostics.ts';
+import { basePath } from '../../../core/values/base-path.ts';
+import { type Diagnostic, ok, problem } from '../../../core/values/diagnostics.ts';
 import { systemCode } from '../../../files/reason.ts';
 import { probe } from '../../client/probe.ts';
 import { localUrl, readServerFile, type ServerFile } from '../../client/server-file.ts';

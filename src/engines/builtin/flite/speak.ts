@@ -1,5 +1,5 @@
-import { ParleyError } from '../../../core/errors.ts';
-import type { Signal } from '../../../core/signal.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import type { Signal } from '../../../core/values/signal.ts';
 import type { TaskGroup } from '../../../threads/pool.ts';
 import type { TextPiece } from './pieces.ts';
 import type { FlitePool } from './pool.ts';

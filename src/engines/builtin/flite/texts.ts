@@ -1,6 +1,6 @@
-import { ParleyError } from '../../../core/errors.ts';
-import type { SpeechRequest } from '../../../core/ports/engines.ts';
-import type { Signal } from '../../../core/signal.ts';
+import type { SpeechRequest } from '../../../core/entities/engine.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import type { Signal } from '../../../core/values/signal.ts';
 import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threads/pool.ts';
 import type { TextPiece } from './pieces.ts';
 

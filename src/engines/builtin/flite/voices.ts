@@ -1,4 +1,4 @@
-import type { Voice } from '../../../core/ports/engines.ts';
+import type { Voice } from '../../../core/entities/engine.ts';
 
 export interface FliteVoice extends Voice {
   /** The rate of flite's PCM, in hertz. */

@@ -1,9 +1,9 @@
 /** The worker threads of hearing: recognisers, and one thread for each file that is decoded. */
 
-import { ParleyError } from '../../../core/errors.ts';
-import type { Signal } from '../../../core/signal.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import type { Signal } from '../../../core/values/signal.ts';
 import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
-import { unsupported } from '../../../media/probing/file-format.ts';
+import { unsupported } from '../../../media/formats/file-format.ts';
 import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threads/pool.ts';
 import type { RecognisedWord } from './hypothesis.ts';
 import type { RecognitionTask } from './recogniser-worker.ts';

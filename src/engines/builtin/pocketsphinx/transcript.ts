@@ -1,5 +1,5 @@
 /** Turns recognised utterances into segments with times in the recording. */
-import type { TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
+import type { TranscriptSegment, TranscriptWord } from '../../../core/entities/engine.ts';
 import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
 import type { RecognisedWord } from './hypothesis.ts';
 import type { Stretch, Utterance } from './utterances.ts';

@@ -1,9 +1,9 @@
 import { errors } from 'undici';
 import { JsonScan } from '../../../codec/json-scan.ts';
 import { parseJson } from '../../../codec/parse-json.ts';
-import { CollectedBytes } from '../../../core/collected-bytes.ts';
-import type { ParleyError } from '../../../core/errors.ts';
-import type { Signal } from '../../../core/signal.ts';
+import { CollectedBytes } from '../../../core/values/collected-bytes.ts';
+import type { ParleyError } from '../../../core/values/errors.ts';
+import type { Signal } from '../../../core/values/signal.ts';
 import { answerLimits } from '../../answer-limits.ts';
 import { ConnectionError, malformedResponse, refuseExcess, tooLarge } from '../errors.ts';
 import type { UpstreamResponse } from './response.ts';

@@ -6,8 +6,8 @@ import {
   circuitBreaker,
   handleWhen,
 } from 'cockatiel';
-import { briefError } from '../../../core/failure-log.ts';
-import type { Log } from '../../../core/ports/log.ts';
+import { briefError } from '../../../core/values/failure-log.ts';
+import type { Log } from '../../../core/values/log.ts';
 import { ConnectionError } from '../errors.ts';
 
 interface BreakerOptions {

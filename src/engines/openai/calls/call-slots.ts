@@ -1,5 +1,5 @@
-import { ParleyError } from '../../../core/errors.ts';
-import type { Signal } from '../../../core/signal.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import type { Signal } from '../../../core/values/signal.ts';
 
 /** Retry-After for clients that find the queue full. */
 const retryAfterSeconds = 1;

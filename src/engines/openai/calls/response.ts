@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import type { Signal } from '../../../core/signal.ts';
+import type { Signal } from '../../../core/values/signal.ts';
 
 /** Bytes that wait to be read before the upstream must wait, too. */
 const waitingBytesMax = 65_536;

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { BrokenCircuitError } from 'cockatiel';
 import { buildConnector, errors, Pool } from 'undici';
-import { ParleyError } from '../../../core/errors.ts';
-import { briefError } from '../../../core/failure-log.ts';
-import type { Log } from '../../../core/ports/log.ts';
-import { type Signal, TimeLimit } from '../../../core/signal.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import { briefError } from '../../../core/values/failure-log.ts';
+import type { Log } from '../../../core/values/log.ts';
+import { type Signal, TimeLimit } from '../../../core/values/signal.ts';
 import type { EngineReading } from '../../engine-set.ts';
 import { ConnectionError, reportedError, StatusError, statusError, timeUp } from '../errors.ts';
 import { UpstreamAnswer } from './answer.ts';

@@ -1,4 +1,4 @@
-import { ParleyError } from '../../../core/errors.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
 import { StatusError } from '../errors.ts';
 
 /** Under which names an upstream is told the limit of an answer. */

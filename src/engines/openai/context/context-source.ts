@@ -1,7 +1,7 @@
-import { ParleyError } from '../../../core/errors.ts';
-import { briefError } from '../../../core/failure-log.ts';
-import type { Availability } from '../../../core/ports/engines.ts';
-import type { Log } from '../../../core/ports/log.ts';
+import type { Availability } from '../../../core/entities/engine.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import { briefError } from '../../../core/values/failure-log.ts';
+import type { Log } from '../../../core/values/log.ts';
 import type { Upstream } from '../calls/upstream.ts';
 import { readContextTokens } from './context-tokens.ts';
 

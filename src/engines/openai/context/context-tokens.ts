@@ -1,6 +1,6 @@
 import { isObject } from '../../../codec/shape.ts';
-import { ParleyError } from '../../../core/errors.ts';
-import type { Signal } from '../../../core/signal.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import type { Signal } from '../../../core/values/signal.ts';
 import type { Upstream } from '../calls/upstream.ts';
 import { numberOf } from '../json-values.ts';
 

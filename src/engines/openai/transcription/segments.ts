@@ -1,6 +1,6 @@
 /** Reads the times in an upstream's transcript. One impossible time discards all of them. */
 import { isObject } from '../../../codec/shape.ts';
-import type { SegmentDetails, TranscriptSegment, TranscriptWord } from '../../../core/ports/engines.ts';
+import type { SegmentDetails, TranscriptSegment, TranscriptWord } from '../../../core/entities/engine.ts';
 import { numberOf, textOf } from '../json-values.ts';
 
 /** Recognisers may place an end in the padding after the audio. */

@@ -5,7 +5,7 @@
  * `{voices: ["a"], voiceDetails: [{id, language}], defaultVoice}` inside a model (Parley).
  */
 import { isObject } from '../../../codec/shape.ts';
-import type { Voice, VoiceList } from '../../../core/ports/engines.ts';
+import type { Voice, VoiceList } from '../../../core/entities/engine.ts';
 import { textOf } from '../json-values.ts';
 
 const voicesMax = 10_000;

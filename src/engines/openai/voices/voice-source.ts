@@ -1,8 +1,8 @@
-import { ParleyError } from '../../../core/errors.ts';
-import { briefError } from '../../../core/failure-log.ts';
-import type { Availability, VoiceList } from '../../../core/ports/engines.ts';
-import type { Log } from '../../../core/ports/log.ts';
-import type { Signal } from '../../../core/signal.ts';
+import type { Availability, VoiceList } from '../../../core/entities/engine.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import { briefError } from '../../../core/values/failure-log.ts';
+import type { Log } from '../../../core/values/log.ts';
+import type { Signal } from '../../../core/values/signal.ts';
 import type { Upstream } from '../calls/upstream.ts';
 import { readVoiceList } from './voice-list.ts';
 

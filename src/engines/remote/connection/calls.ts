@@ -10,8 +10,8 @@ import {
 } from '@bufbuild/protobuf';
 import { type CallOptions, type Client, Metadata } from '@grpc/grpc-js';
 import { scanMessage } from '../../../codec/message-scan.ts';
-import { ParleyError } from '../../../core/errors.ts';
-import type { Signal } from '../../../core/signal.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import type { Signal } from '../../../core/values/signal.ts';
 import { answerLimits } from '../../answer-limits.ts';
 import { isLost, translateError } from '../errors.ts';
 import { type Connection, messageBytesMax } from './connection.ts';

@@ -8,7 +8,7 @@ import {
   connectivityState,
   credentials,
 } from '@grpc/grpc-js';
-import type { Signal } from '../../../core/signal.ts';
+import type { Signal } from '../../../core/values/signal.ts';
 import { unreachable } from '../errors.ts';
 import { healthCheckedRoundRobin } from './health-checked-round-robin.ts';
 

@@ -2,8 +2,8 @@
  * Opens as many channels as the calls need. A server accepts a limited number of calls on one connection, 100 by default, and
  * grpc-js queues the rest without a limit.
  */
-import { ParleyError } from '../../../core/errors.ts';
-import type { Log } from '../../../core/ports/log.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import type { Log } from '../../../core/values/log.ts';
 import { Connection, type ConnectionSettings } from './connection.ts';
 
 export interface ConnectionsSettings extends ConnectionSettings {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { AccountId } from '../../../core/ids.ts';
+import type { AccountId } from '../../../core/values/ids.ts';
 import type { Health } from '../health.ts';
 import type { Node } from '../node.ts';
 import { retryMs, waitMsMax, watchMs } from '../patience.ts';

@@ -1,14 +1,15 @@
 /** The operations that share transactions. Each decides on the rows that were read for it, and changes nothing if it refuses. */
-import { nanoCredits, nanoCreditsMax } from '../../../core/billing/money.ts';
-import { ParleyError } from '../../../core/errors.ts';
-import { type AccountId, debitEntryId, type RequestId } from '../../../core/ids.ts';
-import { type CountedAmount, fits, usedOf } from '../../../core/limits/counts.ts';
-import { endRateUse, ratedTokens } from '../../../core/limits/shared-rates.ts';
-import type { AuditEntry } from '../../../core/ports/audit.ts';
-import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
-import type { EntryOutcome, LedgerEntry } from '../../../core/ports/ledger.ts';
-import type { FairUseReservation, Reservation, ReserveOutcome } from '../../../core/ports/reservations.ts';
-import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
+
+import type { AuditEntry } from '../../../core/entities/audit.ts';
+import { type CountedAmount, fits, usedOf } from '../../../core/entities/count.ts';
+import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
+import type { EntryOutcome, LedgerEntry } from '../../../core/entities/ledger.ts';
+import type { FairUseReservation, Reservation, ReserveOutcome } from '../../../core/entities/reservation.ts';
+import { endRateUse, ratedTokens } from '../../../core/entities/shared-rates.ts';
+import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import { type AccountId, debitEntryId, type RequestId } from '../../../core/values/ids.ts';
+import { nanoCredits, nanoCreditsMax } from '../../../core/values/money.ts';
 import { charge, holdCredits, lowerHold, raiseHold, reserveUnits } from '../../decisions.ts';
 import { step } from '../../job.ts';
 import type { Counter } from '../../tables/fair-use.ts';

@@ -1,11 +1,11 @@
 /** The first flight of a group: begins the transaction, locks its accounts and reads what its operations decide on. */
 
-import type { Month } from '../../../core/billing/fair-use.ts';
-import type { NanoCredits } from '../../../core/billing/money.ts';
-import type { AccountId, LedgerEntryId, RequestId } from '../../../core/ids.ts';
-import type { Count } from '../../../core/limits/counts.ts';
-import { Meter } from '../../../core/limits/rates.ts';
-import type { LedgerEntry } from '../../../core/ports/ledger.ts';
+import type { Count } from '../../../core/entities/count.ts';
+import type { LedgerEntry } from '../../../core/entities/ledger.ts';
+import { Meter } from '../../../core/entities/rates.ts';
+import type { AccountId, LedgerEntryId, RequestId } from '../../../core/values/ids.ts';
+import type { NanoCredits } from '../../../core/values/money.ts';
+import type { Month } from '../../../core/values/month.ts';
 import { countedFromText } from '../../tables/limit-counts.ts';
 import { rateUsesFromText } from '../../tables/rate-uses.ts';
 import { fromUuid, storable, toUuid } from '../ids.ts';

@@ -1,6 +1,6 @@
 /** The second flight of a group: writes what its operations decided. */
 
-import type { Meter } from '../../../core/limits/rates.ts';
+import type { Meter } from '../../../core/entities/rates.ts';
 import { insertAudit } from '../../tables/audit.ts';
 import { endClaim } from '../../tables/idempotency-records.ts';
 import { endColumns, recordColumns } from '../../usage/record-row.ts';

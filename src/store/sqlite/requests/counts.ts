@@ -1,5 +1,5 @@
-import { type Count, type CountedAmount, fits, usedOf } from '../../../core/limits/counts.ts';
-import type { RecordEnd } from '../../../core/ports/usage.ts';
+import { type Count, type CountedAmount, fits, usedOf } from '../../../core/entities/count.ts';
+import type { RecordEnd } from '../../../core/entities/usage.ts';
 import type { Budget } from '../../decisions.ts';
 import { InUse } from './in-use.ts';
 

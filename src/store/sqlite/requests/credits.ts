@@ -1,5 +1,5 @@
-import { type NanoCredits, nanoCredits } from '../../../core/billing/money.ts';
-import type { AccountId } from '../../../core/ids.ts';
+import type { AccountId } from '../../../core/values/ids.ts';
+import { type NanoCredits, nanoCredits } from '../../../core/values/money.ts';
 import { type Budget, type Funds, holdCredits, lowerHold, raiseHold } from '../../decisions.ts';
 import { InUse } from './in-use.ts';
 

@@ -1,9 +1,10 @@
 /** Requests as they are written. */
-import { nanoCredits } from '../../../core/billing/money.ts';
-import type { AccountId, RequestId } from '../../../core/ids.ts';
-import { usedOf } from '../../../core/limits/counts.ts';
-import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
-import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
+
+import { usedOf } from '../../../core/entities/count.ts';
+import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
+import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
+import type { AccountId, RequestId } from '../../../core/values/ids.ts';
+import { nanoCredits } from '../../../core/values/money.ts';
 import type { Addition, Job, Step } from '../../job.ts';
 import { addUnits, type Counter, openCounter } from '../../tables/fair-use.ts';
 import { endClaim } from '../../tables/idempotency-records.ts';

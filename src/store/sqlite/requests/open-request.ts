@@ -1,6 +1,6 @@
-import type { Price } from '../../../core/billing/money.ts';
-import type { Reservation } from '../../../core/ports/reservations.ts';
-import type { RecordStart } from '../../../core/ports/usage.ts';
+import type { Reservation } from '../../../core/entities/reservation.ts';
+import type { RecordStart } from '../../../core/entities/usage.ts';
+import type { Price } from '../../../core/values/money.ts';
 import type { Counter } from '../../tables/fair-use.ts';
 import type { ReservedAmount } from './counts.ts';
 

@@ -1,15 +1,15 @@
-import type { Month } from '../../../core/billing/fair-use.ts';
-import { ParleyError } from '../../../core/errors.ts';
-import type { AccountId, RequestId } from '../../../core/ids.ts';
-import type { Count, CountedAmount } from '../../../core/limits/counts.ts';
-import type { ClaimEnd } from '../../../core/ports/idempotency.ts';
+import type { Count, CountedAmount } from '../../../core/entities/count.ts';
+import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
 import type {
   FairUseReservation,
   Reservation,
   ReservationStore,
   ReserveOutcome,
-} from '../../../core/ports/reservations.ts';
-import type { RecordEnd, RecordStart } from '../../../core/ports/usage.ts';
+} from '../../../core/entities/reservation.ts';
+import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
+import type { AccountId, RequestId } from '../../../core/values/ids.ts';
+import type { Month } from '../../../core/values/month.ts';
 import { charge } from '../../decisions.ts';
 import type { Job } from '../../job.ts';
 import { LastUses } from '../../last-uses.ts';

@@ -1,4 +1,4 @@
-import type { FairUseReservation } from '../../../core/ports/reservations.ts';
+import type { FairUseReservation } from '../../../core/entities/reservation.ts';
 import { reserveUnits, type Units } from '../../decisions.ts';
 import type { Counter } from '../../tables/fair-use.ts';
 import { InUse } from './in-use.ts';

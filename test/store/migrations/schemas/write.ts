@@ -6,7 +6,13 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { nanoCredits } from '../../../../src/core/billing/money.ts';
+import type { Alert } from '../../../../src/core/entities/alert.ts';
+import type { AuditEntry } from '../../../../src/core/entities/audit.ts';
+import type { IdempotencyClaim } from '../../../../src/core/entities/idempotency.ts';
+import type { Key } from '../../../../src/core/entities/key.ts';
+import type { LedgerEntry } from '../../../../src/core/entities/ledger.ts';
+import type { Store } from '../../../../src/core/entities/store.ts';
+import type { RecordEnd, RecordStart } from '../../../../src/core/entities/usage.ts';
 import {
   type AccountId,
   type KeyId,
@@ -17,14 +23,8 @@ import {
   newLedgerEntryId,
   newRequestId,
   type RequestId,
-} from '../../../../src/core/ids.ts';
-import type { Alert } from '../../../../src/core/ports/alerts.ts';
-import type { AuditEntry } from '../../../../src/core/ports/audit.ts';
-import type { IdempotencyClaim } from '../../../../src/core/ports/idempotency.ts';
-import type { Key } from '../../../../src/core/ports/keys.ts';
-import type { LedgerEntry } from '../../../../src/core/ports/ledger.ts';
-import type { Store } from '../../../../src/core/ports/store.ts';
-import type { RecordEnd, RecordStart } from '../../../../src/core/ports/usage.ts';
+} from '../../../../src/core/values/ids.ts';
+import { nanoCredits } from '../../../../src/core/values/money.ts';
 import { migrations } from '../../../../src/store/migrations/migrations.ts';
 import { openStore } from '../../../../src/store/sqlite/open-store.ts';
 

@@ -1,0 +1,49 @@
+/** The request that an RPC function serves: everything but its message. */
+
+import type { Metering } from '../billing/metering.ts';
+import type { AccountFacts } from '../entities/account.ts';
+import type { Scope } from '../entities/key.ts';
+import type { Entitlement } from '../entities/subscription.ts';
+import type { Operation, Wire } from '../entities/usage.ts';
+import type { CallLimits } from '../limits/call-limits.ts';
+import type { KeyId, RequestId } from '../values/ids.ts';
+import type { Signal } from '../values/signal.ts';
+
+export interface Caller {
+  readonly keyId: KeyId;
+  readonly account: AccountFacts;
+  readonly scopes: readonly Scope[];
+  /** Decided when the gate opened the call; it holds for the whole request. */
+  readonly entitlement: Entitlement;
+  /** Undefined if neither the key nor its account has limits. */
+  readonly limits: CallLimits | undefined;
+}
+
+export interface Call {
+  readonly id: RequestId;
+  readonly operation: Operation;
+  readonly wire: Wire;
+  readonly caller: Caller;
+  /** Aborts when the client has left or the request's time is up; its reason is a ParleyError. */
+  readonly signal: Signal;
+  readonly startedAtMs: number;
+  /** Bytes of the request's message. The transport sets it once it has read the message. */
+  requestBytes: number;
+  /** The `Idempotency-Key` header as it came. */
+  readonly idempotencyKey: string | undefined;
+  /** The form in which the client wants the answer, if the transport has several. A repeated request must name the same one. */
+  answerForm: string | undefined;
+  /** Set if the answer is that of an earlier request under the same Idempotency-Key. */
+  isReplay: boolean;
+  /** The request's usage record and its reservation. */
+  readonly metering: Metering;
+}
+
+/** An admin call. It belongs to no account; it leaves an audit entry rather than a usage record. */
+export interface AdminCall {
+  /** The id of the admin key, or `cli` for a command on the data folder itself. */
+  readonly actor: string;
+}
+
+/** The caller is whoever owns the data folder: no key is needed. */
+export const cliCall: AdminCall = { actor: 'cli' };

@@ -1,0 +1,56 @@
+import type { AccountId } from '../values/ids.ts';
+import type { NanoCredits } from '../values/money.ts';
+import type { Page, PageRequest } from '../values/page.ts';
+import type { AuditEntry } from './audit.ts';
+import type { Limited, Limits } from './limits.ts';
+import type { Period, Subscription } from './subscription.ts';
+
+/** The part of an account that only administrators change. */
+export interface AccountFacts extends Limited {
+  readonly id: AccountId;
+  readonly name: string;
+  readonly createdAtMs: number;
+  readonly subscription: Subscription;
+  /** Since when its requests are refused. */
+  readonly suspendedAtMs?: number | undefined;
+  /** A deleted account keeps its records and its ledger. */
+  readonly deletedAtMs?: number | undefined;
+}
+
+export interface Account extends AccountFacts {
+  /** The sum of the account's ledger entries. */
+  readonly balance: NanoCredits;
+  /** The sum of the holds of its running requests; never more than the balance. */
+  readonly held: NanoCredits;
+}
+
+/** Whether all requests of an account are refused, for a time or for good. */
+export function isSuspended(account: Pick<AccountFacts, 'suspendedAtMs' | 'deletedAtMs'>): boolean {
+  return account.suspendedAtMs !== undefined || account.deletedAtMs !== undefined;
+}
+
+/** Accounts and their subscriptions. */
+export interface AccountStore {
+  /** False if the name is taken. */
+  createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
+  findAccount(idOrName: string): Promise<Account | undefined>;
+  /**
+   * Without deleted ones.
+   * @param nameContains a part of the name, in either case of the letters A to Z. Default: all accounts
+   */
+  listAccounts(page: PageRequest, nameContains?: string): Promise<Page<Account, AccountId>>;
+  /** False if the account had a trial before. */
+  startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
+  /** False if the name is taken. */
+  renameAccount(accountId: AccountId, name: string, audit: AuditEntry): Promise<boolean>;
+  /** @param atMs undefined: its requests are served again */
+  suspendAccount(accountId: AccountId, atMs: number | undefined, audit: AuditEntry): Promise<void>;
+  /** Frees the name, revokes the keys and removes the kept answers, for good. */
+  deleteAccount(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
+  /** Replaces the limits of an account. */
+  setAccountLimits(accountId: AccountId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
+  /** Sets the plan of an account, in place of an earlier one. */
+  setPlan(accountId: AccountId, period: Period, audit: AuditEntry): Promise<void>;
+  /** Ends plan and trial at `atMs`, unless they end earlier. */
+  endSubscription(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
+}

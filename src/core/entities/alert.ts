@@ -1,0 +1,157 @@
+import type { AccountId, AlertId, KeyId } from '../values/ids.ts';
+import type { NanoCredits } from '../values/money.ts';
+import type { Page, PageRequest } from '../values/page.ts';
+import type { Account } from './account.ts';
+import type { AuditEntry } from './audit.ts';
+import type { Count } from './count.ts';
+import type { Limits } from './limits.ts';
+
+export interface AlertSettings {
+  /** Undefined: alerts are only listed and logged. */
+  readonly webhookUrl: string | undefined;
+  /** Rising. */
+  readonly percents: readonly number[];
+  readonly balanceBelow: NanoCredits | undefined;
+}
+
+export interface StoredAlertSettings extends AlertSettings {
+  readonly accountId: AccountId;
+  /** The secret that signs, as `SecretSeal` keeps it. Undefined without a webhook. */
+  readonly sealedSecret: string | undefined;
+  /** Since when nothing is sent, because the webhook answered 410. */
+  readonly webhookOffAtMs: number | undefined;
+}
+
+export type AlertKind =
+  | 'budget.used'
+  | 'fair_use.used'
+  | 'credits.low'
+  | 'trial.ending'
+  | 'trial.ended'
+  | 'plan.ending'
+  | 'plan.ended'
+  | 'test';
+
+/** The facts of an alert, with amounts as the API writes them. */
+export interface AlertDetails {
+  readonly keyId?: string;
+  readonly percent?: number;
+  readonly limitName?: string;
+  readonly used?: string;
+  readonly limit?: string;
+  readonly resetsAtMs?: number;
+  readonly balance?: string;
+  readonly balanceBelow?: string;
+  readonly endsAtMs?: number;
+}
+
+/** `none`: there was no webhook. `failed`: given up. */
+export type DeliveryState = 'none' | 'pending' | 'delivered' | 'failed';
+
+export interface AlertDelivery {
+  readonly state: DeliveryState;
+  readonly attempts: number;
+  /** Set while it is pending. An attempt moves it on when it begins. */
+  readonly nextAttemptAtMs: number | undefined;
+  readonly deliveredAtMs: number | undefined;
+  /** A sentence about the latest failed attempt. */
+  readonly lastFailure: string | undefined;
+}
+
+export interface Alert {
+  readonly id: AlertId;
+  readonly accountId: AccountId;
+  readonly kind: AlertKind;
+  readonly createdAtMs: number;
+  readonly details: AlertDetails;
+  readonly delivery: AlertDelivery;
+}
+
+/** How far something that is watched has gone. An alert is raised where its mark moves on, so once. */
+export interface AlertMark {
+  readonly kind: AlertKind;
+  /** Tells apart what is watched of one kind, such as budgets. */
+  readonly subject: string;
+  /** Sorts by time. Only a later period begins anew. */
+  readonly period: string;
+  /** The limit, amount or end that the threshold is of. Another one begins anew. Empty for fair use. */
+  readonly basis: string;
+  /** In one period of one basis only a higher threshold moves the mark on. */
+  readonly threshold: number;
+}
+
+/** Credits of an owner in a period. */
+export type CreditCount = Pick<Count, 'owner' | 'period'>;
+
+export interface WatchMoment {
+  /** The month of the units of fair use, such as `2026-11`. */
+  readonly month: string;
+  /** Keys that have expired by then are left out. */
+  readonly nowMs: number;
+}
+
+export interface WatchedKey {
+  readonly id: KeyId;
+  readonly originId: KeyId;
+  readonly limits: Limits;
+}
+
+/** An account with settings of alerts, and all that they are about. Amounts are those of ended requests. */
+export interface WatchedAccount {
+  readonly account: Account;
+  readonly settings: StoredAlertSettings;
+  /** Units of fair use in the month. */
+  readonly unitsUsed: bigint;
+  /** The id of the latest entry of the ledger that added credits; empty if none did. */
+  readonly latestLoad: string;
+  /** Those with limits that are neither revoked nor expired, in order of creation. */
+  readonly keys: readonly WatchedKey[];
+  readonly marks: readonly AlertMark[];
+}
+
+export interface DueAlert {
+  readonly alert: Alert;
+  readonly webhookUrl: string;
+  readonly sealedSecret: string;
+}
+
+export type AttemptEnd =
+  | { readonly state: 'delivered'; readonly atMs: number }
+  | {
+      readonly state: 'pending' | 'failed';
+      readonly failure: string;
+      /** No alert of the account is attempted before. */
+      readonly nextAtMs: number;
+    };
+
+/** Settings of alerts, and the alerts that were raised. */
+export interface AlertStore {
+  alertSettings(accountId: AccountId): Promise<StoredAlertSettings | undefined>;
+  /** Replaces the settings. Without a webhook, pending alerts are given up. */
+  setAlertSettings(
+    accountId: AccountId,
+    settings: StoredAlertSettings | undefined,
+    audit: AuditEntry,
+  ): Promise<void>;
+  /** Accounts that are neither suspended nor deleted, in the order of their ids. */
+  watchedAccounts(moment: WatchMoment, page: PageRequest): Promise<readonly WatchedAccount[]>;
+  /** The nano-credits that ended requests have used, in the order of the counts. */
+  usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]>;
+  /**
+   * Adds an alert if its mark moves on, and keeps the latest `alertsKept`. It is pending only if the account has a webhook then. False if another node was first.
+   * @param read the mark when the caller decided: within its period no other is replaced. Default: none
+   */
+  raiseAlert(alert: Alert, mark: AlertMark, read?: AlertMark): Promise<boolean>;
+  /** Newest first. */
+  listAlerts(accountId: AccountId, page: PageRequest): Promise<Page<Alert, AlertId>>;
+  /** Pending alerts whose next attempt is due, the longest due first, at most one of an account. */
+  dueAlerts(nowMs: number, size: number): Promise<readonly DueAlert[]>;
+  /** Counts an attempt and moves the next one on. False if another node was first. */
+  claimAlert(alert: Alert, nextAttemptAtMs: number): Promise<boolean>;
+  endAttempt(alert: Alert, end: AttemptEnd): Promise<void>;
+  /** Gives up all pending alerts of the webhook, until its settings are set again. */
+  turnWebhookOff(accountId: AccountId, webhookUrl: string, atMs: number, failure: string): Promise<void>;
+}
+
+/** Alerts that are kept of an account. */
+export const alertsKept = 1_000;

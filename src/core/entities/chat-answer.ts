@@ -1,0 +1,102 @@
+/** Chat answers and chunks, in the form in which the engine received them. They are converted only if a transport needs to. */
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type { ChatCompletion, ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import { numberOf } from '../values/long-integers.ts';
+import { chunkText, completionText } from './chat-text.ts';
+
+/** The members that every answer and chunk begins with. */
+export interface AnswerHead {
+  readonly id: string;
+  readonly object: 'chat.completion' | 'chat.completion.chunk';
+  /** Seconds since 1970. */
+  readonly created: number;
+  /** The id in the catalog. */
+  readonly model: string;
+}
+
+/** The parts of an answer that core reads and writes. Everything else stays as it came. */
+export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> {
+  /** All text, including tool calls and reasoning. Empty for a chunk with only a role, a finish reason or usage. */
+  readonly text: string;
+  readonly choices: readonly ChoiceState[];
+  /** Members that the schema does not name. */
+  readonly other: JsonObject | undefined;
+  /** The answer as a message of the schema; converted on each read if it came in another form. */
+  readonly message: Message;
+  /** Sets the model, and all else that the engine left out, empty or in another type. */
+  setHead(head: AnswerHead): void;
+  setUsage(usage: Usage): void;
+  /** Returns the reported usage and removes it from the answer. */
+  takeUsage(): Usage | undefined;
+  addOther(members: JsonObject): void;
+}
+
+export interface ChoiceState {
+  readonly index: number;
+  /** Undefined or empty while the choice goes on. */
+  readonly finishReason?: string | undefined;
+}
+
+export type ChatAnswer = ChatForm<ChatCompletion>;
+export type ChatChunk = ChatForm<ChatCompletionChunk>;
+
+export function messageAnswer(completion: ChatCompletion): ChatAnswer {
+  return new MessageForm(completion, completionText);
+}
+
+export function messageChunk(chunk: ChatCompletionChunk): ChatChunk {
+  return new MessageForm(chunk, chunkText);
+}
+
+/** Whole seconds since 1970; undefined for a time that is none. Some servers send a fraction, or a text. */
+export function secondsOf(created: JsonValue | undefined): number | undefined {
+  const seconds = typeof created === 'string' ? Number(created) : numberOf(created);
+  return seconds !== undefined && seconds >= 1 && Number.isSafeInteger(Math.floor(seconds))
+    ? Math.floor(seconds)
+    : undefined;
+}
+
+class MessageForm<Message extends ChatCompletion | ChatCompletionChunk> implements ChatForm<Message> {
+  readonly message: Message;
+  readonly #textOf: (message: Message) => string;
+
+  constructor(message: Message, textOf: (message: Message) => string) {
+    this.message = message;
+    this.#textOf = textOf;
+  }
+
+  get text(): string {
+    return this.#textOf(this.message);
+  }
+
+  get choices(): readonly ChoiceState[] {
+    return this.message.choices;
+  }
+
+  get other(): JsonObject | undefined {
+    return this.message.other;
+  }
+
+  setHead({ id, object, created, model }: AnswerHead): void {
+    const { message } = this;
+    message.id ||= id;
+    message.object ||= object;
+    if (message.created <= 0n) message.created = BigInt(secondsOf(message.other?.['created']) ?? created);
+    message.model = model;
+  }
+
+  setUsage(usage: Usage): void {
+    this.message.usage = usage;
+  }
+
+  takeUsage(): Usage | undefined {
+    const { usage } = this.message;
+    // `delete` would make the message slow to encode.
+    if (usage !== undefined) this.message.usage = undefined;
+    return usage;
+  }
+
+  addOther(members: JsonObject): void {
+    this.message.other = { ...this.message.other, ...members };
+  }
+}

@@ -1,0 +1,165 @@
+/** The engines that core calls. An engine speaks, transcribes or chats; it knows nothing of keys, money or HTTP. */
+
+import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { Batches } from '../values/batches.ts';
+import type { Signal } from '../values/signal.ts';
+import type { ChatAnswer, ChatChunk } from './chat-answer.ts';
+
+/** Whether an engine can work on this machine now. If not, `reason` says what to install or repair. */
+export type Availability =
+  | { readonly available: true }
+  | {
+      readonly available: false;
+      readonly reason: string;
+      /** The engine does not know yet. Default: false. */
+      readonly isPending?: boolean;
+    };
+
+export interface Engine {
+  availability(): Availability;
+}
+
+export const audioFormats = ['mp3', 'opus', 'flac', 'wav', 'pcm'] as const;
+export type AudioFormat = (typeof audioFormats)[number];
+
+export interface Voice {
+  readonly id: string;
+  /** A BCP 47 tag, such as `en-US`. */
+  readonly language: string;
+}
+
+export interface VoiceList {
+  readonly voices: readonly Voice[];
+  /** The id of one of `voices`. */
+  readonly defaultVoice: string;
+}
+
+export interface SpeechRequest {
+  readonly input: string;
+  readonly voice: string;
+  readonly format: AudioFormat;
+}
+
+export interface SpeechOutput {
+  /** Encoded audio in the requested format, as it is produced. A slow reader slows the engine. */
+  readonly audio: AsyncIterable<Uint8Array>;
+  /** Milliseconds of audio sent so far; undefined if the engine does not know. */
+  durationMs(): number | undefined;
+}
+
+export interface SpeechEngine extends Engine {
+  /** @throws `engine_unavailable` with the reason of `availability`, if it knows no voices */
+  voices(): VoiceList;
+  /** Runs before the reservation. @throws `invalid_input` if nothing of the text can be spoken; `overloaded` */
+  check(request: SpeechRequest, signal: Signal): Promise<void> | void;
+  /** The audio rejects with `overloaded` or `upstream_error`. Abort stops the work at once. */
+  synthesize(request: SpeechRequest, signal: Signal): SpeechOutput;
+}
+
+export interface TranscriptionRequest {
+  /** The whole file as it was uploaded, in any of the ten formats. */
+  readonly audio: Uint8Array;
+  /** The file name from the client, only a hint. */
+  readonly fileName: string | undefined;
+  /** The language hint from the client. */
+  readonly language: string | undefined;
+  /** Languages that may be spoken, where the client hints at several. Default: none. */
+  readonly languages?: readonly string[];
+  /** Words and phrases that may be spoken. Default: none. */
+  readonly keywords?: readonly string[];
+  /** The hint at words and style from the client. */
+  readonly prompt?: string | undefined;
+  /** The hint at the randomness from the client. */
+  readonly temperature?: number | undefined;
+  /** Whether the answer is useless without the times of segments. Default: false. */
+  readonly needsSegments?: boolean;
+  /** Whether the client wants times of words besides those of segments. Default: false. */
+  readonly words?: boolean;
+  readonly signal: Signal;
+}
+
+export interface TranscriptWord {
+  readonly word: string;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** Measures of a segment as Whisper models give them; undefined if the engine gives none. */
+export interface SegmentDetails {
+  /** In units of 10 ms. */
+  readonly seek?: number | undefined;
+  readonly tokens?: readonly number[] | undefined;
+  readonly temperature?: number | undefined;
+  readonly compressionRatio?: number | undefined;
+  /** 0 to 1. */
+  readonly noSpeechProb?: number | undefined;
+}
+
+export interface TranscriptSegment {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly text: string;
+  readonly words: readonly TranscriptWord[];
+  /** The mean natural-log probability of the words; undefined if the engine does not know it. */
+  readonly avgLogprob: number | undefined;
+  /** Default: none is known. */
+  readonly details?: SegmentDetails;
+}
+
+export type TranscriptionEvent =
+  /** The audio known so far: sent before recognition, and again as more is decoded. */
+  | { readonly kind: 'audio'; readonly durationMs: number }
+  | { readonly kind: 'segment'; readonly segment: TranscriptSegment }
+  /**
+   * The last event. `durationMs` is the best known length of the audio; `language` an English name such as `english`, empty
+   * if unknown; `text` the whole transcript. Default: the segments, joined by spaces.
+   */
+  | {
+      readonly kind: 'done';
+      readonly durationMs: number;
+      readonly language: string;
+      readonly text?: string;
+    };
+
+export interface TranscriptionEngine extends Engine {
+  /** Whether its transcripts have times of segments and words, not only text. Default: true. */
+  readonly tellsTimes?: boolean;
+  /** Rejects with `invalid_file`, `unsupported_file_format`, `overloaded` or `upstream_error`. */
+  transcribe(request: TranscriptionRequest): AsyncIterable<TranscriptionEvent>;
+}
+
+export interface ChatEngine extends Engine {
+  /** Set if the model counts tokens exactly as `TokenCounter` does. */
+  readonly tokenizer?: 'o200k' | undefined;
+  /**
+   * Tokens of prompt and answer together, if the engine knows.
+   * @throws `engine_unavailable` with the reason of `availability`, if it has to know and does not
+   */
+  contextTokens?(): number | undefined;
+  /** The whole answer, with usage if the engine reports it. */
+  complete(params: ChatCompletionParams, signal: Signal): Promise<ChatAnswer>;
+  /**
+   * The answer in chunks, as soon as they arrive; chunks that arrive together form a batch. Usage, if the engine reports it,
+   * is on the chunk with the finish reason or on a later one. The reader owns the chunks and may change them.
+   */
+  stream(params: ChatCompletionParams, signal: Signal): Batches<ChatChunk>;
+}
+
+export interface CountBounds {
+  /** Ends the count. */
+  readonly signal?: Signal;
+  /** Beyond as many tokens the text is not read on; the count is then some number above. */
+  readonly tokensMax?: number;
+  /** Whether the count may be refused while too many wait. Default: false, for counts that money depends on. */
+  readonly mayBeRefused?: boolean;
+}
+
+/** Counts tokens of the o200k vocabulary, off the main thread, in bounded time for any input. */
+export interface TokenCounter {
+  /**
+   * The tokens of a text, or the sum of those of several.
+   * @throws `overloaded` if it may be refused, `internal_error`, or the reason of the signal
+   */
+  count(text: string | readonly string[], bounds?: CountBounds): Promise<number>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,87 @@
+import type { AccountId, KeyId } from '../values/ids.ts';
+import type { KeyKind } from '../values/key-secret.ts';
+import type { Page, PageRequest } from '../values/page.ts';
+import type { AccountFacts } from './account.ts';
+import type { AuditEntry } from './audit.ts';
+import type { Limited, Limits } from './limits.ts';
+
+export const scopes = ['speech', 'transcription', 'chat', 'manage'] as const;
+/** The scopes of a key for which none are named. */
+export const defaultScopes: readonly Scope[] = ['speech', 'transcription', 'chat'];
+
+export type Scope = (typeof scopes)[number];
+
+export interface Key extends Limited {
+  readonly id: KeyId;
+  /** The id of the key before its first rotation. Budgets and rates go on under it. */
+  readonly originId: KeyId;
+  /** Undefined for an admin key. */
+  readonly accountId: AccountId | undefined;
+  readonly kind: KeyKind;
+  readonly name: string;
+  readonly hash: string;
+  readonly lastFour: string;
+  readonly scopes: readonly Scope[];
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | undefined;
+  readonly revokedAtMs: number | undefined;
+  /** To the minute. */
+  readonly lastUsedAtMs?: number | undefined;
+}
+
+/** A revoked key is refused whatever the clock says. */
+export function isLive(key: Pick<Key, 'revokedAtMs' | 'expiresAtMs'>, nowMs: number): boolean {
+  return key.revokedAtMs === undefined && (key.expiresAtMs ?? Infinity) > nowMs;
+}
+
+export interface KeyHolder {
+  readonly key: Key;
+  /** Undefined for an admin key. */
+  readonly account: AccountFacts | undefined;
+  /** Changes with the account's keys, name and subscriptions. Undefined if the store never returns outdated keys. */
+  readonly policyVersion?: bigint | undefined;
+}
+
+/** Revoked at once, which no clock undoes, or expiring later. */
+export type KeyEnd = { readonly revokedAtMs: number } | { readonly expiresAtMs: number };
+
+/** A session of the console that was ended before its time. */
+export interface EndedSession {
+  /** The id of its key. */
+  readonly owner: string;
+  /** The id of the session. */
+  readonly session: string;
+  /** The session is over from then on. */
+  readonly untilMs: number;
+}
+
+/** Sessions of a key that are ended and not yet over, at most. */
+export const endedSessionsMax = 1_000;
+
+/** API keys of accounts, and admin keys. */
+export interface KeyStore {
+  /** Ends a session on every server. False, and no change, if the key has ended `endedSessionsMax` others. */
+  endSession(session: EndedSession, nowMs: number): Promise<boolean>;
+  isSessionEnded(session: Omit<EndedSession, 'untilMs'>): Promise<boolean>;
+  /**
+   * Also finds revoked and expired keys. An implementation may cache keys: one without `policyVersion` is never
+   * outdated, and any other at most by a second.
+   */
+  findKey(hash: string): Promise<KeyHolder | undefined>;
+  /**
+   * @param liveMax keys of an account that may be neither revoked nor expired when this one is made, itself included. Default: any number
+   * @returns false, and no change, if that were more
+   */
+  createKey(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
+  findKeyById(id: string): Promise<Key | undefined>;
+  /** A page of the keys of an account, or of the admin keys, in order of creation. */
+  listKeys(accountId: AccountId | undefined, page: PageRequest): Promise<Page<Key, KeyId>>;
+  /**
+   * Writes the new key and the end of the old one, both or neither. False, and no change, if the old one is to be revoked and was revoked
+   * before, or if it goes on for a while and would be one of more than `liveMax`, as for `createKey`.
+   */
+  rotateKey(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
+  /** Replaces the limits of a key. */
+  setKeyLimits(id: KeyId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
+  revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
+}

@@ -1,0 +1,31 @@
+import type { AccountId, LedgerEntryId } from '../values/ids.ts';
+import type { NanoCredits } from '../values/money.ts';
+import type { Page, PageRequest } from '../values/page.ts';
+import type { AuditEntry } from './audit.ts';
+
+export interface LedgerEntry {
+  readonly id: LedgerEntryId;
+  readonly accountId: AccountId;
+  readonly kind: 'load' | 'debit' | 'adjustment';
+  /** Negative for a debit. */
+  readonly amount: NanoCredits;
+  readonly reason: string;
+  /** Request id for debits, else the idempotency key. */
+  readonly reference: string;
+  readonly createdAtMs: number;
+}
+
+export type EntryOutcome = 'entered' | 'conflict' | 'insufficient_credits' | 'balance_too_large';
+
+/** Credits that an administrator loads or adjusts. */
+export interface LedgerStore {
+  /** The balance of an account less its holds. */
+  availableCredits(accountId: AccountId): Promise<NanoCredits>;
+  /**
+   * Enters a load or an adjustment. A repeated reference enters nothing: the outcome is `entered` for an equal entry, else
+   * `conflict`. An adjustment cannot take the balance below the holds, and no entry can take it over the largest amount.
+   */
+  enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome>;
+  /** Newest first. */
+  listEntries(accountId: AccountId, page: PageRequest): Promise<Page<LedgerEntry, LedgerEntryId>>;
+}

@@ -1,0 +1,40 @@
+/** The models of the catalog. */
+import type { Price } from '../values/money.ts';
+import type { ChatEngine, SpeechEngine, TranscriptionEngine } from './engine.ts';
+
+interface ModelFacts {
+  readonly id: string;
+  readonly createdAtSeconds: number;
+  readonly ownedBy: string;
+  readonly description: string | undefined;
+}
+
+export interface SpeechModel extends ModelFacts {
+  readonly type: 'speech';
+  readonly engine: SpeechEngine;
+  /** Maps the voice names that callers send to the engine's. Undefined: callers use the engine's names. */
+  readonly voiceNames: ReadonlyMap<string, string> | undefined;
+  readonly defaultVoice: string | undefined;
+}
+
+export interface TranscriptionModel extends ModelFacts {
+  readonly type: 'transcription';
+  readonly engine: TranscriptionEngine;
+}
+
+export interface ChatModel extends ModelFacts {
+  readonly type: 'chat';
+  readonly engine: ChatEngine;
+  readonly price: Price;
+  /** @throws `engine_unavailable` while the engine must tell and cannot, as `outputTokensMax` does */
+  readonly contextTokens: number;
+  readonly outputTokensMax: number;
+}
+
+export type CatalogModel = SpeechModel | TranscriptionModel | ChatModel;
+
+export const modelTypes = [
+  'speech',
+  'transcription',
+  'chat',
+] as const satisfies readonly CatalogModel['type'][];

@@ -1,0 +1,41 @@
+import type { AccountStore } from './account.ts';
+import type { AlertStore } from './alert.ts';
+import type { AuditStore } from './audit.ts';
+import type { IdempotencyStore } from './idempotency.ts';
+import type { KeyStore } from './key.ts';
+import type { LedgerStore } from './ledger.ts';
+import type { NodeStore } from './node.ts';
+import type { ReservationStore } from './reservation.ts';
+import type { UsageStore } from './usage.ts';
+
+/** Is told when writes begin to fail, when they succeed again, and when the process has to end. */
+export interface StoreObserver {
+  /**
+   * @param trouble the files are not in the data folder any more; another program locks the database; it cannot be written; or it
+   *   cannot be reached
+   */
+  failing(trouble: StoreTrouble, cause: unknown): void;
+  working(): void;
+  /** Memory and disk may differ: the process must end, and its next start reads what the disk holds. */
+  lost(what: string, cause: unknown): void;
+}
+export type StoreTrouble = 'moved' | 'locked' | 'unwritable' | 'unreachable';
+
+/**
+ * Persistence: whole operations, each atomic, and durable once its promise resolves. An implementation may group operations
+ * of many requests into one transaction. While the database cannot be used, operations reject with `overloaded` and change nothing.
+ */
+export interface Store
+  extends AccountStore,
+    KeyStore,
+    LedgerStore,
+    NodeStore,
+    ReservationStore,
+    UsageStore,
+    IdempotencyStore,
+    AuditStore,
+    AlertStore {
+  /** Whether the store has neither accounts nor keys. */
+  isEmpty(): Promise<boolean>;
+  close(): Promise<void>;
+}

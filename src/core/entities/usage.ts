@@ -1,0 +1,144 @@
+import type { AccountId, KeyId, RequestId } from '../values/ids.ts';
+import type { NanoCredits } from '../values/money.ts';
+import type { Page, PageRequest } from '../values/page.ts';
+import type { AuditEntry } from './audit.ts';
+import { scopes } from './key.ts';
+
+export type Wire = 'rest' | 'connect' | 'grpc' | 'grpc-web';
+
+/** `admin` is an admin path that refuses an account's key; `none` a path or method that is not served. */
+export const operations = [...scopes, 'catalog', 'account', 'admin', 'none'] as const;
+
+export type Operation = (typeof operations)[number];
+
+export const recordStates = [
+  'started',
+  'ok',
+  'refused',
+  'failed',
+  'cancelled',
+  'interrupted',
+  'replayed',
+] as const;
+
+export type RecordState = (typeof recordStates)[number];
+
+/** The facts of a request when it starts. */
+export interface RecordStart {
+  readonly id: RequestId;
+  readonly accountId: AccountId;
+  readonly keyId: KeyId;
+  readonly operation: Operation;
+  readonly model: string | undefined;
+  readonly wire: Wire;
+  readonly startedAtMs: number;
+  /** Code points of speech input. */
+  readonly characters: number | undefined;
+}
+
+/** The facts of a request when it has ended. */
+export interface RecordEnd {
+  readonly state: Exclude<RecordState, 'started'>;
+  readonly httpStatus: number;
+  readonly code: string | undefined;
+  readonly firstOutputMs: number | undefined;
+  readonly durationMs: number;
+  readonly audioMsIn: number | undefined;
+  readonly audioMsOut: number | undefined;
+  readonly tokens: TokenUsage | undefined;
+  readonly fairUseUnits: number | undefined;
+  /** The price of the tokens; in a stored record, the part of it that was debited. */
+  readonly cost: NanoCredits | undefined;
+  /** The price beyond the hold, the available credits and the budgets. Only the store knows it. */
+  readonly overrun: NanoCredits | undefined;
+}
+
+export interface TokenUsage {
+  readonly promptTokens: number;
+  /** Includes reasoning tokens. */
+  readonly completionTokens: number;
+  readonly totalTokens: number;
+  readonly source: 'reported' | 'estimated';
+}
+
+/** A stored request. Facts that are not known yet or do not apply are undefined. */
+export type UsageRecord = RecordStart & {
+  readonly [K in keyof RecordEnd]: K extends 'state' ? RecordState : RecordEnd[K] | undefined;
+};
+
+export interface RecordFilter {
+  readonly accountId?: AccountId | undefined;
+  readonly keyId?: string | undefined;
+  /** The earliest start. */
+  readonly fromMs?: number | undefined;
+  /** The first start that is too late. */
+  readonly untilMs?: number | undefined;
+  readonly operation?: string | undefined;
+  readonly model?: string | undefined;
+  readonly state?: string | undefined;
+  readonly id?: RequestId | undefined;
+}
+
+export const totalDimensions = ['account', 'key', 'month', 'day', 'operation', 'model', 'state'] as const;
+
+export type TotalDimension = (typeof totalDimensions)[number];
+
+export interface TotalsQuery {
+  /** Undefined: all accounts. */
+  readonly accountId: AccountId | undefined;
+  /** Undefined: all keys. */
+  readonly keyId?: string | undefined;
+  /** The start of a day (UTC), as is `untilMs`. Undefined: no bound. */
+  readonly fromMs: number | undefined;
+  readonly untilMs: number | undefined;
+  readonly groupBy: readonly TotalDimension[];
+  readonly totalsMax: number;
+}
+
+export interface UsageTotal {
+  /** The value of each dimension in `groupBy`. The model is empty for requests without one. */
+  readonly of: Readonly<Partial<Record<TotalDimension, string>>>;
+  readonly requests: bigint;
+  readonly characters: bigint;
+  readonly audioMsIn: bigint;
+  readonly audioMsOut: bigint;
+  readonly promptTokens: bigint;
+  readonly completionTokens: bigint;
+  readonly fairUseUnits: bigint;
+  readonly cost: NanoCredits;
+}
+
+export interface PruneCut {
+  /** Removes records of requests that started earlier. */
+  readonly recordsBeforeMs: number;
+  /** Removes kept answers that are older. */
+  readonly answersBeforeMs: number;
+}
+
+export interface Prunable {
+  readonly records: number;
+  readonly answers: number;
+}
+
+export interface Pruned extends Prunable {
+  /** Whether nothing is left to remove. */
+  readonly isComplete: boolean;
+}
+
+/** Usage records, their totals and their removal. */
+export interface UsageStore {
+  /** Newest first. */
+  listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
+  /**
+   * Sums over all records, pruned ones included, as of one moment, in the order of the grouped values. Refused requests count
+   * as requests without a model. `too_many` if there are more totals than `totalsMax`.
+   */
+  usageTotals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'>;
+  /** Counts what `prune` would remove. */
+  countPrunable(cut: PruneCut): Promise<Prunable>;
+  /**
+   * Removes ended records and keeps their sums, in small transactions between the writes of requests. Stops after
+   * `recordsMax` records, rounded up to its step. Writes the audit entry if it removes anything.
+   */
+  prune(cut: PruneCut, recordsMax: number, audit: AuditEntry): Promise<Pruned>;
+}

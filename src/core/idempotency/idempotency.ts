@@ -1,0 +1,189 @@
+/**
+ * `Idempotency-Key`: the first successful answer under a key is stored and replayed, free of charge, when the request is repeated.
+ * A failure frees the key.
+ */
+import { type DescMessage, fromBinary, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
+import type { Call } from '../access/call.ts';
+import { type IdempotencyClaim, keptMs, recordBytes } from '../entities/idempotency.ts';
+import type { Store } from '../entities/store.ts';
+import { bounds, hasLength } from '../values/bounds.ts';
+import { breathe } from '../values/breathe.ts';
+import type { Clock } from '../values/clock.ts';
+import { ParleyError } from '../values/errors.ts';
+import type { AccountId } from '../values/ids.ts';
+import { fingerprintOf } from './fingerprint.ts';
+
+/** A larger answer is not stored: the key is freed, and a repeated request runs again. */
+const answerBytesMax = 8 * 1024 * 1024;
+/** Nesting of a stored message. Our own answers may be nested deeper than what clients may send. */
+const recursionLimit = 1_000;
+const retryAfterSeconds = 1;
+/** Accounts of which it is known how much was kept. Any other account is measured after its next answer. */
+const knownAccountsMax = 10_000;
+/** The part of an account's answers that is removed at a time. */
+const roomShare = 1 / 16;
+
+export interface IdempotencyDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Bytes of answers that are kept for an account. */
+  readonly bytesPerAccountMax: number;
+}
+
+/** A request that may have an Idempotency-Key, and the encoding of its answer. */
+export interface Repeatable<Answer> {
+  readonly answerForm: AnswerForm<Answer>;
+  readonly request: Message;
+  readonly call: Call;
+}
+
+/** Encodes and decodes a stored answer. */
+export interface AnswerForm<Answer> {
+  toBytes(answer: Answer): Uint8Array;
+  fromBytes(bytes: Uint8Array): Answer;
+}
+
+export function messageForm<Desc extends DescMessage>(schema: Desc): AnswerForm<MessageShape<Desc>> {
+  return {
+    toBytes: (answer) => toBinary(schema, answer),
+    fromBytes: (bytes) => fromBinary(schema, bytes, { recursionLimit }),
+  };
+}
+
+export class Idempotency {
+  readonly #deps: IdempotencyDeps;
+  /** Bytes kept for an account since its oldest answers were removed last. */
+  readonly #grown = new Map<AccountId, number>();
+
+  constructor(deps: IdempotencyDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Runs a request, or replays the answer of its first run. Without a key it just runs. The write that settles the request also
+   * stores the answer, so a request is charged once whatever happens in between.
+   * @throws `invalid_parameter` for a key of the wrong length; `idempotency_conflict` if the key belongs to another
+   *   request, or its first request still runs
+   */
+  async run<Answer>(repeatable: Repeatable<Answer>, run: () => Promise<Answer>): Promise<Answer> {
+    const { answerForm, call } = repeatable;
+    await breathe(call.requestBytes);
+    const claim = this.#claimOf(repeatable);
+    if (claim === undefined) return run();
+    const kept = await this.#take(claim, call);
+    if (kept) return answerForm.fromBytes(kept);
+    const answer = await run();
+    const bytes = answerForm.toBytes(answer);
+    if (bytes.length > answerBytesMax) return answer;
+    this.#keep(bytes, call);
+    // Decode what was stored, so that the first answer and its replays are identical.
+    return answerForm.fromBytes(bytes);
+  }
+
+  /** The same for a streamed answer: parts pass through, and are stored together. */
+  async *runParts<Part>(repeatable: Repeatable<Part>, run: () => AsyncIterable<Part>): AsyncGenerator<Part> {
+    const claim = this.#claimOf(repeatable);
+    if (claim === undefined) return yield* run();
+    const { answerForm, call } = repeatable;
+    const kept = await this.#take(claim, call);
+    if (kept) return yield* splitParts(kept).map((part) => answerForm.fromBytes(part));
+    const parts: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const part of run()) {
+      const encoded = answerForm.toBytes(part);
+      bytes += encoded.length;
+      if (bytes <= answerBytesMax) parts.push(encoded);
+      yield part;
+    }
+    if (bytes <= answerBytesMax) this.#keep(joinParts(parts), call);
+  }
+
+  #keep(answer: Uint8Array, { metering, caller }: Call): void {
+    metering.keepAnswer(answer);
+    const { id } = caller.account;
+    if (this.#grown.size >= knownAccountsMax && !this.#grown.has(id)) this.#grown.clear();
+    this.#grown.set(id, (this.#grown.get(id) ?? Infinity) + answer.length + recordBytes);
+  }
+
+  /** Removes the oldest answers of an account whenever a share of what it may keep has come since. */
+  async #makeRoom(accountId: AccountId): Promise<void> {
+    const { store, bytesPerAccountMax } = this.#deps;
+    const room = bytesPerAccountMax * roomShare;
+    if ((this.#grown.get(accountId) ?? 0) < room) return;
+    // Requests that come meanwhile do not remove as well.
+    this.#grown.set(accountId, 0);
+    try {
+      await store.removeOldestAnswers(accountId, Math.floor(bytesPerAccountMax - room));
+    } catch (error) {
+      this.#grown.set(accountId, Infinity);
+      throw error;
+    }
+  }
+
+  #claimOf({ call, request }: Pick<Repeatable<unknown>, 'call' | 'request'>): IdempotencyClaim | undefined {
+    const key = call.idempotencyKey;
+    if (key === undefined) return undefined;
+    if (!hasLength(key, bounds.idempotencyKey)) {
+      throw new ParleyError('invalid_parameter', {
+        message: `\`Idempotency-Key\` must have 1 to ${bounds.idempotencyKey.maxLength} characters.`,
+        param: 'Idempotency-Key',
+      });
+    }
+    const nowMs = this.#deps.clock.now();
+    return {
+      accountId: call.caller.account.id,
+      operation: call.operation,
+      key,
+      fingerprint: fingerprintOf([request, call.answerForm]),
+      requestId: call.id,
+      nowMs,
+      forgetBeforeMs: nowMs - keptMs,
+    };
+  }
+
+  /** Claims the key. Returns the stored answer to replay, or undefined for the first request under the key. */
+  async #take(claim: IdempotencyClaim, call: Call): Promise<Uint8Array | undefined> {
+    await this.#makeRoom(claim.accountId);
+    const outcome = await this.#deps.store.claimAnswer(claim);
+    switch (outcome.kind) {
+      case 'claimed':
+        call.metering.holdClaim(claim);
+        return undefined;
+      case 'kept':
+        call.isReplay = true;
+        await call.metering.replay();
+        return outcome.answer;
+      case 'running':
+        throw new ParleyError('idempotency_conflict', {
+          message: 'The first request under this Idempotency-Key is still running. Try again in a moment.',
+          retryAfterSeconds,
+        });
+      case 'conflict':
+        throw new ParleyError('idempotency_conflict', {
+          message: 'This Idempotency-Key was used for another request. Choose a new key.',
+        });
+    }
+  }
+}
+
+/** Encodes parts, each preceded by its length in four bytes. */
+function joinParts(parts: readonly Uint8Array[]): Uint8Array {
+  return Buffer.concat(
+    parts.flatMap((part) => {
+      const length = Buffer.alloc(4);
+      length.writeUInt32BE(part.length);
+      return [length, part];
+    }),
+  );
+}
+
+function splitParts(joined: Uint8Array): Uint8Array[] {
+  const view = new DataView(joined.buffer, joined.byteOffset, joined.byteLength);
+  const parts: Uint8Array[] = [];
+  for (let offset = 0; offset < joined.length; ) {
+    const length = view.getUint32(offset);
+    parts.push(joined.subarray(offset + 4, offset + 4 + length));
+    offset += 4 + length;
+  }
+  return parts;
+}

@@ -1,0 +1,57 @@
+/** Networks in CIDR notation, such as `10.0.0.0/8`, and single addresses. */
+import { BlockList, isIP } from 'node:net';
+import { plainAddress } from './network.ts';
+
+interface Network {
+  readonly address: string;
+  readonly bits: number;
+  readonly family: 'ipv4' | 'ipv6';
+}
+
+const compiled = new WeakMap<readonly string[], BlockList>();
+
+/** @param address an address without a port */
+export function isWithinAddresses(networks: readonly string[], address: string): boolean {
+  let list = compiled.get(networks);
+  if (list === undefined) {
+    list = listOf(networks);
+    compiled.set(networks, list);
+  }
+  const plain = plainAddress(address);
+  return isIP(plain) !== 0 && list.check(plain, familyOf(plain));
+}
+
+/** Undefined for a text that is neither an address nor a network. */
+export function readNetwork(text: string): Network | undefined {
+  const [address = '', bitsText, ...more] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || more.length > 0 || address.includes('%')) return undefined;
+  const bitsMax = version === 4 ? 32 : 128;
+  if (bitsText === undefined) return { address, bits: bitsMax, family: familyOf(address) };
+  if (!/^\d{1,3}$/.test(bitsText) || Number(bitsText) > bitsMax) return undefined;
+  return { address, bits: Number(bitsText), family: familyOf(address) };
+}
+
+/** Whether every address of a network is in one of the others. */
+export function coversNetwork(networks: readonly string[], wanted: string): boolean {
+  const inner = readNetwork(wanted);
+  if (inner === undefined) return false;
+  return networks.some((text) => {
+    const outer = readNetwork(text);
+    if (outer === undefined || outer.family !== inner.family || outer.bits > inner.bits) return false;
+    return listOf([text]).check(inner.address, inner.family);
+  });
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const text of networks) {
+    const network = readNetwork(text);
+    if (network !== undefined) list.addSubnet(network.address, network.bits, network.family);
+  }
+  return list;
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIP(address) === 4 ? 'ipv4' : 'ipv6';
+}

@@ -1,0 +1,39 @@
+/** Failures as the operator's log has them. */
+import type { ParleyError } from './errors.ts';
+import type { RequestId } from './ids.ts';
+import type { Log } from './log.ts';
+
+/** Logs a failure that the operator has to look into. Other errors are the caller's, who has been told what to do. */
+export function logFailure(log: Log, requestId: RequestId, error: ParleyError): void {
+  if (error.code !== 'internal_error' && error.code !== 'upstream_error') return;
+  const cause = error.cause ?? error;
+  log.error({ requestId, err: error.code === 'upstream_error' ? briefError(cause) : cause }, error.message);
+}
+
+export interface BriefError {
+  readonly type: string;
+  /** Includes the messages of its causes, the nearest first. */
+  readonly message: string;
+  /** Such as `ECONNREFUSED`. */
+  readonly code?: string;
+}
+
+/** An error for the log without its stack: if another server failed, no line of this program is at fault. */
+export function briefError(error: unknown): BriefError {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  const message = messagesOf(error).join(': ');
+  const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};
+  return { type: error.constructor.name, message, ...code };
+}
+
+const depthMax = 5;
+
+function messagesOf(error: unknown, depth = 0): string[] {
+  if (!(error instanceof Error) || depth > depthMax) return [];
+  // An AggregateError, from connecting to several addresses, has no message of its own.
+  const said =
+    error instanceof AggregateError
+      ? error.errors.flatMap((inner) => messagesOf(inner, depth + 1)).join(', ')
+      : '';
+  return [error.message || said, ...messagesOf(error.cause, depth + 1)].filter((text) => text !== '');
+}

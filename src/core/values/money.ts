@@ -1,0 +1,112 @@
+/** Money: whole nano-credits in `bigint`, never a float. Parsing, formatting and the cost of a request. */
+import { ParleyError } from './errors.ts';
+
+declare const nanoCreditsBrand: unique symbol;
+
+/** An amount in units of 10^-9 credit. Negative amounts are adjustments that take credits away. */
+export type NanoCredits = bigint & { readonly [nanoCreditsBrand]: never };
+
+/** Decimals of an amount. */
+export const creditDecimals = 9;
+export const nanoCreditsPerCredit = 1_000_000_000n;
+/** Tokens that a price is for. */
+export const tokensPerPrice = 1_000_000n;
+/** The largest absolute amount: what a signed 64-bit column holds, some 9.2 billion credits. */
+export const nanoCreditsMax = 2n ** 63n - 1n;
+
+/** Prices in nano-credits per million tokens. */
+export interface Price {
+  readonly inputPerMillion: NanoCredits;
+  readonly outputPerMillion: NanoCredits;
+}
+
+/** Whole numbers of tokens, 0 or more. */
+export interface TokenCounts {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+/** Brands a number of nano-credits as an amount. @throws `internal_error` outside +-`nanoCreditsMax` */
+export function nanoCredits(value: bigint): NanoCredits {
+  if (!isAmount(value)) throw broken(`${value} nano-credits are outside the range of an amount`);
+  return value;
+}
+
+const creditsPattern = /^(-?)(\d+)(?:\.(\d+))?$/;
+/** Digits before the point, without leading zeros; more always exceed the largest amount. */
+const wholeDigitsMax = 10;
+
+/**
+ * Reads an amount of credits such as `12`, `0.15` or `-3.000000001`, exactly. Takes plain ASCII digits only: no
+ * exponent, sign `+`, spaces or separators, and at most nine decimals. @throws `invalid_parameter`
+ */
+export function parseCredits(text: string): NanoCredits {
+  const [, sign, whole, decimals = ''] = creditsPattern.exec(text) ?? [];
+  if (whole === undefined) {
+    throw refused(
+      text,
+      'is not an amount of credits: write plain digits with a point for decimals, such as 0.15',
+    );
+  }
+  if (decimals.length > creditDecimals) {
+    throw refused(
+      text,
+      `has more than ${creditDecimals} decimals: the smallest amount is 0.000000001 credits`,
+    );
+  }
+  const significant = whole.replace(/^0+(?=\d)/, '');
+  if (significant.length > wholeDigitsMax) throw tooLarge(text);
+  const magnitude = BigInt(significant + decimals.padEnd(creditDecimals, '0'));
+  const amount = sign === '-' ? -magnitude : magnitude;
+  if (!isAmount(amount)) throw tooLarge(text);
+  return amount;
+}
+
+/** Writes an amount in credits with no more decimals than it needs: `0.15`, `12`, `-3.000000001`. */
+export function formatCredits(amount: NanoCredits): string {
+  const magnitude = amount < 0n ? -amount : amount;
+  const whole = magnitude / nanoCreditsPerCredit;
+  const decimals = (magnitude % nanoCreditsPerCredit)
+    .toString()
+    .padStart(creditDecimals, '0')
+    .replace(/0+$/, '');
+  return `${amount < 0n ? '-' : ''}${whole}${decimals === '' ? '' : `.${decimals}`}`;
+}
+
+/**
+ * The cost of tokens: the exact sum of input and output, rounded up to a whole nano-credit once, at the end.
+ * @throws `internal_error` for negative or fractional counts: an upstream's report is checked before
+ */
+export function cost(price: Price, tokens: TokenCounts): NanoCredits {
+  const exact =
+    price.inputPerMillion * tokenCount(tokens.promptTokens) +
+    price.outputPerMillion * tokenCount(tokens.completionTokens);
+  return nanoCredits((exact + tokensPerPrice - 1n) / tokensPerPrice);
+}
+
+function tokenCount(count: number): bigint {
+  if (!Number.isSafeInteger(count) || count < 0) throw broken(`${count} is not a count of tokens`);
+  return BigInt(count);
+}
+
+function isAmount(value: bigint): value is NanoCredits {
+  return -nanoCreditsMax <= value && value <= nanoCreditsMax;
+}
+
+function tooLarge(text: string): ParleyError {
+  return refused(
+    text,
+    `is outside the range of an amount: at most ${nanoCreditsMax / nanoCreditsPerCredit} credits`,
+  );
+}
+
+/** Shortens the text, which may be anything. */
+function refused(text: string, why: string): ParleyError {
+  const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
+  return new ParleyError('invalid_parameter', { message: `${JSON.stringify(shown)} ${why}.` });
+}
+
+/** A bug of this program, not a mistake of the caller. */
+function broken(what: string): ParleyError {
+  return new ParleyError('internal_error', { cause: new RangeError(what) });
+}

@@ -1,0 +1,44 @@
+/** Checks of request fields that several services share. */
+import { bounds, isWithin, matches } from './bounds.ts';
+import { ParleyError } from './errors.ts';
+import type { Page, PageRequest } from './page.ts';
+
+const pageSizeDefault = 100;
+
+export function invalid(param: string, message: string): ParleyError {
+  return new ParleyError('invalid_parameter', { message, param });
+}
+
+/** @throws `invalid_parameter`, listing the known values, for any other value */
+export function checkOneOf(param: string, value: string | undefined, known: readonly string[]): void {
+  if (value === undefined || known.includes(value)) return;
+  throw invalid(param, `\`${param}\` must be one of ${known.join(', ')}.`);
+}
+
+/** The fields of a request for a page. */
+export interface PageFields {
+  readonly pageSize?: number | undefined;
+  readonly pageToken?: string | undefined;
+}
+
+/** @throws `invalid_parameter` for a size outside 1 to 1,000, and for a malformed page token */
+export function readPage(request: PageFields): PageRequest {
+  const size = request.pageSize ?? pageSizeDefault;
+  const { pageSize, pageToken } = bounds;
+  if (!isWithin(size, pageSize)) {
+    throw invalid('page_size', `\`page_size\` must be from 1 to ${pageSize.maximum}.`);
+  }
+  const after = request.pageToken;
+  if (after !== undefined && !matches(after, pageToken)) {
+    throw invalid(
+      'page_token',
+      '`page_token` is not one that a page gave. Send its `next_page_token`, or none for the first page.',
+    );
+  }
+  return { size, after };
+}
+
+/** The token of the next page; no member on the last page. */
+export function nextPage(page: Page<unknown, string>): { nextPageToken?: string } {
+  return page.nextAfter === undefined ? {} : { nextPageToken: page.nextAfter };
+}

@@ -1,0 +1,126 @@
+/** Lets pages of this server call it with the cookie of a session, in place of the key. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { SealedSession, Sessions } from '../../core/access/sessions.ts';
+import { type ParleyError, toParleyError } from '../../core/values/errors.ts';
+import { drainBody } from '../http/drain-body.ts';
+import type { PortHandler } from '../http/server.ts';
+import { errorBody, errorHeaders } from './errors.ts';
+
+type Request = IncomingMessage | Http2ServerRequest;
+type Response = ServerResponse | Http2ServerResponse;
+
+/** Session cookies of a request that are tried at most: each costs a database lookup. */
+const cookiesMax = 8;
+
+/** The path of sessions: who is signed in, and signing in. */
+export const sessionPath = '/console/session';
+
+/** The cookie's name. Ports of one host share their cookies, so a port for administration has a cookie of its own. */
+export type SessionCookie = 'parley_session' | 'parley_admin_session';
+
+/**
+ * A request with a live session and without an `Authorization` header gets the header of the session's key, and is then served as any
+ * other. The cookie counts only in requests from pages of this server.
+ */
+export function withSessions(sessions: Sessions, name: SessionCookie, handle: PortHandler): PortHandler {
+  return (request, response, client) => {
+    const tokens = takesSession(request) ? sessionTokens(request, name) : [];
+    if (tokens.length === 0) return handle(request, response, client);
+    const use = async () => {
+      const session = await openFirst(sessions, tokens);
+      if (session === undefined) return;
+      request.headers.authorization = `Bearer ${session.secret}`;
+      // A shared cache only sees that there was no `Authorization`.
+      response.setHeader('cache-control', 'private, no-store');
+      if (session.renewed) response.setHeader('set-cookie', sessionCookie(name, session.renewed));
+    };
+    use().then(
+      () => !response.destroyed && handle(request, response, client),
+      (error: unknown) => refuse(request, response, toParleyError(error)),
+    );
+  };
+}
+
+/** Answers while the session cannot be looked up. A 401 would tell the page that it has ended. */
+function refuse(request: Request, response: Response, error: ParleyError): void {
+  if (response.destroyed) return;
+  response.statusCode = error.httpStatus;
+  for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
+  response.setHeader('content-type', 'application/json');
+  response.end(JSON.stringify(errorBody(error)));
+  drainBody(request);
+}
+
+/** Other sites, and other ports of this host, may set cookies of the same name: one that is no session does not hide the others. */
+async function openFirst(sessions: Sessions, tokens: readonly string[]) {
+  for (const token of tokens) {
+    const session = await sessions.open(token);
+    if (session !== undefined) return session;
+  }
+  return undefined;
+}
+
+/** Browsers take a cookie with this prefix only from this host, over TLS. */
+const securePrefix = '__Host-';
+
+/** The value of `Set-Cookie`. */
+export function sessionCookie(name: SessionCookie, { token, isSecure, secondsMax }: SealedSession): string {
+  const flags = `Path=/; Max-Age=${secondsMax}; HttpOnly; SameSite=Strict`;
+  return isSecure ? `${securePrefix}${name}=${token}; ${flags}; Secure` : `${name}=${token}; ${flags}`;
+}
+
+/** The value of `Set-Cookie` that removes the cookie. */
+export function endedCookie(name: SessionCookie, isSecure: boolean): string {
+  return sessionCookie(name, { token: '', isSecure, secondsMax: 0 });
+}
+
+/**
+ * Whether a page of this server sent the request. Browsers say so in `Sec-Fetch-Site`; those without it, as on plain HTTP, name the
+ * page's origin in every request that can change something.
+ */
+export function isFromOwnPage({ method, headers }: Pick<Request, 'method' | 'headers'>): boolean {
+  const isRead = method === 'GET' || method === 'HEAD';
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin' || (isRead && site === 'none');
+  const { origin } = headers;
+  return origin === undefined ? isRead : hostOfOrigin(origin) === hostOf(headers);
+}
+
+/** Whether the page that sent the request came over TLS, also behind a proxy. */
+export function isSecurePage({ origin }: IncomingHttpHeaders): boolean {
+  return origin?.startsWith('https://') ?? false;
+}
+
+/** The values of the session's cookies, those from TLS first. None if the request has a key of its own, or is from another page. */
+function sessionTokens(request: Request, name: SessionCookie): readonly string[] {
+  if (request.headers.authorization !== undefined || !isFromOwnPage(request)) return [];
+  return cookieValues(request, name);
+}
+
+/** The values of the session's cookies, those from TLS first. */
+export function cookieValues(
+  { headers: { cookie = '' } }: Pick<Request, 'headers'>,
+  name: SessionCookie,
+): readonly string[] {
+  const pairs = cookie.split(/; */);
+  const valuesOf = (prefix: string) =>
+    pairs.flatMap((pair) => (pair.startsWith(prefix) ? pair.slice(prefix.length) || [] : []));
+  return [...valuesOf(`${securePrefix}${name}=`), ...valuesOf(`${name}=`)].slice(0, cookiesMax);
+}
+
+/** Pages and their files need no key, and signing in takes the key itself: a session must not renew itself for ever. */
+function takesSession({ method, url = '' }: Pick<Request, 'method' | 'url'>): boolean {
+  const [path = ''] = url.split('?');
+  if (path === sessionPath) return method !== 'POST';
+  const isRead = method === 'GET' || method === 'HEAD';
+  return !(isRead && /^\/(console|docs)(\/|$)/.test(path));
+}
+
+function hostOf(headers: IncomingHttpHeaders): string | undefined {
+  return (headers.host ?? headers[':authority'])?.toString().toLowerCase();
+}
+
+function hostOfOrigin(origin: string): string | undefined {
+  return URL.canParse(origin) ? new URL(origin).host : undefined;
+}
