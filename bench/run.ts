@@ -10,7 +10,7 @@ import { judge, type Verdict } from './harness/aims.ts';
 import { measureLoad, percent, reasonToRefuse } from './harness/machine.ts';
 import type { GroupResult } from './harness/result.ts';
 import { aimTable, comparisonTable, factTable, threadTable } from './harness/table.ts';
-import { type Run, writeAims, writeGroup, writeTables } from './harness/write-results.ts';
+import { type Run, writeGroup, writeTables } from './harness/write-results.ts';
 
 const [failed, wrongOptions, notIdle] = [1, 2, 3];
 const printed: string[] = [];
@@ -60,10 +60,7 @@ async function main(options: Options): Promise<number> {
   const isShown = ({ measured }: Verdict) => isWhole || measured !== undefined;
   print(`\n## Aims\n\n${aimTable(verdicts.filter(isShown))}`);
   printMissed(verdicts);
-  if (options.out !== undefined && isWhole) {
-    writeAims(options.out, verdicts, run);
-    writeTables(options.out, printed);
-  }
+  if (options.out !== undefined && isWhole) writeTables(options.out, printed);
   say(`done in ${Math.round((Date.now() - run.startedAt.getTime()) / 1000)} s`);
   return figures.hasFailed ? failed : 0;
 }

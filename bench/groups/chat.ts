@@ -1,6 +1,6 @@
 import type { Slice } from '../harness/drive.ts';
 import { type Contender, compareAll, driveAt, driveInTurn, loadOf, warmUp } from '../harness/levels.ts';
-import { type Comparison, compare, type Group, type Setting, type ThreadCosts } from '../harness/result.ts';
+import { type Comparison, compare, type Group, type Setting, threadsOf } from '../harness/result.ts';
 import { type ChatServer, chatContender, checkChat, eventsOf, type StreamShape } from './chat-call.ts';
 import { litellmName, type PeerName, portkeyName, preparePeers } from './chat-peers.ts';
 import { startBareRelay, startParley, withChatServers } from './chat-servers.ts';
@@ -45,11 +45,6 @@ export const chat: Group = {
   },
 };
 
-interface Part {
-  readonly comparisons: readonly Comparison[];
-  readonly threads: readonly ThreadCosts[];
-}
-
 /** @param calls divides the number of calls to warm up, as a stream is worth many of them */
 async function prepare(
   servers: Each<ChatServer>,
@@ -66,7 +61,7 @@ async function prepare(
   return prepared;
 }
 
-async function measurePlain(servers: Each<ChatServer>, setting: Setting): Promise<Part> {
+async function measurePlain(servers: Each<ChatServer>, setting: Setting) {
   const contenders = await prepare(servers, setting, { calls: 1 });
   const name = 'plain, 64 connections';
   const many = await driveAt(64, contenders, setting);
@@ -117,7 +112,7 @@ function againstPeers(name: string, slices: Each<Slice[]>): Comparison[] {
   });
 }
 
-async function measureEvents(servers: Each<ChatServer>, setting: Setting): Promise<Part> {
+async function measureEvents(servers: Each<ChatServer>, setting: Setting) {
   const contenders = await prepare(withoutPeers(servers), setting, { calls: 10, stream: shape });
   const name = `streams of ${eventsOf(shape)} events`;
   setting.say(name);
@@ -138,6 +133,3 @@ async function measureEvents(servers: Each<ChatServer>, setting: Setting): Promi
 }
 
 const withoutPeers = <T>({ [relayName]: relay, Parley }: Each<T>): Own<T> => ({ [relayName]: relay, Parley });
-
-const threadsOf = (name: string, slices: Each<Slice[]>): ThreadCosts[] =>
-  Object.entries(slices).map(([who, each]) => ({ name: `${name}: ${who}`, slices: each }));

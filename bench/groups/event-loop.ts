@@ -46,18 +46,17 @@ async function measure(library: string, slow: string, setting: Setting): Promise
     const client = openChatClient(parley, chatsAtOnce);
     await send(client.call, { atOnce: chatsAtOnce, calls: short ? 32 : 10_000 });
     await probe(parley, short ? 32 : 2_000);
-    const facts: Fact[] = [];
     say('syncs as they are');
     const asTheyAre = await probeWhileChatting(parley, client.call, setting);
     say(`syncs of ${syncMs} ms`);
     writeFileSync(slow, '');
     const slowed = await probeWhileChatting(parley, client.call, setting);
     await client.close();
-    facts.push(
+    const facts: Fact[] = [
       { name: `p99, each sync takes ${syncMs} ms`, unit: 'ms', values: slowed.p99Ms, aim: 'loopHeld' },
       { name: 'p99, syncs as they are', unit: 'ms', values: asTheyAre.p99Ms },
       { name: `chats, each sync takes ${syncMs} ms`, unit: 'requests/s', values: slowed.perSecond },
-    );
+    ];
     return { comparisons: [], facts, notes: [] };
   });
 }

@@ -1,7 +1,7 @@
 import type { AimName } from '../harness/aims.ts';
 import { onClientCore, serverCore } from '../harness/cores.ts';
 import { compareAll, connectionsAs, driveAt, driveInTurn, loadOf, warmUp } from '../harness/levels.ts';
-import type { Comparison, Group, Setting, ThreadCosts } from '../harness/result.ts';
+import { type Comparison, type Group, type Setting, threadsOf } from '../harness/result.ts';
 import { type Served, startChild } from '../servers/child.ts';
 import { chat, chatStream, grpcContender, openGrpcClient, type Rpc } from './grpc-call.ts';
 
@@ -86,18 +86,14 @@ async function measure(servers: Servers, setting: Setting, { rpc, name, label, a
   say(name);
   await warmUp(contenders, setting);
   const load = { connections: 1, atOnce: 16, ...loadOf(setting, 50) };
-  const { Parley: ours, [floorName]: theirs } = await driveInTurn(contenders, load);
+  const slices = await driveInTurn(contenders, load);
   const what = { name: `${name}, 16 on 1 connection`, yardstick: floorName };
-  const { cpu } = compareAll(what, { ours, theirs });
+  const { cpu } = compareAll(what, { ours: slices.Parley, theirs: slices[floorName] });
   const comparisons: Comparison[] = [{ ...cpu, aim, chart: { name: 'grpc', label } }];
-  const threads: ThreadCosts[] = [
-    { name: `${what.name}: ${floorName}`, slices: theirs },
-    { name: `${what.name}: Parley`, slices: ours },
-  ];
   for (const connections of short || quick ? [] : [1, 64]) {
     const { Parley, [floorName]: floor } = await driveAt(connections, contenders, setting);
     const at = { name: `${name}, ${connectionsAs(connections)}`, yardstick: floorName };
     comparisons.push(...Object.values(compareAll(at, { ours: Parley, theirs: floor })));
   }
-  return { comparisons, threads };
+  return { comparisons, threads: threadsOf(what.name, slices) };
 }

@@ -1,5 +1,5 @@
 import { compareAll, driveInTurn, warmUp } from '../harness/levels.ts';
-import type { Group, Setting } from '../harness/result.ts';
+import { type Group, type Setting, threadsOf } from '../harness/result.ts';
 import { type ChatServer, chatContender, checkChat } from './chat-call.ts';
 import { startParley, withChatServers } from './chat-servers.ts';
 
@@ -24,18 +24,16 @@ export const limits: Group = {
 async function measure(parley: ChatServer, setting: Setting) {
   const limited = { ...parley, key: parley.limitedKey ?? '' };
   const contenders = {
-    without: chatContender(parley, warmUpCalls),
-    limited: chatContender(limited, warmUpCalls),
+    'without limits': chatContender(parley, warmUpCalls),
+    'with every limit': chatContender(limited, warmUpCalls),
   };
   await warmUp(contenders, setting);
   const turns = setting.short ? { rounds: 1 } : { rounds: setting.quick ? 20 : 60, warmUps: 2 };
   const load = { connections: 64, atOnce: 64, forMs: setting.short ? 50 : 150 };
   const slices = await driveInTurn(contenders, { ...load, turns });
+  const { 'with every limit': ours, 'without limits': theirs } = slices;
   const what = { name: 'plain, 64 connections', who: 'Parley with every limit', yardstick: 'without limits' };
-  const { cpu, throughput } = compareAll(what, { ours: slices.limited, theirs: slices.without });
-  const threads = [
-    { name: 'with every limit', slices: slices.limited },
-    { name: 'without limits', slices: slices.without },
-  ];
+  const { cpu, throughput } = compareAll(what, { ours, theirs });
+  const threads = threadsOf('plain', slices);
   return { comparisons: [{ ...cpu, aim: 'limitsCpu' as const }, throughput], facts: [], threads, notes: [] };
 }

@@ -1,6 +1,7 @@
+import { missingPrograms } from '../../test/support/audio-files.ts';
 import type { Group, Setting } from '../harness/result.ts';
 import type { Served } from '../servers/child.ts';
-import { audioSeconds, missingPrograms } from './programs.ts';
+import { audioSeconds } from './programs.ts';
 import { openSpeechClient, type SpeechClient, spokenText, startSpeechServer } from './speech-call.ts';
 
 const characters = 400;
@@ -18,8 +19,8 @@ export const listeners: Group = {
     `${firstByteMsMax / 1000} s, and no later sound arrives more than ${playerBufferMs} ms after the player needs it.`,
   charts: [],
   async run(setting) {
-    const missing = missingPrograms(['ffmpeg']);
-    if (missing.length > 0) return { comparisons: [], facts: [], notes: [`Not installed: ${missing}.`] };
+    const missing = missingPrograms('ffmpeg');
+    if (missing !== undefined) return { comparisons: [], facts: [], notes: [missing] };
     const server = await startSpeechServer();
     const client = openSpeechClient(server, listenersMax);
     try {

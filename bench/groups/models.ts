@@ -1,7 +1,7 @@
 import { Pool } from 'undici';
 import { onClientCore, serverCore } from '../harness/cores.ts';
 import { type Contender, compareAll, connectionsAs, driveAt, warmUp } from '../harness/levels.ts';
-import type { Comparison, Group, Setting } from '../harness/result.ts';
+import { type Comparison, type Group, type Setting, threadsOf } from '../harness/result.ts';
 import { type Served, startChild } from '../servers/child.ts';
 
 const floorName = 'bare node:http';
@@ -67,12 +67,12 @@ const headersFor = ({ key }: Served) => ({ authorization: `Bearer ${key}` });
 async function measure(contenders: ReturnType<typeof contendersFor>, setting: Setting) {
   await warmUp(contenders, setting);
   const at = async (connections: number) => {
-    const { Parley: ours, [floorName]: theirs } = await driveAt(connections, contenders, setting);
+    const slices = await driveAt(connections, contenders, setting);
     const name = `GET /models, ${connectionsAs(connections)}`;
-    return { ours, theirs, name, ...compareAll({ name, yardstick: floorName }, { ours, theirs }) };
+    const pair = { ours: slices.Parley, theirs: slices[floorName] };
+    return { ...compareAll({ name, yardstick: floorName }, pair), threads: threadsOf(name, slices) };
   };
-  const many = await at(64);
-  const { cpu, throughput, p50, p99 } = many;
+  const { cpu, throughput, p50, p99, threads } = await at(64);
   const chart = (label: string) => ({ chart: { name: 'models', label } });
   const comparisons: Comparison[] = [
     { ...cpu, aim: 'modelsCpu', ...chart('64 connections: CPU') },
@@ -84,9 +84,5 @@ async function measure(contenders: ReturnType<typeof contendersFor>, setting: Se
     const one = await at(1);
     comparisons.push({ ...one.p50, ...chart('one connection: p50') }, one.cpu);
   }
-  const threads = [
-    { name: `${many.name}: ${floorName}`, slices: many.theirs },
-    { name: `${many.name}: Parley`, slices: many.ours },
-  ];
   return { comparisons, facts: [], threads, notes: [] };
 }

@@ -5,11 +5,11 @@ import { databaseFaults } from '../../src/store/maintenance/verify.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { drive, type Slice, send, takeTurns } from '../harness/drive.ts';
 import { compareAll } from '../harness/levels.ts';
-import type { Comparison, Group, Setting } from '../harness/result.ts';
+import { notesOnDisk } from '../harness/machine.ts';
+import { type Comparison, type Group, type Setting, threadsOf } from '../harness/result.ts';
 import { addRecords, openAccounts } from '../money/accounts.ts';
 import { kyselyPath } from '../money/kysely-path.ts';
 import { type MoneyPath, storePath } from '../money/request.ts';
-import { notesOnDisk } from './disk.ts';
 
 const atOnce = 64;
 
@@ -34,8 +34,7 @@ export const money: Group = {
       // Two candidates share a store.
       for (const path of new Set(Object.values(candidates).map((each) => each.path))) await path.close();
       for (const { dataDir } of Object.values(candidates)) await checkBooks(dataDir);
-      const threads = Object.entries(samples).map(([name, slices]) => ({ name, slices }));
-      return { comparisons: compareStores(samples), facts: [], threads, notes };
+      return { comparisons: compareStores(samples), facts: [], threads: threadsOf('money', samples), notes };
     } finally {
       rmSync(folder, { recursive: true });
     }

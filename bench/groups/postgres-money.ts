@@ -6,7 +6,7 @@ import { type Comparison, compare, type Setting, type ThreadCosts } from '../har
 import { mapTimes } from '../harness/threads.ts';
 import { checkPostgresBooks, openPostgresAccounts } from '../money/postgres-accounts.ts';
 import { type Child, startChild } from '../servers/child.ts';
-import type { NodeLoad, NodeSlice } from '../servers/money-node.ts';
+import type { NodeLoad } from '../servers/money-node.ts';
 import type { Postgres } from '../servers/postgres.ts';
 
 /** Requests on each node. */
@@ -59,12 +59,7 @@ interface Round {
   readonly postgresUsPerCall: number;
 }
 
-interface Part {
-  readonly comparisons: readonly Comparison[];
-  readonly threads: readonly ThreadCosts[];
-}
-
-export async function measureMoney(server: Postgres, setting: Setting): Promise<Part> {
+export async function measureMoney(server: Postgres, setting: Setting) {
   const accounts = setting.short ? 100 : 10_000;
   const urls: string[] = [];
   const running: Child[] = [];
@@ -131,7 +126,7 @@ async function driveNodes(
     Promise.all(
       nodes.map((node, n) => {
         const from = Math.floor((n * load.accounts) / nodes.length);
-        return node.ask({ ...load, from }) as Promise<NodeSlice>;
+        return node.ask({ ...load, from }) as Promise<Slice>;
       }),
     ),
   );
@@ -139,10 +134,11 @@ async function driveNodes(
   return { slice: sumOf(result, calls), postgresUsPerCall: (cpuMs * 1000) / calls };
 }
 
-function sumOf(slices: readonly NodeSlice[], calls: number): Slice {
+function sumOf(slices: readonly Slice[], calls: number): Slice {
   const mean = (figure: (slice: Slice) => number) =>
     slices.reduce((sum, each) => sum + figure(each) * each.calls, 0) / calls;
   return {
+    calls,
     perSecond: slices.reduce((sum, { perSecond }) => sum + perSecond, 0),
     p50Ms: mean(({ p50Ms }) => p50Ms),
     p99Ms: Math.max(...slices.map(({ p99Ms }) => p99Ms)),

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { postgresPrograms } from '../../test/support/postgres/programs.ts';
+import { notesOnDisk } from '../harness/machine.ts';
 import type { Group } from '../harness/result.ts';
 import { startPostgres } from '../servers/postgres.ts';
-import { notesOnDisk } from './disk.ts';
 import { measureChat } from './postgres-chat.ts';
 import { atOnce, measureMoney } from './postgres-money.ts';
 

@@ -13,11 +13,6 @@ export interface ProgramRun {
   readonly output: Buffer;
 }
 
-/** Returns the names of programs that are not installed. */
-export function missingPrograms(names: readonly string[]): string[] {
-  return names.filter((name) => spawnSync('which', [name]).status !== 0);
-}
-
 /** Runs a line of Bash, which reports CPU in milliseconds. Throws where any command of a pipe fails. */
 export async function runShell(line: string, env: Readonly<Record<string, string>>): Promise<ProgramRun> {
   const options: SpawnOptions = {

@@ -3,11 +3,12 @@ import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
 import { Pool } from 'undici';
 import { type AudioFormat, audioFormats } from '../../src/core/entities/engine.ts';
+import { missingPrograms } from '../../test/support/audio-files.ts';
 import { drive, takeTurns } from '../harness/drive.ts';
 import { type Comparison, compare, type Fact, type Group, type Setting } from '../harness/result.ts';
 import type { Served } from '../servers/child.ts';
 import type { Spoken } from '../servers/engine-alone.ts';
-import { audioSeconds, missingPrograms, runShell } from './programs.ts';
+import { audioSeconds, runShell } from './programs.ts';
 import {
   openSpeechClient,
   type SpeechClient,
@@ -41,8 +42,8 @@ export const speech: Group = {
     { name: 'speech-total', question: 'How long does speech take beside its engine alone?' },
   ],
   async run(setting) {
-    const missing = missingPrograms(['flite', 'ffmpeg', 'bash']);
-    if (missing.length > 0) return { comparisons: [], facts: [], notes: [`Not installed: ${missing}.`] };
+    const missing = missingPrograms('flite', 'ffmpeg', 'bash');
+    if (missing !== undefined) return { comparisons: [], facts: [], notes: [missing] };
     const server = await startSpeechServer();
     const client = openSpeechClient(server);
     try {

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { missingHearing } from '../../src/media/hearing-files.ts';
+import { missingPrograms } from '../../test/support/audio-files.ts';
 import { takeTurns } from '../harness/drive.ts';
-import { cpuMsOfTree } from '../harness/processes.ts';
 import {
   type Comparison,
   compare,
@@ -14,7 +14,7 @@ import {
 } from '../harness/result.ts';
 import { quantile } from '../harness/statistics.ts';
 import type { Served } from '../servers/child.ts';
-import { missingPrograms, type ProgramRun, runShell } from './programs.ts';
+import { type ProgramRun, runShell } from './programs.ts';
 import { spokenText, startSpeechServer, voice } from './speech-call.ts';
 
 const model = '/usr/share/pocketsphinx/model/en-us';
@@ -39,9 +39,8 @@ export const transcription: Group = {
     },
   ],
   async run(setting) {
-    const missing = missingPrograms(['flite', 'ffmpeg', 'bash', 'pocketsphinx_batch']);
-    const note = missing.length > 0 ? `Not installed: ${missing}.` : missingHearing();
-    if (note !== undefined) return { comparisons: [], facts: [], notes: [note] };
+    const missing = missingPrograms('flite', 'ffmpeg', 'bash', 'pocketsphinx_batch') ?? missingHearing();
+    if (missing !== undefined) return { comparisons: [], facts: [], notes: [missing] };
     const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'));
     const server = await startSpeechServer();
     try {
@@ -107,7 +106,7 @@ interface Upload extends Costs {
 }
 
 async function upload(server: Served, file: Buffer): Promise<Upload> {
-  const [cpuMs, startedAt] = [cpuMsOfTree(server.pid), performance.now()];
+  const [cpuMs, startedAt] = [await server.cpuMs(), performance.now()];
   const form = new FormData();
   form.set('file', new Blob([new Uint8Array(file)]), 'speech.mp3');
   const answer = await fetch(`${server.origin}/api/v1/audio/transcriptions`, {
@@ -118,7 +117,7 @@ async function upload(server: Served, file: Buffer): Promise<Upload> {
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${answer.status} ${text}`);
   const totalMs = performance.now() - startedAt;
-  return { text: String(JSON.parse(text).text), totalMs, cpuMs: cpuMsOfTree(server.pid) - cpuMs };
+  return { text: String(JSON.parse(text).text), totalMs, cpuMs: (await server.cpuMs()) - cpuMs };
 }
 
 /** Returns the share of the second transcript's words that the first contains. */

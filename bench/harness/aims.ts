@@ -50,7 +50,6 @@ export const aims = {
 export type AimName = keyof typeof aims;
 
 export interface Verdict extends Aim {
-  readonly name: AimName;
   readonly measured: Ratio | undefined;
   readonly isMissed: boolean;
   /** `met by 12 %`, `missed by 3 %`, `not measured`. */
@@ -67,7 +66,7 @@ export function judge({ comparisons, facts }: Figures): Verdict[] {
     const comparison = comparisons.find(({ aim }) => aim === name);
     const fact = facts.find(({ aim }) => aim === name);
     const measured = (comparison && ratioOf(comparison)) ?? (fact && spreadOf(fact.values));
-    return { name, ...aims[name], measured, ...verdictOf(aims[name], measured) };
+    return { ...aims[name], measured, ...verdictOf(aims[name], measured) };
   });
 }
 

@@ -17,8 +17,6 @@ export interface Drawing {
   readonly title: string;
   readonly subtitle: string;
   readonly bars: readonly Bar[];
-  /** Longer bars are cut off here. Default: all bars are whole, and only a spread may be cut off. */
-  readonly scoreMax?: number;
 }
 
 const [plotWidth, rowHeight, headHeight, footHeight] = [380, 30, 64, 30];
@@ -28,10 +26,10 @@ const [ink, faint, green, aimed] = ['#1c2733', '#66727f', '#2f9e44', '#d9f0dd'];
 const fills = { met: '#2563a8', missed: '#d9822b', peer: '#a3adb8' };
 
 /** @returns an SVG document. There must be bars. */
-export function draw({ title, subtitle, bars, scoreMax }: Drawing): string {
+export function draw({ title, subtitle, bars }: Drawing): string {
   const left = widest(bars.map(({ label }) => label)) + 24;
   const width = left + plotWidth + widest(bars.map(({ note }) => note)) + 24;
-  const max = scoreMax ?? Math.max(1, ...bars.flatMap(({ score, aim = 0 }) => [score, aim])) * 1.2;
+  const max = Math.max(1, ...bars.flatMap(({ score, aim = 0 }) => [score, aim])) * 1.2;
   const scale: Scale = { max, x: (score) => left + (Math.min(score, max) / max) * plotWidth };
   const bottom = headHeight + bars.length * rowHeight;
   return [
@@ -67,7 +65,6 @@ function drawBar(bar: Bar, top: number, { x, max }: Scale): string {
     rect(left, top + 7, Math.max(1, x(score) - left), rowHeight - 14, fill),
     line(x(least), x(most), middle, middle, ink),
     aim === 0 ? '' : line(x(aim), x(aim), top, top + rowHeight, green, 2),
-    score > max ? text(right - 14, middle + 4.5, '»', 'fill="white" font-weight="bold"') : '',
     text(right + 12, middle + 4.5, note, `fill="${faint}" font-size="12"`),
   ].join('');
 }

@@ -1,5 +1,5 @@
-/** The charts of comparisons and of aims. */
-import { type Aim, aims, type Verdict } from './aims.ts';
+/** The charts of comparisons. */
+import { aims } from './aims.ts';
 import { type Bar, draw } from './chart.ts';
 import { type Chart, type Comparison, isMoreBetter } from './result.ts';
 import { median, type Ratio, ratioOf, threeDigits } from './statistics.ts';
@@ -30,26 +30,6 @@ function barOf(comparison: Comparison): Bar {
     ...(aim && { aim: scoreOf(aim.limit, aim.bound === 'at least') }),
     note: `${threeDigits(ratio.median)} × (${figures})`,
     isPeer: who !== undefined,
-  };
-}
-
-/** How near each measured aim is. */
-export function chartOfAims(verdicts: readonly Verdict[]): string | undefined {
-  const bars = verdicts.flatMap((verdict) => (verdict.measured ? [barOfAim(verdict, verdict.measured)] : []));
-  if (bars.length === 0) return undefined;
-  const subtitle = `The aim = 1. ${legend}`;
-  return draw({ title: 'Where is Parley beside its aims?', subtitle, bars, scoreMax: 2 });
-}
-
-function barOfAim({ what, bound, limit, unit }: Aim, { median: middle, least, most }: Ratio): Bar {
-  const part = (value: number) => value / limit;
-  const sign = bound === 'at least' ? '≥' : '≤';
-  const as = (value: number) => (unit ? `${threeDigits(value)} ${unit}` : `${threeDigits(value)} ×`);
-  return {
-    label: what,
-    ...scored({ median: part(middle), least: part(least), most: part(most) }, bound === 'at least'),
-    aim: 1,
-    note: `${as(middle)}, aim ${sign} ${limit} ${unit ?? ''}`.trim(),
   };
 }
 

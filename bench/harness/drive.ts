@@ -10,6 +10,7 @@ export interface Load {
 }
 
 export interface Slice {
+  readonly calls: number;
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -38,6 +39,7 @@ export async function drive({ pid }: { readonly pid: number }, call: Call, load:
   const after = threadTimesOf(pid);
   const threadUsPerCall = mapTimes((kind) => ((after[kind] - before[kind]) * 1000) / times.length);
   return {
+    calls: times.length,
     perSecond: times.length / seconds,
     p50Ms: quantile(times, 0.5),
     p99Ms: quantile(times, 0.99),

@@ -1,7 +1,9 @@
 /** The machine of a run, and whether it is idle enough. */
-import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
+import { statfsSync } from 'node:fs';
+import { availableParallelism, cpus, loadavg, release, tmpdir, totalmem } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+const tmpfsType = 0x01021994;
 const watchMs = 1_000;
 const idleShareMin = 0.9;
 /** The average over a minute also shows work that pauses and may start again. */
@@ -31,6 +33,12 @@ export function reasonToRefuse({ idleShare, loadAverage }: MachineLoad): string 
   if (loadAverage > loadMax) return `its load average is ${loadAverage.toFixed(2)}, more than ${loadMax}`;
   return undefined;
 }
+
+/** Says whether a sync costs nothing where databases are. */
+export const notesOnDisk = (): string[] =>
+  statfsSync(tmpdir()).type === tmpfsType
+    ? ['TMPDIR is in memory, where a sync costs nothing. Set it to a folder on a disk.']
+    : [];
 
 export function describeMachine() {
   return {

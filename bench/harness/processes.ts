@@ -19,11 +19,6 @@ export function cpuMsOf(pid: number): number {
   );
 }
 
-/** CPU of a process and all its descendants, in ms. */
-export function cpuMsOfTree(pid: number): number {
-  return treeOf(pid).reduce((sum, each) => sum + (unlessEnded(() => cpuMsOf(each)) ?? 0), 0);
-}
-
 /** CPU of a process and each of its descendants, in ms, to the nanosecond. */
 export function cpuMsByPid(pid: number): Map<number, number> {
   const times = new Map<number, number>();

@@ -61,6 +61,10 @@ export interface ThreadCosts {
   readonly slices: readonly Slice[];
 }
 
+/** The CPU of each contender by kind of thread. */
+export const threadsOf = (name: string, slices: Readonly<Record<string, readonly Slice[]>>): ThreadCosts[] =>
+  Object.entries(slices).map(([who, each]) => ({ name: `${name}: ${who}`, slices: each }));
+
 export interface GroupResult {
   readonly comparisons: readonly Comparison[];
   readonly facts: readonly Fact[];

@@ -20,20 +20,12 @@ export interface NodeLoad extends Load {
   readonly warmUpCalls?: number;
 }
 
-export interface NodeSlice extends Slice {
-  readonly calls: number;
-}
-
 const [, , kind = '', url = ''] = process.argv;
 const path = await (kind === 'groups' ? postgresPath(url) : kyselyPostgresPath(url));
 
-async function answer({ accounts, from, warmUpCalls, ...load }: NodeLoad): Promise<NodeSlice | object> {
-  let calls = 0;
-  const call = (n: number) => {
-    calls++;
-    return path.request(keyHashOf((from + n) % accounts));
-  };
-  if (warmUpCalls === undefined) return { ...(await drive(process, call, load)), calls };
+async function answer({ accounts, from, warmUpCalls, ...load }: NodeLoad): Promise<Slice | object> {
+  const call = (n: number) => path.request(keyHashOf((from + n) % accounts));
+  if (warmUpCalls === undefined) return drive(process, call, load);
   await send(call, { atOnce: load.atOnce, calls: warmUpCalls });
   return {};
 }

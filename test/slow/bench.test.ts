@@ -30,7 +30,7 @@ describe.skipIf(missing !== undefined)('a short run of the bench', () => {
 
   it.each(groups.map((group) => [group.name, group] as const))('measures %s', (name, { title }) => {
     expect(printed).toContain(`## ${title}\n`);
-    const { comparisons, facts } = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
+    const { comparisons, facts } = JSON.parse(readFileSync(join(folder, 'raw', `${name}.json`), 'utf8'));
     expect(comparisons.length + facts.length).toBeGreaterThan(0);
     for (const { ours, theirs } of comparisons) expect([...ours, ...theirs].every(isPositive)).toBe(true);
     for (const { values } of facts) expect(values.every(isPositive)).toBe(true);
