@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { databaseFaults } from '../../src/store/maintenance/verify.ts';
-import { openDatabase } from '../../src/store/sqlite/database.ts';
+import { openDatabase } from '../../src/store/sqlite/database/open-database.ts';
 import { drive, type Slice, send, takeTurns } from '../harness/drive.ts';
 import { compareAll } from '../harness/levels.ts';
 import { notesOnDisk } from '../harness/machine.ts';

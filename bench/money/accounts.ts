@@ -1,7 +1,7 @@
 import { createApp } from '../../src/app/create-app.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { hashKey } from '../../src/core/values/key-secret.ts';
-import { openDatabase } from '../../src/store/sqlite/database.ts';
+import { openDatabase } from '../../src/store/sqlite/database/open-database.ts';
 import { openAccount } from '../servers/account.ts';
 
 /** Opens accounts with credits, a plan and a key each. @returns the hashes of the keys */

@@ -1,10 +1,10 @@
 import { type Dialect, Kysely, PostgresDialect, SqliteDialect, sql, type Transaction } from 'kysely';
 import type { RecordStart } from '../../src/core/entities/usage.ts';
 import { type AccountId, type KeyId, newLedgerEntryId } from '../../src/core/values/ids.ts';
-import { openPool } from '../../src/store/postgres/connection.ts';
-import { toUuid } from '../../src/store/postgres/ids.ts';
-import { openDatabase } from '../../src/store/sqlite/database.ts';
-import type { Database } from '../../src/store/tables/schema.ts';
+import { openPool } from '../../src/store/postgres/database/connection.ts';
+import { toUuid } from '../../src/store/postgres/database/ids.ts';
+import type { Database } from '../../src/store/sql/schema.ts';
+import { openDatabase } from '../../src/store/sqlite/database/open-database.ts';
 import { costAmount, end, holdAmount, type MoneyPath, price, startOf, tokens } from './request.ts';
 
 /** The ids of a request as the database stores them. */

@@ -2,7 +2,7 @@
 import type { Client } from 'pg';
 import { hashKey } from '../../src/core/values/key-secret.ts';
 import { bookFaults } from '../../src/store/maintenance/books.ts';
-import { newClient } from '../../src/store/postgres/connection.ts';
+import { newClient } from '../../src/store/postgres/database/connection.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-store.ts';
 
 /** More than any run spends. */

@@ -5,13 +5,13 @@ import { AdminOperations } from '../core/admin/service.ts';
 import type { Store } from '../core/entities/store.ts';
 import type { AdminFunctions } from '../core/services.ts';
 import { systemClock } from '../core/values/clock.ts';
-import type { DatabaseUse } from '../store/sqlite/database.ts';
+import type { DatabaseUse } from '../store/sqlite/database/open-database.ts';
 import { openStore } from '../store/sqlite/open-store.ts';
 import { alertsWithoutServer } from './alerts.ts';
 
 export { type BackupFacts, backUp } from '../store/maintenance/backup.ts';
 export { restore } from '../store/maintenance/restore.ts';
-export { DataInUseError } from '../store/sqlite/ownership.ts';
+export { DataInUseError } from '../store/sqlite/database/ownership.ts';
 
 export interface AdminApp {
   readonly admin: AdminFunctions;

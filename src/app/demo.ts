@@ -7,7 +7,7 @@ import { z } from 'zod';
 import * as pb from '../../gen/parley/admin/v1/admin_pb.ts';
 import { cliCall } from '../core/access/call.ts';
 import { bounds } from '../core/values/bounds.ts';
-import { sync } from '../store/sqlite/data-folder.ts';
+import { sync } from '../store/sqlite/database/data-folder.ts';
 import type { App } from './create-app.ts';
 
 const firstRunFile = z.object({ baseUrl: z.url(), apiKey: z.string(), adminKey: z.string() });

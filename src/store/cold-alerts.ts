@@ -12,15 +12,12 @@ import type {
 import type { AuditEntry } from '../core/entities/audit.ts';
 import type { AccountId, AlertId } from '../core/values/ids.ts';
 import type { Page, PageRequest } from '../core/values/page.ts';
-import type { Executor } from './executor.ts';
-import { hasChanged } from './job.ts';
-import { pageOf } from './page-of.ts';
 import {
   alertSettingsOf,
   removeAlertSettings,
   setAlertSettings,
   turnWebhookOff,
-} from './tables/alert-settings.ts';
+} from './entities/alert-settings.ts';
 import {
   alertsBefore,
   claimAlert,
@@ -28,10 +25,13 @@ import {
   endAttempt,
   giveUpAlerts,
   raiseAlert,
-} from './tables/alerts.ts';
-import { insertAudit } from './tables/audit.ts';
-import { afterAll } from './tables/schema.ts';
-import { readUsedCredits, readWatchedAccounts } from './watched-accounts.ts';
+} from './entities/alerts.ts';
+import { insertAudit } from './entities/audit.ts';
+import { readUsedCredits, readWatchedAccounts } from './entities/watched-accounts.ts';
+import type { Executor } from './sql/executor.ts';
+import { hasChanged } from './sql/job.ts';
+import { pageOf } from './sql/page-of.ts';
+import { afterAll } from './sql/schema.ts';
 
 /** Operations of alerts, written once for every database. */
 export class ColdAlerts implements AlertStore {

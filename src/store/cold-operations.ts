@@ -17,10 +17,6 @@ import type {
 import type { AccountId, AuditId, KeyId, LedgerEntryId, RequestId } from '../core/values/ids.ts';
 import type { Page, PageRequest } from '../core/values/page.ts';
 import { ColdAlerts } from './cold-alerts.ts';
-import type { Executor } from './executor.ts';
-import { hasChanged, type Step } from './job.ts';
-import { countPrunable, Pruning } from './maintenance/prune.ts';
-import { pageOf } from './page-of.ts';
 import {
   accountById,
   accountByName,
@@ -36,12 +32,11 @@ import {
   setPlan,
   startTrial,
   suspendAccount,
-} from './tables/accounts.ts';
-import { removeAlertSettings } from './tables/alert-settings.ts';
-import { removeAlerts } from './tables/alerts.ts';
-import { auditBefore, insertAudit } from './tables/audit.ts';
-import { endedSession, endSession } from './tables/ended-sessions.ts';
-import { beyondOf, findBeyond, removeAnswersUntil } from './tables/idempotency-records.ts';
+} from './entities/accounts.ts';
+import { removeAlertSettings } from './entities/alert-settings.ts';
+import { removeAlerts } from './entities/alerts.ts';
+import { auditBefore, insertAudit } from './entities/audit.ts';
+import { beyondOf, findBeyond, removeAnswersUntil } from './entities/idempotency.ts';
 import {
   adminKeys,
   anyKey,
@@ -53,11 +48,16 @@ import {
   revokeKey,
   revokeKeysOf,
   setKeyLimits,
-} from './tables/keys.ts';
-import { entriesBefore } from './tables/ledger.ts';
-import { afterAll } from './tables/schema.ts';
-import { idsBetween, recordsBefore } from './usage/records.ts';
-import { readTotals } from './usage/totals.ts';
+} from './entities/keys.ts';
+import { entriesBefore } from './entities/ledger.ts';
+import { countPrunable, Pruning } from './entities/prune.ts';
+import { endedSession, endSession } from './entities/sessions.ts';
+import { idsBetween, recordsBefore } from './entities/usage.ts';
+import { readTotals } from './entities/usage-totals.ts';
+import type { Executor } from './sql/executor.ts';
+import { hasChanged, type Step } from './sql/job.ts';
+import { pageOf } from './sql/page-of.ts';
+import { afterAll } from './sql/schema.ts';
 
 /** Operations that no request waits for: written once, for every database. */
 export abstract class ColdOperations

@@ -1,9 +1,9 @@
 import type { Client } from 'pg';
 import { debitEntryId, type RequestId, requestOfDebit } from '../../core/values/ids.ts';
 import { bookFaults } from '../maintenance/books.ts';
-import { newClient, openPool } from '../postgres/connection.ts';
-import { plainArray, textArray } from '../postgres/groups/arrays.ts';
-import { fromUuid, storable, toUuid } from '../postgres/ids.ts';
+import { plainArray, textArray } from '../postgres/database/arrays.ts';
+import { newClient, openPool } from '../postgres/database/connection.ts';
+import { fromUuid, storable, toUuid } from '../postgres/database/ids.ts';
 import { migrateUrl } from '../postgres/migrate-url.ts';
 import { Partitions } from '../postgres/partitions.ts';
 import { CopyError, type Row, type Side, type Table, type Value } from './side.ts';

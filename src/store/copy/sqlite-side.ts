@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { databaseFaults } from '../maintenance/verify.ts';
-import { type Connection, databaseName } from '../sqlite/connection.ts';
-import { openDatabase } from '../sqlite/database.ts';
-import { disown } from '../sqlite/ownership.ts';
+import { type Connection, databaseName } from '../sqlite/database/connection.ts';
+import { openDatabase } from '../sqlite/database/open-database.ts';
+import { disown } from '../sqlite/database/ownership.ts';
 import { batchesOf, CopyError, type Row, type Side, type Table, type Value } from './side.ts';
 
 const quoted = (name: string) => `"${name}"`;

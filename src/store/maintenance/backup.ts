@@ -12,8 +12,8 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { appliedMigrations, checkKnown } from '../migrations/migrations.ts';
-import { databaseName } from '../sqlite/connection.ts';
-import { sync } from '../sqlite/data-folder.ts';
+import { databaseName } from '../sqlite/database/connection.ts';
+import { sync } from '../sqlite/database/data-folder.ts';
 import { databaseFaults } from './verify.ts';
 
 /** A backup or restore failed. The message is for the person who runs it. */

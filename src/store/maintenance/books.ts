@@ -1,5 +1,5 @@
 /** Rules for the books of a database, SQLite or PostgreSQL. */
-import type { Dialect } from '../statement.ts';
+import type { Dialect } from '../sql/statement.ts';
 
 /** Each query finds an account with the fault. The queries need only the first schema. */
 const faultQueries: Readonly<Record<string, string>> = {

@@ -5,8 +5,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { appliedMigrations, migrations } from '../migrations/migrations.ts';
-import { databaseName } from '../sqlite/connection.ts';
-import { damageOf, tableNames } from '../sqlite/damage.ts';
+import { databaseName } from '../sqlite/database/connection.ts';
+import { damageOf, tableNames } from '../sqlite/database/damage.ts';
 
 export interface StoreDiagnostics {
   readonly diagnostics: readonly Diagnostic[];

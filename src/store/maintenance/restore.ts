@@ -2,9 +2,9 @@ import { chmodSync, constants, copyFileSync, existsSync, linkSync, renameSync, r
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { makeFolder } from '../../files/make-folder.ts';
-import { type Connection, databaseName } from '../sqlite/connection.ts';
-import { sync } from '../sqlite/data-folder.ts';
-import { own } from '../sqlite/ownership.ts';
+import { type Connection, databaseName } from '../sqlite/database/connection.ts';
+import { sync } from '../sqlite/database/data-folder.ts';
+import { own } from '../sqlite/database/ownership.ts';
 import { BackupError, type BackupFacts, verified } from './backup.ts';
 
 interface Restored extends BackupFacts {

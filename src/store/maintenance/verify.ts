@@ -1,6 +1,6 @@
 /** Verifies a backup: the file is intact, and its books are right. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Connection } from '../sqlite/connection.ts';
+import type { Connection } from '../sqlite/database/connection.ts';
 import { bookFaults } from './books.ts';
 
 /** Whole sentences; empty if the database is intact. */

@@ -1,6 +1,6 @@
 import { type ColumnDataType, type CreateTableBuilder, type Expression, type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
-import type { Dialect } from '../statement.ts';
+import type { Dialect } from '../sql/statement.ts';
 
 type ColumnType = ColumnDataType | Expression<unknown>;
 type TableBuilder = CreateTableBuilder<string, never>;

@@ -1,6 +1,6 @@
 import { type Client, DatabaseError } from 'pg';
 import { type Diagnostic, ok, problem } from '../../core/values/diagnostics.ts';
-import { newClient } from './connection.ts';
+import { newClient } from './database/connection.ts';
 
 const subject = 'pooler';
 const attempts = 3;

@@ -2,11 +2,11 @@
 import type { Client } from 'pg';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import type { StoreDiagnostics } from '../maintenance/diagnostics.ts';
-import { newClient, openPool } from './connection.ts';
+import { newClient, openPool } from './database/connection.ts';
+import { DatabaseUnusableError } from './database/storage-failures.ts';
 import { diagnosePooler } from './diagnostics-pooler.ts';
 import { diagnoseSettings } from './diagnostics-settings.ts';
 import { schemaState } from './migrate.ts';
-import { DatabaseUnusableError } from './storage-failures.ts';
 
 interface PostgresDiagnosis {
   readonly url: string;

@@ -1,7 +1,7 @@
 import type { KeyHolder } from '../../core/entities/key.ts';
-import type { Executor } from '../executor.ts';
+import type { Executor } from '../sql/executor.ts';
+import { soon } from './database/patience.ts';
 import { KeyReads } from './key-reads.ts';
-import { soon } from './patience.ts';
 
 /** This many keys take about 10 MB. */
 const holdersMax = 10_000;

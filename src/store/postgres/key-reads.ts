@@ -1,7 +1,7 @@
 import type { KeyHolder } from '../../core/entities/key.ts';
-import type { Executor } from '../executor.ts';
-import { policiesByKeyHashes } from '../tables/accounts.ts';
-import { keysByHashes } from '../tables/keys.ts';
+import { policiesByKeyHashes } from '../entities/accounts.ts';
+import { keysByHashes } from '../entities/keys.ts';
+import type { Executor } from '../sql/executor.ts';
 
 interface Wanted {
   readonly hash: string;

@@ -1,7 +1,7 @@
 import { NewerSchemaError } from '../migrations/migrations.ts';
-import { openPool } from './connection.ts';
+import { openPool } from './database/connection.ts';
+import { DatabaseUnusableError, isRefused } from './database/storage-failures.ts';
 import { migrate, schemaState } from './migrate.ts';
-import { DatabaseUnusableError, isRefused } from './storage-failures.ts';
 
 /**
  * Brings a database to the schema of this program, over a connection of its own. Returns the names of the migrations that it applied.

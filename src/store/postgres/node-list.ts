@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { statement } from '../statement.ts';
+import { statement } from '../sql/statement.ts';
 
 interface NodeRow {
   readonly epoch: bigint;

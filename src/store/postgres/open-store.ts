@@ -1,12 +1,12 @@
 import type { PoolClient } from 'pg';
 import type { Store, StoreObserver } from '../../core/entities/store.ts';
 import { policyChannel } from '../migrations/postgres-tables.ts';
-import { openPool } from './connection.ts';
-import { PostgresExecutor } from './executor.ts';
+import { openPool } from './database/connection.ts';
+import { PostgresExecutor } from './database/executor.ts';
+import { Health } from './database/health.ts';
+import { Node } from './database/node.ts';
 import { Groups } from './groups/groups.ts';
-import { Health } from './health.ts';
 import { migrateUrl } from './migrate-url.ts';
-import { Node } from './node.ts';
 import { Partitions } from './partitions.ts';
 import { PostgresStore } from './postgres-store.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';

@@ -5,13 +5,13 @@
 import { DatabaseError, type Pool } from 'pg';
 import type { AuditEntry } from '../../core/entities/audit.ts';
 import { firstRequestId } from '../../core/values/ids.ts';
-import { step } from '../job.ts';
-import { countOf, rollUpRecords } from '../maintenance/prune.ts';
-import { insertAudit } from '../tables/audit.ts';
-import { queryOf, valuesOf } from './executor.ts';
-import { boundUuid } from './ids.ts';
-import { patiently } from './patience.ts';
-import { exclusively, type Transaction, transact } from './transaction.ts';
+import { insertAudit } from '../entities/audit.ts';
+import { countOf, rollUpRecords } from '../entities/prune.ts';
+import { step } from '../sql/job.ts';
+import { queryOf, valuesOf } from './database/executor.ts';
+import { boundUuid } from './database/ids.ts';
+import { patiently } from './database/patience.ts';
+import { exclusively, type Transaction, transact } from './database/transaction.ts';
 
 /** Partitions for later months than this one. Records of other times are in a partition for the rest. */
 const monthsAhead = 2;

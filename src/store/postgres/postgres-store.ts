@@ -13,13 +13,15 @@ import type { AccountId, RequestId } from '../../core/values/ids.ts';
 import { type NanoCredits, nanoCredits } from '../../core/values/money.ts';
 import type { Month } from '../../core/values/month.ts';
 import { ColdOperations } from '../cold-operations.ts';
-import type { Executor } from '../executor.ts';
-import { LastUses } from '../last-uses.ts';
-import { Pruning } from '../maintenance/prune.ts';
-import { accountById } from '../tables/accounts.ts';
+import { accountById } from '../entities/accounts.ts';
+import { claimKey, claimOutcome, endClaim } from '../entities/idempotency.ts';
+import { LastUses } from '../entities/last-uses.ts';
+import { Pruning } from '../entities/prune.ts';
+import type { Executor } from '../sql/executor.ts';
 import { takenUnits } from '../tables/fair-use.ts';
-import { claimKey, claimOutcome, endClaim } from '../tables/idempotency-records.ts';
 import { countsOfOwners } from '../tables/limit-counts.ts';
+import type { Node } from './database/node.ts';
+import { soon } from './database/patience.ts';
 import type { Groups } from './groups/groups.ts';
 import {
   entering,
@@ -32,10 +34,8 @@ import {
   settling,
 } from './groups/operations.ts';
 import { KeyCache } from './key-cache.ts';
-import type { Node } from './node.ts';
 import { nodesInOrder } from './node-list.ts';
 import type { Partitions } from './partitions.ts';
-import { soon } from './patience.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
 
 export interface PostgresStoreDeps {

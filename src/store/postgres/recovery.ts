@@ -1,12 +1,12 @@
 /** Ends what dead nodes left open. Any node may do so, also several at once: the rows of the accounts are locked meanwhile. */
 import { sql } from 'kysely';
 import type { AccountId, RequestId } from '../../core/values/ids.ts';
-import type { Executor } from '../executor.ts';
-import { step } from '../job.ts';
-import { query, statement } from '../statement.ts';
+import { interruptedEnd, type StartedRecord, startedColumns, toStarted } from '../entities/usage-row.ts';
+import type { Executor } from '../sql/executor.ts';
+import { step } from '../sql/job.ts';
+import { query, statement } from '../sql/statement.ts';
 import { countedFromText } from '../tables/limit-counts.ts';
 import { rateUsesFromText } from '../tables/rate-uses.ts';
-import { interruptedEnd, type StartedRecord, startedColumns, toStarted } from '../usage/record-row.ts';
 import type { Groups } from './groups/groups.ts';
 import { givingBackRates, type OpenRequest, settling } from './groups/operations.ts';
 

@@ -1,9 +1,9 @@
 import type { AuditEntry } from '../../core/entities/audit.ts';
 import type { EntryOutcome, LedgerEntry } from '../../core/entities/ledger.ts';
 import { nanoCreditsMax } from '../../core/values/money.ts';
-import { insertAudit } from '../tables/audit.ts';
-import { addCredits, entryByReference, insertEntry } from '../tables/ledger.ts';
-import type { Reader } from './reader.ts';
+import { insertAudit } from '../entities/audit.ts';
+import { addCredits, entryByReference, insertEntry } from '../entities/ledger.ts';
+import type { Reader } from './database/reader.ts';
 import type { Credits } from './requests/credits.ts';
 import type { Writer } from './writer/writer.ts';
 

@@ -1,8 +1,8 @@
-import type { Executor, Queries } from '../executor.ts';
-import type { Job, JobResult } from '../job.ts';
-import type { Statement } from '../statement.ts';
-import type { Reader } from './reader.ts';
-import { readSnapshot } from './snapshot.ts';
+import type { Executor, Queries } from '../sql/executor.ts';
+import type { Job, JobResult } from '../sql/job.ts';
+import type { Statement } from '../sql/statement.ts';
+import type { Reader } from './database/reader.ts';
+import { readSnapshot } from './database/snapshot.ts';
 import type { Writer } from './writer/writer.ts';
 
 interface SqliteExecutorDeps {

@@ -1,8 +1,8 @@
 import type { KeyHolder } from '../../core/entities/key.ts';
-import { query, statement } from '../statement.ts';
-import { factsById } from '../tables/accounts.ts';
-import { keyByHash } from '../tables/keys.ts';
-import type { Reader } from './reader.ts';
+import { factsById } from '../entities/accounts.ts';
+import { keyByHash } from '../entities/keys.ts';
+import { query, statement } from '../sql/statement.ts';
+import type { Reader } from './database/reader.ts';
 
 /** This many keys take about 10 MB. */
 const holdersMax = 10_000;

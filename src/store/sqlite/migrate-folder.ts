@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { appliedMigrations, checkKnown, migrations } from '../migrations/migrations.ts';
-import { databaseName } from './connection.ts';
-import { openDatabase } from './database.ts';
-import { disown } from './ownership.ts';
+import { databaseName } from './database/connection.ts';
+import { openDatabase } from './database/open-database.ts';
+import { disown } from './database/ownership.ts';
 
 /** The migrations that the next start applies to the database of a data folder. @throws NewerSchemaError */
 export function pendingMigrations(dataDir: string): string[] {

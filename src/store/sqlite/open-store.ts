@@ -1,13 +1,13 @@
 import { sql } from 'kysely';
 import type { Store, StoreObserver } from '../../core/entities/store.ts';
-import { step } from '../job.ts';
-import { statement } from '../statement.ts';
-import { type Connection, databaseName, prepareToRead } from './connection.ts';
-import { OpenFiles, privateFile } from './data-folder.ts';
-import { type DatabaseUse, openDatabase } from './database.ts';
+import { step } from '../sql/job.ts';
+import { statement } from '../sql/statement.ts';
+import { type Connection, databaseName, prepareToRead } from './database/connection.ts';
+import { OpenFiles, privateFile } from './database/data-folder.ts';
+import { type DatabaseUse, openDatabase } from './database/open-database.ts';
+import { DatabaseMovedError } from './database/storage-failures.ts';
+import { WriteHealth } from './database/write-health.ts';
 import { SqliteStore } from './sqlite-store.ts';
-import { DatabaseMovedError } from './storage-failures.ts';
-import { WriteHealth } from './write-health.ts';
 import { DirectExecutor, WriterThread } from './writer/executors.ts';
 import { type BatchExecutor, Writer } from './writer/writer.ts';
 

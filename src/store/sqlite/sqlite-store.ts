@@ -12,16 +12,16 @@ import type { AccountId, RequestId } from '../../core/values/ids.ts';
 import { type NanoCredits, nanoCredits } from '../../core/values/money.ts';
 import type { Month } from '../../core/values/month.ts';
 import { ColdOperations } from '../cold-operations.ts';
-import { balanceOf } from '../tables/accounts.ts';
-import { claimKey, claimOutcome } from '../tables/idempotency-records.ts';
-import type { Connection } from './connection.ts';
+import { balanceOf } from '../entities/accounts.ts';
+import { claimKey, claimOutcome } from '../entities/idempotency.ts';
+import type { Connection } from './database/connection.ts';
+import { Reader } from './database/reader.ts';
+import type { WriteHealth } from './database/write-health.ts';
 import { Entries } from './entries.ts';
 import { SqliteExecutor } from './executor.ts';
 import { KeyCache } from './key-cache.ts';
-import { Reader } from './reader.ts';
 import { Credits } from './requests/credits.ts';
 import { Requests } from './requests/requests.ts';
-import type { WriteHealth } from './write-health.ts';
 import type { Writer } from './writer/writer.ts';
 
 export interface SqliteStoreDeps {

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { AccountId } from '../../core/values/ids.ts';
 import type { Month } from '../../core/values/month.ts';
-import { type Addition, type Step, step } from '../job.ts';
-import { query, statement } from '../statement.ts';
+import { type Addition, type Step, step } from '../sql/job.ts';
+import { query, statement } from '../sql/statement.ts';
 
 /** A monthly counter of an account. */
 export interface Counter {

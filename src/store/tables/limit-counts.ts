@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Count, CountedAmount } from '../../core/entities/count.ts';
-import { type Addition, type Step, step } from '../job.ts';
-import { query, statement } from '../statement.ts';
+import { type Addition, type Step, step } from '../sql/job.ts';
+import { query, statement } from '../sql/statement.ts';
 
 /** The amount of a count that ended requests have used. */
 export const usedAmount = statement((p: Count) =>

@@ -17,9 +17,9 @@ import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BackupError, type BackupFacts, backUp } from '../../../src/store/maintenance/backup.ts';
 import { restore } from '../../../src/store/maintenance/restore.ts';
-import { openDatabase } from '../../../src/store/sqlite/database.ts';
+import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
+import { DataInUseError } from '../../../src/store/sqlite/database/ownership.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
-import { DataInUseError } from '../../../src/store/sqlite/ownership.ts';
 import { fileFaults, readBooks } from '../../support/books.ts';
 import { parley, printed, printedJson, serve, until } from '../../support/command-line.ts';
 

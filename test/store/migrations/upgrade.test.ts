@@ -8,7 +8,7 @@ import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { databaseFaults } from '../../../src/store/maintenance/verify.ts';
 import { migrations, NewerSchemaError } from '../../../src/store/migrations/migrations.ts';
-import { openDatabase } from '../../../src/store/sqlite/database.ts';
+import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { parley } from '../../support/command-line.ts';
 import { auditEntry } from '../../support/stored-key.ts';

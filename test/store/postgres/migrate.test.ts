@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Change, migrationsOf } from '../../../src/store/migrations/column-types.ts';
 import { NewerSchemaError, postgresMigrations } from '../../../src/store/migrations/migrations.ts';
-import { openPool } from '../../../src/store/postgres/connection.ts';
+import { openPool } from '../../../src/store/postgres/database/connection.ts';
 import { migrate, schemaState } from '../../../src/store/postgres/migrate.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';

@@ -1,7 +1,7 @@
 /** `serve --workers`: several processes on one port and one database. */
 import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { newClient } from '../../../src/store/postgres/connection.ts';
+import { newClient } from '../../../src/store/postgres/database/connection.ts';
 import { parley, printed, scratchFolder, serve } from '../../support/command-line.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 

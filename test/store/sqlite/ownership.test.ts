@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { diagnoseStore } from '../../../src/store/maintenance/diagnostics.ts';
-import { openDatabase } from '../../../src/store/sqlite/database.ts';
+import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
+import { DataInUseError } from '../../../src/store/sqlite/database/ownership.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
-import { DataInUseError } from '../../../src/store/sqlite/ownership.ts';
 import { printed, serve } from '../../support/command-line.ts';
 
 let folder: string;
@@ -33,7 +33,7 @@ async function end(child: ChildProcess): Promise<void> {
 
 /** Another process that runs a script with the database and then waits. */
 async function process(script: string): Promise<ChildProcess> {
-  const source = new URL('../../../src/store/sqlite/database.ts', import.meta.url);
+  const source = new URL('../../../src/store/sqlite/database/open-database.ts', import.meta.url);
   const text = `
     import Sqlite from 'better-sqlite3';
     import { openDatabase } from ${JSON.stringify(source.href)};

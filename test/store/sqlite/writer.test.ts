@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Job, step } from '../../../src/store/job.ts';
-import type { Connection } from '../../../src/store/sqlite/connection.ts';
-import { OpenFiles } from '../../../src/store/sqlite/data-folder.ts';
-import { openDatabase } from '../../../src/store/sqlite/database.ts';
-import { WriteHealth } from '../../../src/store/sqlite/write-health.ts';
+import { type Job, step } from '../../../src/store/sql/job.ts';
+import { statement } from '../../../src/store/sql/statement.ts';
+import type { Connection } from '../../../src/store/sqlite/database/connection.ts';
+import { OpenFiles } from '../../../src/store/sqlite/database/data-folder.ts';
+import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
+import { WriteHealth } from '../../../src/store/sqlite/database/write-health.ts';
 import { WriterThread } from '../../../src/store/sqlite/writer/executors.ts';
 import type { Batch, BatchOutcome } from '../../../src/store/sqlite/writer/messages.ts';
 import { type BatchExecutor, Writer } from '../../../src/store/sqlite/writer/writer.ts';
-import { statement } from '../../../src/store/statement.ts';
 
 const insert = statement(
   (p: { id: number; value: number }) => sql`insert into t values (${p.id}, ${p.value})`,

@@ -1,7 +1,7 @@
 /** Connections to a PostgreSQL that may still be starting. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
-import { newClient } from '../../../src/store/postgres/connection.ts';
+import { newClient } from '../../../src/store/postgres/database/connection.ts';
 
 const startMsMax = 60_000;
 

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { AccountId } from '../../../core/values/ids.ts';
-import type { Health } from '../health.ts';
-import type { Node } from '../node.ts';
-import { retryMs, waitMsMax, watchMs } from '../patience.ts';
+import type { Health } from '../database/health.ts';
+import type { Node } from '../database/node.ts';
+import { retryMs, waitMsMax, watchMs } from '../database/patience.ts';
 import {
   isLocked,
   isRepeatable,
@@ -11,8 +11,8 @@ import {
   isWrittenRecord,
   UnknownOutcomeError,
   unusable,
-} from '../storage-failures.ts';
-import { beginGuarded, transact } from '../transaction.ts';
+} from '../database/storage-failures.ts';
+import { beginGuarded, transact } from '../database/transaction.ts';
 import type { Operation } from './operations.ts';
 import { FencedError, readBooks } from './reading.ts';
 import { writeBooks } from './writing.ts';

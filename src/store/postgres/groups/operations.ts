@@ -11,12 +11,12 @@ import { ParleyError } from '../../../core/values/errors.ts';
 import { type AccountId, debitEntryId, type RequestId } from '../../../core/values/ids.ts';
 import { nanoCredits, nanoCreditsMax } from '../../../core/values/money.ts';
 import { charge, holdCredits, lowerHold, raiseHold, reserveUnits } from '../../decisions.ts';
-import { step } from '../../job.ts';
+import { endedRow, endRow, startedRow } from '../../entities/usage-row.ts';
+import { step } from '../../sql/job.ts';
 import type { Counter } from '../../tables/fair-use.ts';
 import { countedToText } from '../../tables/limit-counts.ts';
 import { forgetRateUses, rateUsesToText } from '../../tables/rate-uses.ts';
-import { endedRow, endRow, startedRow } from '../../usage/record-row.ts';
-import { unusable } from '../storage-failures.ts';
+import { unusable } from '../database/storage-failures.ts';
 import type { Books, StoredRecord } from './books.ts';
 
 export interface Operation<Outcome> {

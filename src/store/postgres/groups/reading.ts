@@ -8,9 +8,9 @@ import type { NanoCredits } from '../../../core/values/money.ts';
 import type { Month } from '../../../core/values/month.ts';
 import { countedFromText } from '../../tables/limit-counts.ts';
 import { rateUsesFromText } from '../../tables/rate-uses.ts';
-import { fromUuid, storable, toUuid } from '../ids.ts';
-import type { Transaction } from '../transaction.ts';
-import { plainArray, textArray } from './arrays.ts';
+import { plainArray, textArray } from '../database/arrays.ts';
+import { fromUuid, storable, toUuid } from '../database/ids.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { Books } from './books.ts';
 import type { Operation } from './operations.ts';
 

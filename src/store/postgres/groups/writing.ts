@@ -1,13 +1,13 @@
 /** The second flight of a group: writes what its operations decided. */
 
 import type { Meter } from '../../../core/entities/rates.ts';
-import { insertAudit } from '../../tables/audit.ts';
-import { endClaim } from '../../tables/idempotency-records.ts';
-import { endColumns, recordColumns } from '../../usage/record-row.ts';
-import { queryOf } from '../executor.ts';
-import { toUuid } from '../ids.ts';
-import type { Query, Transaction } from '../transaction.ts';
-import { plainArray, textArray } from './arrays.ts';
+import { insertAudit } from '../../entities/audit.ts';
+import { endClaim } from '../../entities/idempotency.ts';
+import { endColumns, recordColumns } from '../../entities/usage-row.ts';
+import { plainArray, textArray } from '../database/arrays.ts';
+import { queryOf } from '../database/executor.ts';
+import { toUuid } from '../database/ids.ts';
+import type { Query, Transaction } from '../database/transaction.ts';
 import type { Books } from './books.ts';
 
 type Kind = 'uuid' | 'text' | 'bigint';

@@ -5,13 +5,13 @@ import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
 import type { RecordEnd, RecordStart } from '../../../core/entities/usage.ts';
 import type { AccountId, RequestId } from '../../../core/values/ids.ts';
 import { nanoCredits } from '../../../core/values/money.ts';
-import type { Addition, Job, Step } from '../../job.ts';
+import { endClaim } from '../../entities/idempotency.ts';
+import { addCredits, insertDebit } from '../../entities/ledger.ts';
+import { endStarted, extendStarted, insertEnded, insertStarted } from '../../entities/usage.ts';
+import { interruptedEnd, type StartedRecord } from '../../entities/usage-row.ts';
+import type { Addition, Job, Step } from '../../sql/job.ts';
 import { addUnits, type Counter, openCounter } from '../../tables/fair-use.ts';
-import { endClaim } from '../../tables/idempotency-records.ts';
-import { addCredits, insertDebit } from '../../tables/ledger.ts';
 import { addUsed, openCount } from '../../tables/limit-counts.ts';
-import { interruptedEnd, type StartedRecord } from '../../usage/record-row.ts';
-import { endStarted, extendStarted, insertEnded, insertStarted } from '../../usage/records.ts';
 import type { OpenRequest } from './open-request.ts';
 
 /** The started record, whose reservation is then held in the database as well. */

@@ -1,7 +1,7 @@
-import type { StepResult } from '../../job.ts';
-import type { Connection } from '../connection.ts';
-import type { OpenFiles } from '../data-folder.ts';
-import { DatabaseMovedError, isStorageFailure } from '../storage-failures.ts';
+import type { StepResult } from '../../sql/job.ts';
+import type { Connection } from '../database/connection.ts';
+import type { OpenFiles } from '../database/data-folder.ts';
+import { DatabaseMovedError, isStorageFailure } from '../database/storage-failures.ts';
 import type {
   Batch,
   BatchOutcome,

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { siblingWorker } from '../../../threads/pool.ts';
-import type { Connection } from '../connection.ts';
-import type { OpenFiles } from '../data-folder.ts';
+import type { Connection } from '../database/connection.ts';
+import type { OpenFiles } from '../database/data-folder.ts';
 import { BatchRunner } from './batch-runner.ts';
 import type { Batch, BatchOutcome, WriterSettings } from './messages.ts';
 import type { BatchExecutor } from './writer.ts';

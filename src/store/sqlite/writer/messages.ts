@@ -1,5 +1,5 @@
 /** Messages between the store and its writer thread. Arrays are copied faster than objects. */
-import type { Step, StepResult } from '../../job.ts';
+import type { Step, StepResult } from '../../sql/job.ts';
 
 /** A statement by its number, values, and what happens if nothing changes. */
 export type WireStep = readonly [

@@ -1,4 +1,4 @@
-import type { Addition, Job } from '../../job.ts';
+import type { Addition, Job } from '../../sql/job.ts';
 
 /** One addition for each row, in the order of their first. */
 export function summedUp(jobs: readonly Job[]): readonly Addition[] {

@@ -1,8 +1,8 @@
 /** The entry of the writer thread, which has the only connection that writes. */
 import { parentPort, workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
-import { prepareToWrite } from '../connection.ts';
-import { OpenFiles } from '../data-folder.ts';
+import { prepareToWrite } from '../database/connection.ts';
+import { OpenFiles } from '../database/data-folder.ts';
 import { BatchRunner } from './batch-runner.ts';
 import type { Batch, WriterSettings } from './messages.ts';
 

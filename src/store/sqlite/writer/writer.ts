@@ -1,6 +1,6 @@
-import type { Job, JobResult } from '../../job.ts';
-import { isStorageFailure, isViolation, WriteError } from '../storage-failures.ts';
-import type { WriteHealth } from '../write-health.ts';
+import type { Job, JobResult } from '../../sql/job.ts';
+import { isStorageFailure, isViolation, WriteError } from '../database/storage-failures.ts';
+import type { WriteHealth } from '../database/write-health.ts';
 import type { Batch, BatchOutcome, WireAddition, WireGroup, WireResult } from './messages.ts';
 import { summedUp } from './summed-up.ts';
 

@@ -1,4 +1,4 @@
-import type { StoreObserver } from '../../core/entities/store.ts';
+import type { StoreObserver } from '../../../core/entities/store.ts';
 import type { OpenFiles } from './data-folder.ts';
 import { forCaller, isStorageFailure, isSyncFailure, troubleOf, unusable } from './storage-failures.ts';
 

@@ -10,9 +10,9 @@ import {
   type DueAlert,
 } from '../../core/entities/alert.ts';
 import type { AccountId, AlertId } from '../../core/values/ids.ts';
-import { type Step, step } from '../job.ts';
-import { query, statement } from '../statement.ts';
-import { type AlertRow, optionalNumber, optionalText } from './schema.ts';
+import { type Step, step } from '../sql/job.ts';
+import { type AlertRow, optionalNumber, optionalText } from '../sql/schema.ts';
+import { query, statement } from '../sql/statement.ts';
 
 interface MovedMark extends AlertMark {
   readonly accountId: AccountId;

@@ -2,12 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { TotalDimension, TotalsQuery, UsageTotal } from '../../core/entities/usage.ts';
 import { nanoCredits } from '../../core/values/money.ts';
-import type { Executor, Queries } from '../executor.ts';
-import { type Dialect, query, statement } from '../statement.ts';
-import { afterAll, type Database } from '../tables/schema.ts';
-import { idsBetween } from './records.ts';
-import { dayOfMs, recordsAsRollups, sumColumns, sums } from './rollup-rows.ts';
-import { steps } from './steps.ts';
+import type { Executor, Queries } from '../sql/executor.ts';
+import { afterAll, type Database } from '../sql/schema.ts';
+import { type Dialect, query, statement } from '../sql/statement.ts';
+import { idsBetween } from './usage.ts';
+import { dayOfMs, recordsAsRollups, sumColumns, sums } from './usage-rollups.ts';
+import { steps } from './usage-steps.ts';
 
 interface RecordStep {
   readonly after: string;

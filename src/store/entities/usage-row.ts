@@ -13,7 +13,7 @@ import type {
 import type { AccountId, KeyId, RequestId } from '../../core/values/ids.ts';
 import { type NanoCredits, nanoCredits, type Price } from '../../core/values/money.ts';
 import type { Month } from '../../core/values/month.ts';
-import { optionalNumber, optionalText, type UsageRecordsTable } from '../tables/schema.ts';
+import { optionalNumber, optionalText, type UsageRecordsTable } from '../sql/schema.ts';
 
 export const endColumns = [
   'state',

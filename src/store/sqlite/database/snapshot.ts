@@ -1,5 +1,5 @@
 import Sqlite from 'better-sqlite3';
-import type { Queries } from '../executor.ts';
+import type { Queries } from '../../sql/executor.ts';
 import { Reader } from './reader.ts';
 import { forCaller, unusable } from './storage-failures.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
-import { appliedMigrations, checkKnown, migrations } from '../migrations/migrations.ts';
+import { appliedMigrations, checkKnown, migrations } from '../../migrations/migrations.ts';
 import { type Connection, databaseName, prepareToWrite } from './connection.ts';
 import { checkSmallTables, DatabaseDamagedError } from './damage.ts';
 import { privateFile } from './data-folder.ts';

@@ -1,9 +1,9 @@
 import type { StoredAlertSettings } from '../../core/entities/alert.ts';
 import type { AccountId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
-import { type Step, step } from '../job.ts';
-import { query, statement } from '../statement.ts';
-import { type AlertSettingsRow, optionalNumber, optionalText } from './schema.ts';
+import { type Step, step } from '../sql/job.ts';
+import { type AlertSettingsRow, optionalNumber, optionalText } from '../sql/schema.ts';
+import { query, statement } from '../sql/statement.ts';
 
 export const alertSettingsOf = statement((p: { accountId: AccountId }) =>
   query.selectFrom('alert_settings').selectAll().where('account_id', '=', p.accountId),

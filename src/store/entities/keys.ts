@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import { type Key, type Scope, scopes } from '../../core/entities/key.ts';
 import { type Limits, limitsFromText, limitsToText } from '../../core/entities/limits.ts';
 import type { AccountId, KeyId } from '../../core/values/ids.ts';
-import { type Step, step } from '../job.ts';
-import { columnsOf, query, statement } from '../statement.ts';
-import { type KeyRow, type NewKeyRow, optionalNumber } from './schema.ts';
+import { type Step, step } from '../sql/job.ts';
+import { type KeyRow, type NewKeyRow, optionalNumber } from '../sql/schema.ts';
+import { columnsOf, query, statement } from '../sql/statement.ts';
 
 const keyColumns = [
   'id',

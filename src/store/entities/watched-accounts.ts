@@ -8,15 +8,15 @@ import type {
   WatchedAccount,
   WatchedKey,
   WatchMoment,
-} from '../core/entities/alert.ts';
-import { limitsFromText } from '../core/entities/limits.ts';
-import type { KeyId } from '../core/values/ids.ts';
-import type { PageRequest } from '../core/values/page.ts';
-import type { Queries } from './executor.ts';
-import { type Dialect, query, statement } from './statement.ts';
-import { toAccount, withPeriods } from './tables/accounts.ts';
-import { toSettings } from './tables/alert-settings.ts';
-import type { AlertMarkRow } from './tables/schema.ts';
+} from '../../core/entities/alert.ts';
+import { limitsFromText } from '../../core/entities/limits.ts';
+import type { KeyId } from '../../core/values/ids.ts';
+import type { PageRequest } from '../../core/values/page.ts';
+import type { Queries } from '../sql/executor.ts';
+import type { AlertMarkRow } from '../sql/schema.ts';
+import { type Dialect, query, statement } from '../sql/statement.ts';
+import { toAccount, withPeriods } from './accounts.ts';
+import { toSettings } from './alert-settings.ts';
 
 /** The accounts of a page: their ids are above `after`, up to `last`. */
 interface Span {

@@ -1,7 +1,7 @@
 import type { Pool, QueryResult } from 'pg';
-import type { Executor, Queries } from '../executor.ts';
-import type { Job, JobResult, Step, StepResult } from '../job.ts';
-import { Placeholder, type Statement } from '../statement.ts';
+import type { Executor, Queries } from '../../sql/executor.ts';
+import type { Job, JobResult, Step, StepResult } from '../../sql/job.ts';
+import { Placeholder, type Statement } from '../../sql/statement.ts';
 import { encoded, fromUuid } from './ids.ts';
 import { patiently } from './patience.ts';
 import { exclusively, type Query, type Transaction, transact } from './transaction.ts';

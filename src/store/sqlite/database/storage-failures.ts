@@ -1,7 +1,7 @@
 /** Failures of the disk, the files or the database as a whole, rather than of one statement. */
 
-import type { StoreTrouble } from '../../core/entities/store.ts';
-import { ParleyError } from '../../core/values/errors.ts';
+import type { StoreTrouble } from '../../../core/entities/store.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
 
 /** Longer than the store takes to notice that writes succeed again. */
 const retryAfterSeconds = 2;

@@ -1,6 +1,6 @@
 /** Reads usage in small steps: the process serves requests between them. */
-import type { Queries } from '../executor.ts';
-import { query, statement } from '../statement.ts';
+import type { Queries } from '../sql/executor.ts';
+import { query, statement } from '../sql/statement.ts';
 
 /** Records that one step reads. The sum of their token counts, each at most 2^53, fits into 64 bits. */
 const recordsAtOnce = 1_000;

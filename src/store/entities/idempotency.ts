@@ -6,9 +6,9 @@ import {
   recordBytes,
 } from '../../core/entities/idempotency.ts';
 import type { AccountId } from '../../core/values/ids.ts';
-import { hasChanged, type JobResult, type Step, step } from '../job.ts';
-import { type Dialect, query, statement } from '../statement.ts';
-import type { Database } from './schema.ts';
+import { hasChanged, type JobResult, type Step, step } from '../sql/job.ts';
+import type { Database } from '../sql/schema.ts';
+import { type Dialect, query, statement } from '../sql/statement.ts';
 
 /** An answer can have 8 MB, and all other writes wait while it is removed. */
 export const answersAtOnce = 20;

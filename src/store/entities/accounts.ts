@@ -4,9 +4,9 @@ import { type Limits, limitsFromText, limitsToText } from '../../core/entities/l
 import type { Period } from '../../core/entities/subscription.ts';
 import type { AccountId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
-import { type Step, step } from '../job.ts';
-import { query, statement } from '../statement.ts';
-import { type AccountRow, optionalNumber, type SubscriptionKind } from './schema.ts';
+import { type Step, step } from '../sql/job.ts';
+import { type AccountRow, optionalNumber, type SubscriptionKind } from '../sql/schema.ts';
+import { query, statement } from '../sql/statement.ts';
 
 type AccountWithPeriods = AccountRow & {
   trial_starts: bigint | null;

@@ -1,4 +1,4 @@
-import type { Page, PageRequest } from '../core/values/page.ts';
+import type { Page, PageRequest } from '../../core/values/page.ts';
 
 /** Reads one row more than the page holds, to know whether another page follows. */
 export async function pageOf<T extends { readonly id: Id }, Id extends string>(

@@ -1,6 +1,6 @@
 /** Totals and pruning sum the same rows, so that they cannot differ. */
 import { type RawBuilder, sql } from 'kysely';
-import { type Dialect, query } from '../statement.ts';
+import { type Dialect, query } from '../sql/statement.ts';
 
 export const rollupKey = ['day', 'account_id', 'key_id', 'operation', 'model', 'state'] as const;
 

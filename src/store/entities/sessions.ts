@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type EndedSession, endedSessionsMax } from '../../core/entities/key.ts';
-import { type Step, step } from '../job.ts';
-import { query, statement } from '../statement.ts';
+import { type Step, step } from '../sql/job.ts';
+import { query, statement } from '../sql/statement.ts';
 
 export const endedSession = statement((p: Omit<EndedSession, 'untilMs'>) =>
   query

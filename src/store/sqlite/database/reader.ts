@@ -1,4 +1,4 @@
-import type { Statement } from '../statement.ts';
+import type { Statement } from '../../sql/statement.ts';
 import type { Connection } from './connection.ts';
 import { reading } from './storage-failures.ts';
 

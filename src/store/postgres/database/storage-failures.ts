@@ -1,6 +1,6 @@
 /** Failures of the connection or the database as a whole, rather than of one statement. */
 import { DatabaseError } from 'pg';
-import { ParleyError } from '../../core/values/errors.ts';
+import { ParleyError } from '../../../core/values/errors.ts';
 
 const retryAfterSeconds = 2;
 

@@ -1,5 +1,5 @@
 /** Array literals for `unnest`. The driver's own take three times as long: it quotes every element. */
-import { storable } from '../ids.ts';
+import { storable } from './ids.ts';
 
 type Value = string | number | bigint | null | undefined;
 

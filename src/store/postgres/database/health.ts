@@ -1,4 +1,4 @@
-import type { StoreObserver } from '../../core/entities/store.ts';
+import type { StoreObserver } from '../../../core/entities/store.ts';
 
 /** Knows whether the database answers, and tells of each change. */
 export class Health {

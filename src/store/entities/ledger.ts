@@ -8,9 +8,9 @@ import {
   requestOfDebit,
 } from '../../core/values/ids.ts';
 import { type NanoCredits, nanoCredits } from '../../core/values/money.ts';
-import { type Addition, type Step, step } from '../job.ts';
-import { query, statement } from '../statement.ts';
-import type { LedgerRow } from './schema.ts';
+import { type Addition, type Step, step } from '../sql/job.ts';
+import type { LedgerRow } from '../sql/schema.ts';
+import { query, statement } from '../sql/statement.ts';
 
 const insert = statement((p: LedgerEntry) =>
   query.insertInto('ledger_entries').values({

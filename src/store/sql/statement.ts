@@ -12,7 +12,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import type { Database } from './tables/schema.ts';
+import type { Database } from './schema.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
 

@@ -1,6 +1,6 @@
-import type { KeyId } from '../core/values/ids.ts';
-import type { Step } from './job.ts';
-import { noteKeyUse } from './tables/keys.ts';
+import type { KeyId } from '../../core/values/ids.ts';
+import type { Step } from '../sql/job.ts';
+import { noteKeyUse } from './keys.ts';
 
 const minuteMs = 60_000;
 /** Keys whose minute is in memory. */

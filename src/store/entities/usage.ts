@@ -3,8 +3,8 @@ import type { Reservation } from '../../core/entities/reservation.ts';
 import type { RecordEnd, RecordFilter, RecordStart, UsageRecord } from '../../core/entities/usage.ts';
 import { firstRequestId, type RequestId } from '../../core/values/ids.ts';
 import type { Price } from '../../core/values/money.ts';
-import { type Step, step } from '../job.ts';
-import { columnsOf, query, type Statement, statement } from '../statement.ts';
+import { type Step, step } from '../sql/job.ts';
+import { columnsOf, query, type Statement, statement } from '../sql/statement.ts';
 import {
   type EndRow,
   endColumns,
@@ -16,7 +16,7 @@ import {
   startedRow,
   toRecord,
   toStarted,
-} from './record-row.ts';
+} from './usage-row.ts';
 
 export const startedRecords = statement((_: object) =>
   query

@@ -3,13 +3,13 @@ import { sql } from 'kysely';
 import type { AuditEntry } from '../../core/entities/audit.ts';
 import type { Prunable, PruneCut, Pruned } from '../../core/entities/usage.ts';
 import { firstRequestId } from '../../core/values/ids.ts';
-import type { Executor } from '../executor.ts';
-import { type Step, step } from '../job.ts';
-import { type Dialect, query, statement } from '../statement.ts';
-import { insertAudit } from '../tables/audit.ts';
-import { answersAtOnce, removeOldAnswers } from '../tables/idempotency-records.ts';
-import { recordsAsRollups, rollupKey, sumColumns, sums } from '../usage/rollup-rows.ts';
-import { steps } from '../usage/steps.ts';
+import type { Executor } from '../sql/executor.ts';
+import { type Step, step } from '../sql/job.ts';
+import { type Dialect, query, statement } from '../sql/statement.ts';
+import { insertAudit } from './audit.ts';
+import { answersAtOnce, removeOldAnswers } from './idempotency.ts';
+import { recordsAsRollups, rollupKey, sumColumns, sums } from './usage-rollups.ts';
+import { steps } from './usage-steps.ts';
 
 /** Records that one transaction removes; concurrent requests wait for it. */
 const recordsAtOnce = 250;

@@ -1,8 +1,8 @@
 import type { AuditEntry } from '../../core/entities/audit.ts';
 import type { AuditId } from '../../core/values/ids.ts';
-import { type Step, step } from '../job.ts';
-import { query, statement } from '../statement.ts';
-import type { AuditRow } from './schema.ts';
+import { type Step, step } from '../sql/job.ts';
+import type { AuditRow } from '../sql/schema.ts';
+import { query, statement } from '../sql/statement.ts';
 
 const insert = statement((p: Omit<AuditEntry, 'details'> & { details: string }) =>
   query.insertInto('audit_entries').values({
