@@ -4,6 +4,7 @@ import type { Message } from '@bufbuild/protobuf';
 import { Metadata, type ServerDuplexStream, type ServerWritableStream } from '@grpc/grpc-js';
 import type { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
+import { drained } from '../drained.ts';
 import type { Responses } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 import type { Received } from './request.ts';
@@ -31,19 +32,4 @@ export async function writeAll(
     begin();
     for (const part of parts) if (!call.write(toMessage(part))) await drained(call, signal);
   }
-}
-
-function drained(call: WritableCall, signal: Signal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const settle = (then: () => void) => () => {
-      call.off('drain', onDrain);
-      signal.removeEventListener('abort', onAbort);
-      then();
-    };
-    const onDrain = settle(resolve);
-    const onAbort = settle(() => reject(signal.reason));
-    call.once('drain', onDrain);
-    signal.addEventListener('abort', onAbort);
-    if (signal.aborted) onAbort();
-  });
 }

@@ -7,12 +7,12 @@ import {
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { answerCodec, chunkCodec } from '../../codec/chat-answer.ts';
 import { jsonCodec } from '../../codec/codec.ts';
-import { type RpcTable, requestShape } from '../../core/rpcs.ts';
+import type { RpcTable } from '../../core/rpcs.ts';
 import type { ErrorCode } from '../../core/values/errors.ts';
 import { withDoubles } from '../../core/values/long-integers.ts';
 import type { RestHandler } from './exchange.ts';
-import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';
-import { replayHeaders, sendEvents, sseDone, withUsageMember } from './response.ts';
+import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
+import { replayHeaders, sendChunks } from './response.ts';
 
 /** The members that Parley itself relies on. All others reach the model as they came: it may take more types than the schema. */
 const reliedMembers = /^(model|n|max_tokens|max_completion_tokens|messages(\[\d+\](\.(role|content))?)?)$/;
@@ -24,25 +24,25 @@ const paramsCodec = jsonCodec(ChatCompletionParamsSchema);
 /** POST /chat/completions: `stream` chooses the RPC. */
 export function chatHandler(
   { createChatCompletion, streamChatCompletion }: RpcTable,
-  { chatBodyBytesMax, requestElementsMax }: RestLimits,
+  limits: RestLimits,
 ): RestHandler {
-  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, ...requestShape };
   return async (exchange) => {
     const { served } = exchange;
-    const { params, isStreamed } = await served.read(async (call) => {
-      const { stream, ...body } = await readJson(exchange, call, limits);
-      return { params: readParams(body), isStreamed: readStream(stream) };
-    });
+    const { params, isStreamed } = await readStreamable(exchange, limits, readParams);
     if (isStreamed) {
       const request = create(StreamChatCompletionRequestSchema, { params });
-      const chunks = served.stream(streamChatCompletion, request);
-      const toData = withUsageMember(chunkCodec.encode, params.streamOptions);
-      const isWhole = await sendEvents(exchange, chunks, toData);
-      if (isWhole) await exchange.write(sseDone);
+      await sendChunks(
+        exchange,
+        served.stream(streamChatCompletion, request),
+        chunkCodec.encode,
+        params.streamOptions,
+      );
       return exchange.end();
     }
-    const request = create(CreateChatCompletionRequestSchema, { params });
-    const answer = await served.answer(createChatCompletion, request);
+    const answer = await served.answer(
+      createChatCompletion,
+      create(CreateChatCompletionRequestSchema, { params }),
+    );
     exchange.sendJson(200, answerCodec.encode(answer), replayHeaders(served));
   };
 }

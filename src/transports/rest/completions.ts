@@ -1,6 +1,7 @@
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import {
   type Completion,
+  type CompletionParams,
   CompletionParamsSchema,
   CompletionSchema,
   CreateCompletionRequestSchema,
@@ -8,11 +9,11 @@ import {
 } from '../../../gen/parley/completions/v1/completions_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { isObject } from '../../codec/shape.ts';
-import { type RpcTable, requestShape } from '../../core/rpcs.ts';
+import type { RpcTable } from '../../core/rpcs.ts';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { RestHandler } from './exchange.ts';
-import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';
-import { replayHeaders, sendEvents, sseDone, withUsageMember } from './response.ts';
+import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
+import { replayHeaders, sendChunks } from './response.ts';
 
 const paramsCodec = jsonCodec(CompletionParamsSchema);
 const completionCodec = jsonCodec(CompletionSchema);
@@ -20,40 +21,38 @@ const completionCodec = jsonCodec(CompletionSchema);
 /** POST /completions: `stream` chooses the RPC. */
 export function completionsHandler(
   { createCompletion, streamCompletion }: RpcTable,
-  { chatBodyBytesMax, requestElementsMax }: RestLimits,
+  limits: RestLimits,
 ): RestHandler {
-  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, ...requestShape };
   return async (exchange) => {
     const { served } = exchange;
-    const { params, isStreamed } = await served.read(async (call) => {
-      const { stream, ...body } = await readJson(exchange, call, limits);
-      requireMembers(body, { model: 'missing_model' });
-      const decoded = paramsCodec.decode(body);
-      const params = accept(decoded, (path) =>
-        path.startsWith('prompt') ? 'invalid_input' : 'invalid_parameter',
-      );
-      return { params, isStreamed: readStream(stream) };
-    });
+    const { params, isStreamed } = await readStreamable(exchange, limits, readParams);
     if (isStreamed) {
       const request = create(StreamCompletionRequestSchema, { params });
-      const toData = withUsageMember(encode, params.streamOptions);
-      const isWhole = await sendEvents(exchange, served.stream(streamCompletion, request), toData);
-      if (isWhole) await exchange.write(sseDone);
+      await sendChunks(exchange, served.stream(streamCompletion, request), encode, params.streamOptions);
       return exchange.end();
     }
-    const request = create(CreateCompletionRequestSchema, { params });
-    const { completion } = await served.answer(createCompletion, request);
-    if (completion === undefined) throw new ParleyError('internal_error');
-    exchange.sendJson(200, encode(completion), replayHeaders(served));
+    const answer = await served.answer(createCompletion, create(CreateCompletionRequestSchema, { params }));
+    exchange.sendJson(200, encode(answer.completion), replayHeaders(served));
   };
 }
 
+function readParams(body: JsonObject): CompletionParams {
+  requireMembers(body, { model: 'missing_model' });
+  return accept(paramsCodec.decode(body), (path) =>
+    path.startsWith('prompt') ? 'invalid_input' : 'invalid_parameter',
+  );
+}
+
 /** With the members that clients' types promise. */
-function encode(completion: Completion): JsonObject {
+function encode(completion: Completion | undefined): JsonObject {
+  if (completion === undefined) throw new ParleyError('internal_error');
   const json = completionCodec.encode(completion);
   if (!isObject(json)) throw new Error('a completion is not an object');
   const choices = completion.choices.map(({ text, index, finishReason }) => ({
-    ...{ text, index, logprobs: null, finish_reason: finishReason ?? null },
+    text,
+    index,
+    logprobs: null,
+    finish_reason: finishReason ?? null,
   }));
   return { ...json, choices };
 }

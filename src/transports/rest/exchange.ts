@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Readable, Writable } from 'node:stream';
-import { ParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
+import { drained } from '../drained.ts';
 import { drainBody } from '../http/drain-body.ts';
 import type { ServedCall } from '../run-call.ts';
 import { errorBody, errorHeaders } from './errors.ts';
@@ -105,7 +105,8 @@ export class Exchange {
       this.#release();
       this.#response.write(part);
     }
-    if (this.#response.destroyed || this.#response.writableNeedDrain) await this.#drained();
+    const response = this.#response;
+    if (response.destroyed || response.writableNeedDrain) await drained(response, this.signal);
   }
 
   end(): void {
@@ -139,27 +140,6 @@ export class Exchange {
     const response = this.#response;
     if (response instanceof Http2ServerResponse) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else response.destroy();
-  }
-
-  /** Has no timeout of its own: the port limits how long a client may go without reading. */
-  #drained(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const response = this.#response;
-      const { signal } = this;
-      const settle = (then: () => void) => () => {
-        response.off('drain', onDrain);
-        response.off('close', onLeft);
-        signal.removeEventListener('abort', onLeft);
-        then();
-      };
-      const onDrain = settle(resolve);
-      // A client still behind when the time is up counts as gone and pays for what was sent.
-      const onLeft = settle(() => reject(new ParleyError('request_cancelled')));
-      response.once('drain', onDrain);
-      response.once('close', onLeft);
-      signal.addEventListener('abort', onLeft);
-      if (response.destroyed || signal.aborted) onLeft();
-    });
   }
 
   #close(): void {

@@ -173,8 +173,20 @@ export function accept<T>({ message, error }: Decoded<T>, codeOf: (path: string)
   throw new ParleyError(codeOf(path), { message: `\`${path}\` must be ${expected}.`, param: path });
 }
 
-/** Reads the member `stream`, which chooses between an RPC and its stream. */
-export function readStream(stream: JsonValue | undefined): boolean {
+/** Reads the JSON of a chat, a response or a completion. Its member `stream` chooses between an RPC and its stream. */
+export function readStreamable<Params>(
+  exchange: Exchange,
+  { chatBodyBytesMax: bytesMax, requestElementsMax: elementsMax }: RestLimits,
+  readParams: (body: JsonObject) => Params,
+): Promise<{ readonly params: Params; readonly isStreamed: boolean }> {
+  return exchange.served.read(async (call) => {
+    const limits = { bytesMax, elementsMax, ...requestShape };
+    const { stream, ...body } = await readJson(exchange, call, limits);
+    return { params: readParams(body), isStreamed: readStream(stream) };
+  });
+}
+
+function readStream(stream: JsonValue | undefined): boolean {
   if (stream === undefined || stream === null || typeof stream === 'boolean') return stream === true;
   throw new ParleyError('invalid_parameter', { message: '`stream` must be true or false.', param: 'stream' });
 }

@@ -15,7 +15,7 @@ const sseHeaders: Record<string, string> = {
 };
 
 /** Ends a complete chat stream. A stream without it was cut short. */
-export const sseDone = 'data: [DONE]\n\n';
+const sseDone = 'data: [DONE]\n\n';
 
 /** Marks an answer that repeats that of an earlier request with the same Idempotency-Key. */
 export function replayHeaders({ isReplay }: ServedCall): Record<string, string> {
@@ -78,14 +78,23 @@ export async function sendNamedEvents<T>(
   }
 }
 
-/** For a client that asked for `include_usage`, gives all pieces of a stream the member `usage`: null on all but the last. */
-export function withUsageMember<T>(toData: (part: T) => JsonObject, options: StreamOptions | undefined) {
-  if (options?.includeUsage !== true) return toData;
-  return (part: T): JsonObject => {
-    const json = toData(part);
+/**
+ * Sends the chunks of a chat or a completion, then `[DONE]`. For a client that asked for `include_usage`, all chunks have the member
+ * `usage`: null on all but the last.
+ */
+export async function sendChunks<T>(
+  exchange: Exchange,
+  chunks: Batches<T>,
+  encode: (chunk: T) => JsonObject,
+  options: StreamOptions | undefined,
+): Promise<void> {
+  const withUsage = (chunk: T) => {
+    const json = encode(chunk);
     json['usage'] ??= null;
     return json;
   };
+  const isWhole = await sendEvents(exchange, chunks, options?.includeUsage === true ? withUsage : encode);
+  if (isWhole) await exchange.write(sseDone);
 }
 
 function sseEvent({ name, data }: SseEvent): string {

@@ -1,6 +1,7 @@
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import {
   CreateResponseRequestSchema,
+  type Response,
   type ResponseEvent,
   type ResponseParams,
   ResponseParamsSchema,
@@ -8,11 +9,11 @@ import {
 } from '../../../gen/parley/responses/v1/responses_pb.ts';
 import { jsonCodec } from '../../codec/codec.ts';
 import { encodeEvent, encodeResponse } from '../../codec/responses.ts';
-import { type RpcTable, requestShape } from '../../core/rpcs.ts';
+import type { RpcTable } from '../../core/rpcs.ts';
 import { type ErrorCode, ParleyError } from '../../core/values/errors.ts';
 import { errorBody } from './errors.ts';
 import type { RestHandler } from './exchange.ts';
-import { accept, type RestLimits, readJson, readStream, requireMembers } from './request.ts';
+import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
 import { replayHeaders, sendNamedEvents } from './response.ts';
 
 const lastEvents: ReadonlySet<string> = new Set([
@@ -26,25 +27,24 @@ const paramsCodec = jsonCodec(ResponseParamsSchema);
 /** POST /responses: `stream` chooses the RPC. */
 export function responsesHandler(
   { createResponse, streamResponse }: RpcTable,
-  { chatBodyBytesMax, requestElementsMax }: RestLimits,
+  limits: RestLimits,
 ): RestHandler {
-  const limits = { bytesMax: chatBodyBytesMax, elementsMax: requestElementsMax, ...requestShape };
   return async (exchange) => {
     const { served } = exchange;
-    const { params, isStreamed } = await served.read(async (call) => {
-      const { stream, ...body } = await readJson(exchange, call, limits);
-      return { params: readParams(body), isStreamed: readStream(stream) };
-    });
+    const { params, isStreamed } = await readStreamable(exchange, limits, readParams);
     if (isStreamed) {
       const request = create(StreamResponseRequestSchema, { params });
       await sendNamedEvents(exchange, served.stream(streamResponse, request), eventForm());
       return exchange.end();
     }
-    const request = create(CreateResponseRequestSchema, { params });
-    const { response } = await served.answer(createResponse, request);
-    if (response === undefined) throw new ParleyError('internal_error');
-    exchange.sendJson(200, encodeResponse(response), replayHeaders(served));
+    const answer = await served.answer(createResponse, create(CreateResponseRequestSchema, { params }));
+    exchange.sendJson(200, encode(answer.response), replayHeaders(served));
   };
+}
+
+function encode(response: Response | undefined): JsonObject {
+  if (response === undefined) throw new ParleyError('internal_error');
+  return encodeResponse(response);
 }
 
 function readParams(body: JsonObject): ResponseParams {

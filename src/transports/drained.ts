@@ -1,0 +1,31 @@
+import { ParleyError } from '../core/values/errors.ts';
+import type { Signal } from '../core/values/signal.ts';
+
+/** The events of a stream that is written to. */
+interface Writable {
+  readonly destroyed: boolean;
+  once(event: 'drain' | 'close', listener: () => void): unknown;
+  off(event: 'drain' | 'close', listener: () => void): unknown;
+}
+
+/**
+ * Resolves when a client that reads slowly has room again. Has no timeout of its own: the port limits how long a client may go without
+ * reading.
+ * @throws `request_cancelled` when the client leaves, or is still behind when the time is up: it pays for what was sent
+ */
+export function drained(writable: Writable, signal: Signal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (then: () => void) => () => {
+      writable.off('drain', onDrain);
+      writable.off('close', onLeft);
+      signal.removeEventListener('abort', onLeft);
+      then();
+    };
+    const onDrain = settle(resolve);
+    const onLeft = settle(() => reject(new ParleyError('request_cancelled')));
+    writable.once('drain', onDrain);
+    writable.once('close', onLeft);
+    signal.addEventListener('abort', onLeft);
+    if (writable.destroyed || signal.aborted) onLeft();
+  });
+}
