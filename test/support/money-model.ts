@@ -149,21 +149,17 @@ export class MoneyModel {
     }
   }
 
+  /** Refusals that do not depend on the request's Idempotency-Key. */
   #refusalOf({ flaw, operation }: Request, account: ExpectedAccount): string | undefined {
     if (flaw === 'no scope') return 'insufficient_scope';
     if (operation !== 'chat' && this.#limitOf(account) === undefined) return 'subscription_required';
+    if (operation === 'transcription' && flaw === 'bad field') return 'missing_file';
     return undefined;
   }
 
   #admit(id: string, request: Request): Outcome {
     const account = this.#accounts[request.account];
-    if (request.flaw === 'bad field') {
-      return this.#refuse(
-        id,
-        request,
-        request.operation === 'transcription' ? 'missing_file' : 'unknown_model',
-      );
-    }
+    if (request.flaw === 'bad field') return this.#refuse(id, request, 'unknown_model');
     const day = new Date(this.nowMs).toISOString().slice(0, 10);
     const month = day.slice(0, 7);
     const limitUnits = this.#limitOf(account) ?? 0;
@@ -344,8 +340,8 @@ const claimKey = ({ operation, idempotencyKey }: Request) => `${operation} ${ide
 
 /** The fields that a repeated request must repeat. */
 function fingerprintOf(request: Request): string {
+  if (request.operation === 'transcription') return '';
   const isBad = request.flaw === 'bad field';
-  if (request.operation === 'transcription') return JSON.stringify([isBad]);
   if (request.operation === 'speech') return JSON.stringify([isBad, request.characters]);
   const { model, maxTokens, n } = request;
   return JSON.stringify([isBad || model, maxTokens, n]);

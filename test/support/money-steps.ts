@@ -221,14 +221,26 @@ export const histories = fc
   .array(steps, { maxLength: 200, size: 'max' })
   .map((history) => [...beginning, ...history]);
 
-/** A history with a cost that neither the hold nor the balance covers, which chance makes too seldom. */
-export const historyOfAnOverrun: readonly Step[] = [
+const [first, second] = accountNames;
+const upload: Request = {
+  account: second,
+  flaw: undefined,
+  idempotencyKey: 'one',
+  operation: 'transcription',
+  streamed: false,
+};
+
+/**
+ * Events that chance makes too seldom: a cost that neither the hold nor the balance covers, and a transcription without a file under the
+ * key of one that runs.
+ */
+export const rareHistory: readonly Step[] = [
   ...beginning,
-  { step: 'adjust', account: accountNames[0], nano: 30_000 - 2 * dearHold, reference: 'r1' },
+  { step: 'adjust', account: first, nano: 30_000 - 2 * dearHold, reference: 'r1' },
   {
     step: 'request',
     request: {
-      ...{ account: accountNames[0], flaw: undefined, idempotencyKey: undefined },
+      ...{ account: first, flaw: undefined, idempotencyKey: undefined },
       ...{ operation: 'chat', streamed: false, model: 'dear', bytes: 5, maxTokens: 1, n: 1 },
     },
   },
@@ -236,6 +248,8 @@ export const historyOfAnOverrun: readonly Step[] = [
     ...{ step: 'act', which: 0 },
     act: { act: 'end', report: { prompt: 20, completion: 1, apart: 0 }, durationMs: 0 },
   },
+  { step: 'request', request: upload },
+  { step: 'request', request: { ...upload, flaw: 'bad field' } },
 ];
 
 /** Whether an act means anything to a request. */

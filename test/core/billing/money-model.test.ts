@@ -22,8 +22,8 @@ import {
   accountNames,
   concerns,
   histories,
-  historyOfAnOverrun,
   type Request,
+  rareHistory,
   type Step,
 } from '../../support/money-steps.ts';
 import { TestClock } from '../../support/parley.ts';
@@ -197,7 +197,7 @@ describe('the rules of money', () => {
   it('hold after each step of a random history', { timeout: 60_000 + runs * msPerRunMax }, async () => {
     await fc.assert(fc.asyncProperty(histories, live), {
       numRuns: runs,
-      examples: [[historyOfAnOverrun]],
+      examples: [[rareHistory]],
       ...(seed !== undefined && { seed: Number(seed) }),
       // Limits shrinking, so that its result is shown before the timeout.
       interruptAfterTimeLimit: 30_000 + runs * msPerRunMax,
