@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 export interface Started {
   readonly origin: string;
   readonly key: string;
-  /** Of Parley alone: a key that has every limit, and whose account has. */
+  /** Only Parley sets it: a key with every limit, in an account with every limit. */
   readonly limitedKey?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What both pages have around their content: head, search and navigation. */
+/** Frame of both pages: head, search and navigation. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ThemeChoice } from '../shared/theme-choice.tsx';

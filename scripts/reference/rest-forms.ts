@@ -208,7 +208,7 @@ export const nullable: ReadonlySet<string> = new Set([
   'parley.chat.v1.ChatChoice.logprobs',
   'parley.chat.v1.ChatChoice.finish_reason',
   'parley.chat.v1.ChatChunkChoice.finish_reason',
-  // Of a stream with `include_usage`.
+  // With `include_usage`, all chunks but the last have null.
   'parley.chat.v1.ChatCompletionChunk.usage',
   'parley.chat.v1.ChatMessage.content',
   'parley.chat.v1.ChatMessage.refusal',

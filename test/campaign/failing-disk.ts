@@ -1,6 +1,9 @@
 /** The disk that fails, as `test/support/disk-faults.c` lends it. */
 import { spawnSync } from 'node:child_process';
-import type { Folder } from '../support/command-line.ts';
+import { type Folder, scratchFolder } from '../support/command-line.ts';
+import { PayingServer } from '../support/kept-promises.ts';
+import { PayingClients } from '../support/paying-clients.ts';
+import type { Round } from './scenario.ts';
 
 export const missingCompiler =
   spawnSync('cc', ['--version']).status === 0 ? undefined : 'there is no C compiler';
@@ -35,4 +38,16 @@ export class FailingDisk {
       ...(whileFile && { DISK_FAULTS_WHILE: whileFile }),
     };
   }
+}
+
+/** A server with its accounts, not running, on a disk that can fail, and the clients that will pay it. */
+export async function prepareFailingDisk(round: Round) {
+  const folder = scratchFolder();
+  const server = new PayingServer(folder);
+  round.defer(() => server.end());
+  const disk = new FailingDisk(folder);
+  const clients = new PayingClients(round.random, (status) => status === 503);
+  const keys = await server.firstStart();
+  await server.serving?.close();
+  return { folder, server, disk, clients, keys };
 }

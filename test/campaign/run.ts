@@ -8,33 +8,12 @@
  *
  * Exit codes: 0 all promises were kept, 1 one was not, 2 wrong options.
  */
-import { parseArgs } from 'node:util';
+import { print, runSeeded, type SeededOptions } from '../support/seeded-command.ts';
 import { runCampaign } from './campaign.ts';
+import type { Scenario } from './scenario.ts';
 import { scenarios } from './scenarios.ts';
 
-const print = (line: string) => process.stdout.write(`${line}\n`);
-
-function readOptions() {
-  const { values } = parseArgs({
-    options: {
-      minutes: { type: 'string', default: '0' },
-      only: { type: 'string' },
-      seed: { type: 'string' },
-    },
-  });
-  const { only = '' } = values;
-  const chosen = Object.fromEntries(Object.entries(scenarios).filter(([name]) => name.includes(only)));
-  if (Object.keys(chosen).length === 0) {
-    throw new Error(`--only must be in the name of one of ${Object.keys(scenarios).join(', ')}`);
-  }
-  const minutes = Number(values.minutes);
-  const seed = Number(values.seed ?? Date.now() % 2 ** 32);
-  if (!(minutes >= 0) || !(seed >= 0)) throw new Error('--minutes and --seed must be numbers');
-  return { chosen, seed, forMs: minutes * 60_000 };
-}
-
-async function main({ chosen, seed, forMs }: ReturnType<typeof readOptions>): Promise<number> {
-  print(`--seed ${seed}`);
+async function main({ chosen, seed, forMs }: SeededOptions<Scenario>): Promise<number> {
   for (const [name, { missing }] of Object.entries(chosen))
     if (missing) print(`left out: ${name}: ${missing}`);
   let isStopped = false;
@@ -49,14 +28,7 @@ async function main({ chosen, seed, forMs }: ReturnType<typeof readOptions>): Pr
     isStopped: () => isStopped,
   });
   print(`${rounds} rounds, ${kills} kills, ${failed} failed`);
-  return failed > 0 ? 1 : 0;
+  return failed;
 }
 
-let options: ReturnType<typeof readOptions>;
-try {
-  options = readOptions();
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
-  process.exit(2);
-}
-process.exit(await main(options));
+await runSeeded(scenarios, '0', main);

@@ -1,9 +1,7 @@
 /** Writes fail for a while, as on a disk that is full or broken: requests are refused, and all is made up for later. */
 import { rmSync, writeFileSync } from 'node:fs';
-import { type Serving, scratchFolder, until } from '../support/command-line.ts';
-import { PayingServer } from '../support/kept-promises.ts';
-import { PayingClients } from '../support/paying-clients.ts';
-import { FailingDisk, missingCompiler } from './failing-disk.ts';
+import { type Serving, until } from '../support/command-line.ts';
+import { missingCompiler, prepareFailingDisk } from './failing-disk.ts';
 import type { Scenario } from './scenario.ts';
 
 const failures = 3;
@@ -13,14 +11,8 @@ export const sqliteDisk: Scenario = {
   missing: missingCompiler,
   async play(round) {
     const { random } = round;
-    const folder = scratchFolder();
-    const server = new PayingServer(folder);
-    round.defer(() => server.end());
-    const disk = new FailingDisk(folder);
+    const { folder, server, disk, clients, keys } = await prepareFailingDisk(round);
     const whileFile = folder.file('faults');
-    const clients = new PayingClients(random, (status) => status === 503);
-    const keys = await server.firstStart();
-    await server.serving?.close();
     for (let n = 0; n < failures; n++) {
       const env = disk.env({ kind: 'write', every: random.between(2, 12), whileFile });
       const serving = await server.start([], env);

@@ -2,10 +2,9 @@
  * The disk fails at a random sync: either the sync returns an error, and the program ends by itself; or the power fails, and writes
  * since the last sync are lost or torn.
  */
-import { scratchFolder } from '../support/command-line.ts';
-import { PayingServer } from '../support/kept-promises.ts';
-import { PayingClients } from '../support/paying-clients.ts';
-import { FailingDisk, missingCompiler } from './failing-disk.ts';
+import type { PayingServer } from '../support/kept-promises.ts';
+import type { PayingClients } from '../support/paying-clients.ts';
+import { missingCompiler, prepareFailingDisk } from './failing-disk.ts';
 import type { Scenario } from './scenario.ts';
 
 const failures = 8;
@@ -16,13 +15,7 @@ export const sqlitePower: Scenario = {
   missing: missingCompiler,
   async play(round) {
     const { random } = round;
-    const folder = scratchFolder();
-    const server = new PayingServer(folder);
-    round.defer(() => server.end());
-    const disk = new FailingDisk(folder);
-    const clients = new PayingClients(random, (status) => status === 503);
-    const keys = await server.firstStart();
-    await server.serving?.close();
+    const { server, disk, clients, keys } = await prepareFailingDisk(round);
     let atStart = 0;
     for (let n = 0; n < failures; n++) {
       const kind = n === 0 || random.onceIn(4) ? 'sync' : 'power';

@@ -18,7 +18,7 @@ export interface ApiOperation {
   readonly verb: string;
   /** With parameters in braces, from the root of the port. */
   readonly path: string;
-  /** Of its responses. */
+  /** JSON pointer to its responses. */
   readonly pointer: string;
   readonly json: JsonObject;
 }

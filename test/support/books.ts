@@ -105,7 +105,7 @@ export interface Books {
   /** In the order in which they were made. */
   readonly entries: readonly BookedEntry[];
   readonly units: readonly BookedUnits[];
-  /** What is counted against limits of keys and accounts. */
+  /** Counts against the limits of keys and accounts. */
   readonly counts: readonly BookedCount[];
 }
 

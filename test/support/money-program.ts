@@ -185,7 +185,7 @@ export class MoneyProgram {
     this.#life = await begin(this.#folder, this.#life.folder);
   }
 
-  /** Starts the program on what a kill at this moment leaves on the disk. What runs is not told and never goes on. */
+  /** Starts the program on what a kill at this moment leaves on the disk. Running requests get no signal and never go on. */
   async kill(): Promise<void> {
     const left = await this.#life.folder.killed();
     await this.close();

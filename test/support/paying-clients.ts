@@ -74,7 +74,7 @@ export class PayingClients {
     return [...this.#open].filter((errand) => errand.kind === kind).length;
   }
 
-  /** Resolves when the server answers no more. What was not answered before is asked for first. */
+  /** Resolves when the server answers no more. Sends unanswered errands again first. */
   async useUntilGone(server: Server): Promise<void> {
     const use = async () => {
       while (await this.#survives(() => this.#useOnce(server)));

@@ -1,10 +1,9 @@
 /** The order of a request on every transport: headers, gate, body, function, and the end of its record. */
-import { type ClientHttp2Session, connect } from 'node:http2';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import type { Store } from '../../src/core/entities/store.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
+import { startConnected } from '../support/connected-parley.ts';
 import { withFakes } from '../support/fake-engines.ts';
-import { type Parley, startParley } from '../support/parley.ts';
 import { RawClient } from '../support/raw-http.ts';
 import { data, endHeaders, RawHttp2, request, resetStream } from '../support/raw-http2.ts';
 
@@ -104,21 +103,12 @@ class HeldGate {
 
 const gate = new HeldGate();
 const log = { info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-let parley: Parley;
-let session: ClientHttp2Session;
-
-beforeAll(async () => {
-  parley = await startParley({
-    log,
-    engines: withFakes({}),
-    openStore: async (dataDir) => gate.store(await openStore(dataDir)),
-  });
-  session = connect(new URL(parley.baseUrl).origin);
+const { parley, session, close } = await startConnected({
+  log,
+  engines: withFakes({}),
+  openStore: async (dataDir) => gate.store(await openStore(dataDir)),
 });
-afterAll(async () => {
-  session.destroy();
-  await parley.close();
-});
+afterAll(close);
 afterEach(() => vi.clearAllMocks());
 
 interface Sent {

@@ -8,7 +8,7 @@ const budgets: Readonly<Record<string, string>> = {
   'budgets.total': 'the budget',
 };
 
-/** What an alert says, in a sentence without its full stop. @param keys names by id */
+/** Words an alert as a sentence without its full stop. @param keys names by id */
 export function alertText(alert: Alert, keys: ReadonlyMap<string, string>): string {
   const { type, keyId, percent = 100, limitName = '', balance = '0', balanceBelow = '0', endsAt } = alert;
   const share = percentText(percent / 100);

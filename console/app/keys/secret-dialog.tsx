@@ -6,7 +6,7 @@ interface Props {
   readonly title: string;
   readonly secret: string;
   readonly onClose: () => void;
-  /** What to do with it. */
+  /** Advice on the use of the secret. */
   readonly children: ComponentChildren;
 }
 

@@ -84,7 +84,7 @@ export function FilterChoices({ kind, filters: { values, set }, names: { account
 
 type Option = readonly [value: string, text: string];
 
-/** What the address names is a choice even if nothing else is known of it. */
+/** Adds the value from the address to the choices. */
 function withOwn(options: readonly Option[], own: string): readonly Option[] {
   return own === '' || options.some(([value]) => value === own) ? options : [[own, own], ...options];
 }

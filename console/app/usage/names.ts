@@ -12,7 +12,7 @@ type NamesById = ReadonlyMap<string, string>;
 
 export interface Names {
   readonly accounts: NamesById;
-  /** Of one account. A holder whose key does not manage knows the name of that key only. */
+  /** Keys of one account. A holder whose key does not manage sees only the name of that key. */
   readonly keys: NamesById;
 }
 

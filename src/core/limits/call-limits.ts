@@ -201,7 +201,7 @@ export class CallLimits {
     return this.#rates(true);
   }
 
-  /** @param knowsOthers whether to count what other servers have let in. What this one has heard of them before may be outdated. */
+  /** @param knowsOthers whether to count requests that other servers admitted. The last report of them may be outdated. */
   #rates(knowsOthers: boolean): readonly Rate[] {
     const resetMs = this.#moveOn();
     const rates: Rate[] = [];

@@ -10,7 +10,7 @@ import { schemaState } from './migrate.ts';
 
 interface PostgresDiagnosis {
   readonly url: string;
-  /** Of each server. */
+  /** Setting `connectionsMax` of each server. */
   readonly connectionsMax: number;
   /** Default: the time of this machine. */
   readonly now?: () => number;

@@ -20,7 +20,7 @@ export interface PostgresOptions {
   readonly observer?: StoreObserver | undefined;
   /** How long this node counts as alive without a heartbeat. Default: 3 seconds */
   readonly leaseMs?: number;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version?: string;
   /** Default: the time of this machine. */
   readonly now?: () => number;

@@ -25,7 +25,7 @@ export interface Job {
   readonly isExclusive?: boolean;
 }
 
-/** Of each step that ran, the number of changed rows, or the row that it found. */
+/** The number of rows that a step changed, or the row that it found. */
 export type StepResult = { readonly changes: number } | { readonly row: unknown };
 
 export type JobResult = readonly StepResult[];

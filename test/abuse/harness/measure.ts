@@ -23,7 +23,7 @@ export interface Quiet {
   /** Processor time of the loop in a millisecond. */
   readonly loopShare: number;
   readonly secondMs: number;
-  /** What the heap grows by again, after a collection, while the second client is served. */
+  /** Peak of the memory above its size after a garbage collection, while the second client is served. */
   readonly memoryMiB: number;
 }
 

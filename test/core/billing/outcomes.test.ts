@@ -75,7 +75,7 @@ const refused = (status: number, code: string): Outcome => ({
   record: { state: 'refused', http_status: status, code },
   pays: false,
 });
-/** What was sent is paid for. */
+/** Refused after some output, which the client pays for. */
 const refusedLate = (status: number, code: string): Outcome => ({
   ...refused(status, code),
   gets: { kind: 'error event', code },

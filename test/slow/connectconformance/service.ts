@@ -113,7 +113,7 @@ class Suite {
     return create(this.#method.output, { payload });
   }
 
-  /** What the server has seen of the call: its headers, its deadline and the requests. */
+  /** Headers, deadline and requests of the call, as the server received them. */
   #callInfo({ headers }: SuiteCall, sent: readonly Message[]): Message {
     const requestHeaders = Object.entries(headers)
       .filter(([name]) => !name.startsWith(':'))

@@ -5,13 +5,13 @@
 
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type ClientHttp2Session, connect, createServer } from 'node:http2';
+import { type ClientHttp2Session, createServer } from 'node:http2';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { requestTimeLimit } from '../../../src/core/values/deadline.ts';
 import { createGrpcHandler } from '../../../src/transports/grpc/routes.ts';
 import { openRpcs } from '../../../src/transports/rpc/open-rpcs.ts';
-import { type Parley, startParley } from '../../support/parley.ts';
+import { startConnected } from '../../support/connected-parley.ts';
 
 interface Manifest {
   readonly version: string;
@@ -124,17 +124,9 @@ function post(
   });
 }
 
-describe('one HTTP/2 connection', () => {
-  let parley: Parley;
-  let session: ClientHttp2Session;
-  beforeAll(async () => {
-    parley = await startParley();
-    session = connect(new URL(parley.baseUrl).origin);
-  });
-  afterAll(async () => {
-    session.destroy();
-    await parley.close();
-  });
+describe('one HTTP/2 connection', async () => {
+  const { session, close } = await startConnected();
+  afterAll(close);
 
   const check = '/grpc.health.v1.Health/Check';
   /** An empty message in its envelope. */

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, expect, it } from 'vitest';
 import { type Parley, startParley } from '../../support/parley.ts';
 
-/** What Node adds to `keepAliveMs` before it closes. */
+/** Node closes an idle connection this much after `keepAliveMs`. */
 const bufferMs = 1_000;
 
 let parley: Parley;

@@ -1,22 +1,12 @@
 /** Methods and content types that gRPC does not have are refused in the same way over both versions of HTTP. */
 import { once } from 'node:events';
-import { type ClientHttp2Session, connect } from 'node:http2';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Parley, startParley } from '../../support/parley.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startConnected } from '../../support/connected-parley.ts';
 
 const models = 'parley.catalog.v1.CatalogService/ListModels';
 
-let parley: Parley;
-let session: ClientHttp2Session;
-
-beforeAll(async () => {
-  parley = await startParley();
-  session = connect(new URL(parley.baseUrl).origin);
-});
-afterAll(async () => {
-  session.destroy();
-  await parley.close();
-});
+const { parley, session, close } = await startConnected();
+afterAll(close);
 
 describe.each(['HTTP/1', 'HTTP/2'] as const)('gRPC over %s', (version) => {
   async function answerTo(method: string, contentType: string) {

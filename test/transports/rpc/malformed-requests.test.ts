@@ -1,29 +1,20 @@
 /** Messages and deadlines that cannot be read: INVALID_ARGUMENT with the details of any other error, and a usage record. */
 
-import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2';
+import type { IncomingHttpHeaders } from 'node:http2';
 import { gzipSync } from 'node:zlib';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { base64Decode } from '@bufbuild/protobuf/wire';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type ErrorInfo, ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts';
 import { UploadTranscriptionRequestSchema } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import { CreateChatCompletionRequestSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { wavFile } from '../../support/audio-files.ts';
-import { type Parley, startParley } from '../../support/parley.ts';
+import { startConnected } from '../../support/connected-parley.ts';
 
-let parley: Parley;
-let session: ClientHttp2Session;
-
-beforeAll(async () => {
-  parley = await startParley();
-  session = connect(new URL(parley.baseUrl).origin);
-});
-afterAll(async () => {
-  session.destroy();
-  await parley.close();
-});
+const { parley, session, close } = await startConnected();
+afterAll(close);
 
 /** The status of an RPC as its client reads it. */
 interface Outcome {

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Diagnostic } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, failureOf } from '../../api.ts';
 
-/** What the server finds when it checks itself. */
+/** Findings of the server's check of itself. */
 export function Findings() {
   const [found, setFound] = useState<readonly Diagnostic[]>();
   const [problem, setProblem] = useState<string>();
