@@ -10,8 +10,11 @@ import { type Parley, startParley } from '../support/parley.ts';
 import { installClient, installMsMax } from './clients/cache.ts';
 
 const source = new URL('clients/livekit', import.meta.url).pathname;
-const installed = await installClient(source, 'package-lock.json', (cwd) =>
-  mustRun('npm ci --ignore-scripts --no-audit --no-fund --fetch-retries 1', { cwd, timeoutMs: installMsMax }),
+const installed = await installClient(source, 'package.json', (cwd) =>
+  mustRun('npm install --ignore-scripts --no-audit --no-fund --fetch-retries 1', {
+    cwd,
+    timeoutMs: installMsMax,
+  }),
 );
 const missing = 'missing' in installed ? installed.missing : undefined;
 const program = 'folder' in installed ? join(installed.folder, 'client.mjs') : '';

@@ -1,4 +1,4 @@
-/** Clients that are too large for the project's own dependencies, installed once for each of their lockfiles. */
+/** Clients that are too large for the project's own dependencies, installed once for each list of their versions. */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -13,17 +13,17 @@ export const installMsMax = 1_200_000;
 export type Installed = { readonly folder: string } | { readonly missing: string };
 
 /**
- * Copies `source` and runs `install` in the copy, which is kept by the content of the lockfile. It may be deleted at any time. Says
+ * Copies `source` and runs `install` in the copy, which is kept by the content of `versions`. It may be deleted at any time. Says
  * on standard error what is not tested where the installation fails.
  */
 export async function installClient(
   source: string,
-  lockfile: string,
+  versions: string,
   install: (folder: string) => Promise<void>,
 ): Promise<Installed> {
   const name = basename(source);
   const hash = createHash('sha256')
-    .update(readFileSync(join(source, lockfile)))
+    .update(readFileSync(join(source, versions)))
     .digest('hex');
   const folder = join(cache, `${name}-${hash.slice(0, 16)}`);
   try {
@@ -33,7 +33,7 @@ export async function installClient(
     process.stderr.write(`NOT TESTED: ${name} (${missing})\n`);
     return { missing };
   }
-  // The programs beside the lockfile may have changed since.
+  // The programs in it may have changed since.
   cpSync(source, folder, { recursive: true });
   return { folder };
 }
