@@ -29,7 +29,9 @@ export async function installClient(
   try {
     if (!existsSync(folder)) await installInto(folder, source, install);
   } catch (error) {
-    const missing = `it cannot be installed: ${String(error).trim().split('\n').at(-1)}`;
+    const lines = String(error).trim().split('\n');
+    // npm's reason is not on its last line.
+    const missing = `it cannot be installed: ${lines.find((line) => line.includes('reason:')) ?? lines.at(-1)}`;
     process.stderr.write(`NOT TESTED: ${name} (${missing})\n`);
     return { missing };
   }
