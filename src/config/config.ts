@@ -4,16 +4,14 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import { readAdminKey } from './reader/admin-key.ts';
-import { findConfigFile, readSettings } from './reader/config-file.ts';
-import { readEngineKeys, type Secret } from './reader/engine-keys.ts';
+import { findConfigFile } from './reader/config-file.ts';
 import { ConfigError, type Source } from './reader/finding.ts';
 import { checkModels } from './reader/model-checks.ts';
 import { applyOverrides, applyVariables, type ConfigOverrides } from './reader/overrides.ts';
 import { addSchemaFindings } from './reader/schema-findings.ts';
-import { readSealingKey } from './reader/sealing-key.ts';
+import { readSecrets, type Secrets } from './reader/secrets.ts';
+import type { SettingPath } from './reader/setting-path.ts';
 import { SettingsTree } from './reader/settings-tree.ts';
-import { readStoreUrl } from './reader/store-url.ts';
 import { validPart } from './reader/valid-part.ts';
 import { configSchema } from './schema/config-schema.ts';
 import { defaultEngines } from './schema/engines.ts';
@@ -21,23 +19,11 @@ import { defaultModels } from './schema/models.ts';
 
 export { ConfigError, type Finding, sourceText } from './reader/finding.ts';
 export type { ConfigOverrides } from './reader/overrides.ts';
-export { pathText, type SettingPath } from './reader/settings-tree.ts';
 export { configJsonSchema } from './schema/config-schema.ts';
 
 type DeepReadonly<T> = T extends bigint | boolean | number | string | undefined
   ? T
   : { readonly [K in keyof T]: DeepReadonly<T[K]> };
-
-interface Secrets {
-  /** The API keys of engines, by the name of the engine. */
-  readonly engineKeys: Readonly<Record<string, Secret>>;
-  /** An admin key that the server accepts besides those of its database. */
-  readonly adminKey: Secret | undefined;
-  /** The URL of the PostgreSQL database, with its password. */
-  readonly storeUrl: Secret | undefined;
-  /** Seals the secrets of webhooks in the database. */
-  readonly sealingKey: Secret | undefined;
-}
 
 /** Valid, with every default filled in, and deeply frozen. */
 export interface Config extends DeepReadonly<z.infer<typeof configSchema>>, Secrets {}
@@ -58,8 +44,8 @@ export interface LoadedConfig {
   readonly file: string | undefined;
   /** Whole sentences about variables that are ignored because they are clearly not settings. */
   readonly warnings: readonly string[];
-  /** The source of the value of a setting such as `server.port` or `models[0].price.input`. */
-  sourceOf(setting: string): Source;
+  /** The source of the value of a setting. */
+  sourceOf(path: SettingPath): Source;
 }
 
 /** @throws ConfigError with every finding */
@@ -77,7 +63,7 @@ export function loadConfigWithSources(options: ConfigOptions): LoadedConfig {
     config: frozen(data, secrets),
     file: found?.file,
     warnings: tree.warnings,
-    sourceOf: (setting) => tree.sourceOf(setting),
+    sourceOf: (path) => tree.sourceOf(path),
   };
 }
 
@@ -91,7 +77,7 @@ export interface PartialConfig {
 export function loadValidPart(options: ConfigOptions): PartialConfig | undefined {
   try {
     const { tree, secrets } = readTree(options);
-    const valid = validPart(tree);
+    const valid = validPart(tree.root);
     if (valid === undefined) return undefined;
     const engines = Object.entries(valid.settings.engines);
     const keyless = engines.filter(
@@ -116,21 +102,14 @@ function needsKey(engine: z.infer<typeof configSchema>['engines'][string]): bool
 /** Reads all sources. The findings so far are those that no schema has. */
 function readTree({ env, file, overrides = {} }: ConfigOptions) {
   const found = findConfigFile(file, env);
-  const tree = new SettingsTree();
-  if (found !== undefined) readSettings(found, tree);
+  const tree = new SettingsTree(found);
   // Defaults come before the variables, which can then set the default engine, and before the checks.
   tree.root['engines'] ??= structuredClone(defaultEngines);
   tree.root['models'] ??= structuredClone(defaultModels);
   applyVariables(tree, env);
   applyOverrides(tree, overrides);
   checkModels(tree);
-  const secrets: Secrets = {
-    engineKeys: readEngineKeys(tree, env),
-    adminKey: readAdminKey(tree, env),
-    storeUrl: readStoreUrl(tree),
-    sealingKey: readSealingKey(tree),
-  };
-  return { found, tree, secrets };
+  return { found, tree, secrets: readSecrets(tree, env) };
 }
 
 function frozen(settings: z.infer<typeof configSchema>, { engineKeys, ...secrets }: Secrets): Config {

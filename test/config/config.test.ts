@@ -505,12 +505,12 @@ describe('a value set in more than one place', () => {
   });
 
   it('keeps its source', () => {
-    expect(sourceOf('server.port')).toEqual({ kind: 'flag', name: '--port' });
-    expect(sourceOf('dataDir')).toEqual({ kind: 'flag', name: '--data-dir' });
-    expect(sourceOf('server.host')).toEqual({ kind: 'variable', name: 'PARLEY_HOST' });
-    expect(sourceOf('server.drainMs')).toEqual({ kind: 'file', file, line: 4, column: 12 });
-    expect(sourceOf('server.keepAliveMs')).toEqual({ kind: 'default' });
-    expect(sourceText(sourceOf('server.drainMs'))).toBe(`${file}:4:12`);
+    expect(sourceOf(['server', 'port'])).toEqual({ kind: 'flag', name: '--port' });
+    expect(sourceOf(['dataDir'])).toEqual({ kind: 'flag', name: '--data-dir' });
+    expect(sourceOf(['server', 'host'])).toEqual({ kind: 'variable', name: 'PARLEY_HOST' });
+    expect(sourceOf(['server', 'drainMs'])).toEqual({ kind: 'file', file, line: 4, column: 12 });
+    expect(sourceOf(['server', 'keepAliveMs'])).toEqual({ kind: 'default' });
+    expect(sourceText(sourceOf(['server', 'drainMs']))).toBe(`${file}:4:12`);
   });
 
   it('keeps its source in engines and models too', () => {
@@ -518,11 +518,15 @@ describe('a value set in more than one place', () => {
       'server:\n  port:\nmodels:\n  - {id: e, type: chat, engine: builtin, price: {input: 1, output: 2}}\n',
       { env: { PARLEY_ENGINES_BUILTIN_RECOGNIZERS: '2' } },
     );
-    expect(loaded.sourceOf('engines.builtin.recognizers')).toMatchObject({ kind: 'variable' });
-    expect(loaded.sourceOf('engines.builtin.kind')).toEqual({ kind: 'default' });
-    expect(loaded.sourceOf('models[0].price.output')).toMatchObject({ kind: 'file', line: 4, column: 68 });
-    expect(loaded.sourceOf('models[0].ownedBy')).toEqual({ kind: 'default' });
-    expect(loaded.sourceOf('server.port')).toEqual({ kind: 'default' });
+    expect(loaded.sourceOf(['engines', 'builtin', 'recognizers'])).toMatchObject({ kind: 'variable' });
+    expect(loaded.sourceOf(['engines', 'builtin', 'kind'])).toEqual({ kind: 'default' });
+    expect(loaded.sourceOf(['models', 0, 'price', 'output'])).toMatchObject({
+      kind: 'file',
+      line: 4,
+      column: 68,
+    });
+    expect(loaded.sourceOf(['models', 0, 'ownedBy'])).toEqual({ kind: 'default' });
+    expect(loaded.sourceOf(['server', 'port'])).toEqual({ kind: 'default' });
   });
 
   it('may be a number or a text on the command line; a finding names the flag', () => {
@@ -709,7 +713,7 @@ describe('the files beside the program', () => {
     const paths = Object.entries({ server, limits, fairUse, log }).flatMap(([section, settings]) =>
       Object.keys(settings).map((name) => `${section}.${name}`),
     );
-    expect([...paths, 'dataDir'].filter((path) => sourceOf(path).kind !== 'file')).toEqual([]);
+    expect([...paths, 'dataDir'].filter((path) => sourceOf(path.split('.')).kind !== 'file')).toEqual([]);
   });
 
   it('parley.example.yaml names the schema for editors', () => {

@@ -1,17 +1,13 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import { ConfigError, type Finding, sourceText } from '../../config/config.ts';
-import { type SettingValue, settingValues } from '../../config/setting-values.ts';
+import { settingValues } from '../../config/setting-values.ts';
 import { type ConfigFlags, type JsonFlag, loadWithFlags, withConfigFlags } from '../flags.ts';
 import { newCommand } from '../terminal/command.ts';
 import { table } from '../terminal/table.ts';
 import { printData, printJson, printStatus } from '../terminal/terminal.ts';
 
 type ConfigCommandFlags = ConfigFlags & JsonFlag;
-
-interface Setting extends SettingValue {
-  readonly source: string;
-}
 
 export function configCommand(): Command {
   const showAll = newCommand('show', 'Show each setting, its value and its source.', [
@@ -38,10 +34,10 @@ export function configCommand(): Command {
 
 async function showConfig(flags: ConfigCommandFlags): Promise<void> {
   const { config, sourceOf } = loadWithFlags(flags);
-  const settings = [...settingValues(config)].map(
-    ({ name, value }): Setting => ({ name, value, source: sourceText(sourceOf(name)) }),
-  );
-  if (flags.json) return printJson({ settings: settings.map((setting) => ({ ...setting })) });
+  const settings = [...settingValues(config)].map(({ path, name, value }) => {
+    return { name, value, source: sourceText(sourceOf(path)) };
+  });
+  if (flags.json) return printJson({ settings });
   await printData(
     table(settings, [
       { title: 'SETTING', cell: ({ name }) => name },

@@ -7,15 +7,8 @@ export type Source =
 
 /** A source in words: `parley.yaml:3:9`, `PARLEY_PORT`, `--port` or `default`. */
 export function sourceText(source: Source): string {
-  switch (source.kind) {
-    case 'default':
-      return 'default';
-    case 'file':
-      return `${source.file}:${source.line}:${source.column}`;
-    case 'variable':
-    case 'flag':
-      return source.name;
-  }
+  if (source.kind === 'file') return `${source.file}:${source.line}:${source.column}`;
+  return source.kind === 'default' ? 'default' : source.name;
 }
 
 /** One problem in the configuration. */

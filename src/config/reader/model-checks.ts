@@ -3,34 +3,33 @@
 import { didYouMean } from '../../core/values/suggestion.ts';
 import { contextTokensDefault } from '../schema/models.ts';
 import { sourceText } from './finding.ts';
-import { isMap, type SettingPath, type SettingsTree } from './settings-tree.ts';
+import { isMap, type SettingPath, type SettingsMap } from './setting-path.ts';
+import type { SettingsTree } from './settings-tree.ts';
 
 /** A model before validation. The schema refuses values of the wrong type; these rules ignore them. */
 interface WrittenModel {
   readonly id: string;
   readonly path: SettingPath;
-  readonly type?: unknown;
-  readonly engine?: unknown;
-  readonly balance?: unknown;
-  readonly defaultVoice?: unknown;
-  readonly voices?: unknown;
-  readonly contextTokens?: unknown;
-  readonly outputTokensMax?: unknown;
+  readonly settings: SettingsMap;
+  readonly engines: readonly NamedEngine[];
+}
+
+interface NamedEngine {
+  readonly name: string;
+  readonly path: SettingPath;
 }
 
 /** Adds a finding to the tree for each broken rule. */
 export function checkModels(tree: SettingsTree): void {
   const written = tree.get(['models']);
-  if (!Array.isArray(written)) return;
-  const models = written.flatMap((model: unknown, index): WrittenModel[] =>
-    isMap(model) && typeof model['id'] === 'string'
-      ? [{ ...model, id: model['id'], path: ['models', index] }]
-      : [],
-  );
-  refuseRepeatedIds(models, tree);
+  const models = (Array.isArray(written) ? written : []).flatMap(writtenModel);
   refuseSecondTranscription(models, tree);
   refuseUnknownEngines(models, tree);
+  const firsts = new Map<string, WrittenModel>();
   for (const model of models) {
+    const first = firsts.get(model.id);
+    if (first === undefined) firsts.set(model.id, model);
+    else refuseRepeatedId(model, first, tree);
     refuseRepeatedEngines(model, tree);
     refuseBalanceOfOne(model, tree);
     refuseUnknownVoice(model, tree);
@@ -38,24 +37,25 @@ export function checkModels(tree: SettingsTree): void {
   }
 }
 
-function refuseRepeatedIds(models: readonly WrittenModel[], tree: SettingsTree): void {
-  const firsts = new Map<string, SettingPath>();
-  for (const { id, path } of models) {
-    const setting = [...path, 'id'];
-    const first = firsts.get(id);
-    if (first === undefined) firsts.set(id, setting);
-    else {
-      const place = sourceText(tree.valueSource(first));
-      tree.refuse(
-        setting,
-        `The model at ${place} has the id \`${id}\` already. Give one of them another id.`,
-      );
-    }
-  }
+function writtenModel(settings: unknown, index: number): WrittenModel[] {
+  if (!isMap(settings) || typeof settings['id'] !== 'string') return [];
+  const path = ['models', index];
+  const { id, engine } = settings;
+  const named = (name: unknown, at: SettingPath) => (typeof name === 'string' ? [{ name, path: at }] : []);
+  const engines = Array.isArray(engine)
+    ? engine.flatMap((name, position) => named(name, [...path, 'engine', position]))
+    : named(engine, [...path, 'engine']);
+  return [{ id, path, settings, engines }];
+}
+
+function refuseRepeatedId({ id, path }: WrittenModel, first: WrittenModel, tree: SettingsTree): void {
+  const place = sourceText(tree.valueSource([...first.path, 'id']));
+  const message = `The model at ${place} has the id \`${id}\` already. Give one of them another id.`;
+  tree.refuse([...path, 'id'], message);
 }
 
 function refuseSecondTranscription(models: readonly WrittenModel[], tree: SettingsTree): void {
-  const [active, ...others] = models.filter(({ type }) => type === 'transcription');
+  const [active, ...others] = models.filter(({ settings }) => settings['type'] === 'transcription');
   if (active === undefined) return;
   const place = sourceText(tree.valueSource([...active.path, 'type']));
   for (const { id, path } of others) {
@@ -72,72 +72,47 @@ function refuseUnknownEngines(models: readonly WrittenModel[], tree: SettingsTre
   const names = Object.keys(engines);
   const listed = names.length === 0 ? '`engines` is empty.' : `\`engines\` has: ${names.join(', ')}.`;
   const unknown = models.flatMap((model) =>
-    namedEngines(model)
-      .filter(({ name }) => !names.includes(name))
-      .map((engine) => ({ model, ...engine })),
+    model.engines.filter(({ name }) => !names.includes(name)).map((engine) => ({ ...engine, id: model.id })),
   );
-  if (!tree.isSet(['models'])) {
+  const [first] = unknown;
+  if (first !== undefined && tree.sourceOf(['models']).kind === 'default') {
     // The file names its engines but no models: the finding belongs to the engines.
-    const [first] = unknown;
-    if (first === undefined) return;
     const message = `The default models need an engine \`${first.name}\`. ${listed} Add it, or write \`models\`.`;
     tree.refuseName(['engines'], message);
     return;
   }
-  for (const { model, name, path } of unknown) {
-    tree.refuse(path, `There is no engine \`${name}\` for the model \`${model.id}\`. ${listed}`, {
+  for (const { id, name, path } of unknown) {
+    tree.refuse(path, `There is no engine \`${name}\` for the model \`${id}\`. ${listed}`, {
       suggestion: didYouMean(name, names),
     });
   }
 }
 
-interface NamedEngine {
-  readonly name: string;
-  readonly path: SettingPath;
-}
-
-function namedEngines({ engine, path }: WrittenModel): NamedEngine[] {
-  const setting = [...path, 'engine'];
-  if (typeof engine === 'string') return [{ name: engine, path: setting }];
-  if (!Array.isArray(engine)) return [];
-  return engine.flatMap((name: unknown, index) =>
-    typeof name === 'string' ? { name, path: [...setting, index] } : [],
-  );
-}
-
-function refuseRepeatedEngines(model: WrittenModel, tree: SettingsTree): void {
-  const seen = new Set<string>();
-  for (const { name, path } of namedEngines(model)) {
-    if (seen.has(name)) {
-      const message = `The engine \`${name}\` is in the list of the model \`${model.id}\` already. Keep it once.`;
-      tree.refuse(path, message);
-    }
-    seen.add(name);
+function refuseRepeatedEngines({ id, engines }: WrittenModel, tree: SettingsTree): void {
+  for (const [index, { name, path }] of engines.entries()) {
+    if (engines.findIndex((engine) => engine.name === name) === index) continue;
+    tree.refuse(path, `The engine \`${name}\` is in the list of the model \`${id}\` already. Keep it once.`);
   }
 }
 
-function refuseBalanceOfOne({ id, balance, engine, path }: WrittenModel, tree: SettingsTree): void {
-  if (balance === undefined || Array.isArray(engine)) return;
+function refuseBalanceOfOne({ id, path, settings }: WrittenModel, tree: SettingsTree): void {
+  if (settings['balance'] === undefined || Array.isArray(settings['engine'])) return;
   const message = `\`balance\` needs several engines, but the model \`${id}\` has one. Write \`engine\` as a list, or leave \`balance\` out.`;
   tree.refuseName([...path, 'balance'], message);
 }
 
-function refuseUnknownVoice({ id, defaultVoice, voices, path }: WrittenModel, tree: SettingsTree): void {
+function refuseUnknownVoice({ id, path, settings }: WrittenModel, tree: SettingsTree): void {
+  const { defaultVoice, voices } = settings;
   if (typeof defaultVoice !== 'string' || !isMap(voices) || defaultVoice in voices) return;
   const names = Object.keys(voices);
   const message = `The model \`${id}\` has no voice \`${defaultVoice}\`. \`voices\` has: ${names.join(', ')}.`;
   tree.refuse([...path, 'defaultVoice'], message, { suggestion: didYouMean(defaultVoice, names) });
 }
 
-/** Whether the context comes from the server of an engine. */
-function isToldContext(model: WrittenModel, tree: SettingsTree): boolean {
-  return namedEngines(model).some(({ name }) => tree.get(['engines', name, 'kind']) === 'openai');
-}
-
-function refuseOutputOverContext(model: WrittenModel, tree: SettingsTree): void {
-  const { id, outputTokensMax, path } = model;
-  const contextTokens =
-    model.contextTokens ?? (isToldContext(model, tree) ? undefined : contextTokensDefault);
+function refuseOutputOverContext({ id, path, settings, engines }: WrittenModel, tree: SettingsTree): void {
+  // The server of an openai engine reports the context.
+  const isReported = engines.some(({ name }) => tree.get(['engines', name, 'kind']) === 'openai');
+  const { outputTokensMax, contextTokens = isReported ? undefined : contextTokensDefault } = settings;
   if (typeof outputTokensMax !== 'number' || typeof contextTokens !== 'number') return;
   if (outputTokensMax <= contextTokens) return;
   const message = `An answer of \`${id}\` may have ${outputTokensMax} tokens, more than the ${contextTokens} of its \`contextTokens\`.`;

@@ -4,7 +4,8 @@ import { didYouMean, nameWords } from '../../core/values/suggestion.ts';
 import type { configSchema } from '../schema/config-schema.ts';
 import type { Source } from './finding.ts';
 import { type ScalarSetting, scalarSettings } from './scalar-settings.ts';
-import { isMap, pathText, type SettingPath, type SettingsTree } from './settings-tree.ts';
+import { isMap, pathText, type SettingPath } from './setting-path.ts';
+import type { SettingsTree } from './settings-tree.ts';
 
 const prefix = 'PARLEY_';
 /** Short names for the variables that people use most. The long ones work as well. */

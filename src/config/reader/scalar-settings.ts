@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { settingsJsonSchema } from '../schema/config-schema.ts';
-import { isMap, pathText, type SettingPath, type SettingsTree } from './settings-tree.ts';
+import { isMap, pathText, type SettingPath } from './setting-path.ts';
+import type { SettingsTree } from './settings-tree.ts';
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 

@@ -2,7 +2,8 @@
 import type { z } from 'zod';
 import { didYouMean } from '../../core/values/suggestion.ts';
 import { scalarSettings } from './scalar-settings.ts';
-import { isMap, pathText, type SettingPath, type SettingsTree } from './settings-tree.ts';
+import { isMap, issuePath, pathText, type SettingPath } from './setting-path.ts';
+import type { SettingsTree } from './settings-tree.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -14,7 +15,7 @@ const fixedByInterface = [
 ];
 
 export function addSchemaFindings(issue: Issue, tree: SettingsTree): void {
-  const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
+  const path = issuePath(issue);
   if (issue.code === 'unrecognized_keys') {
     // Messages of the schema name what is allowed: here, the names.
     for (const name of issue.keys) unknownName([...path, name], issue.message.split(', '), tree);
@@ -44,12 +45,12 @@ function elsewhere(name: string, tree: SettingsTree): string | undefined {
 
 function invalidValue(path: SettingPath, issue: Issue, tree: SettingsTree): void {
   const value = tree.get(path);
-  if (value === undefined) tree.refuse(path, missing(path, issue.message, tree));
-  else {
-    tree.refuse(path, `\`${pathText(path)}\` is ${shown(value)}, but must be ${issue.message}.`, {
-      suggestion: typeof value === 'string' ? didYouMean(value, allowedWords(issue)) : undefined,
-    });
-  }
+  const message =
+    value === undefined
+      ? missing(path, issue.message, tree)
+      : `\`${pathText(path)}\` is ${shown(value)}, but must be ${issue.message}.`;
+  const suggestion = typeof value === 'string' ? didYouMean(value, allowedWords(issue)) : undefined;
+  tree.refuse(path, message, { suggestion });
 }
 
 function missing(path: SettingPath, allowed: string, tree: SettingsTree): string {

@@ -1,7 +1,7 @@
 /** The valid part of an invalid configuration, so that `parley doctor` can check the rest as well. */
 import type { z } from 'zod';
 import { configSchema } from '../schema/config-schema.ts';
-import { pathText, type SettingPath, type SettingsTree } from './settings-tree.ts';
+import { issuePath, pathText, type SettingPath, type SettingsMap, valueAt } from './setting-path.ts';
 
 export interface ValidPart {
   readonly settings: z.infer<typeof configSchema>;
@@ -12,52 +12,37 @@ export interface ValidPart {
 /** A refused value may reveal another one, above it, such as a model without its price. */
 const roundsMax = 20;
 
-/** Undefined if too much is refused. */
-export function validPart({ root }: SettingsTree): ValidPart | undefined {
-  const rest = structuredClone(root);
+/** Removes invalid settings from `root`. Undefined if too much is refused. */
+export function validPart(root: SettingsMap): ValidPart | undefined {
   const leftOut: string[] = [];
   for (let round = 0; round < roundsMax; round++) {
-    const { success, data, error } = configSchema.safeParse(rest);
+    const { success, data, error } = configSchema.safeParse(root);
     if (success) return { settings: data, leftOut };
-    const paths = error.issues.flatMap((issue) => refusedPaths(issue, rest));
+    const paths = error.issues.flatMap((issue) => refusedPaths(issue, root));
     if (paths.length === 0) return undefined;
-    removeAll(rest, paths);
+    removeAll(root, paths);
     leftOut.push(...paths.map(pathText));
   }
   return undefined;
 }
 
-function refusedPaths(issue: z.core.$ZodIssue, rest: unknown): SettingPath[] {
-  const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
+function refusedPaths(issue: z.core.$ZodIssue, root: SettingsMap): SettingPath[] {
+  const path = issuePath(issue);
   if (issue.code === 'unrecognized_keys') return issue.keys.map((name) => [...path, name]);
   // If the setting is missing, whatever needs it goes.
-  const present = path.slice(
-    0,
-    path.findIndex((_, index) => !isThere(rest, path.slice(0, index + 1))),
-  );
-  const refused = isThere(rest, path) ? path : present;
+  const missingAt = path.findIndex((_, index) => valueAt(root, path.slice(0, index + 1)) === undefined);
+  const refused = missingAt < 0 ? path : path.slice(0, missingAt);
   return refused.length === 0 ? [] : [refused];
 }
 
-function isThere(rest: unknown, path: SettingPath): boolean {
-  return valueAt(rest, path) !== undefined;
-}
-
-function valueAt(rest: unknown, path: SettingPath): unknown {
-  return path.reduce<unknown>(
-    (value, part) => (typeof value === 'object' && value !== null ? Reflect.get(value, part) : undefined),
-    rest,
-  );
-}
-
-/** Leaves out values. The other elements of a list move up only afterwards, so that all paths stay right. */
-function removeAll(rest: unknown, paths: readonly SettingPath[]): void {
-  const lists = new Set<unknown[]>();
-  for (const path of paths) {
-    const [above, last] = [valueAt(rest, path.slice(0, -1)), path.at(-1)];
-    if (last === undefined || typeof above !== 'object' || above === null) continue;
-    Reflect.deleteProperty(above, last);
-    if (Array.isArray(above)) lists.add(above);
+/** The other elements of a list move up only afterwards, so that all paths stay right. */
+function removeAll(root: SettingsMap, paths: readonly SettingPath[]): void {
+  const aboves = paths.map((path) => {
+    const [above, last] = [valueAt(root, path.slice(0, -1)), path.at(-1)];
+    if (typeof above === 'object' && above !== null) Reflect.deleteProperty(above, last ?? '');
+    return above;
+  });
+  for (const list of aboves.filter(Array.isArray)) {
+    list.splice(0, list.length, ...list.filter((value) => value !== undefined));
   }
-  for (const list of lists) list.splice(0, list.length, ...list.filter((value) => value !== undefined));
 }
