@@ -6,6 +6,7 @@ import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../..
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { readPostgresBooks } from '../../support/postgres/books.ts';
+import { withClient } from '../../support/postgres/client.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { DatabaseProxy } from '../../support/postgres/proxy.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
@@ -156,5 +157,35 @@ describe('a commit whose answer is lost', () => {
     await lost;
     expect(await entered).toBe('entered');
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 105n, held: 0n }] });
+  });
+});
+
+describe('a commit that takes effect while its operation is repeated', () => {
+  const lock = 7;
+  /** The commit of a new record waits for the lock. */
+  const holdCommits = `
+    create function hold_commit() returns trigger language plpgsql set lock_timeout = 0 as
+      $$ begin perform pg_advisory_xact_lock_shared(${lock}); return null; end $$;
+    create constraint trigger held_commit after insert on usage_records deferrable initially deferred
+      for each row execute function hold_commit()`;
+  const waitsFor = async (what: 'advisory' | 'transactionid') => {
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event = '${what}'`;
+    await expect.poll(() => database.query(waiting)).toHaveLength(1);
+  };
+
+  it('is found to have happened, and recorded once', async () => {
+    await database.query(holdCommits);
+    await withClient(database.url, async (other) => {
+      await other.query(`select pg_advisory_lock(${lock})`);
+      const recorded = store.record(start(), end('refused'));
+      await waitsFor('advisory');
+      await proxy.refuse();
+      await proxy.restore();
+      // The second insert of the record waits for the end of the first transaction.
+      await waitsFor('transactionid');
+      await other.query(`select pg_advisory_unlock(${lock})`);
+      await recorded;
+    });
+    expect(await books()).toMatchObject({ faults: [], records: [{ state: 'refused' }] });
   });
 });
