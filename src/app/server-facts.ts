@@ -2,7 +2,8 @@
 import type { Config } from '../config/config.ts';
 import { settingValues } from '../config/setting-values.ts';
 import type { Catalog } from '../core/catalog/catalog.ts';
-import type { ServerFacts, ServerState } from '../core/entities/server.ts';
+import type { ServerDiagnostic, ServerFacts, ServerState } from '../core/entities/server.ts';
+import { ok, problem } from '../core/values/diagnostics.ts';
 import type { Engines } from './engines.ts';
 import type { Readiness } from './readiness.ts';
 import { version } from './version.ts';
@@ -19,12 +20,23 @@ interface Running {
 export function serverFacts(running: Running): ServerFacts {
   return {
     state: () => stateOf(running),
-    diagnose: async () => {
-      // Loads the checks of all kinds, which nothing else needs.
-      const { diagnoseRunning } = await import('./diagnostics/server.ts');
-      return diagnoseRunning(running.config(), running.readiness.whyNot());
-    },
+    diagnose: () => diagnoseRunning(running),
   };
+}
+
+/** The checks of `parley doctor` that a running server makes of itself. Checking pages would keep requests waiting. */
+async function diagnoseRunning({ config, readiness }: Running): Promise<readonly ServerDiagnostic[]> {
+  const whyNot = readiness.whyNot();
+  const ready =
+    whyNot === undefined
+      ? ok('readiness', 'It accepts requests.')
+      : problem('readiness', whyNot, 'Its log says what to do.');
+  // Loads the checks of all kinds, which nothing else needs.
+  const { diagnoseAreas } = await import('./diagnostics/areas.ts');
+  const areas = await diagnoseAreas(config(), { pid: process.pid, checksPages: false });
+  return [{ area: 'server', diagnostics: [ready] }, ...areas].flatMap(({ area, diagnostics }) =>
+    diagnostics.map((diagnostic) => ({ area, ...diagnostic })),
+  );
 }
 
 function stateOf({ startedAtMs, config, engines, catalog }: Running): ServerState {

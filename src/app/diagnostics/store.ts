@@ -1,9 +1,6 @@
 import type { Config } from '../../config/config.ts';
-import {
-  diagnoseStore as diagnoseSqlite,
-  type StoreDiagnosis,
-  type StoreDiagnostics,
-} from '../../store/maintenance/diagnostics.ts';
+import { diagnoseStore as diagnoseSqlite, type StoreDiagnosis } from '../../store/maintenance/diagnostics.ts';
+import type { StoreDiagnostics } from '../../store/maintenance/shared-diagnostics.ts';
 
 /** Checks the configured database. */
 export async function diagnoseStore(

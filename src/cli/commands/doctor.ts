@@ -1,9 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
-import { type Check, type DiagnosedArea, diagnoseArea } from '../../app/diagnostics/area.ts';
-import { diagnoseClock } from '../../app/diagnostics/clock.ts';
-import { diagnoseDataFolder } from '../../app/diagnostics/data-folder.ts';
-import { diagnoseOpenFiles } from '../../app/diagnostics/open-files.ts';
+import type { DiagnosedArea } from '../../app/diagnostics/area.ts';
 import {
   ConfigError,
   type Finding,
@@ -50,49 +47,21 @@ async function diagnoseAll(flags: DoctorFlags): Promise<DiagnosedArea[]> {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const invalid = { area: 'configuration', diagnostics: error.findings.map(toDiagnostic) };
-    const valid = loadValidPart(configOptions(flags));
-    if (valid === undefined) return [invalid, notChecked('everything else')];
-    return [invalid, ...(await diagnose(valid))];
+    return [invalid, ...(await diagnose(loadValidPart(configOptions(flags))))];
   }
 }
 
-function notChecked(area: string): DiagnosedArea {
-  const found = 'This is not checked: its settings are invalid.';
-  return { area, diagnostics: [warning('settings', found, 'Correct the configuration, then try again.')] };
-}
-
-async function diagnose({ config, leftOut }: PartialConfig): Promise<DiagnosedArea[]> {
-  // These modules take longest to load, so no other command loads them.
-  const { diagnoseEngine } = await import('../../app/diagnostics/engine.ts');
-  const { diagnoseStore } = await import('../../app/diagnostics/store.ts');
-  const { diagnoseTls } = await import('../../app/diagnostics/tls.ts');
-  const { dataDir } = config;
-  const isLeftOut = (...settings: string[]) =>
-    leftOut.some((path) => settings.some((setting) => path === setting || path.startsWith(`${setting}.`)));
-  /** An area that depends on these settings. */
-  const area = (name: string, settings: readonly string[], check: Check) =>
-    isLeftOut(...settings) ? notChecked(name) : diagnoseArea(name, check);
-  const engines = Object.keys(config.engines).map((name) =>
-    diagnoseArea(`engine ${name}`, (signal) => diagnoseEngine(config, name, signal)),
-  );
-  const diagnosed = await Promise.all([
-    ...engines,
-    area('data folder', ['dataDir'], () => diagnoseDataFolder(dataDir)),
-    area('ports', ['dataDir', 'server', 'admin', 'tls'], (signal) => diagnosePorts(config, signal)),
-    area('TLS', ['tls'], () => diagnoseTls(config)),
-    area('limits', ['dataDir', 'server', 'admin'], async () =>
-      diagnoseOpenFiles(config, readServerFile(dataDir)?.pid),
-    ),
-  ]);
-  // Reading a large database blocks this process, so it starts when no other check is waiting.
-  let newestRecordMs: number | undefined;
-  const database = await area('database', ['dataDir', 'store'], async (signal) => {
-    const found = await diagnoseStore(config, { signal, checksPages: true });
-    newestRecordMs = found.newestRecordMs;
-    return found.diagnostics;
+async function diagnose(valid: PartialConfig | undefined): Promise<DiagnosedArea[]> {
+  // This module takes longest to load, so no other command loads it.
+  const { diagnoseAreas, notChecked } = await import('../../app/diagnostics/areas.ts');
+  if (valid === undefined) return [notChecked('everything else')];
+  const { config, leftOut } = valid;
+  return diagnoseAreas(config, {
+    pid: readServerFile(config.dataDir)?.pid,
+    checksPages: true,
+    leftOut,
+    ports: (signal) => diagnosePorts(config, signal),
   });
-  const clock = await area('clock', ['dataDir', 'store'], async () => diagnoseClock(dataDir, newestRecordMs));
-  return [...diagnosed, database, clock];
 }
 
 function readFrom({ file }: LoadedConfig): Diagnostic {
@@ -109,13 +78,9 @@ function toDiagnostic({ source, message, suggestion, advice = 'Correct it there.
 }
 
 function toJson({ area, diagnostics }: DiagnosedArea): JsonObject[] {
-  return diagnostics.map(({ state, subject, found, advice }) => ({
-    area,
-    subject,
-    state,
-    found,
-    ...(advice !== undefined && { advice }),
-  }));
+  return diagnostics.map(({ state, subject, found, advice }) => {
+    return { area, subject, state, found, ...(advice !== undefined && { advice }) };
+  });
 }
 
 const widestState = 'problem'.length;

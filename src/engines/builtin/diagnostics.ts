@@ -13,19 +13,12 @@ export async function diagnoseBuiltin({ models }: Diagnosis): Promise<Diagnostic
     speech.length === 0 ? [] : diagnoseFlite(),
     models.some(({ type }) => type === 'transcription') ? diagnoseHearing() : [],
   ]);
-  const voices = speech.map((model) =>
-    voicesDiagnostic(
-      model,
-      fliteVoices.map(({ id }) => id),
-    ),
-  );
-  const chats = models.filter(({ type }) => type === 'chat');
-  return [
-    ...fliteFound,
-    ...voices,
-    ...recognitionFound,
-    ...chats.map(({ id }) => ok(`model ${id}`, 'It is part of the program.')),
-  ];
+  const ids = fliteVoices.map(({ id }) => id);
+  const voices = speech.map((model) => voicesDiagnostic(model, ids));
+  const chats = models
+    .filter(({ type }) => type === 'chat')
+    .map(({ id }) => ok(`model ${id}`, 'It is part of the program.'));
+  return [...fliteFound, ...voices, ...recognitionFound, ...chats];
 }
 
 async function diagnoseFlite(): Promise<Diagnostic[]> {
@@ -33,9 +26,8 @@ async function diagnoseFlite(): Promise<Diagnostic[]> {
     new FliteProgram(await compileFlite()).run(['-lv']);
     return [ok('flite', 'It loads.')];
   } catch (error) {
-    return [
-      problem('flite', `It does not load (${String(error)}).`, 'Install the dependencies of Parley again.'),
-    ];
+    const advice = 'Install the dependencies of Parley again.';
+    return [problem('flite', `It does not load (${String(error)}).`, advice)];
   }
 }
 

@@ -89,12 +89,8 @@ async function diagnoseVoices(
   let failure: unknown;
   try {
     const list = await readListedVoices(upstream, settings.models[model.id] ?? model.id, signal);
-    if (list) {
-      return voicesDiagnostic(
-        model,
-        list.voices.map(({ id }) => id),
-      );
-    }
+    const ids = list?.voices.map(({ id }) => id);
+    if (ids !== undefined) return voicesDiagnostic(model, ids);
   } catch (error) {
     signal.throwIfAborted();
     failure = error;
@@ -108,25 +104,15 @@ function diagnoseFailure(thrown: unknown, { baseUrl }: OpenAiSettings): Diagnost
   const error = toParleyError(thrown);
   const reason = failureReason(error);
   if (error.hasNotRun) {
-    return problem(
-      'upstream',
-      `${baseUrl} cannot be reached (${reason}).`,
-      'Start it, or correct `baseUrl` of the engine.',
-    );
+    const advice = 'Start it, or correct `baseUrl` of the engine.';
+    return problem('upstream', `${baseUrl} cannot be reached (${reason}).`, advice);
   }
-  switch (error.httpStatus) {
-    case 401:
-    case 403:
-      return problem(
-        'upstream',
-        `${baseUrl} does not accept the key (${reason}).`,
-        'Correct the key that `apiKeyEnv` or `apiKeyFile` of the engine names.',
-      );
-    case 404:
-      return wrongApi(baseUrl);
-    default:
-      return problem('upstream', `${baseUrl} does not list its models (${reason}).`, 'Look at its log.');
+  if (error.httpStatus === 404) return wrongApi(baseUrl);
+  if (error.httpStatus === 401 || error.httpStatus === 403) {
+    const advice = 'Correct the key that `apiKeyEnv` or `apiKeyFile` of the engine names.';
+    return problem('upstream', `${baseUrl} does not accept the key (${reason}).`, advice);
   }
+  return problem('upstream', `${baseUrl} does not list its models (${reason}).`, 'Look at its log.');
 }
 
 function wrongApi(baseUrl: string): Diagnostic {

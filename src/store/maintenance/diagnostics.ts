@@ -4,15 +4,10 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
-import { appliedMigrations, migrations } from '../migrations/migrations.ts';
+import { schemaState } from '../migrations/migrations.ts';
 import { databaseName } from '../sqlite/database/connection.ts';
 import { damageOf, tableNames } from '../sqlite/database/damage.ts';
-
-export interface StoreDiagnostics {
-  readonly diagnostics: readonly Diagnostic[];
-  /** The time of the newest request or audit entry; undefined if there is none. */
-  readonly newestRecordMs: number | undefined;
-}
+import { diagnoseContents, type StoreDiagnostics } from './shared-diagnostics.ts';
 
 /** Checking a table cannot be interrupted, so larger databases are not checked. */
 const checkedBytesMax = 1024 ** 3;
@@ -35,8 +30,8 @@ export async function diagnoseStore(dataDir: string, diagnosis: StoreDiagnosis):
     const log = diagnoseLog(path);
     const connection = new Sqlite(path, { readonly: true, fileMustExist: true, timeout: busyMs });
     try {
-      const { diagnostics, ...facts } = await diagnose(connection, path, diagnosis);
-      return { diagnostics: [...diagnostics, ...log], ...facts };
+      const { diagnostics, newestRecordMs } = await diagnose(connection, path, diagnosis);
+      return { diagnostics: [...diagnostics, ...log], newestRecordMs };
     } finally {
       connection.close();
     }
@@ -81,11 +76,13 @@ async function diagnose(
   path: string,
   { signal, checksPages }: StoreDiagnosis,
 ): Promise<StoreDiagnostics> {
-  const applied = appliedMigrations(connection);
-  const diagnostics = [ok('database', `${path} can be read.`), schemaDiagnostic(applied)];
-  if (applied.length > 0) diagnostics.push(adminKeys(connection));
-  if (checksPages) diagnostics.push(await pages(connection, path, signal));
-  return { diagnostics, newestRecordMs: applied.length > 0 ? newestRecordMs(connection) : undefined };
+  const find = async (sql: string) => connection.prepare<[], number>(sql).pluck().get();
+  const { diagnostics, newestRecordMs } = await diagnoseContents(schemaState(connection), find);
+  const integrity = checksPages ? [await pages(connection, path, signal)] : [];
+  return {
+    diagnostics: [ok('database', `${path} can be read.`), ...diagnostics, ...integrity],
+    newestRecordMs,
+  };
 }
 
 function unreadable(path: string, error: InstanceType<typeof Sqlite.SqliteError>): Diagnostic {
@@ -94,35 +91,6 @@ function unreadable(path: string, error: InstanceType<typeof Sqlite.SqliteError>
     ? 'Stop the server and restore a backup.'
     : 'Give the file to the user that runs the server.';
   return problem('database', `${path} cannot be read (${error.code}: ${error.message}).`, advice);
-}
-
-function schemaDiagnostic(applied: readonly string[]): Diagnostic {
-  const known = Object.keys(migrations);
-  const unknown = applied.find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    const found = `A newer Parley has changed the database (${unknown}).`;
-    return problem('schema', found, 'Run that version or a newer one on this data folder.');
-  }
-  const missing = known.filter((name) => !applied.includes(name));
-  if (missing.length === 0) return ok('schema', `The schema is up to date (${known.at(-1)}).`);
-  const found = `The schema lacks ${missing.join(', ')}.`;
-  return warning('schema', found, 'Make a backup. The next start of this version brings it up to date.');
-}
-
-function adminKeys(connection: Sqlite.Database): Diagnostic {
-  const count = connection
-    .prepare<{ now: number }, { live: number }>(
-      `select count(*) as live from api_keys where kind = 'admin'
-         and revoked_at_ms is null and coalesce(expires_at_ms, @now + 1) > @now`,
-    )
-    .get({ now: Date.now() });
-  const live = count?.live ?? 0;
-  if (live > 0) return ok('admin keys', `There ${live === 1 ? 'is one' : `are ${live}`}.`);
-  return warning(
-    'admin keys',
-    'There is no valid one, so nobody can manage a running server.',
-    'Create one: `parley key create --admin`. The server may run.',
-  );
 }
 
 /** Checks the pages table by table, so that the check can stop in between. */
@@ -138,28 +106,12 @@ async function pages(connection: Sqlite.Database, path: string, signal: AbortSig
     const damage = damageOf(connection, name);
     if (damage !== undefined) {
       const found = `The table ${name} is damaged: ${damage}.`;
-      return problem(
-        subject,
-        found,
-        'Stop the server, keep a copy of the data folder, and restore a backup.',
-      );
+      const restore = 'Stop the server, keep a copy of the data folder, and restore a backup.';
+      return problem(subject, found, restore);
     }
     await nextTurn();
   }
   if (tables.length === 0)
     return warning(subject, 'There are no tables to check.', 'See the finding before.');
   return ok(subject, `All ${tables.length} tables are intact.`);
-}
-
-/** Ids begin with their time: the last id is the newest. */
-function newestRecordMs(connection: Sqlite.Database): number | undefined {
-  const times = [
-    connection.prepare<[], { at: number }>(
-      'select started_at_ms as at from usage_records order by id desc limit 1',
-    ),
-    connection.prepare<[], { at: number }>(
-      'select created_at_ms as at from audit_entries order by id desc limit 1',
-    ),
-  ].flatMap((newest) => newest.get()?.at ?? []);
-  return times.length === 0 ? undefined : Math.max(...times);
 }

@@ -60,8 +60,27 @@ export function appliedMigrations(connection: Sqlite.Database): string[] {
     .map(({ name }) => name);
 }
 
+/** The migrations of a database beside those of this program. */
+export interface SchemaState {
+  /** In order; none if Parley never opened the database. */
+  readonly applied: readonly string[];
+  /** Those of this program that are not applied. */
+  readonly pending: readonly string[];
+  /** A migration that this program must know to use the database, and does not. */
+  readonly tooNew: string | undefined;
+}
+
+export function schemaState(connection: Sqlite.Database): SchemaState {
+  const applied = appliedMigrations(connection);
+  return {
+    applied,
+    pending: Object.keys(migrations).filter((name) => !applied.includes(name)),
+    tooNew: applied.find((name) => !Object.hasOwn(migrations, name)),
+  };
+}
+
 /** @throws NewerSchemaError */
 export function checkKnown(connection: Sqlite.Database, path = connection.name): void {
-  const unknown = appliedMigrations(connection).find((name) => !Object.hasOwn(migrations, name));
-  if (unknown !== undefined) throw new NewerSchemaError(path, unknown);
+  const { tooNew } = schemaState(connection);
+  if (tooNew !== undefined) throw new NewerSchemaError(path, tooNew);
 }

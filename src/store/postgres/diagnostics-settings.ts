@@ -1,30 +1,12 @@
 import type { Client } from 'pg';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 
-/** A setting that must be on. */
-interface Durable {
-  readonly name: string;
-  readonly isDurable: (value: string) => boolean;
-  readonly otherwise: string;
-}
-
-const durable: readonly Durable[] = [
-  {
-    name: 'fsync',
-    isDurable: (value) => value === 'on',
-    otherwise: 'a crash of the machine can destroy the database',
-  },
-  {
-    name: 'full_page_writes',
-    isDurable: (value) => value === 'on',
-    otherwise: 'a crash of the machine can damage pages',
-  },
-  {
-    name: 'synchronous_commit',
-    isDurable: (value) => value !== 'off',
-    otherwise: 'a crash loses answered requests and their debits',
-  },
-];
+/** Settings that must not be off, and what follows if they are. */
+const durable: Readonly<Record<string, string>> = {
+  fsync: 'a crash of the machine can destroy the database',
+  full_page_writes: 'a crash of the machine can damage pages',
+  synchronous_commit: 'a crash loses answered requests and their debits',
+};
 
 /** Checks what would lose committed requests, or hold them up. */
 export async function diagnoseSettings(client: Client): Promise<Diagnostic[]> {
@@ -46,14 +28,13 @@ export function diagnoseDurability(
   storage: string | undefined,
 ): Diagnostic {
   const subject = 'durability';
-  const wrong = durable.filter(({ name, isDurable }) => !isDurable(settings.get(name) ?? ''));
-  const [first] = wrong;
+  const names = Object.keys(durable).filter((name) => settings.get(name) === 'off');
+  const [first] = names;
   if (first === undefined) return ok(subject, 'Committed requests survive a crash.');
-  if (storage && wrong.every(({ name }) => name !== 'synchronous_commit')) {
+  if (storage && !names.includes('synchronous_commit')) {
     return ok(subject, `Committed requests survive a crash, as ${storage} stores them.`);
   }
-  const names = wrong.map(({ name }) => name);
-  const found = `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} off: ${first.otherwise}.`;
+  const found = `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} off: ${durable[first]}.`;
   return problem(subject, found, `Set ${names.map((name) => `${name} = on`).join(' and ')}.`);
 }
 
@@ -65,21 +46,15 @@ function isolation(settings: ReadonlyMap<string, string>): Diagnostic {
   }
   if (level === 'read committed') return ok(subject, 'They are read committed.');
   const advice = "Set default_transaction_isolation = 'read committed' for the user of Parley.";
-  return warning(
-    subject,
-    `They are ${level}, so that concurrent requests of an account repeat theirs.`,
-    advice,
-  );
+  const found = `They are ${level}, so that concurrent requests of an account repeat theirs.`;
+  return warning(subject, found, advice);
 }
 
 function encoding(settings: ReadonlyMap<string, string>): Diagnostic {
-  const found = `Texts are ${settings.get('server_encoding')}.`;
-  if (settings.get('server_encoding') === 'UTF8') return ok('encoding', found);
-  return problem(
-    'encoding',
-    found,
-    'Create the database with `encoding UTF8`, or some names cannot be stored.',
-  );
+  const name = settings.get('server_encoding');
+  const found = `Texts are ${name}.`;
+  const advice = 'Create the database with `encoding UTF8`, or some names cannot be stored.';
+  return name === 'UTF8' ? ok('encoding', found) : problem('encoding', found, advice);
 }
 
 async function encryption(client: Client): Promise<Diagnostic> {

@@ -1,8 +1,8 @@
 /** Checks a PostgreSQL database for `parley doctor`, without writing to it. */
 import type { Client } from 'pg';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
-import type { StoreDiagnostics } from '../maintenance/diagnostics.ts';
-import { newClient, openPool } from './database/connection.ts';
+import { diagnoseContents, type StoreDiagnostics } from '../maintenance/shared-diagnostics.ts';
+import { newClient } from './database/connection.ts';
 import { DatabaseUnusableError } from './database/storage-failures.ts';
 import { diagnosePooler } from './diagnostics-pooler.ts';
 import { diagnoseSettings } from './diagnostics-settings.ts';
@@ -18,7 +18,7 @@ interface PostgresDiagnosis {
 
 const name = 'parley doctor';
 const oldestVersion = 150_000;
-/** A request with credits waits for two flights. */
+/** A request with credits waits for two round trips. */
 const slowMs = 20;
 const probes = 5;
 /** Clocks that are further apart shift expiry dates and months. */
@@ -35,7 +35,9 @@ export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<St
     return { diagnostics: [unreachable(found)], newestRecordMs: undefined };
   }
   try {
-    const schema = await diagnoseSchema(url);
+    const find = async (sql: string) => (await client.query(sql)).rows[0]?.value;
+    const schema = await schemaState(client);
+    const contents = await diagnoseContents(schema, find);
     const diagnostics = [
       await diagnoseServer(client),
       ...(await diagnoseSettings(client)),
@@ -43,11 +45,10 @@ export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<St
       await diagnoseConnections(client, diagnosis),
       await diagnoseDistance(client),
       await diagnoseSkew(client, diagnosis),
-      ...schema.diagnostics,
+      ...contents.diagnostics,
     ];
-    if (!schema.hasTables) return { diagnostics, newestRecordMs: undefined };
-    diagnostics.push(await diagnoseAdminKeys(client), await diagnoseNodes(client));
-    return { diagnostics, newestRecordMs: await newestRecordMs(client) };
+    if (schema.pending.length === 0) diagnostics.push(await diagnoseNodes(client));
+    return { diagnostics, newestRecordMs: contents.newestRecordMs };
   } finally {
     await client.end();
   }
@@ -59,11 +60,8 @@ function unreachable(message: string): Diagnostic {
   return problem('database', found, advice);
 }
 
-/** Databases that speak as PostgreSQL does, by what their version says. */
-const relatives: Readonly<Record<string, RegExp>> = {
-  CockroachDB: /CockroachDB/,
-  YugabyteDB: /-YB-/,
-};
+/** Databases that speak as PostgreSQL does, by their version. */
+const relatives: Readonly<Record<string, RegExp>> = { CockroachDB: /CockroachDB/, YugabyteDB: /-YB-/ };
 
 async function diagnoseServer(client: Client): Promise<Diagnostic> {
   const { version, number, recovering } = await one<{ version: string; number: number; recovering: boolean }>(
@@ -77,35 +75,8 @@ async function diagnoseServer(client: Client): Promise<Diagnostic> {
   }
   const found = `It is ${version.split(' on ')[0]}.`;
   if (number < oldestVersion) return problem('database', found, 'Use PostgreSQL 15 or newer.');
-  if (recovering) {
-    return problem(
-      'database',
-      'It is a standby, which cannot be written.',
-      'Name the primary in `store.url`.',
-    );
-  }
-  return ok('database', found);
-}
-
-async function diagnoseSchema(url: string): Promise<{ diagnostics: Diagnostic[]; hasTables: boolean }> {
-  const pool = openPool({ url, connectionsMax: 1, name });
-  try {
-    const { applied, pending, tooNew } = await schemaState(pool);
-    const hasTables = applied.length > 0;
-    const newest = applied.at(-1);
-    if (tooNew !== undefined) {
-      const found = `A newer Parley has changed the database (${tooNew}).`;
-      return { diagnostics: [problem('schema', found, 'Run that version or a newer one.')], hasTables };
-    }
-    if (pending.length > 0) {
-      const found = hasTables ? `The schema lacks ${pending.join(', ')}.` : 'There are no tables yet.';
-      const advice = 'Run `parley migrate`, or start a server of this version, which does the same.';
-      return { diagnostics: [warning('schema', found, advice)], hasTables: false };
-    }
-    return { diagnostics: [ok('schema', `The schema is up to date (${newest}).`)], hasTables };
-  } finally {
-    await pool.end();
-  }
+  if (!recovering) return ok('database', found);
+  return problem('database', 'It is a standby, which cannot be written.', 'Name the primary in `store.url`.');
 }
 
 async function diagnoseConnections(
@@ -160,18 +131,6 @@ async function diagnoseSkew(
   return problem('clocks', found, advice);
 }
 
-async function diagnoseAdminKeys(client: Client): Promise<Diagnostic> {
-  const { live } = await one<{ live: number }>(
-    client,
-    `select count(*)::int4 as live from api_keys where kind = 'admin'
-       and revoked_at_ms is null and coalesce(expires_at_ms, $1::int8 + 1) > $1`,
-    [Date.now()],
-  );
-  if (live > 0) return ok('admin keys', `There ${live === 1 ? 'is one' : `are ${live}`}.`);
-  const found = 'There is no valid one, so nobody can manage a running server.';
-  return warning('admin keys', found, 'Create one: `parley key create --admin`. The servers may run.');
-}
-
 async function diagnoseNodes(client: Client): Promise<Diagnostic> {
   const { rows } = await client.query(
     `select version, count(*)::int4 as count from nodes where not dead and lease_until > clock_timestamp()
@@ -181,16 +140,7 @@ async function diagnoseNodes(client: Client): Promise<Diagnostic> {
   return ok('servers', nodes.length === 0 ? 'None is at work.' : `At work: ${nodes.join(', ')}.`);
 }
 
-async function newestRecordMs(client: Client): Promise<number | undefined> {
-  const { newest } = await one<{ newest: bigint | null }>(
-    client,
-    `select greatest((select started_at_ms from usage_records order by id desc limit 1),
-      (select created_at_ms from audit_entries order by id desc limit 1)) as newest`,
-  );
-  return newest === null ? undefined : Number(newest);
-}
-
 /** The only row of a query. */
-async function one<Row>(client: Client, sql: string, values: readonly unknown[] = []): Promise<Row> {
-  return (await client.query(sql, [...values])).rows[0];
+async function one<Row>(client: Client, sql: string): Promise<Row> {
+  return (await client.query(sql)).rows[0];
 }

@@ -12,8 +12,8 @@ export async function migrateUrl(url: string, isDry = false): Promise<readonly s
   const pool = openPool({ url, connectionsMax: 1, name: 'parley migrate', mayTakeLong: true });
   try {
     if (!isDry) return await migrate(pool);
-    const { database, pending, tooNew } = await schemaState(pool);
-    if (tooNew !== undefined) throw new NewerSchemaError(database, tooNew);
+    const { name, pending, tooNew } = await schemaState(pool);
+    if (tooNew !== undefined) throw new NewerSchemaError(name, tooNew);
     return pending;
   } catch (error) {
     throw isRefused(error) ? new DatabaseUnusableError(url, error) : error;

@@ -1,41 +1,34 @@
 import { Kysely, PostgresAdapter, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
-import type { Pool } from 'pg';
-import { NewerSchemaError, postgresMigrations } from '../migrations/migrations.ts';
+import type { Pool, QueryResult } from 'pg';
+import { NewerSchemaError, postgresMigrations, type SchemaState } from '../migrations/migrations.ts';
 
 const tableExists = 'select to_regclass($1) is not null as exists';
-const applied = 'select name from kysely_migration order by name';
-const needed = 'select name from needed_migrations order by name';
-
-export interface SchemaState {
-  /** The name of the database. */
-  readonly database: string;
-  /** The applied migrations, in order; none if Parley never opened the database. */
-  readonly applied: readonly string[];
-  /** Those of this program that are not applied. */
-  readonly pending: readonly string[];
-  /** A migration that this program must know to use the database, and does not. */
-  readonly tooNew: string | undefined;
-}
+const appliedNames = 'select name from kysely_migration order by name';
+const neededNames = 'select name from needed_migrations order by name';
 
 type Migrations = Readonly<Record<string, Migration>>;
 
-/** Reads which migrations the database has. @param migrations of this program */
+/** A pool or a connection. */
+interface Database {
+  query(sql: string, values?: unknown[]): Promise<QueryResult>;
+}
+
+/** Reads the name of the database and its migrations. @param migrations of this program */
 export async function schemaState(
-  pool: Pool,
+  database: Database,
   migrations: Migrations = postgresMigrations,
-): Promise<SchemaState> {
+): Promise<SchemaState & { readonly name: string }> {
   const namesIn = async (table: string, sql: string): Promise<string[]> => {
-    if (!(await pool.query(tableExists, [table])).rows[0].exists) return [];
-    return (await pool.query(sql)).rows.map(({ name }) => name);
+    if (!(await database.query(tableExists, [table])).rows[0].exists) return [];
+    return (await database.query(sql)).rows.map(({ name }) => name);
   };
-  const isUnknown = (name: string) => !Object.hasOwn(migrations, name);
-  const { database } = (await pool.query('select current_database() as database')).rows[0];
-  const names = await namesIn('kysely_migration', applied);
-  const pending = Object.keys(migrations).filter((name) => !names.includes(name));
+  const { name } = (await database.query('select current_database() as name')).rows[0];
+  const applied = await namesIn('kysely_migration', appliedNames);
+  const pending = Object.keys(migrations).filter((name) => !applied.includes(name));
   // A program that lacks earlier migrations must not apply its own after them.
-  const blocking = pending.length > 0 ? names : await namesIn('needed_migrations', needed);
-  return { database, applied: names, pending, tooNew: blocking.find(isUnknown) };
+  const blocking = pending.length > 0 ? applied : await namesIn('needed_migrations', neededNames);
+  return { name, applied, pending, tooNew: blocking.find((name) => !Object.hasOwn(migrations, name)) };
 }
 
 /**
@@ -44,8 +37,8 @@ export async function schemaState(
  * @throws NewerSchemaError, and changes nothing, if the schema is too new for this program
  */
 export async function migrate(pool: Pool, migrations: Migrations = postgresMigrations): Promise<string[]> {
-  const { database, pending, tooNew } = await schemaState(pool, migrations);
-  if (tooNew !== undefined) throw new NewerSchemaError(database, tooNew);
+  const { name, pending, tooNew } = await schemaState(pool, migrations);
+  if (tooNew !== undefined) throw new NewerSchemaError(name, tooNew);
   if (pending.length === 0) return [];
   // Without `destroy`, which would end the pool.
   const db = new Kysely<unknown>({ dialect: new MigratingDialect({ pool }) });

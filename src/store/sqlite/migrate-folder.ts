@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { appliedMigrations, checkKnown, migrations } from '../migrations/migrations.ts';
+import { checkKnown, migrations, schemaState } from '../migrations/migrations.ts';
 import { databaseName } from './database/connection.ts';
 import { openDatabase } from './database/open-database.ts';
 import { disown } from './database/ownership.ts';
@@ -13,8 +13,7 @@ export function pendingMigrations(dataDir: string): string[] {
   const connection = new Sqlite(path, { readonly: true, fileMustExist: true });
   try {
     checkKnown(connection);
-    const applied = appliedMigrations(connection);
-    return Object.keys(migrations).filter((name) => !applied.includes(name));
+    return [...schemaState(connection).pending];
   } finally {
     connection.close();
   }

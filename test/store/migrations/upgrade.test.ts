@@ -13,7 +13,7 @@ import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { parley } from '../../support/command-line.ts';
 import { auditEntry } from '../../support/stored-key.ts';
 
-const schemas = new URL('./schemas', import.meta.url);
+const schemas = new URL('./schemas/', import.meta.url);
 const names = Object.keys(migrations);
 
 let dataDir: string;
