@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { create } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import {
-  type ChatChoice,
-  ChatChoiceSchema,
-  type ChatChunkChoice,
-  ChatChunkChoiceSchema,
+  type ChatChunkChoiceSchema,
   ChatCompletionChunkSchema,
   type ChatCompletionParams,
   ChatCompletionSchema,
-  type ChatMessage,
   type Usage,
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
@@ -21,11 +17,10 @@ import {
 } from '../../core/entities/chat-answer.ts';
 import type { ChatEngine, TokenCounter } from '../../core/entities/engine.ts';
 import { ParleyError } from '../../core/values/errors.ts';
-import { OwnSignal, type Signal } from '../../core/values/signal.ts';
+import type { Signal } from '../../core/values/signal.ts';
 import { untilAborted } from '../until-aborted.ts';
-import { conversationOf, textsOf } from './eliza/conversation.ts';
+import { answersTo, textsOf } from './eliza/answer.ts';
 import { endAtLimit, endAtStop, type LimitedAnswer } from './eliza/limit.ts';
-import { responder } from './eliza/respond.ts';
 
 export interface BuiltinChatOptions {
   /** The caller closes it. */
@@ -51,113 +46,51 @@ const stopsMax = 16;
  * Rejects with `invalid_parameter`, the signal's reason, or the token counter's error.
  */
 export function createBuiltinChat(options: BuiltinChatOptions): ChatEngine {
-  const { tokens, clock, wordDelayMs = 15 } = options;
   return {
     tokenizer: 'o200k',
     availability: () => ({ available: true }),
-    complete: (params, signal) => complete(params, signal, tokens, clock),
-    stream: (params, signal) => stream(params, signal, tokens, clock, wordDelayMs),
+    complete: (params, signal) => complete(params, signal, options),
+    stream: (params, signal) => stream(params, signal, options),
   };
 }
 
 async function complete(
   params: ChatCompletionParams,
   signal: Signal,
-  tokens: TokenCounter,
-  clock: () => number,
+  { tokens, clock }: BuiltinChatOptions,
 ): Promise<ChatAnswer> {
-  const work = Promise.all([
-    answersTo(params, tokens, signal),
-    promptTokensOf(params.messages, tokens, signal),
-  ]);
-  const [answers, promptTokens] = await untilAborted(work, signal);
-  const completion = create(ChatCompletionSchema, {
-    ...headOf(params, clock),
-    object: 'chat.completion',
-    choices: answers.map(choiceOf),
-    usage: usageOf(promptTokens, answers),
+  const { answers, usage } = await answer(params, signal, tokens);
+  const choices = answers.map(({ words, finishReason }, index) => {
+    const content = { value: { case: 'text', value: words.join('') } } as const;
+    return { index, message: { role: 'assistant', content }, finishReason };
   });
-  return messageAnswer(completion);
+  const head = { ...headOf(params, clock), object: 'chat.completion' };
+  return messageAnswer(create(ChatCompletionSchema, { ...head, choices, usage }));
 }
 
-function choiceOf(answer: LimitedAnswer, index: number): ChatChoice {
-  return create(ChatChoiceSchema, {
-    index,
-    message: { role: 'assistant', content: { value: { case: 'text', value: answer.words.join('') } } },
-    finishReason: answer.finishReason,
-  });
-}
-
-/** Sends the answers while the prompt is counted, then their finish reasons, the last with the usage. */
+/** The role of each choice, then the words of all choices in turn, then their finish reasons, the last with the usage. */
 async function* stream(
   params: ChatCompletionParams,
   signal: Signal,
-  tokens: TokenCounter,
-  clock: () => number,
-  wordDelayMs: number,
+  { tokens, clock, wordDelayMs = 15 }: BuiltinChatOptions,
 ): AsyncGenerator<readonly ChatChunk[]> {
+  const { answers, usage } = await answer(params, signal, tokens);
   const head = { ...headOf(params, clock), object: 'chat.completion.chunk' };
-  const stop = new OwnSignal();
-  stop.owner = signal.owner;
-  const leave = () => stop.abort(signal.reason);
-  signal.addEventListener('abort', leave);
-  if (signal.aborted) leave();
-  const counting = promptTokensOf(params.messages, tokens, stop);
-  // It is awaited at the end; until then a failure must not count as unhandled.
-  counting.catch(() => undefined);
-  try {
-    const answers = await untilAborted(answersTo(params, tokens, stop), signal);
-    for await (const choice of pacedPieces(answers, wordDelayMs, signal)) {
-      yield [messageChunk(create(ChatCompletionChunkSchema, { ...head, choices: [choice] }))];
-    }
-    const usage = usageOf(await untilAborted(counting, signal), answers);
-    yield answers.map(({ finishReason }, index) =>
-      messageChunk(
-        create(ChatCompletionChunkSchema, {
-          ...head,
-          choices: [{ index, delta: {}, finishReason }],
-          ...(index === answers.length - 1 && { usage }),
-        }),
-      ),
-    );
-  } finally {
-    signal.removeEventListener('abort', leave);
-    stop.abort(new ParleyError('request_cancelled'));
-  }
-}
-
-/** The role of each choice, then one word of each choice at a time. */
-async function* pacedPieces(
-  answers: readonly LimitedAnswer[],
-  wordDelayMs: number,
-  signal: Signal,
-): AsyncGenerator<ChatChunkChoice> {
-  for (const index of answers.keys()) {
-    yield create(ChatChunkChoiceSchema, { index, delta: { role: 'assistant' } });
-  }
-  for (const round of roundsOf(answers)) {
-    if (wordDelayMs > 0) await untilAborted(sleep(wordDelayMs), signal);
-    for (const { index, word } of round) {
-      signal.throwIfAborted();
-      yield create(ChatChunkChoiceSchema, { index, delta: { content: word } });
-    }
-  }
-}
-
-interface StreamedWord {
-  readonly index: number;
-  readonly word: string;
-}
-
-/** The first words of all choices, then their second words, and so on. */
-function* roundsOf(answers: readonly LimitedAnswer[]): Generator<readonly StreamedWord[]> {
-  const longest = Math.max(...answers.map((answer) => answer.words.length));
+  const chunk = (choice: MessageInitShape<typeof ChatChunkChoiceSchema>, usage?: Usage) =>
+    messageChunk(create(ChatCompletionChunkSchema, { ...head, choices: [choice], ...(usage && { usage }) }));
+  yield answers.map((_, index) => chunk({ index, delta: { role: 'assistant' } }));
+  const longest = Math.max(...answers.map(({ words }) => words.length));
   for (let at = 0; at < longest; at++) {
-    yield answers.flatMap(({ words }, index) => {
-      const word = words[at];
-      return word === undefined ? [] : [{ index, word }];
-    });
+    if (wordDelayMs > 0) await untilAborted(sleep(wordDelayMs), signal);
+    signal.throwIfAborted();
+    yield answers.flatMap(({ words }, index) =>
+      words.slice(at, at + 1).map((content) => chunk({ index, delta: { content } })),
+    );
   }
+  const last = answers.length - 1;
+  yield answers.map(({ finishReason }, index) =>
+    chunk({ index, delta: {}, finishReason }, index === last ? usage : undefined),
+  );
 }
 
 function headOf(params: ChatCompletionParams, clock: () => number) {
@@ -168,18 +101,34 @@ function headOf(params: ChatCompletionParams, clock: () => number) {
   };
 }
 
+interface Answer {
+  readonly answers: readonly LimitedAnswer[];
+  readonly usage: Usage;
+}
+
+function answer(params: ChatCompletionParams, signal: Signal, tokens: TokenCounter): Promise<Answer> {
+  const count = (text: string | readonly string[]) => tokens.count(text, { signal, mayBeRefused: true });
+  const counted = async () => {
+    const answers = await limitedAnswers(params, count);
+    const texts = params.messages.flatMap(({ content }) => textsOf(content));
+    const promptTokens = params.messages.length * tokensPerMessage + (await count(texts));
+    const completionTokens = answers.reduce((sum, each) => sum + each.tokens, 0);
+    const totalTokens = promptTokens + completionTokens;
+    return { answers, usage: create(UsageSchema, { promptTokens, completionTokens, totalTokens }) };
+  };
+  return untilAborted(counted(), signal);
+}
+
 /** Equal texts are cut and counted once, and one after the other: a request has one place among those that wait for the counter. */
-async function answersTo(
+async function limitedAnswers(
   params: ChatCompletionParams,
-  tokens: TokenCounter,
-  signal: Signal,
-): Promise<LimitedAnswer[]> {
+  count: (text: string) => Promise<number>,
+): Promise<readonly LimitedAnswer[]> {
   const stops = stopsOf(params);
-  const choose = responder(conversationOf(params.messages));
+  const choose = answersTo(params.messages);
   const tokensMax = Math.min(params.maxTokens ?? Infinity, params.maxCompletionTokens ?? Infinity);
-  const count = (text: string) => tokens.count(text, { signal, mayBeRefused: true });
-  const answers = new Map<string, LimitedAnswer>();
   const texts = Array.from({ length: params.n ?? 1 }, (_, choice) => choose(choice));
+  const answers = new Map<string, LimitedAnswer>();
   for (const text of new Set(texts)) {
     answers.set(text, await endAtLimit(endAtStop(text, stops), tokensMax, count));
   }
@@ -193,23 +142,5 @@ function stopsOf({ stop }: ChatCompletionParams): readonly string[] {
   throw new ParleyError('invalid_parameter', {
     message: `\`stop\` has ${stops.length} sequences; this model takes ${stopsMax}. Send fewer.`,
     param: 'stop',
-  });
-}
-
-async function promptTokensOf(
-  messages: readonly ChatMessage[],
-  tokens: TokenCounter,
-  signal: Signal,
-): Promise<number> {
-  const texts = messages.flatMap((message) => textsOf(message.content));
-  return messages.length * tokensPerMessage + (await tokens.count(texts, { signal, mayBeRefused: true }));
-}
-
-function usageOf(promptTokens: number, answers: readonly LimitedAnswer[]): Usage {
-  const completionTokens = answers.reduce((sum, answer) => sum + answer.tokens, 0);
-  return create(UsageSchema, {
-    promptTokens,
-    completionTokens,
-    totalTokens: promptTokens + completionTokens,
   });
 }

@@ -12,11 +12,7 @@ import {
 import type { TokenCounter } from '../../../src/core/entities/engine.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { type BuiltinChatOptions, createBuiltinChat } from '../../../src/engines/builtin/chat.ts';
-import { languageOf } from '../../../src/engines/builtin/eliza/clauses.ts';
-import { type Conversation, conversationOf } from '../../../src/engines/builtin/eliza/conversation.ts';
-import { endAtLimit } from '../../../src/engines/builtin/eliza/limit.ts';
-import { reflect } from '../../../src/engines/builtin/eliza/reflect.ts';
-import { respond } from '../../../src/engines/builtin/eliza/respond.ts';
+import { answersTo, reflect } from '../../../src/engines/builtin/eliza/answer.ts';
 import { rules } from '../../../src/engines/builtin/eliza/rules.ts';
 import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import { inMessages } from '../../support/message-chat.ts';
@@ -26,170 +22,102 @@ type Message = MessageInitShape<typeof ChatMessageSchema>;
 type Params = Exclude<MessageInitShape<typeof ChatCompletionParamsSchema>, ChatCompletionParams>;
 
 const tokens = createTokenCounter();
-const now = 1_790_000_000_999;
-const builtinChat = (options: BuiltinChatOptions) => inMessages(createBuiltinChat(options));
-const engine = builtinChat({ tokens, clock: () => now, wordDelayMs: 0 });
+const clock = () => 1_790_000_000_999;
+const builtinChat = (options: Partial<BuiltinChatOptions> = {}) =>
+  inMessages(createBuiltinChat({ tokens, clock, wordDelayMs: 0, ...options }));
+const engine = builtinChat();
 const forever = new AbortController().signal;
 afterAll(() => tokens.close());
 
-const said = (role: string, text: string): Message => ({
+const said = (role: string, value: string): Message => ({
   role,
-  content: { value: { case: 'text', value: text } },
+  content: { value: { case: 'text', value } },
 });
-const user = (text: string): Message => said('user', text);
+const user = (text: string) => said('user', text);
 const inParts = (items: MessageInitShape<typeof ContentPartSchema>[]): Message => ({
   role: 'user',
   content: { value: { case: 'parts', value: { items } } },
 });
-const image: MessageInitShape<typeof ContentPartSchema> = {
-  type: 'image_url',
-  imageUrl: { url: 'data:image/png;base64,AAAA' },
-};
+const image = { type: 'image_url', imageUrl: { url: 'data:image/png;base64,AAAA' } };
+const hello = [user('Hello')];
+const longAnswer = [user('Who are you?')];
 
 const params = (messages: Message[], more: Params = {}): ChatCompletionParams =>
   create(ChatCompletionParamsSchema, { model: 'eliza', ...more, messages });
-
+const complete = (messages: Message[], more: Params = {}) => engine.complete(params(messages, more), forever);
 const textOf = (completion: ChatCompletion, index = 0): string => {
   const content = completion.choices[index]?.message?.content?.value;
   return content?.case === 'text' ? content.value : '';
 };
-
-/** Plays a conversation through the engine; the client sends all of it back each time. */
-async function talk(...lines: string[]): Promise<string[]> {
-  const messages: Message[] = [said('system', 'Be brief.')];
-  const answers: string[] = [];
-  for (const line of lines) {
-    messages.push(user(line));
-    const answer = textOf(await engine.complete(params(messages), forever));
-    messages.push(said('assistant', answer));
-    answers.push(answer);
-  }
-  return answers;
+const answerTo = async (...messages: Message[]) => textOf(await complete(messages));
+async function streamed(messages: Message[], more: Params = {}, signal = forever, chat = engine) {
+  const chunks: ChatCompletionChunk[] = [];
+  for await (const chunk of chat.stream(params(messages, more), signal)) chunks.push(chunk);
+  return chunks;
 }
 
-const answerTo = async (...messages: Message[]): Promise<string> =>
-  textOf(await engine.complete(params(messages), forever));
+describe('an answer', () => {
+  it.each([
+    ['Hello', 'Hello! What would you like to talk about?'],
+    ['My name is Ada', 'Pleased to meet you, Ada. What is on your mind?'],
+    ['I am feeling very sad today', 'I am sorry to hear that you are sad. When did it begin?'],
+    ['My boss shouts at me all day', 'How do you and your boss get on?'],
+    ['I want to quit my job', 'What would be different if you could quit your job?'],
+    ['I miss the sea.', 'What comes to mind first when you think of the sea?'],
+    ['I think that you are right', 'How sure are you that I am right?'],
+    ['Good morning. Because of rain, I need an umbrella!', 'How long have you been looking for an umbrella?'],
+    ['你会说中文吗？', 'I read only English, and not much of it. Could you say a little more?'],
+  ])('to %s', async (text, answer) => expect(await answerTo(user(text))).toBe(answer));
 
-async function collect(chunks: AsyncIterable<ChatCompletionChunk>): Promise<ChatCompletionChunk[]> {
-  const all: ChatCompletionChunk[] = [];
-  for await (const chunk of chunks) all.push(chunk);
-  return all;
-}
-
-const streamedText = (chunks: readonly ChatCompletionChunk[], index = 0): string =>
-  chunks
-    .flatMap((chunk) => chunk.choices)
-    .filter((choice) => choice.index === index)
-    .map((choice) => choice.delta?.content ?? '')
-    .join('');
-
-const longAnswer = [user('Who are you?')];
-
-describe('a conversation', () => {
-  it('runs over several messages', async () => {
-    expect(
-      await talk(
-        'Hello',
-        'My name is Ada',
-        'I am feeling very sad today',
-        'My boss shouts at me all day',
-        'I want to quit my job',
-        'lorem ipsum',
-        'yes',
-        'You never listen to me!',
-        'ok bye',
-      ),
-    ).toEqual([
-      'Hello! What would you like to talk about?',
-      'Pleased to meet you, Ada. What is on your mind?',
-      'I am sorry to hear that you are sad. When did it begin?',
-      'How do you and your boss get on?',
-      'What would be different if you could quit your job?',
-      'A while ago you wrote that your boss shouts at you all day. Is that connected?',
-      'Good. And what is behind the yes?',
-      'What makes you say that I never listen to you?',
-      'Goodbye. I shall forget every word, which makes me very discreet.',
-    ]);
+  it.each(['', '12345', '😀'])('to no words: "%s"', async (text) => {
+    expect(await answerTo(user(text))).toContain('no words');
+    expect(await answerTo({ role: 'user' })).toContain('no words');
+    expect(await answerTo(inParts([image]))).toContain('no words');
   });
 
-  it('gives the answers of a rule in turn, then from the first again', async () => {
-    const answers = await talk('no', 'No.', 'no!', 'nope');
+  it('follows those of earlier messages, then the first comes again', async () => {
+    const noes = Array.from({ length: 4 }, () => user('no'));
+    const answers = await Promise.all(noes.map((_, at) => answerTo(...noes.slice(at))));
     expect(new Set(answers.slice(0, 3)).size).toBe(3);
     expect(answers[3]).toBe(answers[0]);
   });
 
-  it('goes on to the next answer however long it is', async () => {
-    const answers = await talk(...Array.from({ length: 30 }, () => 'no'));
-    for (const [at, answer] of answers.entries()) expect(answer).toBe(answers[at % 3]);
-  });
-
-  it('comes back to an earlier subject after some messages that match no rule', async () => {
-    const answers = await talk('I lost my keys in the snow', 'no', 'xyzzy', 'plugh', 'frotz');
-    expect(answers[2]).toContain('you lost your keys in the snow');
-    expect(answers[3]).not.toContain('keys');
-    expect(answers[4]).toContain('you lost your keys in the snow');
-  });
-
-  it('always gets the same answer, whatever the sampling parameters', async () => {
+  it('is always the same, whatever the sampling parameters', async () => {
     const messages = [user('I feel like nobody listens to me')];
     const plain = await engine.complete(params(messages), forever);
     const odd = await engine.complete(
       params(messages, { temperature: 2, topP: 0.1, seed: 7, presencePenalty: 2, logprobs: true }),
       forever,
     );
-    expect(textOf(odd)).toBe(textOf(plain));
+    expect(odd.choices).toEqual(plain.choices);
   });
 
-  it('reads only user messages, not those of the system or the assistant', async () => {
+  it('is to the user, not to the system, a tool or the assistant', async () => {
     const answer = await answerTo(user('I need a holiday'));
-    expect(answer).toBe('How long have you been looking for a holiday?');
-    expect(await answerTo(said('developer', 'I am sad'), user('I need a holiday'), said('tool', 'bye'))).toBe(
-      answer,
-    );
-    expect(await answerTo(said('system', 'hello'))).toContain('I am a small set of rules');
+    const others = [said('developer', 'I am sad'), user('I need a holiday'), said('tool', 'bye')];
+    expect(await answerTo(...others)).toBe(answer);
+    expect(await answerTo(said('system', 'hello'))).toContain('no words');
   });
 
-  it('answers the clause with the highest rank', async () => {
-    expect(await answerTo(user('Hello, how are you? By the way, are you an AI?'))).toContain(
-      'not a language model',
+  it('is to all text parts of a message, of which it reads the end', async () => {
+    expect(await answerTo(inParts([{ text: 'Hello' }, image, { text: 'I am tired' }]))).toContain(
+      'you are tired',
     );
-    expect(await answerTo(user('hi! my dog died'))).toMatch(/sorry/);
+    expect(await answerTo(user(`${'I am sad. '.repeat(1000)}${'x '.repeat(500)}`))).not.toContain('sad');
+  });
+
+  it('names help to those who may harm themselves', async () => {
     expect(await answerTo(user('yes, but I want to die'))).toContain('emergency number');
   });
-});
 
-describe('swapping the person of a phrase', () => {
-  it.each([
-    ['I lost my keys', 'you lost your keys'],
-    ['my boss hates me', 'your boss hates you'],
-    ['you are better than me', 'I am better than you'],
-    ['you hate me', 'I hate you'],
-    ['he told you that you can go', 'he told me that I can go'],
-    ["I'm afraid of myself", 'you are afraid of yourself'],
-    ['I was told what you think', 'you were told what I think'],
-    ["your friends like what I've done", 'my friends like what you have done'],
-    ['am I mad', 'are you mad'],
-    ['Paris in London', 'Paris in London'],
-  ])('%s: %s', (phrase, turned) => expect(reflect(phrase)).toBe(turned));
-
-  it('returns at most 16 words', () => {
-    expect(reflect('my word '.repeat(1000)).split(' ')).toHaveLength(16);
-    expect(reflect('m'.repeat(100_000)).length).toBeLessThanOrEqual(160);
-  });
-});
-
-describe('an answer about itself', () => {
   it.each([
     'Are you human?',
     'are you ChatGPT',
-    'Am I talking to a real person?',
-    'You are just a program.',
     'Who are you?',
     'what model is this?',
-    'Who made you',
-    'Tell me about yourself',
+    'Do you understand me?',
     'help',
-  ])('is honest, and says where models come from: %s', async (question) => {
+  ])('about itself is honest, and says where models come from: %s', async (question) => {
     const completion = await engine.complete(params([user(question)], { n: 3 }), forever);
     for (const index of [0, 1, 2]) {
       expect(textOf(completion, index)).toMatch(/not .*language model|no language model/);
@@ -200,289 +128,159 @@ describe('an answer about itself', () => {
   it.each([
     'What is the capital of France?',
     'what is 12 * 4',
-    'Please write a poem about the sea',
-    'Can you translate this into Greek?',
-  ])('says that it cannot do this: %s', async (task) => {
-    expect(await answerTo(user(task))).toMatch(/rules/);
-    expect(await answerTo(user(task))).toMatch(/real model/);
-  });
-
-  it('says that it neither thinks nor feels', async () => {
-    expect(await answerTo(user('Do you really understand me?'))).toMatch(/^No\./);
-  });
-});
-
-describe('what it cannot read', () => {
-  it('an empty message', async () => {
-    const answers = await talk('', '   \n');
-    expect(answers[0]).toBe('You sent me an empty message. I can wait.');
-    expect(answers[1]).not.toBe(answers[0]);
-    expect(await answerTo({ role: 'user' })).toBe(answers[0]);
-  });
-
-  it.each([
-    '你好，你会说中文吗？',
-    'Здравствуйте, как дела?',
-    'Ich bin traurig',
-    'Je suis fatigué',
-    'hola',
-    'สวัสดี',
-  ])('another language: %s', async (text) =>
-    expect(await answerTo(user(text))).toContain('I only know English'),
+    'Please write a poem',
+    'Can you translate this?',
+  ])('says that it cannot do this: %s', async (task) =>
+    expect(await answerTo(user(task))).toMatch(/real model.* rules/),
   );
-
-  it('but not English with names and borrowed words', () => {
-    expect(languageOf('I met José in Zürich, très chic')).toBe('english');
-    expect(languageOf('Tokyo (東京) is far')).toBe('english');
-  });
-
-  it('numbers and emoji', async () => {
-    expect(await answerTo(user('12345'))).toContain('no words');
-    expect(await answerTo(user('😀😀😀'))).toContain('no words');
-  });
-
-  it('pictures, which it says, and answers the text beside them', async () => {
-    expect(await answerTo(inParts([image]))).toContain('I cannot see');
-    const both = await answerTo(
-      inParts([{ type: 'text', text: 'I am' }, image, { type: 'text', text: 'I feel tired' }]),
-    );
-    expect(both).toMatch(/^I cannot see .* you are tired/);
-  });
-
-  it('a whole very long message, which it says, and answers its end', async () => {
-    const answer = await answerTo(user(`${'I hate rain. '.repeat(1000)} I need an umbrella`));
-    expect(answer).toMatch(/^That was long, and I read only the end of it\. .*an umbrella/);
-  });
 });
+
+it.each([
+  ['I lost my keys', 'you lost your keys'],
+  ['you are better than me', 'I am better than you'],
+  ['you hate me', 'I hate you'],
+  ['he told you that you can go', 'he told me that I can go'],
+  ["I'm afraid of myself", 'you are afraid of yourself'],
+  ["your friends like what I've done", 'my friends like what you have done'],
+  ['am I mad', 'are you mad'],
+  ['my word '.repeat(1000), 'your word '.repeat(8).trim()],
+  ['x'.repeat(1000), 'x'.repeat(160)],
+])('swaps the person of a phrase: %s', (phrase, turned) => expect(reflect(phrase)).toBe(turned));
 
 describe('the work for an answer', () => {
   const units = 20_000_000;
-  const conversations: Readonly<Record<string, () => Message[]>> = {
-    'a message of 20 MB': () => [user('I am so very tired of it, my friend. '.repeat(units / 37))],
-    'a message of 20 MB without a blank': () => [user('a'.repeat(units))],
-    'half-fitting patterns': () =>
-      ['i am ', 'you are so ', '...', 'my ', ' - ', "i'm '"].map((s) => user(s.repeat(units / 50))),
-    'a message in 200,000 parts': () => [
-      inParts(Array.from({ length: 200_000 }, () => ({ text: 'my dog ' }))),
-    ],
-    '200,000 messages': () => Array.from({ length: 200_000 }, () => user('I think that my dog is ill')),
-  };
-
-  it.each(Object.keys(conversations))('does not grow with %s', (name) => {
-    const { messages } = params(conversations[name]?.() ?? []);
-    const answer = () => expect(respond(conversationOf(messages))).not.toBe('');
-    // Measured: 3 ms, and 30 ms for many messages or parts.
-    expect(threadCpuMs(answer)).toBeLessThan(1500);
+  const halfFitting = ["i'm ", 'you are so ', '...', ' - '].map((text) => text.repeat(50)).join('');
+  it.each<[string, () => Message[]]>([
+    ['a message of 20 MB', () => [user('I am so very tired of it, my friend. '.repeat(units / 37))]],
+    ['a message of 20 MB without a blank', () => [user('a'.repeat(units))]],
+    ['half-fitting patterns', () => [user(halfFitting)]],
+    ['200,000 parts', () => [inParts(Array.from({ length: 200_000 }, () => ({ text: 'my dog ' })))]],
+    ['200,000 messages', () => Array.from({ length: 200_000 }, () => user('I think that I am ill'))],
+  ])('does not grow with %s', (_, make) => {
+    const { messages } = params(make());
+    expect(threadCpuMs(() => expect(answersTo(messages)(0)).not.toBe(''))).toBeLessThan(1500);
   });
 
-  it('lets a stream begin before the tokens of a 20 MB prompt are counted', async () => {
-    const aborter = new AbortController();
-    let words = 0;
-    const reading = (async () => {
-      for await (const chunk of engine.stream(params([user('a b '.repeat(units / 4))]), aborter.signal)) {
-        expect(chunk.usage).toBeUndefined();
-        if (++words === 4) aborter.abort(new Error('enough'));
-      }
-    })();
-    await expect(reading).rejects.toThrow('enough');
-    expect(words).toBe(4);
-  });
-});
-
-describe('the count of an answer', () => {
   it.each([
     ['many choices', 'I need a holiday by the sea', 128],
     ['a limit within a long word', `I need ${'x'.repeat(985)}`, 8],
     ['a limit within a word of letters that take three bytes', `I need a ${'\u1e9e'.repeat(900)}`, 8],
-  ])('takes few steps for all choices: %s', async (_, text, maxTokens) => {
+  ])('counts few texts for all choices: %s', async (_, text, maxTokens) => {
     let counts = 0;
-    const counted: TokenCounter = {
-      count: (text, bounds) => {
-        counts++;
-        return tokens.count(text, bounds);
-      },
-      close: () => Promise.resolve(),
+    const count: TokenCounter['count'] = (text, bounds) => {
+      counts++;
+      return tokens.count(text, bounds);
     };
-    const watched = builtinChat({ tokens: counted, clock: () => now });
+    const watched = builtinChat({ tokens: { count, close: () => Promise.resolve() } });
     const completion = await watched.complete(params([user(text)], { n: 128, maxTokens }), forever);
     expect(completion.choices).toHaveLength(128);
-    expect(counts).toBeLessThan(200);
+    expect(counts).toBeLessThan(50);
   });
 });
 
 describe('limits', () => {
-  const lastWords = (limit: number): Promise<ChatCompletion> =>
-    engine.complete(params(longAnswer, { maxTokens: limit }), forever);
-
   it('cut an answer after the exact number of tokens', async () => {
-    const full = await engine.complete(params(longAnswer), forever);
-    const total = countTokens(textOf(full));
+    const full = await answerTo(...longAnswer);
+    const total = countTokens(full);
     for (let limit = 1; limit <= total + 1; limit++) {
-      const completion = await lastWords(limit);
+      const completion = await complete(longAnswer, { maxTokens: limit });
       const text = textOf(completion);
-      expect(textOf(full).startsWith(text)).toBe(true);
+      expect(full.startsWith(text)).toBe(true);
       expect(countTokens(text)).toBe(Math.min(limit, total));
       expect(completion.usage?.completionTokens).toBe(Math.min(limit, total));
       expect(completion.choices[0]?.finishReason).toBe(limit < total ? 'length' : 'stop');
     }
   });
 
-  it('cut every answer of every rule exactly, at any limit', async () => {
-    const all = rules
-      .flatMap(({ answers }) => answers)
-      .map((answer) => answer.replace('{it}', 'miss your unforgettable dachshunds'));
-    for (const answer of all) {
-      const total = countTokens(answer);
-      for (const limit of [1, 2, 5, 9, total - 1]) {
-        const { words, tokens: counted } = await endAtLimit(answer, limit, tokens.count);
-        expect(countTokens(words.join('')), answer).toBe(counted);
-        expect(counted, answer).toBe(Math.min(limit, total));
-      }
+  it('count for each choice, as the smaller of the two', async () => {
+    for (const [maxTokens, maxCompletionTokens] of [
+      [4, 9],
+      [9, 4],
+    ] as const) {
+      const { choices, usage } = await complete(longAnswer, { n: 3, maxTokens, maxCompletionTokens });
+      expect(choices.map(({ finishReason }) => finishReason)).toEqual(['length', 'length', 'length']);
+      expect(usage?.completionTokens).toBe(12);
     }
-  });
-
-  it('cut within a word of several tokens, as late as possible', async () => {
-    const cut = async (limit: number) => (await endAtLimit('Two dachshunds', limit, tokens.count)).words;
-    expect(await cut(1)).toEqual(['Two']);
-    expect(await cut(2)).toEqual(['Two', ' dach']);
-    expect(await cut(3)).toEqual(['Two', ' dachshu']);
-    expect(await cut(4)).toEqual(['Two', ' dachshunds']);
-  });
-
-  it('count as the smaller of the two', async () => {
-    for (const limits of [
-      { maxTokens: 5, maxCompletionTokens: 9 },
-      { maxTokens: 9, maxCompletionTokens: 5 },
-    ]) {
-      const completion = await engine.complete(params(longAnswer, limits), forever);
-      expect(completion.usage?.completionTokens).toBe(5);
-    }
-  });
-
-  it('hold for each choice', async () => {
-    const completion = await engine.complete(params(longAnswer, { n: 3, maxTokens: 4 }), forever);
-    expect(completion.choices.map((choice) => choice.finishReason)).toEqual(['length', 'length', 'length']);
-    expect(completion.usage?.completionTokens).toBe(12);
   });
 });
 
 describe('stop sequences', () => {
-  const stopAt = async (...items: string[]): Promise<string> => {
-    const completion = await engine.complete(
-      params([user('Hello')], { stop: { value: { case: 'list', value: { items } } } }),
-      forever,
-    );
+  it.each<[string, string[]]>([
+    ['Hello! What would you ', ['like']],
+    ['Hello! What ', ['talk', 'would', 'nowhere']],
+    ['', ['H']],
+    [
+      'Hello! What would you like to talk about?',
+      ['', ...Array.from({ length: 15 }, (_, at) => `nowhere ${at}`)],
+    ],
+  ])('end the answer before the first one in it: "%s"', async (text, items) => {
+    const completion = await complete(hello, { stop: { value: { case: 'list', value: { items } } } });
+    expect(textOf(completion)).toBe(text);
     expect(completion.choices[0]?.finishReason).toBe('stop');
-    expect(completion.usage?.completionTokens).toBe(countTokens(textOf(completion)));
-    return textOf(completion);
-  };
-
-  it('end the answer before the first one in it', async () => {
-    expect(await stopAt('like')).toBe('Hello! What would you ');
-    expect(await stopAt('talk', 'would', 'nowhere')).toBe('Hello! What ');
-    expect(await stopAt('H')).toBe('');
-    expect(await stopAt('nowhere', '')).toBe('Hello! What would you like to talk about?');
+    expect(completion.usage?.completionTokens).toBe(countTokens(text));
   });
 
-  it('are at most 16', async () => {
-    const items = Array.from({ length: 16 }, (_, at) => `nowhere ${at}`);
-    expect(await stopAt(...items)).toContain('Hello!');
-    await expect(stopAt(...items, 'one more')).rejects.toMatchObject({
+  it('are one text, or at most 16', async () => {
+    expect(textOf(await complete(hello, { stop: { value: { case: 'text', value: '!' } } }))).toBe('Hello');
+    const items = Array.from({ length: 17 }, (_, at) => `nowhere ${at}`);
+    const tooMany = complete(hello, { stop: { value: { case: 'list', value: { items } } } });
+    await expect(tooMany).rejects.toMatchObject({
       code: 'invalid_parameter',
       param: 'stop',
       message: expect.stringContaining('16'),
     });
   });
-
-  it('may be a single string', async () => {
-    const stop = { value: { case: 'text' as const, value: '!' } };
-    expect(textOf(await engine.complete(params([user('Hello')], { stop }), forever))).toBe('Hello');
-  });
 });
 
 describe('a completion', () => {
-  it('has the form of the OpenAI API', async () => {
-    const completion = await engine.complete(params([user('Hello')]), forever);
-    expect(completion.id).toMatch(/^chatcmpl-[0-9a-f]{32}$/);
-    expect(completion).toMatchObject({ object: 'chat.completion', created: 1_790_000_000n, model: 'eliza' });
-    expect(completion.choices).toMatchObject([
-      { index: 0, message: { role: 'assistant' }, finishReason: 'stop' },
-    ]);
-    expect((await engine.complete(params([user('Hello')]), forever)).id).not.toBe(completion.id);
-  });
-
-  it('gives `n` choices, which differ while there are answers left', async () => {
-    const completion = await engine.complete(params([user('no')], { n: 4 }), forever);
-    const texts = [0, 1, 2, 3].map((index) => textOf(completion, index));
-    expect(completion.choices.map((choice) => choice.index)).toEqual([0, 1, 2, 3]);
-    expect(new Set(texts).size).toBe(3);
-    expect(texts[0]).toBe(await answerTo(user('no')));
+  it('gives `n` choices, which differ while there are answers left, and calls no tool', async () => {
+    const tools = [{ type: 'function', function: { name: 'weather' } }];
+    const completion = await complete([user('no')], { n: 4, tools });
+    expect(completion.choices.map(({ index }) => index)).toEqual([0, 1, 2, 3]);
+    expect(new Set([0, 1, 2, 3].map((index) => textOf(completion, index))).size).toBe(3);
+    expect(completion.choices.map(({ message }) => message?.toolCalls)).toEqual([[], [], [], []]);
   });
 
   it('counts the prompt as the texts of its messages and 3 tokens a message', async () => {
-    const messages = [
-      said('system', 'Be brief.'),
-      user('Hello <|endoftext|>'),
-      inParts([{ text: 'one two' }, image, { text: 'three' }]),
-    ];
-    const { usage } = await engine.complete(params(messages), forever);
+    const parts = inParts([{ text: 'one two' }, image, { text: 'three' }]);
+    const { usage } = await complete([said('system', 'Be brief.'), user('Hello <|endoftext|>'), parts]);
     const special = countTokens('Hello <|endoftext|>', { disallowedSpecial: new Set() });
     expect(usage?.promptTokens).toBe(3 * 3 + countTokens('Be brief.') + special + 2 + 1);
     expect(usage?.totalTokens).toBe((usage?.promptTokens ?? 0) + (usage?.completionTokens ?? 0));
   });
 
-  it('counts a prompt of many messages', async () => {
-    const { usage } = await engine.complete(
-      params(Array.from({ length: 1000 }, () => user('one two'))),
-      forever,
-    );
-    expect(usage?.promptTokens).toBe(5000);
-  });
-
-  it('never calls a tool', async () => {
-    const tools = [{ type: 'function', function: { name: 'weather' } }];
-    const completion = await engine.complete(params([user('I need the weather')], { tools }), forever);
-    expect(completion.choices[0]?.message?.toolCalls).toEqual([]);
-    expect(completion.choices[0]?.finishReason).toBe('stop');
-  });
-
-  it("rejects with the signal's reason, or with the token counter's error", async () => {
+  it("and a stream reject with the signal's reason, or with the token counter's error", async () => {
     const reason = new Error('gone');
-    await expect(engine.complete(params([user('Hi')]), AbortSignal.abort(reason))).rejects.toBe(reason);
+    await expect(engine.complete(params(hello), AbortSignal.abort(reason))).rejects.toBe(reason);
+    await expect(streamed(hello, {}, AbortSignal.abort(reason))).rejects.toBe(reason);
     const failure = new ParleyError('internal_error');
-    const broken: TokenCounter = { count: () => Promise.reject(failure), close: () => Promise.resolve() };
-    const ill = builtinChat({ tokens: broken, clock: () => now });
-    await expect(ill.complete(params([user('Hi')]), forever)).rejects.toBe(failure);
-    await expect(collect(ill.stream(params([user('Hi')]), forever))).rejects.toBe(failure);
+    const close = () => Promise.resolve();
+    const broken = builtinChat({ tokens: { count: () => Promise.reject(failure), close } });
+    await expect(broken.complete(params(hello), forever)).rejects.toBe(failure);
+    await expect(streamed(hello, {}, forever, broken)).rejects.toBe(failure);
+    const endless = builtinChat({ tokens: { count: () => new Promise(() => {}), close } });
+    const aborter = new AbortController();
+    const streaming = expect(streamed(hello, {}, aborter.signal, endless)).rejects.toBe(reason);
+    const completing = expect(endless.complete(params(hello), aborter.signal)).rejects.toBe(reason);
+    aborter.abort(reason);
+    await Promise.all([streaming, completing]);
   });
 });
 
 describe('a stream', () => {
   it('is the role, then the words, then the finish reason with the usage', async () => {
-    const chunks = await collect(engine.stream(params([user('Hello')]), forever));
-    expect(chunks[0]?.choices).toMatchObject([{ index: 0, delta: { role: 'assistant' } }]);
-    expect(chunks[0]?.choices[0]?.delta?.content).toBeUndefined();
-    expect(chunks.slice(1, -1).map((chunk) => chunk.choices[0]?.delta?.content)).toEqual([
-      'Hello!',
-      ' What',
-      ' would',
-      ' you',
-      ' like',
-      ' to',
-      ' talk',
-      ' about?',
-    ]);
-    expect(chunks.at(-1)?.choices).toMatchObject([{ index: 0, finishReason: 'stop' }]);
-    expect(chunks.filter((chunk) => chunk.usage !== undefined)).toEqual([chunks.at(-1)]);
-    expect(chunks.slice(0, -1).every((chunk) => chunk.choices[0]?.finishReason === undefined)).toBe(true);
-    expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(1);
-    for (const chunk of chunks) {
-      expect(chunk).toMatchObject({
-        object: 'chat.completion.chunk',
-        created: 1_790_000_000n,
-        model: 'eliza',
-      });
-    }
+    const chunks = await streamed(hello);
+    const [first, ...words] = chunks.slice(0, -1).map(({ choices }) => choices[0]?.delta);
+    expect(first).toMatchObject({ role: 'assistant' });
+    expect(first?.content).toBeUndefined();
+    const expected = ['Hello!', ' What', ' would', ' you', ' like', ' to', ' talk', ' about?'];
+    expect(words.map((delta) => delta?.content)).toEqual(expected);
+    expect(chunks.filter(({ choices }) => choices[0]?.finishReason === 'stop')).toEqual([chunks.at(-1)]);
+    expect(chunks.filter(({ usage }) => usage !== undefined)).toEqual([chunks.at(-1)]);
+    const { id } = chunks[0] ?? {};
+    expect(id).toMatch(/^chatcmpl-[0-9a-f]{32}$/);
+    const head = { id, object: 'chat.completion.chunk', created: 1_790_000_000n, model: 'eliza' };
+    for (const chunk of chunks) expect(chunk).toMatchObject(head);
   });
 
   it.each<[string, Params]>([
@@ -491,20 +289,20 @@ describe('a stream', () => {
     ['with a stop sequence', { stop: { value: { case: 'text', value: ' rules' } } }],
     ['with three choices', { n: 3, maxCompletionTokens: 30 }],
   ])('carries the plain answer and its usage, %s', async (_, more) => {
-    const plain = await engine.complete(params(longAnswer, more), forever);
-    const chunks = await collect(engine.stream(params(longAnswer, more), forever));
+    const plain = await complete(longAnswer, more);
+    const chunks = await streamed(longAnswer, more);
     for (const { index, finishReason } of plain.choices) {
-      expect(streamedText(chunks, index)).toBe(textOf(plain, index));
-      const last = chunks.flatMap((chunk) => chunk.choices).findLast((choice) => choice.index === index);
-      expect(last?.finishReason).toBe(finishReason);
+      const own = chunks.flatMap(({ choices }) => choices).filter((choice) => choice.index === index);
+      expect(own.map(({ delta }) => delta?.content ?? '').join('')).toBe(textOf(plain, index));
+      expect(own.at(-1)?.finishReason).toBe(finishReason);
     }
     expect(chunks.at(-1)?.usage).toEqual(plain.usage);
   });
 
   it('is paced, and ends at once when it is aborted between words', async () => {
-    const slow = builtinChat({ tokens, clock: () => now, wordDelayMs: 3_600_000 });
+    const slow = builtinChat({ wordDelayMs: 3_600_000 });
     const aborter = new AbortController();
-    const chunks = slow.stream(params([user('Hello')]), aborter.signal)[Symbol.asyncIterator]();
+    const chunks = slow.stream(params(hello), aborter.signal)[Symbol.asyncIterator]();
     expect((await chunks.next()).value?.choices[0]?.delta?.role).toBe('assistant');
     const reason = new Error('the client left');
     const next = expect(chunks.next()).rejects.toBe(reason);
@@ -512,66 +310,13 @@ describe('a stream', () => {
     await next;
     expect(await chunks.next()).toEqual({ done: true, value: undefined });
   });
-
-  it('and a completion end at once when they are aborted while tokens are counted', async () => {
-    const endless: TokenCounter = { count: () => new Promise(() => {}), close: () => Promise.resolve() };
-    const waiting = builtinChat({ tokens: endless, clock: () => now });
-    const aborter = new AbortController();
-    const reason = new Error('the client left');
-    const streaming = expect(collect(waiting.stream(params([user('Hi')]), aborter.signal))).rejects.toBe(
-      reason,
-    );
-    const completing = expect(waiting.complete(params([user('Hi')]), aborter.signal)).rejects.toBe(reason);
-    aborter.abort(reason);
-    await Promise.all([streaming, completing]);
-  });
-
-  it('that is aborted before it begins sends no chunk', async () => {
-    const reason = new Error('too late');
-    await expect(collect(engine.stream(params([user('Hi')]), AbortSignal.abort(reason)))).rejects.toBe(
-      reason,
-    );
-  });
-
-  it('stops when its reader leaves', async () => {
-    for await (const chunk of engine.stream(params([user('Hello')]), forever)) {
-      expect(chunk.choices).toHaveLength(1);
-      break;
-    }
-  });
 });
 
-describe('the rules', () => {
-  it('have ASCII answers with single blanks, and only placeholders that their pattern has', () => {
-    for (const { pattern, answers } of rules) {
-      expect(new Set(answers).size).toBe(answers.length);
-      for (const answer of answers) {
-        expect(answer).toMatch(/^[!-~]+(?: [!-~]+)*$/);
-        for (const place of ['it', 'name']) {
-          if (answer.includes(`{${place}}`)) expect(pattern.source).toContain(`(?<${place}>`);
-        }
-      }
+it('answers are ASCII with single blanks, and have only placeholders that their pattern has', () => {
+  for (const { pattern, answers } of rules) {
+    for (const answer of answers) {
+      expect(answer).toMatch(/^[!-~]+(?: [!-~]+)*$/);
+      if (answer.includes('{it}')) expect(pattern.source).toContain('(?<it>');
     }
-  });
-
-  it('leave no placeholder in an answer', () => {
-    const turn = (text: string) => ({ text, isCut: false, hasAttachment: false });
-    for (const text of [
-      'call me',
-      'I wish',
-      'I want to',
-      'can you',
-      'My name is -',
-      'if',
-      'you are',
-      'I feel I feel',
-    ]) {
-      const conversation: Conversation = {
-        latest: turn(text),
-        earlier: [turn('my cat purrs'), turn(text)],
-        forgotten: 0,
-      };
-      for (const choice of [0, 1, 2, 3]) expect(respond(conversation, choice)).not.toMatch(/[{}]/);
-    }
-  });
+  }
 });

@@ -9,46 +9,28 @@ export interface LimitedAnswer {
 /** The text before the first stop sequence. Empty sequences are ignored. */
 export function endAtStop(text: string, stops: readonly string[]): string {
   const places = stops.filter((stop) => stop !== '').map((stop) => text.indexOf(stop));
-  const found = places.filter((place) => place >= 0);
-  return found.length === 0 ? text : text.slice(0, Math.min(...found));
+  return text.slice(0, Math.min(text.length, ...places.filter((place) => place >= 0)));
 }
 
-type Count = (text: string) => Promise<number>;
-
-/** Beginnings of a text that are counted one by one: a longer one may have fewer tokens. */
-const beginningsMax = 24;
-
-/** The text up to `tokensMax` tokens, with the beginning of a word that the limit cuts. */
-export async function endAtLimit(text: string, tokensMax: number, count: Count): Promise<LimitedAnswer> {
-  const tokens = await count(text);
-  if (tokens <= tokensMax) return { words: wordsOf(text), tokens, finishReason: 'stop' };
-  const start = await startOf(Array.from(text), tokensMax, count);
-  return { words: wordsOf(start.text), tokens: start.tokens, finishReason: 'length' };
-}
-
-function wordsOf(text: string): readonly string[] {
-  return text.match(/\s*\S+|\s+$/g) ?? [];
-}
-
-/** The longest beginning with the most tokens up to `tokensMax`, sought where halving leads. */
-async function startOf(
-  characters: readonly string[],
+/** The text up to `tokensMax` tokens, with the beginning of a word that the limit cuts. It is sought by halving. */
+export async function endAtLimit(
+  text: string,
   tokensMax: number,
-  count: Count,
-): Promise<{ readonly text: string; readonly tokens: number }> {
-  const beginning = (length: number) => characters.slice(0, length).join('');
-  let fitting = 0;
+  count: (text: string) => Promise<number>,
+): Promise<LimitedAnswer> {
+  const all = await count(text);
+  if (all <= tokensMax) return { words: wordsOf(text), tokens: all, finishReason: 'stop' };
+  const characters = Array.from(text);
+  let best = { text: '', tokens: 0, length: 0 };
   let tooLong = characters.length;
-  while (tooLong - fitting > beginningsMax) {
-    const middle = Math.floor((fitting + tooLong) / 2);
-    if ((await count(beginning(middle))) <= tokensMax) fitting = middle;
-    else tooLong = middle;
+  while (tooLong - best.length > 1) {
+    const length = Math.floor((best.length + tooLong) / 2);
+    const beginning = characters.slice(0, length).join('');
+    const tokens = await count(beginning);
+    if (tokens <= tokensMax) best = { text: beginning, tokens, length };
+    else tooLong = length;
   }
-  let best = { text: '', tokens: 0 };
-  for (let length = fitting; length < tooLong; length++) {
-    const text = beginning(length);
-    const tokens = await count(text);
-    if (tokens <= tokensMax && tokens >= best.tokens) best = { text, tokens };
-  }
-  return best;
+  return { words: wordsOf(best.text), tokens: best.tokens, finishReason: 'length' };
 }
+
+const wordsOf = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? [];
