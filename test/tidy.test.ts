@@ -52,10 +52,8 @@ const mayImportInCore: Record<string, readonly string[]> = {
   chat: [...foundations, 'idempotency', 'catalog'],
   responses: [...foundations, 'idempotency', 'chat'],
   completions: [...foundations, 'idempotency', 'chat'],
-  account: [...foundations],
+  accounts: [...foundations],
   alerts: [...foundations],
-  admin: [...foundations, 'account', 'alerts'],
-  management: [...foundations, 'admin'],
 };
 
 interface Import {

@@ -17,18 +17,21 @@ const everyLimit = {
  * @returns the secret of its key
  */
 export async function openAccount(
-  { services: { admin } }: App,
+  { services: { accounts } }: App,
   accountId = 'bench',
   isLimited = false,
 ): Promise<string> {
-  await admin.createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
-  await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
+  await accounts.createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
+  await accounts.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
   const load = { accountId, amount: '1000000', reason: 'bench', idempotencyKey: accountId };
-  await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
+  await accounts.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
   const limits = isLimited ? { limits: everyLimit } : {};
   if (isLimited) {
-    await admin.setAccountLimits(create(pb.SetAccountLimitsRequestSchema, { accountId, ...limits }), cliCall);
+    await accounts.setAccountLimits(
+      create(pb.SetAccountLimitsRequestSchema, { accountId, ...limits }),
+      cliCall,
+    );
   }
   const key = create(pb.CreateKeyRequestSchema, { accountId, name: 'bench', ...limits });
-  return (await admin.createKey(key, cliCall)).secret;
+  return (await accounts.createKey(key, cliCall)).secret;
 }

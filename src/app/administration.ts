@@ -1,7 +1,8 @@
 /** The part of the app that commands use on a data folder without a server: accounts and keys, backup and restore. */
 import type { Config } from '../config/config.ts';
 import { steadyClock } from '../core/access/steady-clock.ts';
-import { AdminOperations } from '../core/admin/service.ts';
+import { accountsApi } from '../core/accounts/service.ts';
+import { alertsApi } from '../core/alerts/service.ts';
 import type { Store } from '../core/entities/store.ts';
 import type { AdminFunctions } from '../core/services.ts';
 import { systemClock } from '../core/values/clock.ts';
@@ -29,9 +30,8 @@ export async function openAdmin(config: Config, use: DatabaseUse = {}): Promise<
   const accessClock = await steadyClock(systemClock, store);
   const clock = systemClock;
   const { keysPerAccountMax } = limits;
-  const alerts = alertsWithoutServer(config, { store, clock });
-  const deps = { store, clock, accessClock, fairUse, alerts, keysPerAccountMax, server: undefined };
-  const admin = new AdminOperations(deps);
+  const deps = { store, clock, accessClock, fairUse, keysPerAccountMax, server: undefined };
+  const admin = { ...accountsApi(deps), ...alertsApi(alertsWithoutServer(config, deps)) };
   return { admin, close: () => store.close() };
 }
 

@@ -1,8 +1,8 @@
 /** The part of the app that raises alerts and sends them to webhooks. */
 import type { Config } from '../config/config.ts';
-import { AccountAlerts } from '../core/alerts/account-alerts.ts';
 import { Alerts } from '../core/alerts/alerts.ts';
 import { SecretSeal } from '../core/alerts/secret-seal.ts';
+import type { AlertsDeps } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
 import type { Store } from '../core/entities/store.ts';
 import type { AlertObserver } from '../core/entities/webhook.ts';
@@ -33,13 +33,13 @@ export function openAlerts(
   { alerts, sealingKey }: Config,
   { resolve, intervalMs, ...context }: AlertsContext,
   opened: AsyncDisposableStack,
-): AccountAlerts {
+): AlertsDeps {
   const rules = { allowedNetworks: alerts.allowedNetworks };
   const sender = new HttpSender({ rules, userAgent: `Parley/${version}`, resolve });
   const deps = { ...context, sender, seal: new SecretSeal(sealingKey?.reveal()) };
   const running = new Alerts(deps, intervalMs);
   opened.defer(() => running.close());
-  return new AccountAlerts({ ...deps, addressRules: rules });
+  return { ...deps, addressRules: rules };
 }
 
 const silent: Log = { info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -47,12 +47,16 @@ const silent: Log = { info: () => undefined, warn: () => undefined, error: () =>
 /** For a command on the data folder: sets and lists, but sends nothing. */
 export function alertsWithoutServer(
   { alerts, sealingKey }: Config,
-  { store, clock }: Pick<AlertsContext, 'store' | 'clock'>,
-): AccountAlerts {
-  return new AccountAlerts({
-    ...{ store, clock, log: silent, sender: undefined },
+  { store, clock, accessClock }: Pick<AlertsContext, 'store' | 'clock' | 'accessClock'>,
+): AlertsDeps {
+  return {
+    store,
+    clock,
+    accessClock,
+    log: silent,
+    sender: undefined,
     seal: new SecretSeal(sealingKey?.reveal()),
     observer: { raised: () => undefined, attempted: () => undefined },
     addressRules: { allowedNetworks: alerts.allowedNetworks },
-  });
+  };
 }

@@ -8,10 +8,8 @@ import { Gate, type GateDeps } from '../core/access/gate.ts';
 import { KnownHeaders } from '../core/access/known-headers.ts';
 import { Sessions } from '../core/access/sessions.ts';
 import { steadyClock } from '../core/access/steady-clock.ts';
-import { AccountOperations } from '../core/account/service.ts';
-import { AdminOperations } from '../core/admin/service.ts';
-import type { AccountAlerts } from '../core/alerts/account-alerts.ts';
-import { AlertOperations } from '../core/alerts/service.ts';
+import { accountsApi } from '../core/accounts/service.ts';
+import { type AlertsDeps, alertsApi } from '../core/alerts/service.ts';
 import type { FairUseRules } from '../core/billing/fair-use.ts';
 import { Unsettled } from '../core/billing/unsettled.ts';
 import { Catalog } from '../core/catalog/catalog.ts';
@@ -25,7 +23,6 @@ import type { ServerFacts } from '../core/entities/server.ts';
 import type { Store } from '../core/entities/store.ts';
 import { noTracer, type Tracer } from '../core/entities/tracer.ts';
 import { Idempotency } from '../core/idempotency/idempotency.ts';
-import { ManagementOperations } from '../core/management/service.ts';
 import { ResponseOperations } from '../core/responses/service.ts';
 import type { Services } from '../core/services.ts';
 import { SpeechOperations } from '../core/speech/service.ts';
@@ -253,7 +250,7 @@ interface ServiceDeps {
   readonly catalog: Catalog;
   readonly fairUse: FairUseRules;
   readonly server: ServerFacts;
-  readonly alerts: AccountAlerts;
+  readonly alerts: AlertsDeps;
   readonly limits: Config['limits'];
 }
 
@@ -269,9 +266,9 @@ function createServices(deps: ServiceDeps): Services {
     responses: new ResponseOperations({ chat, idempotency }),
     completions: new CompletionOperations({ chat, idempotency }),
     catalog: new CatalogOperations(catalog),
-    account: new AccountOperations({ store, clock, accessClock, fairUse }),
-    management: new ManagementOperations({ store, clock, accessClock, keysPerAccountMax }),
-    alerts: new AlertOperations(alerts, { store, accessClock }),
-    admin: new AdminOperations({ store, clock, accessClock, fairUse, server, alerts, keysPerAccountMax }),
+    accounts: {
+      ...accountsApi({ store, clock, accessClock, fairUse, server, keysPerAccountMax }),
+      ...alertsApi(alerts),
+    },
   };
 }

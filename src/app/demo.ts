@@ -32,7 +32,7 @@ const credits = '10';
 
 interface DemoApp {
   readonly store: Pick<App['store'], 'isEmpty' | 'findAccount'>;
-  readonly services: Pick<App['services'], 'admin'>;
+  readonly services: Pick<App['services'], 'accounts'>;
 }
 
 /**
@@ -79,31 +79,30 @@ function writeDurably(path: string, text: string): void {
 }
 
 /** Creates what is missing of the account, and revokes the keys of an interrupted start. */
-async function createAccount({ store, services: { admin } }: DemoApp): Promise<Omit<FirstRun, 'baseUrl'>> {
+async function createAccount({ store, services: { accounts } }: DemoApp): Promise<Omit<FirstRun, 'baseUrl'>> {
   const accountId = accountName;
   if ((await store.findAccount(accountName)) === undefined) {
-    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name: accountName }), cliCall);
+    await accounts.createAccount(create(pb.CreateAccountRequestSchema, { name: accountName }), cliCall);
   }
   const { subscription } = (await store.findAccount(accountName)) ?? {};
   if (subscription?.trial === undefined) {
-    await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
+    await accounts.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
   }
   const load = { accountId, amount: credits, reason: 'Demo', idempotencyKey: 'demo' };
-  await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
-  const { keys } = await admin.listKeys(
+  await accounts.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
+  const { keys } = await accounts.listKeys(
     create(pb.ListKeysRequestSchema, { accountId, pageSize: bounds.pageSize.maximum }),
     cliCall,
   );
-  const { keys: adminKeys } = await admin.listAdminKeys(
+  const { keys: adminKeys } = await accounts.listAdminKeys(
     create(pb.ListAdminKeysRequestSchema, { pageSize: bounds.pageSize.maximum }),
-    cliCall,
   );
   for (const { id: keyId, name, revokedAt } of [...keys, ...adminKeys]) {
     if (name !== accountName || revokedAt !== undefined) continue;
-    await admin.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId }), cliCall);
+    await accounts.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId }), cliCall);
   }
   const named = { name: accountName };
-  const key = await admin.createKey(create(pb.CreateKeyRequestSchema, { accountId, ...named }), cliCall);
-  const adminKey = await admin.createAdminKey(create(pb.CreateAdminKeyRequestSchema, named), cliCall);
+  const key = await accounts.createKey(create(pb.CreateKeyRequestSchema, { accountId, ...named }), cliCall);
+  const adminKey = await accounts.createAdminKey(create(pb.CreateAdminKeyRequestSchema, named), cliCall);
   return { apiKey: key.secret, adminKey: adminKey.secret };
 }

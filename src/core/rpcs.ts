@@ -8,9 +8,12 @@ import {
   type DescMethodClientStreaming,
   type DescMethodServerStreaming,
   type DescMethodUnary,
+  type Message,
+  type MessageInitShape,
   type MessageShape,
 } from '@bufbuild/protobuf';
 import { AccountService } from '../../gen/parley/account/v1/account_service_pb.ts';
+import { AdminService } from '../../gen/parley/admin/v1/admin_service_pb.ts';
 import { AlertsService } from '../../gen/parley/alerts/v1/alerts_service_pb.ts';
 import { TranscriptionService } from '../../gen/parley/audio/v1/transcription_service_pb.ts';
 import { CatalogService } from '../../gen/parley/catalog/v1/catalog_service_pb.ts';
@@ -26,8 +29,9 @@ import { StreamResponseResponseSchema } from '../../gen/parley/responses/v1/resp
 import { ResponsesService } from '../../gen/parley/responses/v1/responses_service_pb.ts';
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import type { AdminCall, Call } from './access/call.ts';
+import type { ChatAnswer } from './entities/chat-answer.ts';
 import type { Operation } from './entities/usage.ts';
-import { type AdminFunctions, type AdminMethod, adminMethods, type Services } from './services.ts';
+import type { Services } from './services.ts';
 import { type Batches, singly } from './values/batches.ts';
 
 /**
@@ -92,123 +96,63 @@ export type Rpc = UnaryRpc | ServerStreamRpc | ClientStreamRpc | AdminRpc;
 export type RpcTable = ReturnType<typeof rpcTable>;
 
 export function rpcTable(services: Services) {
+  const { catalog, accounts } = services;
+  const managementRpcs = unaryRpcs('manage', ManagementService.method, accounts);
   return {
-    ...catalogRpcs(services.catalog),
-    ...accountRpcs(services.account),
-    ...managementRpcs(services.management),
-    ...alertRpcs(services.alerts),
+    ...unaryRpcs('catalog', CatalogService.method, catalog),
+    ...unaryRpcs('account', AccountService.method, accounts),
+    ...managementRpcs,
+    // Every key may show itself.
+    getKey: { ...managementRpcs.getKey, operation: 'account' as const },
+    ...unaryRpcs('manage', AlertsService.method, accounts),
     ...chatRpcs(services),
-    ...audioRpcs(services.speech, services.transcription),
-    admin: adminRpcs(services.admin),
-  };
-}
-
-function catalogRpcs(catalog: Services['catalog']) {
-  return {
-    listModels: unary('catalog', CatalogService.method.listModels, (request, call) =>
-      catalog.listModels(request, call),
-    ),
-    getModel: unary('catalog', CatalogService.method.getModel, (request, call) =>
-      catalog.getModel(request, call),
-    ),
-    listSpeechModels: unary('catalog', CatalogService.method.listSpeechModels, (request, call) =>
-      catalog.listSpeechModels(request, call),
-    ),
-    listVoices: unary('catalog', CatalogService.method.listVoices, (request, call) =>
-      catalog.listVoices(request, call),
-    ),
-  };
-}
-
-function accountRpcs(account: Services['account']) {
-  return {
-    getAccount: unary('account', AccountService.method.getAccount, (request, call) =>
-      account.getAccount(request, call),
-    ),
-    listUsageRecords: unary('account', AccountService.method.listUsageRecords, (request, call) =>
-      account.listUsageRecords(request, call),
-    ),
-    getUsageTotals: unary('account', AccountService.method.getUsageTotals, (request, call) =>
-      account.getUsageTotals(request, call),
-    ),
-    listLedgerEntries: unary('account', AccountService.method.listLedgerEntries, (request, call) =>
-      account.listLedgerEntries(request, call),
-    ),
-  };
-}
-
-function managementRpcs(management: Services['management']) {
-  const { method } = ManagementService;
-  return {
-    getKey: unary('account', method.getKey, (request, call) => management.getKey(request, call)),
-    listKeys: unary('manage', method.listKeys, (request, call) => management.listKeys(request, call)),
-    createKey: unary('manage', method.createKey, (request, call) => management.createKey(request, call)),
-    setKeyLimits: unary('manage', method.setKeyLimits, (request, call) =>
-      management.setKeyLimits(request, call),
-    ),
-    rotateKey: unary('manage', method.rotateKey, (request, call) => management.rotateKey(request, call)),
-    revokeKey: unary('manage', method.revokeKey, (request, call) => management.revokeKey(request, call)),
-  };
-}
-
-function alertRpcs(alerts: Services['alerts']) {
-  const { method } = AlertsService;
-  return {
-    getAlertSettings: unary('manage', method.getAlertSettings, (request, call) =>
-      alerts.getAlertSettings(request, call),
-    ),
-    setAlertSettings: unary('manage', method.setAlertSettings, (request, call) =>
-      alerts.setAlertSettings(request, call),
-    ),
-    listAlerts: unary('manage', method.listAlerts, (request, call) => alerts.listAlerts(request, call)),
-    sendTestAlert: unary('manage', method.sendTestAlert, (request, call) =>
-      alerts.sendTestAlert(request, call),
-    ),
+    ...audioRpcs(services),
+    admin: adminRpcs(AdminService.method, accounts),
   };
 }
 
 function chatRpcs({ chat, responses, completions }: Services) {
-  const chats = ChatService.method;
+  const { createChatCompletion, streamChatCompletion } = ChatService.method;
+  const { createResponse, streamResponse } = ResponsesService.method;
+  const { createCompletion, streamCompletion } = CompletionsService.method;
   return {
-    createChatCompletion: unary(
-      'chat',
-      chats.createChatCompletion,
-      (request, call) => chat.createChatCompletion(request, call),
-      ({ message: completion }) => create(CreateChatCompletionResponseSchema, { completion }),
-    ),
+    createChatCompletion: {
+      kind: 'unary' as const,
+      method: createChatCompletion,
+      operation: 'chat' as const,
+      run: chat.createChatCompletion.bind(chat),
+      toMessage: ({ message: completion }: ChatAnswer) =>
+        create(CreateChatCompletionResponseSchema, { completion }),
+    },
     streamChatCompletion: serverStream(
       'chat',
-      chats.streamChatCompletion,
-      (request, call) => chat.streamChatCompletion(request, call),
+      streamChatCompletion,
+      chat.streamChatCompletion.bind(chat),
       ({ message: chunk }) => create(StreamChatCompletionResponseSchema, { chunk }),
       ({ text }) => text !== '',
     ),
-    createResponse: unary('chat', ResponsesService.method.createResponse, (request, call) =>
-      responses.createResponse(request, call),
-    ),
+    ...unaryRpcs('chat', { createResponse }, responses),
     streamResponse: serverStream(
       'chat',
-      ResponsesService.method.streamResponse,
-      (request, call) => responses.streamResponse(request, call),
+      streamResponse,
+      responses.streamResponse.bind(responses),
       (event) => create(StreamResponseResponseSchema, { event }),
       // The events that begin an answer tell nothing of it yet.
       ({ response }) => response === undefined,
     ),
-    createCompletion: unary('chat', CompletionsService.method.createCompletion, (request, call) =>
-      completions.createCompletion(request, call),
-    ),
+    ...unaryRpcs('chat', { createCompletion }, completions),
     streamCompletion: serverStream(
       'chat',
-      CompletionsService.method.streamCompletion,
-      (request, call) => completions.streamCompletion(request, call),
+      streamCompletion,
+      completions.streamCompletion.bind(completions),
       (completion) => create(StreamCompletionResponseSchema, { completion }),
       ({ choices }) => choices.some(({ text }) => text !== ''),
     ),
   };
 }
 
-function audioRpcs(speech: Services['speech'], transcription: Services['transcription']) {
-  const transcriptions = TranscriptionService.method;
+function audioRpcs({ speech, transcription }: Services) {
+  const { createTranscription, streamTranscription, uploadTranscription } = TranscriptionService.method;
   return {
     synthesizeSpeech: serverStream(
       'speech',
@@ -216,18 +160,19 @@ function audioRpcs(speech: Services['speech'], transcription: Services['transcri
       (request, call) => singly(speech.synthesizeSpeech(request, call)),
       (response) => response,
     ),
-    createTranscription: unary('transcription', transcriptions.createTranscription, (request, call) =>
-      transcription.createTranscription(request, call),
-    ),
+    ...unaryRpcs('transcription', { createTranscription }, transcription),
     streamTranscription: serverStream(
       'transcription',
-      transcriptions.streamTranscription,
+      streamTranscription,
       (request, call) => singly(transcription.streamTranscription(request, call)),
       (response) => response,
     ),
-    uploadTranscription: clientStream('transcription', transcriptions.uploadTranscription, (requests, call) =>
-      transcription.uploadTranscription(requests, call),
-    ),
+    uploadTranscription: {
+      kind: 'client-stream' as const,
+      method: uploadTranscription,
+      operation: 'transcription' as const,
+      run: transcription.uploadTranscription.bind(transcription),
+    },
   };
 }
 
@@ -236,33 +181,51 @@ export function allRpcs({ admin, ...others }: RpcTable): readonly Rpc[] {
   return [...Object.values(others), ...Object.values(admin)];
 }
 
-function adminRpcs(admin: AdminFunctions): Record<AdminMethod, AdminRpc> {
-  const rpcs = Object.entries(adminMethods).map(([name, method]) => {
-    // The schema and AdminFunctions have the same methods with the same messages.
-    const run = admin[name as AdminMethod].bind(admin) as AdminRpc['run'];
-    return [name, { kind: 'admin', method, run }];
-  });
+type UnaryMethods = Readonly<Record<string, DescMethodUnary>>;
+
+/** A function for each RPC, under its name. */
+type Functions<M extends UnaryMethods, C> = {
+  readonly [K in keyof M]: (
+    request: MessageShape<M[K]['input']>,
+    call: C,
+  ) => Promise<MessageInitShape<M[K]['output']>>;
+};
+
+/** RPCs that are run by the functions of their names. */
+function unaryRpcs<M extends UnaryMethods>(
+  operation: Operation,
+  methods: M,
+  functions: Functions<M, Call>,
+): { readonly [K in keyof M]: UnaryRpc<M[K]['input'], M[K]['output'], MessageShape<M[K]['output']>> };
+function unaryRpcs(operation: Operation, methods: UnaryMethods, functions: LooseFunctions<Call>) {
+  const rpcs = Object.entries(methods).map(
+    ([name, method]): [string, UnaryRpc<DescMessage, DescMessage, Message>] => [
+      name,
+      { kind: 'unary', method, operation, run: answering(method, functions), toMessage: (answer) => answer },
+    ],
+  );
   return Object.fromEntries(rpcs);
 }
 
-function unary<I extends DescMessage, O extends DescMessage>(
-  operation: Operation,
-  method: DescMethodUnary<I, O>,
-  run: (request: MessageShape<I>, call: Call) => Promise<MessageShape<O>>,
-): UnaryRpc<I, O, MessageShape<O>>;
-function unary<I extends DescMessage, O extends DescMessage, Answer>(
-  operation: Operation,
-  method: DescMethodUnary<I, O>,
-  run: (request: MessageShape<I>, call: Call) => Promise<Answer>,
-  toMessage: (answer: Answer) => MessageShape<O>,
-): UnaryRpc<I, O, Answer>;
-function unary<I extends DescMessage, O extends DescMessage>(
-  operation: Operation,
-  method: DescMethodUnary<I, O>,
-  run: (request: MessageShape<I>, call: Call) => Promise<MessageShape<O>>,
-  toMessage = (answer: MessageShape<O>) => answer,
-): UnaryRpc<I, O, MessageShape<O>> {
-  return { kind: 'unary', method, operation, run, toMessage };
+function adminRpcs<M extends UnaryMethods>(
+  methods: M,
+  functions: Functions<M, AdminCall>,
+): { readonly [K in keyof M]: AdminRpc };
+function adminRpcs(methods: UnaryMethods, functions: LooseFunctions<AdminCall>) {
+  const rpcs = Object.entries(methods).map(([name, method]): [string, AdminRpc] => [
+    name,
+    { kind: 'admin', method, run: answering(method, functions) },
+  ]);
+  return Object.fromEntries(rpcs);
+}
+
+type LooseFunctions<C> = Readonly<
+  Record<string, (request: Message, call: C) => Promise<Record<string, unknown>>>
+>;
+
+/** Makes a message of what the function returns. */
+function answering<C>({ localName, output }: DescMethodUnary, functions: LooseFunctions<C>) {
+  return async (request: Message, call: C) => create(output, await functions[localName]?.(request, call));
 }
 
 function serverStream<I extends DescMessage, O extends DescMessage, Part>(
@@ -273,12 +236,4 @@ function serverStream<I extends DescMessage, O extends DescMessage, Part>(
   isOutput: (part: Part) => boolean = () => true,
 ): ServerStreamRpc<I, O, Part> {
   return { kind: 'server-stream', method, operation, run, toMessage, isOutput };
-}
-
-function clientStream<I extends DescMessage, O extends DescMessage>(
-  operation: Operation,
-  method: DescMethodClientStreaming<I, O>,
-  run: (requests: AsyncIterable<MessageShape<I>>, call: Call) => Promise<MessageShape<O>>,
-): ClientStreamRpc<I, O> {
-  return { kind: 'client-stream', method, operation, run };
 }

@@ -229,7 +229,7 @@ describe('an interrupted first start', () => {
   const start = (stepsMax: number) => {
     const { store, services } = app;
     return createDemo(
-      { store, services: { admin: endingAfter(stepsMax, services.admin) } },
+      { store, services: { accounts: endingAfter(stepsMax, services.accounts) } },
       { dataDir: folder.file('data'), baseUrl },
     );
   };

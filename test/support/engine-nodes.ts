@@ -41,13 +41,13 @@ export class EngineNodes {
   static async prepare(): Promise<EngineNodes> {
     const folder = mkdtempSync(join(tmpdir(), 'parley-nodes-'));
     const app = await createApp(configOf(join(folder, 'first'), {}));
-    const { admin } = app.services;
-    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
-    await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
+    const { accounts } = app.services;
+    await accounts.createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
+    await accounts.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
     const load = { accountId, amount: '1000', reason: 'test', idempotencyKey: 'test' };
-    await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
+    await accounts.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
     const request = create(pb.CreateKeyRequestSchema, { accountId, name: accountId });
-    const { secret } = await admin.createKey(request, cliCall);
+    const { secret } = await accounts.createKey(request, cliCall);
     await app.close();
     return new EngineNodes(secret, folder);
   }

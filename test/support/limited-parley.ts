@@ -67,19 +67,19 @@ export async function startLimited(
   };
   const clock = options.clock ?? new TestClock();
   const parley = await startParley({ file, clock, engines: enginesOf(engine), ...options });
-  const { admin } = parley.app.services;
+  const { accounts } = parley.app.services;
   return {
     ...parley,
     clock,
     engine,
     keyWith: async (limits) => {
       const request = { accountId: parley.accountId, name: 'limited', limits };
-      const { key, secret } = await admin.createKey(create(pb.CreateKeyRequestSchema, request), cliCall);
+      const { key, secret } = await accounts.createKey(create(pb.CreateKeyRequestSchema, request), cliCall);
       return limitedKey(parley, key?.id ?? '', secret);
     },
     setAccountLimits: async (limits) => {
       const request = { accountId: parley.accountId, limits };
-      await admin.setAccountLimits(create(pb.SetAccountLimitsRequestSchema, request), cliCall);
+      await accounts.setAccountLimits(create(pb.SetAccountLimitsRequestSchema, request), cliCall);
     },
     close: async () => {
       await parley.close();

@@ -93,19 +93,22 @@ export class MoneyFolder {
     return this.#folder.remove();
   }
 
-  async #open(name: AccountName, { services: { admin } }: App): Promise<void> {
+  async #open(name: AccountName, { services: { accounts } }: App): Promise<void> {
     const limitsOf = (period: 'day' | 'month', owner: BudgetOwner) => ({
       budgets: { [period]: formatCredits(nanoCredits(budgets[owner])) },
     });
-    const { account } = await admin.createAccount(create(pb.CreateAccountRequestSchema, { name }), cliCall);
+    const { account } = await accounts.createAccount(
+      create(pb.CreateAccountRequestSchema, { name }),
+      cliCall,
+    );
     const accountLimits = { accountId: name, limits: limitsOf('month', 'account') };
-    await admin.setAccountLimits(create(pb.SetAccountLimitsRequestSchema, accountLimits), cliCall);
-    await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }), cliCall);
+    await accounts.setAccountLimits(create(pb.SetAccountLimitsRequestSchema, accountLimits), cliCall);
+    await accounts.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }), cliCall);
     const allowed: Record<string, Scope[]> = { whole: [], chat: ['chat'], speech: ['speech'] };
     for (const [keyName, scopes] of Object.entries(allowed)) {
       const limits = limitsOf('day', 'key');
       const request = create(pb.CreateKeyRequestSchema, { accountId: name, name: keyName, scopes, limits });
-      const { key, secret } = await admin.createKey(request, cliCall);
+      const { key, secret } = await accounts.createKey(request, cliCall);
       this.#keys.set(`${name} ${keyName}`, secret);
       if (keyName === 'whole') this.#owners.set(name, { account: account?.id ?? '', key: key?.id ?? '' });
     }
@@ -154,12 +157,12 @@ export class MoneyProgram {
   }
 
   async enter(kind: 'load' | 'adjustment', { account, nano, reference }: Entry): Promise<Outcome> {
-    const { admin } = this.#life.app.services;
+    const { accounts } = this.#life.app.services;
     const amount = formatCredits(nanoCredits(BigInt(nano)));
     const entry = { accountId: account, amount, reason: 'test', idempotencyKey: reference };
     try {
-      if (kind === 'load') await admin.loadCredits(create(pb.LoadCreditsRequestSchema, entry), cliCall);
-      else await admin.adjustCredits(create(pb.AdjustCreditsRequestSchema, entry), cliCall);
+      if (kind === 'load') await accounts.loadCredits(create(pb.LoadCreditsRequestSchema, entry), cliCall);
+      else await accounts.adjustCredits(create(pb.AdjustCreditsRequestSchema, entry), cliCall);
       return 'answered';
     } catch (error) {
       return toParleyError(error).code;
@@ -175,7 +178,7 @@ export class MoneyProgram {
   async activatePlan(accountId: AccountName, days: number): Promise<void> {
     const endsAt = timestampFromMs(this.#folder.clock.now() + days * 24 * 3_600_000);
     const request = create(pb.ActivatePlanRequestSchema, { accountId, endsAt });
-    await this.#life.app.services.admin.activatePlan(request, cliCall);
+    await this.#life.app.services.accounts.activatePlan(request, cliCall);
   }
 
   /** Ends all requests as clients that go do, then ends the program, and starts it on the same folder. */

@@ -114,20 +114,20 @@ async function startInside({ settings, file, ...overrides }: ParleyOptions): Pro
     },
   });
   const app = await createApp(config, overrides);
-  const { admin } = app.services;
-  const { secret: adminKey } = await admin.createAdminKey(
+  const { accounts } = app.services;
+  const { secret: adminKey } = await accounts.createAdminKey(
     create(pb.CreateAdminKeyRequestSchema, { name: 'test' }),
     cliCall,
   );
   const makeKey = async (name: string, { trial, credits, scopes = [] }: NewKey) => {
-    await admin.createAccount(create(pb.CreateAccountRequestSchema, { name }), cliCall);
-    if (trial) await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }), cliCall);
+    await accounts.createAccount(create(pb.CreateAccountRequestSchema, { name }), cliCall);
+    if (trial) await accounts.startTrial(create(pb.StartTrialRequestSchema, { accountId: name }), cliCall);
     if (credits) {
       const load = { accountId: name, amount: credits, reason: 'test', idempotencyKey: 'test' };
-      await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
+      await accounts.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
     }
     const request = create(pb.CreateKeyRequestSchema, { accountId: name, name, scopes });
-    return (await admin.createKey(request, cliCall)).secret;
+    return (await accounts.createKey(request, cliCall)).secret;
   };
   return {
     ...{ app, adminKey, makeKey },

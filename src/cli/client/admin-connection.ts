@@ -86,7 +86,8 @@ function onFolder(app: AdminApp): AdminConnection {
   return {
     async invoke<K extends AdminMethod>(method: K, init: AdminRequest<K>): Promise<AdminResponse<K>> {
       try {
-        return await app.admin[method](create(adminMethods[method].input, init), cliCall);
+        const { input, output } = adminMethods[method];
+        return create(output, await app.admin[method](create(input, init), cliCall));
       } catch (error) {
         if (!(error instanceof ParleyError)) throw error;
         const { message, advice, code } = error;

@@ -8,7 +8,6 @@ import type { App } from '../../app/create-app.ts';
 import { createDemo, firstRunPath, readFirstRun, updateFirstRun } from '../../app/demo.ts';
 import { createLog } from '../../app/log.ts';
 import type { Config } from '../../config/config.ts';
-import { cliCall } from '../../core/access/call.ts';
 import type { Log } from '../../core/values/log.ts';
 import { dataFolderError } from '../client/data-folder.ts';
 import { localUrl, removeServerFile, writeServerFile } from '../client/server-file.ts';
@@ -189,9 +188,9 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
   await printData(`\n  Parley is ready at ${baseUrl}\n  ${why}\n\n`);
 }
 
-async function hasAdminKey({ services: { admin } }: App): Promise<boolean> {
+async function hasAdminKey({ services: { accounts } }: App): Promise<boolean> {
   const keys = await collect(
-    (page) => admin.listAdminKeys(create(ListAdminKeysRequestSchema, page), cliCall),
+    (page) => accounts.listAdminKeys(create(ListAdminKeysRequestSchema, page)),
     (page) => page.keys,
   );
   const isLive = ({ revokedAt, expiresAt }: Key) =>

@@ -45,5 +45,8 @@ export interface AdminCall {
   readonly actor: string;
 }
 
+/** A call by an administrator, or with the own key of the account that it is about. */
+export type AnyCall = AdminCall | Call;
+
 /** The caller is whoever owns the data folder: no key is needed. */
 export const cliCall: AdminCall = { actor: 'cli' };

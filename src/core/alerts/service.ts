@@ -1,45 +1,127 @@
-import { create } from '@bufbuild/protobuf';
-import * as pb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
-import type { Call } from '../access/call.ts';
-import { type OwnKeyDeps, ownKey } from '../access/own-key.ts';
-import type { AccountAlerts } from './account-alerts.ts';
+/** The alerts of an account, as its own keys with the scope `manage` and administrators set and see them. */
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type * as pb from '../../../gen/parley/admin/v1/alerts_pb.ts';
+import type * as ownPb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
+import { type AccountOfCallDeps, accountToChange, actorOf } from '../access/account-of-call.ts';
+import type { AnyCall } from '../access/call.ts';
+import type { AlertMark, AlertSettings, AlertStore, StoredAlertSettings } from '../entities/alert.ts';
+import { auditEntry } from '../entities/audit.ts';
+import { ParleyError } from '../values/errors.ts';
+import type { AccountId } from '../values/ids.ts';
+import { invalid, nextPage, readPage } from '../values/parameters.ts';
+import { newAlert } from './alerts.ts';
+import { Deliveries, type DeliveriesDeps, retryDelayMs } from './deliveries.ts';
+import { describeAlert, describeAlertSettings, readAlertSettings } from './messages.ts';
+import { newWebhookSecret } from './signature.ts';
+import type { AddressRules } from './webhook-address.ts';
 
-/** Implements AlertsService. The gate has checked the scope; nothing here reaches another account. */
-export class AlertOperations {
-  readonly #alerts: AccountAlerts;
-  readonly #deps: OwnKeyDeps;
+/** At most one test in this time. */
+const testMs = 10_000;
 
-  constructor(alerts: AccountAlerts, deps: OwnKeyDeps) {
-    this.#alerts = alerts;
-    this.#deps = deps;
+export interface AlertsDeps extends Omit<DeliveriesDeps, 'sender'>, AccountOfCallDeps {
+  readonly store: AlertStore & AccountOfCallDeps['store'];
+  /** Undefined in a command on the data folder, which sends nothing. */
+  readonly sender: DeliveriesDeps['sender'] | undefined;
+  readonly addressRules: AddressRules;
+}
+
+export function alertsApi(deps: AlertsDeps) {
+  const { store } = deps;
+  return {
+    async getAlertSettings(
+      request: pb.GetAlertSettingsRequest | ownPb.GetAlertSettingsRequest,
+      call: AnyCall,
+    ) {
+      const { account } = await accountToChange(deps, request, call);
+      const stored = await store.alertSettings(account.id);
+      if (stored === undefined) return {};
+      const { webhookOffAtMs: offAtMs } = stored;
+      return {
+        settings: describeAlertSettings(stored),
+        ...(offAtMs !== undefined && { webhookOffAt: timestampFromMs(offAtMs) }),
+      };
+    },
+
+    async setAlertSettings(
+      request: pb.SetAlertSettingsRequest | ownPb.SetAlertSettingsRequest,
+      call: AnyCall,
+    ) {
+      const { id } = (await accountToChange(deps, request, call)).account;
+      const settings = request.settings && readAlertSettings(request.settings, deps.addressRules);
+      const before = settings && (await store.alertSettings(id));
+      const url = settings?.webhookUrl;
+      const secret =
+        url !== undefined && (request.newSecret || url !== before?.webhookUrl)
+          ? newWebhookSecret()
+          : undefined;
+      const stored = settings && storedSettings(deps, id, settings, secret, before);
+      // The path of a URL may hold a secret.
+      const change = {
+        action: 'alerts.set',
+        target: id,
+        details: { webhook: url ? new URL(url).host : 'none' },
+      };
+      const entry = auditEntry(deps.clock.now(), { actor: actorOf(call) }, change);
+      await store.setAlertSettings(id, stored, entry);
+      return {
+        ...(settings && { settings: describeAlertSettings(settings) }),
+        ...(secret !== undefined && { secret }),
+      };
+    },
+
+    async listAlerts(request: pb.ListAlertsRequest | ownPb.ListAlertsRequest, call: AnyCall) {
+      const { account } = await accountToChange(deps, request, call);
+      const page = await store.listAlerts(account.id, readPage(request));
+      return { alerts: page.items.map(describeAlert), ...nextPage(page) };
+    },
+
+    async sendTestAlert(request: pb.SendTestAlertRequest | ownPb.SendTestAlertRequest, call: AnyCall) {
+      const { account } = await accountToChange(deps, request, call);
+      return { alert: await sendTest(deps, account.id) };
+    },
+  };
+}
+
+function storedSettings(
+  { seal }: AlertsDeps,
+  accountId: AccountId,
+  settings: AlertSettings,
+  secret: string | undefined,
+  before: StoredAlertSettings | undefined,
+): StoredAlertSettings {
+  const sealed = secret === undefined ? before?.sealedSecret : seal.seal(secret, accountId);
+  const sealedSecret = settings.webhookUrl === undefined ? undefined : sealed;
+  return { ...settings, accountId, webhookOffAtMs: undefined, sealedSecret };
+}
+
+/** Posts an alert once. @throws `invalid_parameter` without a webhook; `rate_limit_exceeded` */
+async function sendTest(deps: AlertsDeps, accountId: AccountId) {
+  const { store, clock, sender } = deps;
+  const { webhookUrl, sealedSecret, webhookOffAtMs } = (await store.alertSettings(accountId)) ?? {};
+  if (webhookUrl === undefined || sealedSecret === undefined) {
+    throw invalid('settings.webhook_url', 'The account has no webhook. Set its URL, then test it.');
   }
-
-  async getAlertSettings(
-    _request: pb.GetAlertSettingsRequest,
-    { caller }: Call,
-  ): Promise<pb.GetAlertSettingsResponse> {
-    return create(pb.GetAlertSettingsResponseSchema, await this.#alerts.settings(caller.account.id));
+  if (webhookOffAtMs !== undefined) {
+    throw invalid('settings.webhook_url', 'The webhook answered 410 and is off. Set it again to turn it on.');
   }
-
-  async setAlertSettings(
-    request: pb.SetAlertSettingsRequest,
-    { caller }: Call,
-  ): Promise<pb.SetAlertSettingsResponse> {
-    const { id: actor } = await ownKey(this.#deps, caller);
-    const set = await this.#alerts.setSettings(caller.account.id, request, { actor });
-    return create(pb.SetAlertSettingsResponseSchema, set);
+  if (sender === undefined) {
+    throw new ParleyError('engine_unavailable', { message: 'No server runs here. Start it, then test.' });
   }
-
-  async listAlerts(request: pb.ListAlertsRequest, { caller }: Call): Promise<pb.ListAlertsResponse> {
-    return create(pb.ListAlertsResponseSchema, await this.#alerts.list(caller.account.id, request));
+  const nowMs = clock.now();
+  const fresh = newAlert(accountId, 'test', {}, nowMs);
+  // Claimed from the beginning: only if this process dies does another attempt follow.
+  const claimed = { ...fresh.delivery, attempts: 1, nextAttemptAtMs: nowMs + retryDelayMs(1) };
+  if (!(await store.raiseAlert({ ...fresh, delivery: claimed }, testMark(nowMs)))) {
+    throw new ParleyError('rate_limit_exceeded', { retryAfterSeconds: testMs / 1000 });
   }
+  deps.observer.raised('test');
+  await new Deliveries({ ...deps, sender }).attempt({ alert: fresh, webhookUrl, sealedSecret });
+  const { items } = await store.listAlerts(accountId, { size: 10, after: undefined });
+  return describeAlert(items.find(({ id }) => id === fresh.id) ?? fresh);
+}
 
-  async sendTestAlert(
-    _request: pb.SendTestAlertRequest,
-    { caller }: Call,
-  ): Promise<pb.SendTestAlertResponse> {
-    await ownKey(this.#deps, caller);
-    const alert = await this.#alerts.sendTest(caller.account.id);
-    return create(pb.SendTestAlertResponseSchema, { alert });
-  }
+/** Moves on once in a while. */
+function testMark(nowMs: number): AlertMark {
+  const period = String(Math.floor(nowMs / testMs)).padStart(12, '0');
+  return { kind: 'test', subject: '', period, basis: '', threshold: 0 };
 }

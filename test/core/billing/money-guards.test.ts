@@ -6,7 +6,7 @@ import { create } from '@bufbuild/protobuf';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
-import { tooMuchTaken } from '../../../src/core/admin/checks.ts';
+import { tooMuchTaken } from '../../../src/core/accounts/checks.ts';
 import type { RecordStart } from '../../../src/core/entities/usage.ts';
 import { newRequestId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
@@ -116,12 +116,12 @@ describe('entering credits', () => {
     idempotencyKey,
   });
   const load = (amount: string, idempotencyKey: string) =>
-    parley.app.services.admin.loadCredits(
+    parley.app.services.accounts.loadCredits(
       create(pb.LoadCreditsRequestSchema, entry(amount, idempotencyKey)),
       cliCall,
     );
   const adjust = (amount: string, idempotencyKey: string) =>
-    parley.app.services.admin.adjustCredits(
+    parley.app.services.accounts.adjustCredits(
       create(pb.AdjustCreditsRequestSchema, entry(amount, idempotencyKey)),
       cliCall,
     );

@@ -25,13 +25,13 @@ afterEach(() => parley.close());
 async function load(amount: string): Promise<void> {
   const { accountId } = parley;
   const request = { accountId, amount, reason: 'test', idempotencyKey: `load ${amount}` };
-  await parley.app.services.admin.loadCredits(create(pb.LoadCreditsRequestSchema, request), cliCall);
+  await parley.app.services.accounts.loadCredits(create(pb.LoadCreditsRequestSchema, request), cliCall);
 }
 
 /** The used amount of each limit of a key. */
 async function countsOf({ id }: LimitedKey): Promise<Record<string, string>> {
   const request = create(pb.ListKeysRequestSchema, { accountId: parley.accountId });
-  const { keys } = await parley.app.services.admin.listKeys(request, cliCall);
+  const { keys } = await parley.app.services.accounts.listKeys(request, cliCall);
   const key = keys.find((known) => known.id === id);
   return Object.fromEntries((key?.limitCounts ?? []).map(({ name, used }) => [name, used]));
 }
@@ -102,8 +102,8 @@ describe('a budget', () => {
     const move = async (nano: bigint) => {
       const amount = formatCredits(nanoCredits(nano));
       const entry = { accountId: parley.accountId, amount, reason: 'test', idempotencyKey: `${++moves}` };
-      const { admin } = parley.app.services;
-      await admin.adjustCredits(create(pb.AdjustCreditsRequestSchema, entry), cliCall);
+      const { accounts } = parley.app.services;
+      await accounts.adjustCredits(create(pb.AdjustCreditsRequestSchema, entry), cliCall);
     };
     // Others have nearly all credits during each attempt, and none between two attempts.
     const reserving = vi.spyOn(store, 'reserve').mockImplementation(async (...attempt) => {

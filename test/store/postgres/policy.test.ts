@@ -20,13 +20,13 @@ beforeEach(async () => {
     return createApp(loadConfig({ env: {}, overrides }));
   };
   [here, there] = await Promise.all([open(), open()]);
-  const { admin } = here.services;
+  const { accounts } = here.services;
   const accountId = 'ada';
-  await admin.createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
-  await admin.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
+  await accounts.createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
+  await accounts.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
   const load = { accountId, amount: '1', reason: 'test', idempotencyKey: 'test' };
-  await admin.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
-  const made = await admin.createKey(create(pb.CreateKeyRequestSchema, { accountId, name: 'k' }), cliCall);
+  await accounts.loadCredits(create(pb.LoadCreditsRequestSchema, load), cliCall);
+  const made = await accounts.createKey(create(pb.CreateKeyRequestSchema, { accountId, name: 'k' }), cliCall);
   key = { id: made.key?.id ?? '', secret: made.secret };
 });
 afterEach(async () => {
@@ -47,13 +47,13 @@ const answered = async (response: Response) => {
 describe('a change on one server', () => {
   it('ends a key on the other', async () => {
     expect(await answered(await chat())).toBe(200);
-    await here.services.admin.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId: key.id }), cliCall);
+    await here.services.accounts.revokeKey(create(pb.RevokeKeyRequestSchema, { keyId: key.id }), cliCall);
     expect(await errorOf(await chat())).toMatchObject({ status: 401, code: 'invalid_api_key' });
   });
 
   it('ends a trial on the other', async () => {
     expect(await answered(await speak())).toBe(200);
-    await here.services.admin.endPlan(create(pb.EndPlanRequestSchema, { accountId: 'ada' }), cliCall);
+    await here.services.accounts.endPlan(create(pb.EndPlanRequestSchema, { accountId: 'ada' }), cliCall);
     expect(await errorOf(await speak())).toMatchObject({ status: 402, code: 'subscription_required' });
     expect(await answered(await chat())).toBe(200);
   });

@@ -54,7 +54,7 @@ beforeEach(async () => {
     return createApp(loadConfig({ env: {}, overrides }), { engines });
   };
   servers = await Promise.all([open(), open(), open()]);
-  await admin().createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
+  await accounts().createAccount(create(pb.CreateAccountRequestSchema, { name: accountId }), cliCall);
 });
 afterEach(async () => {
   await Promise.all(servers.map((server) => server.close()));
@@ -69,15 +69,15 @@ async function setClock(time: string): Promise<void> {
     do $$ begin execute format('alter database %I set search_path = fake, pg_catalog, public', current_database()); end $$`);
 }
 
-const admin = () => {
+const accounts = () => {
   const [first] = servers;
   if (first === undefined) throw new Error('no server runs');
-  return first.services.admin;
+  return first.services.accounts;
 };
 
 async function keyWith(limits: WantedLimits) {
   const request = create(pb.CreateKeyRequestSchema, { accountId, name: 'limited', limits });
-  const { secret } = await admin().createKey(request, cliCall);
+  const { secret } = await accounts().createKey(request, cliCall);
   const messages = [{ role: 'user', content: 'a' }];
   /** Asks the servers in turn. */
   return (n: number, maxTokens = 1) =>

@@ -1,6 +1,6 @@
 /** Usage totals, as holders and operators ask for them. */
 import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
-import { type TotalDimension, totalDimensions, type UsageStore, type UsageTotal } from '../entities/usage.ts';
+import type { TotalDimension, UsageStore, UsageTotal } from '../entities/usage.ts';
 import type { AccountId } from '../values/ids.ts';
 import { formatCredits } from '../values/money.ts';
 import { invalid } from '../values/parameters.ts';
@@ -24,7 +24,7 @@ export async function readTotals(
   store: UsageStore,
   request: TotalsRequest,
   accountId: AccountId | undefined,
-  known: readonly TotalDimension[] = totalDimensions,
+  known: readonly TotalDimension[],
 ): Promise<readonly UsageTotal[]> {
   const totals = await store.usageTotals({
     accountId,
@@ -58,12 +58,13 @@ function readDimensions(names: readonly string[], known: readonly TotalDimension
   });
 }
 
-/** The fields of a total that its holder and its operator see. */
+/** The fields of a total. Only administrators group by account. */
 export function describeTotal({ of, ...sums }: UsageTotal) {
-  const { account: _, key, model, ...asTheyAre } = of;
+  const { account, key, model, ...asTheyAre } = of;
   const { requests, characters, promptTokens, completionTokens, fairUseUnits, cost } = sums;
   return {
     ...asTheyAre,
+    ...(account && { accountId: account }),
     ...(key && { keyId: key }),
     ...(model && { model }),
     ...{ requests, characters, promptTokens, completionTokens, fairUseUnits },

@@ -1,11 +1,10 @@
 /** Checks of the fields that administrators send. */
-
+import { type Timestamp, timestampMs } from '@bufbuild/protobuf/wkt';
 import { defaultScopes, type Scope, scopes } from '../entities/key.ts';
 import { bounds, hasLength, isWithin } from '../values/bounds.ts';
 import { ParleyError } from '../values/errors.ts';
 import { formatCredits, type NanoCredits, nanoCredits, parseCredits } from '../values/money.ts';
 import { invalid } from '../values/parameters.ts';
-import { quote } from '../values/quote.ts';
 
 /** Without the blanks around it. */
 export function checkText(
@@ -45,7 +44,8 @@ export function checkOverlap(seconds = 0): number {
   return seconds;
 }
 
-export function checkFuture(param: string, atMs: number | undefined, nowMs: number): number | undefined {
+export function checkFuture(param: string, time: Timestamp | undefined, nowMs: number): number | undefined {
+  const atMs = time && timestampMs(time);
   if (atMs !== undefined && atMs <= nowMs) throw invalid(param, `\`${param}\` must be in the future.`);
   return atMs;
 }
@@ -68,15 +68,4 @@ export function tooMuchTaken({ balance, held }: { balance: NanoCredits; held: Na
 
 export function nameTaken(name: string): ParleyError {
   return invalid('name', `There is an account named \`${name}\` already. Choose another name.`);
-}
-
-export function noSuchAccount(idOrName: string): ParleyError {
-  return new ParleyError('not_found', {
-    message: `There is no such account: ${quote(idOrName)}. List the accounts to see their ids and names.`,
-    param: 'account_id',
-  });
-}
-
-export function accountDeleted(): ParleyError {
-  return new ParleyError('not_found', { message: 'The account is deleted.', param: 'account_id' });
 }

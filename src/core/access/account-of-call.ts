@@ -1,0 +1,69 @@
+/** The account that a call is about: administrators name one, and a key has its own. */
+import type { Message } from '@bufbuild/protobuf';
+import { type Account, isSuspended } from '../entities/account.ts';
+import { isLive, type Key } from '../entities/key.ts';
+import type { Store } from '../entities/store.ts';
+import type { Clock } from '../values/clock.ts';
+import { ParleyError } from '../values/errors.ts';
+import { quote } from '../values/quote.ts';
+import type { AnyCall, Caller } from './call.ts';
+
+export interface AccountOfCallDeps {
+  readonly store: Pick<Store, 'findKeyById' | 'findAccount'>;
+  /** The time by which keys end. */
+  readonly accessClock: Clock;
+}
+
+/** Requests of keys have no such field. */
+export type AccountRequest = Message & { readonly accountId?: string | undefined };
+
+export interface AccountToChange {
+  readonly account: Account;
+  /** The calling key; undefined for an administrator. */
+  readonly own: Key | undefined;
+}
+
+/** For reading, also of a deleted account. @throws `not_found` */
+export async function accountToRead(
+  { store }: AccountOfCallDeps,
+  { accountId = '' }: AccountRequest,
+  call: AnyCall,
+): Promise<Account> {
+  const idOrName = 'caller' in call ? call.caller.account.id : accountId;
+  const account = await store.findAccount(idOrName);
+  if (account !== undefined) return account;
+  throw new ParleyError('not_found', {
+    message: `There is no such account: ${quote(idOrName)}. List the accounts to see their ids and names.`,
+    param: 'account_id',
+  });
+}
+
+/** For a change. @throws `not_found`, also for a deleted account; as `ownKey` */
+export async function accountToChange(
+  deps: AccountOfCallDeps,
+  request: AccountRequest,
+  call: AnyCall,
+): Promise<AccountToChange> {
+  if ('caller' in call) return ownKey(deps, call.caller);
+  const account = await accountToRead(deps, request, call);
+  if (account.deletedAtMs === undefined) return { account, own: undefined };
+  throw new ParleyError('not_found', { message: 'The account is deleted.', param: 'account_id' });
+}
+
+/**
+ * The calling key as it is now: the body may have come long after the gate was asked.
+ * @throws `invalid_api_key`; `account_suspended`
+ */
+export async function ownKey({ store, accessClock }: AccountOfCallDeps, caller: Caller) {
+  const [own, account] = [await store.findKeyById(caller.keyId), await store.findAccount(caller.account.id)];
+  if (own === undefined || account === undefined || !isLive(own, accessClock.now())) {
+    throw new ParleyError('invalid_api_key');
+  }
+  if (isSuspended(account)) throw new ParleyError('account_suspended');
+  return { account, own };
+}
+
+/** Who makes a change, for the audit trail: the id of a key, or `cli`. */
+export function actorOf(call: AnyCall): string {
+  return 'caller' in call ? call.caller.keyId : call.actor;
+}

@@ -1,0 +1,78 @@
+/** Accounts: made, named, limited, suspended and deleted by administrators. */
+import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
+import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { accountToChange, accountToRead } from '../access/account-of-call.ts';
+import type { AdminCall, AnyCall } from '../access/call.ts';
+import { readLimits } from '../limits/messages.ts';
+import { newAccountId } from '../values/ids.ts';
+import { nextPage, readPage } from '../values/parameters.ts';
+import { checkText, nameTaken } from './checks.ts';
+import { type AccountsDeps, audit } from './deps.ts';
+import { accountNow, describeAccount, limitNames } from './views.ts';
+
+export function accountFunctions(deps: AccountsDeps) {
+  const { store, accessClock } = deps;
+  return {
+    async createAccount(request: pb.CreateAccountRequest, call: AdminCall) {
+      const name = checkText('name', request.name);
+      const createdAtMs = accessClock.now();
+      const account = { id: newAccountId(createdAtMs), name, createdAtMs };
+      const entry = audit(deps, call, 'account.create', account.id, { name });
+      if (!(await store.createAccount(account, entry))) throw nameTaken(name);
+      return accountNow(deps, account.id);
+    },
+
+    async listAccounts(request: pb.ListAccountsRequest) {
+      const { nameContains } = request;
+      const part = nameContains === undefined ? undefined : checkText('name_contains', nameContains);
+      const page = await store.listAccounts(readPage(request), part);
+      const accounts = await Promise.all(page.items.map((account) => describeAccount(deps, account)));
+      return { accounts, ...nextPage(page) };
+    },
+
+    async getAccount(request: pb.GetAccountRequest | ownPb.GetAccountRequest, call: AnyCall) {
+      return { account: await describeAccount(deps, await accountToRead(deps, request, call)) };
+    },
+
+    async renameAccount(request: pb.RenameAccountRequest, call: AdminCall) {
+      const { account } = await accountToChange(deps, request, call);
+      const { id, name: before } = account;
+      const name = checkText('name', request.name);
+      const entry = audit(deps, call, 'account.rename', id, { before, name });
+      if (name !== before && !(await store.renameAccount(id, name, entry))) throw nameTaken(name);
+      return accountNow(deps, id);
+    },
+
+    async setAccountLimits(request: pb.SetAccountLimitsRequest, call: AdminCall) {
+      const { id } = (await accountToChange(deps, request, call)).account;
+      const limits = readLimits(request.limits);
+      const entry = audit(deps, call, 'account.limits', id, { limits: limitNames(limits) });
+      await store.setAccountLimits(id, limits, entry);
+      return accountNow(deps, id);
+    },
+  };
+}
+
+export function lifeFunctions(deps: AccountsDeps) {
+  const { store, accessClock } = deps;
+  return {
+    async suspendAccount(request: pb.SuspendAccountRequest, call: AdminCall) {
+      const { account } = await accountToChange(deps, request, call);
+      const { id, suspendedAtMs = accessClock.now() } = account;
+      await store.suspendAccount(id, suspendedAtMs, audit(deps, call, 'account.suspend', id));
+      return accountNow(deps, id);
+    },
+
+    async resumeAccount(request: pb.ResumeAccountRequest, call: AdminCall) {
+      const { id } = (await accountToChange(deps, request, call)).account;
+      await store.suspendAccount(id, undefined, audit(deps, call, 'account.resume', id));
+      return accountNow(deps, id);
+    },
+
+    async deleteAccount(request: pb.DeleteAccountRequest, call: AdminCall) {
+      const { id } = (await accountToChange(deps, request, call)).account;
+      await store.deleteAccount(id, accessClock.now(), audit(deps, call, 'account.delete', id));
+      return accountNow(deps, id);
+    },
+  };
+}

@@ -1,0 +1,64 @@
+/** Loads and adjustments of credits by administrators, and the ledger. */
+import type * as ownPb from '../../../gen/parley/account/v1/account_pb.ts';
+import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { accountToChange, accountToRead } from '../access/account-of-call.ts';
+import type { AdminCall, AnyCall } from '../access/call.ts';
+import type { LedgerEntry } from '../entities/ledger.ts';
+import { bounds } from '../values/bounds.ts';
+import { ParleyError } from '../values/errors.ts';
+import { newLedgerEntryId } from '../values/ids.ts';
+import { invalid, nextPage, readPage } from '../values/parameters.ts';
+import { checkAmount, checkText, tooMuchTaken } from './checks.ts';
+import { type AccountsDeps, audit } from './deps.ts';
+import { accountNow, describeEntry } from './views.ts';
+
+export function creditFunctions(deps: AccountsDeps) {
+  return {
+    loadCredits: (request: pb.LoadCreditsRequest, call: AdminCall) => enter(deps, 'load', request, call),
+
+    adjustCredits: (request: pb.AdjustCreditsRequest, call: AdminCall) =>
+      enter(deps, 'adjustment', request, call),
+
+    async listLedgerEntries(
+      request: pb.ListLedgerEntriesRequest | ownPb.ListLedgerEntriesRequest,
+      call: AnyCall,
+    ) {
+      const { id } = await accountToRead(deps, request, call);
+      const page = await deps.store.listEntries(id, readPage(request));
+      return { entries: page.items.map(describeEntry), ...nextPage(page) };
+    },
+  };
+}
+
+/** @throws `invalid_parameter`, `idempotency_conflict`, `insufficient_credits` */
+async function enter(
+  deps: AccountsDeps,
+  kind: 'load' | 'adjustment',
+  request: pb.LoadCreditsRequest | pb.AdjustCreditsRequest,
+  call: AdminCall,
+) {
+  const { account } = await accountToChange(deps, request, call);
+  const amount = checkAmount(request.amount);
+  if (kind === 'load' && amount <= 0n) throw invalid('amount', '`amount` must be above zero.');
+  if (amount === 0n) throw invalid('amount', '`amount` must not be zero.');
+  const createdAtMs = deps.accessClock.now();
+  const entry: LedgerEntry = {
+    id: newLedgerEntryId(createdAtMs),
+    accountId: account.id,
+    kind,
+    amount,
+    reason: checkText('reason', request.reason, bounds.reason),
+    reference: checkText('idempotency_key', request.idempotencyKey, bounds.reason),
+    createdAtMs,
+  };
+  const details = { amount: String(request.amount), reason: entry.reason, reference: entry.reference };
+  const outcome = await deps.store.enter(entry, audit(deps, call, `credits.${kind}`, account.id, details));
+  if (outcome === 'conflict') throw new ParleyError('idempotency_conflict', { param: 'idempotency_key' });
+  if (outcome === 'insufficient_credits') {
+    throw tooMuchTaken((await deps.store.findAccount(account.id)) ?? account);
+  }
+  if (outcome === 'balance_too_large') {
+    throw invalid('amount', 'The balance would be larger than an account can hold. Load less.');
+  }
+  return accountNow(deps, account.id);
+}

@@ -1,0 +1,170 @@
+/** Keys, as administrators and the holders of keys with the scope `manage` issue, limit and end them. */
+import type * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
+import type * as ownPb from '../../../gen/parley/management/v1/management_pb.ts';
+import { accountToChange, accountToRead, ownKey } from '../access/account-of-call.ts';
+import type { AdminCall, AnyCall, Call } from '../access/call.ts';
+import { isLive, type Key } from '../entities/key.ts';
+import { ParleyError } from '../values/errors.ts';
+import { newKeyId } from '../values/ids.ts';
+import { hashKey, newKeySecret } from '../values/key-secret.ts';
+import { invalid, readPage } from '../values/parameters.ts';
+import { quote } from '../values/quote.ts';
+import { checkFuture, checkOverlap, checkText } from './checks.ts';
+import { type AccountsDeps, audit } from './deps.ts';
+import {
+  limitsWithin,
+  refuseLooserLimits,
+  refuseRotation,
+  refuseWiderKey,
+  scopesWithin,
+} from './key-powers.ts';
+import { describeKey, describeKeys } from './key-views.ts';
+import { limitNames } from './views.ts';
+
+export function keyFunctions(deps: AccountsDeps) {
+  const { store, accessClock } = deps;
+  return {
+    /** For every key of an account. */
+    async getKey(_request: ownPb.GetKeyRequest, { caller }: Call) {
+      return { key: await describeKey(deps, await findKey(deps, caller.keyId)) };
+    },
+
+    async listKeys(request: pb.ListKeysRequest | ownPb.ListKeysRequest, call: AnyCall) {
+      const { id } = await accountToRead(deps, request, call);
+      return describeKeys(deps, await store.listKeys(id, readPage(request)));
+    },
+
+    async createKey(request: pb.CreateKeyRequest | ownPb.CreateKeyRequest, call: AnyCall) {
+      const { account, own } = await accountToChange(deps, request, call);
+      const name = checkText('name', request.name);
+      const powers = {
+        scopes: scopesWithin(request.scopes, own),
+        expiresAtMs: checkFuture('expires_at', request.expiresAt, accessClock.now()) ?? own?.expiresAtMs,
+        limits: limitsWithin(request.limits, own),
+      };
+      if (own) refuseWiderKey(powers, own);
+      return issue(deps, call, { kind: 'account', accountId: account.id, name, ...powers });
+    },
+
+    async setKeyLimits(request: pb.SetKeyLimitsRequest | ownPb.SetKeyLimitsRequest, call: AnyCall) {
+      const { key, own } = await keyToChange(deps, request.keyId, call);
+      const limits = limitsWithin(request.limits, own);
+      if (key.kind === 'admin') throw invalid('key_id', 'An admin key has no limits.');
+      if (own) refuseLooserLimits(limits, key, own);
+      const entry = audit(deps, call, 'key.limits', key.id, { limits: limitNames(limits) });
+      await store.setKeyLimits(key.id, limits, entry);
+      return { key: await describeKey(deps, { ...key, limits }) };
+    },
+
+    async rotateKey(request: pb.RotateKeyRequest | ownPb.RotateKeyRequest, call: AnyCall) {
+      const { key, own } = await keyToChange(deps, request.keyId, call);
+      if (own) refuseRotation(key, own);
+      return rotate(deps, call, key, request.overlapSeconds);
+    },
+
+    /** A key may revoke any other of its account: that gives nobody more. */
+    async revokeKey(request: pb.RevokeKeyRequest | ownPb.RevokeKeyRequest, call: AnyCall) {
+      const { key } = await keyToChange(deps, request.keyId, call);
+      const revokedAtMs = key.revokedAtMs ?? accessClock.now();
+      await store.revokeKey(key.id, revokedAtMs, audit(deps, call, 'key.revoke', key.id));
+      return { key: await describeKey(deps, { ...key, revokedAtMs }) };
+    },
+  };
+}
+
+export function adminKeyFunctions(deps: AccountsDeps) {
+  const { store, accessClock } = deps;
+  return {
+    async createAdminKey(request: pb.CreateAdminKeyRequest, call: AdminCall) {
+      const name = checkText('name', request.name);
+      const expiresAtMs = checkFuture('expires_at', request.expiresAt, accessClock.now());
+      return issue(deps, call, { kind: 'admin', accountId: undefined, name, scopes: [], expiresAtMs });
+    },
+
+    async listAdminKeys(request: pb.ListAdminKeysRequest) {
+      return describeKeys(deps, await store.listKeys(undefined, readPage(request)));
+    },
+  };
+}
+
+/** A key of another account is as unknown as one that does not exist. @throws `not_found`; as `ownKey` */
+async function keyToChange(deps: AccountsDeps, id: string, call: AnyCall) {
+  const own = 'caller' in call ? (await ownKey(deps, call.caller)).own : undefined;
+  const key = await findKey(deps, id);
+  if (own && key.accountId !== own.accountId) throw noSuchKey(id);
+  return { key, own };
+}
+
+async function findKey({ store }: AccountsDeps, id: string): Promise<Key> {
+  const key = await store.findKeyById(id);
+  if (key !== undefined) return key;
+  throw noSuchKey(id);
+}
+
+type NewKey = Pick<Key, 'kind' | 'accountId' | 'name' | 'scopes' | 'expiresAtMs' | 'limits'>;
+
+/** @throws `too_many_keys` */
+async function issue(deps: AccountsDeps, call: AnyCall, facts: NewKey) {
+  const { store, keysPerAccountMax } = deps;
+  const { key, secret } = newKey(deps, facts);
+  const details = { name: key.name, scopes: key.scopes, account: key.accountId ?? '' };
+  const entry = audit(deps, call, 'key.create', key.id, details);
+  if (!(await store.createKey(key, entry, keysPerAccountMax))) throw tooManyKeys(keysPerAccountMax);
+  return { key: await describeKey(deps, key), secret };
+}
+
+/** @throws `invalid_parameter` for a key that has ended, `too_many_keys` if it works on beside too many others */
+async function rotate(deps: AccountsDeps, call: AnyCall, old: Key, overlapSeconds: number | undefined) {
+  const { store, keysPerAccountMax } = deps;
+  const nowMs = deps.accessClock.now();
+  if (!isLive(old, nowMs)) throw keyEnded();
+  const overlapMs = checkOverlap(overlapSeconds) * 1000;
+  const expiresAtMs = Math.min(nowMs + overlapMs, old.expiresAtMs ?? Infinity);
+  const end = overlapMs === 0 ? { revokedAtMs: nowMs } : { expiresAtMs };
+  const { key, secret } = newKey(deps, old, old.originId);
+  const entry = audit(deps, call, 'key.rotate', old.id, { replacement: key.id });
+  if (!(await store.rotateKey(old.id, end, key, entry, keysPerAccountMax))) {
+    throw overlapMs === 0 ? keyEnded() : tooManyKeys(keysPerAccountMax);
+  }
+  return { key: await describeKey(deps, key), secret };
+}
+
+/** A key and its secret, which is shown once. */
+function newKey({ accessClock }: AccountsDeps, facts: NewKey, originId?: Key['originId']) {
+  const { kind, accountId, name, scopes, expiresAtMs, limits } = facts;
+  const secret = newKeySecret(kind);
+  const createdAtMs = accessClock.now();
+  const id = newKeyId(createdAtMs);
+  const key: Key = {
+    id,
+    originId: originId ?? id,
+    kind,
+    accountId,
+    name,
+    hash: hashKey(secret),
+    lastFour: secret.slice(-4),
+    scopes,
+    limits,
+    createdAtMs,
+    expiresAtMs,
+    revokedAtMs: undefined,
+  };
+  return { key, secret };
+}
+
+function keyEnded(): ParleyError {
+  return invalid('key_id', 'The key is revoked or has expired. Create a new one.');
+}
+
+function tooManyKeys(liveMax: number): ParleyError {
+  return new ParleyError('too_many_keys', {
+    message: `The account has ${liveMax} keys that work, the most it may have. Revoke one first.`,
+  });
+}
+
+function noSuchKey(id: string): ParleyError {
+  return new ParleyError('not_found', {
+    message: `There is no such key: ${quote(id)}. List the account's keys to see their ids.`,
+    param: 'key_id',
+  });
+}

@@ -1,0 +1,24 @@
+/**
+ * The account API: one function for each RPC. Where keys may call it as well as administrators, it serves both: the call tells which
+ * account it is about.
+ */
+import { accountFunctions, lifeFunctions } from './accounts.ts';
+import { creditFunctions } from './credits.ts';
+import type { AccountsDeps } from './deps.ts';
+import { adminKeyFunctions, keyFunctions } from './keys.ts';
+import { planFunctions } from './plans.ts';
+import { serverFunctions } from './server.ts';
+import { usageFunctions } from './usage.ts';
+
+export function accountsApi(deps: AccountsDeps) {
+  return {
+    ...accountFunctions(deps),
+    ...lifeFunctions(deps),
+    ...planFunctions(deps),
+    ...keyFunctions(deps),
+    ...adminKeyFunctions(deps),
+    ...creditFunctions(deps),
+    ...usageFunctions(deps),
+    ...serverFunctions(deps),
+  };
+}

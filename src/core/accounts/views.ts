@@ -1,0 +1,88 @@
+/** Accounts, ledger entries and audit entries as their holders and administrators see them. */
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  type Account as AccountMessage,
+  AccountSchema,
+  type LedgerEntry as LedgerEntryMessage,
+  LedgerEntrySchema,
+} from '../../../gen/parley/account/v1/account_pb.ts';
+import {
+  type AuditEntry as AuditEntryMessage,
+  AuditEntrySchema,
+} from '../../../gen/parley/admin/v1/admin_pb.ts';
+import { unitsPerMonth } from '../billing/fair-use.ts';
+import type { Account } from '../entities/account.ts';
+import type { AuditEntry } from '../entities/audit.ts';
+import type { LedgerEntry } from '../entities/ledger.ts';
+import type { Limits } from '../entities/limits.ts';
+import { entitlementAt } from '../entities/subscription.ts';
+import { countsOf, describeCount, describeLimits } from '../limits/messages.ts';
+import { ParleyError } from '../values/errors.ts';
+import type { AccountId } from '../values/ids.ts';
+import { formatCredits } from '../values/money.ts';
+import { monthOf, nextMonthMs } from '../values/month.ts';
+import type { AccountsDeps } from './deps.ts';
+
+/** The answer to a change of an account: the account after it. */
+export async function accountNow(deps: AccountsDeps, id: AccountId): Promise<{ account: AccountMessage }> {
+  const account = await deps.store.findAccount(id);
+  // An account is never removed.
+  if (account === undefined) throw new ParleyError('internal_error');
+  return { account: await describeAccount(deps, account) };
+}
+
+export async function describeAccount(deps: AccountsDeps, account: Account): Promise<AccountMessage> {
+  const nowMs = deps.clock.now();
+  const entitlement = entitlementAt(account.subscription, deps.accessClock.now());
+  const counts = countsOf(account.id, account.limits, nowMs);
+  const taken = counts.length === 0 ? [] : await deps.store.taken(counts);
+  const period = entitlement.state === 'none' ? undefined : entitlement.period;
+  return create(AccountSchema, {
+    id: account.id,
+    name: account.name,
+    createdAt: timestampFromMs(account.createdAtMs),
+    subscription: {
+      state: entitlement.state,
+      ...(period && {
+        startedAt: timestampFromMs(period.startsAtMs),
+        endsAt: timestampFromMs(period.endsAtMs),
+      }),
+    },
+    balanceNanoCredits: account.balance,
+    balance: formatCredits(account.balance),
+    heldNanoCredits: account.held,
+    ...(account.suspendedAtMs !== undefined && { suspendedAt: timestampFromMs(account.suspendedAtMs) }),
+    ...(account.deletedAtMs !== undefined && { deletedAt: timestampFromMs(account.deletedAtMs) }),
+    ...(account.limits && { limits: describeLimits(account.limits) }),
+    limitCounts: counts.map((count, at) => describeCount(count, taken[at] ?? 0n, nowMs)),
+    fairUse: {
+      limitUnits: BigInt(unitsPerMonth(deps.fairUse, entitlement)),
+      usedUnits: BigInt(await deps.store.fairUseUnits(account.id, monthOf(nowMs))),
+      resetsAt: timestampFromMs(nextMonthMs(nowMs)),
+    },
+  });
+}
+
+export function describeEntry(entry: LedgerEntry): LedgerEntryMessage {
+  const { createdAtMs, amount, accountId: _, ...others } = entry;
+  return create(LedgerEntrySchema, {
+    ...others,
+    amountNanoCredits: amount,
+    amount: formatCredits(amount),
+    createdAt: timestampFromMs(createdAtMs),
+  });
+}
+
+export function describeAudit({ createdAtMs, details, ...others }: AuditEntry): AuditEntryMessage {
+  return create(AuditEntrySchema, {
+    ...others,
+    details: JSON.stringify(details),
+    createdAt: timestampFromMs(createdAtMs),
+  });
+}
+
+/** The limits that are set, for the audit trail. */
+export function limitNames(limits: Limits = {}): string {
+  return Object.keys(limits).join(' ');
+}
