@@ -54,19 +54,19 @@ export async function storePath(dataDir: string): Promise<MoneyPath> {
 /** Parley's own path on PostgreSQL. */
 export async function postgresPath(url: string): Promise<MoneyPath> {
   const store = await openPostgresStore({ url });
-  await store.recover(Date.now());
+  await store.requests.recover(Date.now());
   return pathOf(store);
 }
 
 function pathOf(store: Store): MoneyPath {
   return {
     async request(keyHash) {
-      const holder = await store.findKey(keyHash);
+      const holder = await store.keys.find(keyHash);
       if (holder?.account === undefined) throw new Error('unknown key');
       const start = startOf(holder.account.id, holder.key.id);
-      const outcome = await store.reserve(start, { hold: { amount: holdAmount, price } });
+      const outcome = await store.requests.reserve(start, { hold: { amount: holdAmount, price } });
       if (outcome !== 'reserved') throw new Error(outcome);
-      await store.settle(start.id, end);
+      await store.requests.settle(start.id, end);
     },
     close: () => store.close(),
   };

@@ -47,11 +47,11 @@ export async function openData(
     ? await openStore(config.dataDir, options)
     : await openConfigured(config, { clock, log }, options);
   opened.defer(() => store.close());
-  const interrupted = await store.recover(clock.now());
+  const interrupted = await store.requests.recover(clock.now());
   if (interrupted > 0) log.warn({ interrupted }, 'released requests left open by an earlier run');
   const { usageDays } = config.retention;
   if (usageDays !== undefined) {
-    const retention = new Retention({ store, clock, log }, usageDays);
+    const retention = new Retention({ usage: store.usage, clock, log }, usageDays);
     opened.defer(() => retention.close());
   }
   return store;

@@ -31,7 +31,7 @@ const accountName = 'demo';
 const credits = '10';
 
 interface DemoApp {
-  readonly store: Pick<App['store'], 'isEmpty' | 'findAccount'>;
+  readonly store: Pick<App['store'], 'isEmpty' | 'accounts'>;
   readonly services: Pick<App['services'], 'accounts'>;
 }
 
@@ -81,10 +81,10 @@ function writeDurably(path: string, text: string): void {
 /** Creates what is missing of the account, and revokes the keys of an interrupted start. */
 async function createAccount({ store, services: { accounts } }: DemoApp): Promise<Omit<FirstRun, 'baseUrl'>> {
   const accountId = accountName;
-  if ((await store.findAccount(accountName)) === undefined) {
+  if ((await store.accounts.find(accountName)) === undefined) {
     await accounts.createAccount(create(pb.CreateAccountRequestSchema, { name: accountName }), cliCall);
   }
-  const { subscription } = (await store.findAccount(accountName)) ?? {};
+  const { subscription } = (await store.accounts.find(accountName)) ?? {};
   if (subscription?.trial === undefined) {
     await accounts.startTrial(create(pb.StartTrialRequestSchema, { accountId }), cliCall);
   }

@@ -249,7 +249,7 @@ describe('an interrupted first start', () => {
       const { keys = [] } = await list(path);
       expect(keys.filter(({ revoked_at }) => revoked_at === undefined).length).toBe(1);
     }
-    expect(await app.store.findAccount('demo')).toMatchObject({
+    expect(await app.store.accounts.find('demo')).toMatchObject({
       balance: 10_000_000_000n,
       subscription: { trial: { startsAtMs: expect.any(Number) } },
     });

@@ -15,7 +15,7 @@ describe('the AI SDK', () => {
   afterAll(() => parley.close());
 
   const states = async (operation: string) => {
-    const { items } = await parley.app.store.listRecords({ operation }, { size: 100, after: undefined });
+    const { items } = await parley.app.store.usage.list({ operation }, { size: 100, after: undefined });
     return items.map(({ state }) => state);
   };
   const speak = (text: string, model = 'flite') =>

@@ -66,7 +66,7 @@ describe.skipIf(missing !== undefined)(`gRPC by Python${missing ? ` (${missing})
   });
 
   const recordsOf = async (operation: string, state: string) =>
-    (await parley.app.store.listRecords({ operation, state }, { size: 100, after: undefined })).items;
+    (await parley.app.store.usage.list({ operation, state }, { size: 100, after: undefined })).items;
 
   it('calls a method and reads the request’s id', () => {
     expect(results['unary']).toEqual({

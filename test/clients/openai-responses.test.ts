@@ -52,10 +52,7 @@ async function streamOf(sent: unknown[]) {
 
 /** An answer has the id of its request, with a prefix of its own. */
 async function recordOf(responseId: string) {
-  const { items } = await parley.app.store.listRecords(
-    { operation: 'chat' },
-    { size: 100, after: undefined },
-  );
+  const { items } = await parley.app.store.usage.list({ operation: 'chat' }, { size: 100, after: undefined });
   return items.find(({ id }) => id === responseId.replace('resp_', 'req_'));
 }
 
@@ -287,7 +284,7 @@ describe('responses.stream', () => {
     const stream = await client.responses.create({ model: 'served', input: 'go', stream: true });
     for await (const { type } of stream) if (type === 'response.output_text.delta') break;
     const cancelled = async () =>
-      (await parley.app.store.listRecords({ state: 'cancelled' }, { size: 1, after: undefined })).items;
+      (await parley.app.store.usage.list({ state: 'cancelled' }, { size: 1, after: undefined })).items;
     await expect.poll(cancelled).toMatchObject([{ tokens: { completionTokens: 2, source: 'estimated' } }]);
     expect((await cancelled())[0]?.cost).toBeGreaterThan(0n);
   });

@@ -211,8 +211,8 @@ describe('the OpenAI SDK', () => {
         status: 402,
         code: 'subscription_required',
       });
-      const account = await parley.app.store.findAccount('account-2');
-      const { items } = await parley.app.store.listRecords(
+      const account = await parley.app.store.accounts.find('account-2');
+      const { items } = await parley.app.store.usage.list(
         { accountId: account?.id },
         { size: 10, after: undefined },
       );

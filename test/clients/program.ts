@@ -78,7 +78,7 @@ export function describeClientProgram(program: ClientProgram): void {
     const client = (...args: readonly string[]) => call(parley, args);
 
     const statesOf = async (operation: string) => {
-      const { items } = await parley.app.store.listRecords({ operation }, { size: 100, after: undefined });
+      const { items } = await parley.app.store.usage.list({ operation }, { size: 100, after: undefined });
       return items.map(({ state }) => state);
     };
     const models = 'flite\npocketsphinx\neliza\n';

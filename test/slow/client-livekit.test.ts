@@ -44,7 +44,7 @@ describe.skipIf(missing !== undefined)(
       return facts.map((fact): unknown => JSON.parse(fact));
     };
     const states = async () => {
-      const { items } = await playing.app.store.listRecords({}, { size: 1000, after: undefined });
+      const { items } = await playing.app.store.usage.list({}, { size: 1000, after: undefined });
       return items.map(({ state }) => state);
     };
 

@@ -66,7 +66,7 @@ describe('clients in Python', () => {
     rmSync(folder, { recursive: true });
   });
   const states = async () => {
-    const { items } = await playing.app.store.listRecords({}, { size: 1000, after: undefined });
+    const { items } = await playing.app.store.usage.list({}, { size: 1000, after: undefined });
     return items.map(({ state }) => state);
   };
   const heard = { heard: 'it is good to hear from you' };

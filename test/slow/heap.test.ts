@@ -20,10 +20,10 @@ it(`is as it was before ${requests} requests`, { timeout: 600_000 }, async () =>
   const dataDir = mkdtempSync(join(tmpdir(), 'parley-heap-'));
   const store = await openStore(dataDir);
   const [accountId, keyId] = [newAccountId(1), newKeyId(1)];
-  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.keys.create(storedKey(keyId, accountId), auditEntry());
   const load = { kind: 'load', amount: nanoCredits(10n ** 15n), reason: 'r', reference: 'k' } as const;
-  await store.enter({ ...load, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  await store.ledger.enter({ ...load, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
   const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
   const hold = { amount: nanoCredits(50n), price };
   const end: RecordEnd = {
@@ -42,9 +42,9 @@ it(`is as it was before ${requests} requests`, { timeout: 600_000 }, async () =>
   const request = async (n: number) => {
     const id = newRequestId(Date.now());
     const facts = { id, accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' } as const;
-    await store.reserve({ ...facts, startedAtMs: Date.now(), characters: undefined }, { hold });
-    if (n % 16 === 0) await store.recordStarted(id);
-    await store.settle(id, end);
+    await store.requests.reserve({ ...facts, startedAtMs: Date.now(), characters: undefined }, { hold });
+    if (n % 16 === 0) await store.requests.recordStarted(id);
+    await store.requests.settle(id, end);
   };
   const run = async (count: number) => {
     for (let n = 0; n < count; n += atOnce) {

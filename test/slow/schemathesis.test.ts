@@ -62,7 +62,7 @@ describe.skipIf(missing !== undefined)(`Schemathesis from PyPI ${missing ?? ''}`
   it(
     'finds no difference with an admin key',
     async () => {
-      const { items } = await parley.app.store.listKeys(undefined, { size: 10, after: undefined });
+      const { items } = await parley.app.store.keys.list(undefined, { size: 10, after: undefined });
       await run(parley.adminKey, items[0]?.id ?? '', '^/admin');
     },
     runMsMax,

@@ -18,8 +18,8 @@ let store: Parley['app']['store'];
 beforeEach(async () => {
   parley = await startParley({ alerts: { intervalMs: 86_400_000 } });
   ({ store } = parley.app);
-  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.setAlertSettings(accountId, settings, auditEntry());
+  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.alerts.setSettings(accountId, settings, auditEntry());
 });
 afterEach(() => parley.close());
 
@@ -35,7 +35,7 @@ function alertAt(createdAtMs: number): Alert {
 
 const mark: AlertMark = { kind: 'test', subject: 's', period: '2026-11', basis: '10', threshold: 50 };
 const raise = (moved: Partial<AlertMark>, read?: Partial<AlertMark>) =>
-  store.raiseAlert(alertAt(1), { ...mark, ...moved }, read && { ...mark, ...read });
+  store.alerts.raise(alertAt(1), { ...mark, ...moved }, read && { ...mark, ...read });
 
 describe('a mark', () => {
   it('moves on with a higher threshold, another basis or a later period, and never back', async () => {
@@ -49,7 +49,7 @@ describe('a mark', () => {
     expect(await raise({ period: '2026-10', basis: '30', threshold: 100 }, read)).toBe(false);
     expect(await raise({ period: '2026-12', basis: '20', threshold: 1 }, read)).toBe(true);
     expect(await raise({ subject: 'other' })).toBe(true);
-    expect((await store.listAlerts(accountId, newest)).items).toHaveLength(5);
+    expect((await store.alerts.list(accountId, newest)).items).toHaveLength(5);
   });
 
   it('does not replace one that another node has moved since it was read', async () => {
@@ -65,38 +65,38 @@ describe('a mark', () => {
   });
 
   it('needs settings', async () => {
-    await store.setAlertSettings(accountId, undefined, auditEntry());
+    await store.alerts.setSettings(accountId, undefined, auditEntry());
     expect(await raise({})).toBe(false);
   });
 });
 
 describe('alerts', () => {
   it('are kept up to a number, the latest', async () => {
-    const add = (atMs: number) => store.raiseAlert(alertAt(atMs), { ...mark, subject: String(atMs) });
+    const add = (atMs: number) => store.alerts.raise(alertAt(atMs), { ...mark, subject: String(atMs) });
     for (let at = 1; at <= alertsKept; at += 50) {
       await Promise.all(Array.from({ length: 50 }, (_, index) => add(at + index)));
     }
     for (let at = alertsKept + 1; at <= alertsKept + 5; at++) await add(at);
-    const { items, nextAfter } = await store.listAlerts(accountId, newest);
+    const { items, nextAfter } = await store.alerts.list(accountId, newest);
     expect(items).toHaveLength(alertsKept);
     expect([items[0]?.createdAtMs, items.at(-1)?.createdAtMs, nextAfter]).toEqual([1005, 6, undefined]);
   });
 
   it('are claimed once for each attempt', async () => {
     const alert = alertAt(1);
-    await store.raiseAlert(alert, mark);
-    const claims = await Promise.all([5, 6, 7].map((nextAtMs) => store.claimAlert(alert, nextAtMs)));
+    await store.alerts.raise(alert, mark);
+    const claims = await Promise.all([5, 6, 7].map((nextAtMs) => store.alerts.claim(alert, nextAtMs)));
     expect(claims.filter((isClaimed) => isClaimed)).toHaveLength(1);
-    expect(await store.dueAlerts(4, 10)).toEqual([]);
-    expect(await store.dueAlerts(7, 10)).toMatchObject([{ alert: { delivery: { attempts: 1 } } }]);
+    expect(await store.alerts.due(4, 10)).toEqual([]);
+    expect(await store.alerts.due(7, 10)).toMatchObject([{ alert: { delivery: { attempts: 1 } } }]);
   });
 
   it('are pending if there is a webhook when they are written', async () => {
     const stateOf = async (webhook: Partial<typeof settings> | { webhookUrl: undefined }) => {
-      await store.setAlertSettings(accountId, { ...settings, ...webhook }, auditEntry());
+      await store.alerts.setSettings(accountId, { ...settings, ...webhook }, auditEntry());
       const alert = alertAt(1);
-      await store.raiseAlert(alert, { ...mark, subject: alert.id });
-      const { items } = await store.listAlerts(accountId, newest);
+      await store.alerts.raise(alert, { ...mark, subject: alert.id });
+      const { items } = await store.alerts.list(accountId, newest);
       return items.find(({ id }) => id === alert.id)?.delivery;
     };
     expect(await stateOf({})).toMatchObject({ state: 'pending', nextAttemptAtMs: 1 });
@@ -104,11 +104,11 @@ describe('alerts', () => {
       state: 'none',
       nextAttemptAtMs: undefined,
     });
-    await store.setAlertSettings(accountId, settings, auditEntry());
-    await store.turnWebhookOff(accountId, settings.webhookUrl, 1, 'off');
+    await store.alerts.setSettings(accountId, settings, auditEntry());
+    await store.alerts.turnWebhookOff(accountId, settings.webhookUrl, 1, 'off');
     const alert = alertAt(2);
-    await store.raiseAlert(alert, { ...mark, subject: alert.id });
-    expect((await store.listAlerts(accountId, newest)).items[0]).toMatchObject({
+    await store.alerts.raise(alert, { ...mark, subject: alert.id });
+    expect((await store.alerts.list(accountId, newest)).items[0]).toMatchObject({
       id: alert.id,
       delivery: { state: 'none' },
     });
@@ -116,26 +116,26 @@ describe('alerts', () => {
 
   it('wait behind those of other accounts when an attempt of theirs fails', async () => {
     const other = newAccountId(2);
-    await store.createAccount({ id: other, name: 'b', createdAtMs: 1 }, auditEntry());
-    await store.setAlertSettings(other, { ...settings, accountId: other }, auditEntry());
+    await store.accounts.create({ id: other, name: 'b', createdAtMs: 1 }, auditEntry());
+    await store.alerts.setSettings(other, { ...settings, accountId: other }, auditEntry());
     const [first, second, third] = [alertAt(1), alertAt(2), { ...alertAt(3), accountId: other }] as const;
     for (const alert of [first, second, third]) {
-      await store.raiseAlert(alert, { ...mark, subject: alert.id });
+      await store.alerts.raise(alert, { ...mark, subject: alert.id });
     }
-    const dueAt = async (nowMs: number) => (await store.dueAlerts(nowMs, 1)).map(({ alert }) => alert.id);
+    const dueAt = async (nowMs: number) => (await store.alerts.due(nowMs, 1)).map(({ alert }) => alert.id);
     expect(await dueAt(5)).toEqual([first.id]);
-    await store.endAttempt(first, { state: 'failed', failure: 'f', nextAtMs: 10 });
+    await store.alerts.endAttempt(first, { state: 'failed', failure: 'f', nextAtMs: 10 });
     expect(await dueAt(9)).toEqual([third.id]);
-    await store.endAttempt(third, { state: 'pending', failure: 'f', nextAtMs: 11 });
+    await store.alerts.endAttempt(third, { state: 'pending', failure: 'f', nextAtMs: 11 });
     expect(await dueAt(10)).toEqual([second.id]);
-    await store.endAttempt(second, { state: 'pending', failure: 'f', nextAtMs: 12 });
+    await store.alerts.endAttempt(second, { state: 'pending', failure: 'f', nextAtMs: 12 });
     expect(await dueAt(12)).toEqual([third.id]);
   });
 
   it('are given up when the webhook is removed', async () => {
-    await store.raiseAlert(alertAt(1), mark);
-    await store.setAlertSettings(accountId, { ...settings, webhookUrl: undefined }, auditEntry());
-    const { items } = await store.listAlerts(accountId, newest);
+    await store.alerts.raise(alertAt(1), mark);
+    await store.alerts.setSettings(accountId, { ...settings, webhookUrl: undefined }, auditEntry());
+    const { items } = await store.alerts.list(accountId, newest);
     expect(items).toMatchObject([
       { delivery: { state: 'failed', lastFailure: 'The webhook was removed.', nextAttemptAtMs: undefined } },
     ]);

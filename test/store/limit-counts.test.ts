@@ -27,10 +27,10 @@ beforeEach(async () => {
   store = await folder.open();
   accountId = newAccountId(1);
   keyId = newKeyId(1);
-  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.keys.create(storedKey(keyId, accountId), auditEntry());
   const load = { id: newLedgerEntryId(1), accountId, kind: 'load', amount: nanoCredits(1000n) } as const;
-  await store.enter({ ...load, reason: 'r', reference: 'k', createdAtMs: 1 }, auditEntry());
+  await store.ledger.enter({ ...load, reason: 'r', reference: 'k', createdAtMs: 1 }, auditEntry());
 });
 afterEach(async () => {
   await store.close();
@@ -54,30 +54,32 @@ const budget = (amount: bigint, limit: bigint): CountedAmount => ({
 describe('counted amounts', () => {
   it('are reserved within their limits, all or none, and become what was used', async () => {
     const [month, total] = [budget(6n, 10n), { ...budget(6n, 5n), period: 'all' }];
-    expect(await store.reserve(start(), { hold: hold(6n), counted: [month, total] })).toBe('limit_reached');
-    expect(await store.taken([month, total])).toEqual([0n, 0n]);
-    expect(await store.availableCredits(accountId)).toBe(1000n);
-    const request = start();
-    expect(await store.reserve(request, { hold: hold(6n), counted: [month] })).toBe('reserved');
-    expect(await store.reserve(start(), { hold: hold(5n), counted: [budget(5n, 10n)] })).toBe(
+    expect(await store.requests.reserve(start(), { hold: hold(6n), counted: [month, total] })).toBe(
       'limit_reached',
     );
-    expect(await store.taken([month])).toEqual([6n]);
-    await store.settle(request.id, ended(2n));
-    expect(await store.taken([month])).toEqual([2n]);
+    expect(await store.requests.taken([month, total])).toEqual([0n, 0n]);
+    expect(await store.ledger.available(accountId)).toBe(1000n);
+    const request = start();
+    expect(await store.requests.reserve(request, { hold: hold(6n), counted: [month] })).toBe('reserved');
+    expect(await store.requests.reserve(start(), { hold: hold(5n), counted: [budget(5n, 10n)] })).toBe(
+      'limit_reached',
+    );
+    expect(await store.requests.taken([month])).toEqual([6n]);
+    await store.requests.settle(request.id, ended(2n));
+    expect(await store.requests.taken([month])).toEqual([2n]);
     const failing = start();
-    await store.reserve(failing, { hold: hold(6n), counted: [month] });
-    await store.settle(failing.id, ended(undefined));
+    await store.requests.reserve(failing, { hold: hold(6n), counted: [month] });
+    await store.requests.settle(failing.id, ended(undefined));
     const others = { ...month, owner: accountId };
-    expect(await store.taken([others, total, month])).toEqual([0n, 0n, 2n]);
+    expect(await store.requests.taken([others, total, month])).toEqual([0n, 0n, 2n]);
   });
 
   it('give nothing to a request whose credits do not cover it', async () => {
     const month = budget(2000n, 5000n);
-    expect(await store.reserve(start(), { hold: hold(2000n), counted: [month] })).toBe(
+    expect(await store.requests.reserve(start(), { hold: hold(2000n), counted: [month] })).toBe(
       'insufficient_credits',
     );
-    expect(await store.taken([month])).toEqual([0n]);
+    expect(await store.requests.taken([month])).toEqual([0n]);
   });
 
   it('are raised within their limits', async () => {
@@ -85,25 +87,25 @@ describe('counted amounts', () => {
       ...{ owner: accountId, unit: 'audio_seconds', period: '1970-01-01', amount, limit: 10n },
     });
     const request = start();
-    await store.reserve(request, { counted: [seconds(0n)] });
-    expect(await store.extendCounted(request.id, [seconds(8n)])).toBe(true);
-    expect(await store.extendCounted(request.id, [seconds(11n)])).toBe(false);
-    expect(await store.taken([seconds(0n)])).toEqual([8n]);
-    await store.settle(request.id, ended(0n));
-    expect(await store.taken([seconds(0n)])).toEqual([8n]);
+    await store.requests.reserve(request, { counted: [seconds(0n)] });
+    expect(await store.requests.extendCounted(request.id, [seconds(8n)])).toBe(true);
+    expect(await store.requests.extendCounted(request.id, [seconds(11n)])).toBe(false);
+    expect(await store.requests.taken([seconds(0n)])).toEqual([8n]);
+    await store.requests.settle(request.id, ended(0n));
+    expect(await store.requests.taken([seconds(0n)])).toEqual([8n]);
   });
 
   it('survive a kill as they were used, and running requests give theirs back', async () => {
     const month = budget(6n, 100n);
     const [spent, running] = [start(), start()];
-    await store.reserve(spent, { hold: hold(6n), counted: [month] });
-    await store.settle(spent.id, ended(4n));
-    await store.reserve(running, { hold: hold(6n), counted: [month] });
-    await store.recordStarted(running.id);
+    await store.requests.reserve(spent, { hold: hold(6n), counted: [month] });
+    await store.requests.settle(spent.id, ended(4n));
+    await store.requests.reserve(running, { hold: hold(6n), counted: [month] });
+    await store.requests.recordStarted(running.id);
     const killed = await folder.killed();
     const next = await killed.open();
-    expect(await next.recover(10)).toBe(1);
-    expect(await next.taken([month])).toEqual([4n]);
+    expect(await next.requests.recover(10)).toBe(1);
+    expect(await next.requests.taken([month])).toEqual([4n]);
     await next.close();
     await killed.remove();
   });
@@ -114,14 +116,14 @@ describe('counted amounts', () => {
       Array.from({ length: 200 }, async (_, n) => {
         const node = nodes[n % nodes.length] ?? store;
         const request = start();
-        const outcome = await node.reserve(request, { hold: hold(1n), counted: [budget(1n, 10n)] });
-        if (outcome === 'reserved') await node.settle(request.id, ended(1n));
+        const outcome = await node.requests.reserve(request, { hold: hold(1n), counted: [budget(1n, 10n)] });
+        if (outcome === 'reserved') await node.requests.settle(request.id, ended(1n));
         return outcome;
       }),
     );
     expect(outcomes.filter((outcome) => outcome === 'reserved')).toHaveLength(10);
     expect(outcomes.filter((outcome) => outcome === 'limit_reached')).toHaveLength(190);
-    expect(await store.taken([budget(0n, 0n)])).toEqual([10n]);
+    expect(await store.requests.taken([budget(0n, 0n)])).toEqual([10n]);
     for (const node of nodes.slice(1)) await node.close();
   });
 });

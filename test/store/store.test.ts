@@ -42,8 +42,8 @@ describe('the store', () => {
       reference: 'k',
       createdAtMs: 1,
     };
-    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-    await store.createKey(storedKey(keyId, accountId), auditEntry());
+    await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+    await store.keys.create(storedKey(keyId, accountId), auditEntry());
   });
   afterEach(() => store.close());
 
@@ -75,62 +75,66 @@ describe('the store', () => {
     units,
     limitUnits,
   });
-  const used = () => store.fairUseUnits(accountId, '2026-11');
+  const used = () => store.requests.fairUseUnits(accountId, '2026-11');
 
   it('reserves for exactly as many of a thousand concurrent requests as the limit allows', async () => {
     const outcomes = await Promise.all(
-      Array.from({ length: 1000 }, () => store.reserve(start(), { fairUse: reservation(10, 999) })),
+      Array.from({ length: 1000 }, () => store.requests.reserve(start(), { fairUse: reservation(10, 999) })),
     );
     expect(outcomes.filter((outcome) => outcome === 'reserved').length).toBe(99);
     expect(await used()).toBe(990);
-    const records = async () => (await store.listRecords({}, { size: 1000, after: undefined })).items.length;
+    const records = async () => (await store.usage.list({}, { size: 1000, after: undefined })).items.length;
     await expect.poll(records).toBe(99);
   });
 
   it('counts the used units and releases the rest', async () => {
     const record = start();
-    await store.reserve(record, { fairUse: reservation(100, 100) });
-    expect(await store.reserve(start(), { fairUse: reservation(1, 100) })).toBe('fair_use_limit_reached');
-    await store.settle(record.id, end(30));
+    await store.requests.reserve(record, { fairUse: reservation(100, 100) });
+    expect(await store.requests.reserve(start(), { fairUse: reservation(1, 100) })).toBe(
+      'fair_use_limit_reached',
+    );
+    await store.requests.settle(record.id, end(30));
     expect(await used()).toBe(30);
-    expect(await store.reserve(start(), { fairUse: reservation(70, 100) })).toBe('reserved');
+    expect(await store.requests.reserve(start(), { fairUse: reservation(70, 100) })).toBe('reserved');
   });
 
   it('extends a reservation up to the limit, and not beyond', async () => {
     const record = start();
-    await store.reserve(record, { fairUse: reservation(0, 100) });
-    expect(await store.extend(record.id, reservation(100, 100))).toBe(true);
-    expect(await store.extend(record.id, reservation(101, 100))).toBe(false);
+    await store.requests.reserve(record, { fairUse: reservation(0, 100) });
+    expect(await store.requests.extend(record.id, reservation(100, 100))).toBe(true);
+    expect(await store.requests.extend(record.id, reservation(101, 100))).toBe(false);
     expect(await used()).toBe(100);
-    await store.settle(record.id, end(0));
+    await store.requests.settle(record.id, end(0));
     expect(await used()).toBe(0);
   });
 
   it('settles a request once', async () => {
     const record = start();
-    await store.reserve(record, {});
-    await store.settle(record.id, end(undefined));
-    await expect(store.settle(record.id, end(undefined))).rejects.toMatchObject({ code: 'internal_error' });
+    await store.requests.reserve(record, {});
+    await store.requests.settle(record.id, end(undefined));
+    await expect(store.requests.settle(record.id, end(undefined))).rejects.toMatchObject({
+      code: 'internal_error',
+    });
   });
 
   it('keeps every fact of a record, and counts months apart', async () => {
     const record = start();
-    await store.enter({ ...load, amount: nanoCredits(10n ** 16n) }, auditEntry());
-    await store.reserve(record, {
+    await store.ledger.enter({ ...load, amount: nanoCredits(10n ** 16n) }, auditEntry());
+    await store.requests.reserve(record, {
       fairUse: reservation(3, 10),
       hold: { amount: nanoCredits(10n ** 16n), price },
     });
-    await store.settle(record.id, { ...end(3), cost: nanoCredits(9_007_199_254_740_993n) });
-    const { items } = await store.listRecords({ accountId }, { size: 10, after: undefined });
+    await store.requests.settle(record.id, { ...end(3), cost: nanoCredits(9_007_199_254_740_993n) });
+    const { items } = await store.usage.list({ accountId }, { size: 10, after: undefined });
     expect(items[0]).toEqual({ ...record, ...end(3), audioMsOut: 7, cost: 9_007_199_254_740_993n });
-    expect(await store.fairUseUnits(accountId, '2026-12')).toBe(0);
+    expect(await store.requests.fairUseUnits(accountId, '2026-12')).toBe(0);
   });
 
   it('loads credits once for a key, and never changes or removes an entry', async () => {
-    expect(await store.enter(load, auditEntry())).toBe('entered');
-    expect(await store.enter({ ...load, id: newLedgerEntryId(2) }, auditEntry())).toBe('entered');
-    expect(await store.enter({ ...load, amount: nanoCredits(6n) }, auditEntry())).toBe('conflict');
-    expect((await store.findAccount('a'))?.balance).toBe(5n);
+    expect(await store.ledger.enter(load, auditEntry())).toBe('entered');
+    expect(await store.ledger.enter({ ...load, id: newLedgerEntryId(2) }, auditEntry())).toBe('entered');
+    expect(await store.ledger.enter({ ...load, amount: nanoCredits(6n) }, auditEntry())).toBe('conflict');
+    expect((await store.accounts.find('a'))?.balance).toBe(5n);
     const update = folder.execute('update ledger_entries set amount_nano_credits = 9');
     await expect(update).rejects.toThrow('never changed');
     await expect(folder.execute('delete from ledger_entries')).rejects.toThrow('never removed');
@@ -138,7 +142,7 @@ describe('the store', () => {
 
   it('removes expired idempotency records a few at a time, and that of the same key at once', async () => {
     const claim = (key: string, nowMs: number, forgetBeforeMs: number) =>
-      store.claimAnswer({
+      store.idempotency.claim({
         ...{ accountId, operation: 'chat', key, fingerprint: `${nowMs}`, nowMs, forgetBeforeMs },
         requestId: newRequestId(nowMs),
       });
@@ -155,24 +159,24 @@ describe('the store', () => {
 
   it('removes the oldest answers of an account beyond its bytes, and no claim of a running request', async () => {
     const other = newAccountId(2);
-    await store.createAccount({ id: other, name: 'other', createdAtMs: 1 }, auditEntry());
+    await store.accounts.create({ id: other, name: 'other', createdAtMs: 1 }, auditEntry());
     const claimOf = (id: AccountId, key: string, nowMs: number) => ({
       ...{ accountId: id, operation: 'chat' as const, key, fingerprint: 'f', nowMs, forgetBeforeMs: 0 },
       requestId: newRequestId(nowMs),
     });
     const keep = async (id: AccountId, key: string, nowMs: number) => {
       const claim = claimOf(id, key, nowMs);
-      await store.claimAnswer(claim);
+      await store.idempotency.claim(claim);
       const record = { ...start(), id: newRequestId(nowMs), accountId: id };
       const kept = { ...end(undefined), fairUseUnits: undefined };
-      await store.record(record, kept, { claim, answer: new Uint8Array(10_000) });
+      await store.requests.record(record, kept, { claim, answer: new Uint8Array(10_000) });
     };
-    await store.claimAnswer(claimOf(accountId, 'running', 1));
+    await store.idempotency.claim(claimOf(accountId, 'running', 1));
     for (let n = 1; n <= 50; n++) await keep(accountId, `${n}`, n);
     await keep(other, 'theirs', 1);
     const each = 10_000 + recordBytes;
-    await store.removeOldestAnswers(accountId, 1_000_000_000);
-    await store.removeOldestAnswers(accountId, 7 * each + 1);
+    await store.idempotency.removeOldest(accountId, 1_000_000_000);
+    await store.idempotency.removeOldest(accountId, 7 * each + 1);
     const rows = await folder.execute('select key from kept_answers order by created_at_ms, key');
     const left = ['running', 'theirs', '44', '45', '46', '47', '48', '49', '50'];
     expect(rows.map(({ key }) => key)).toEqual(left);
@@ -181,13 +185,13 @@ describe('the store', () => {
   it('is unchanged after a restart', async () => {
     await store.close();
     store = await folder.open();
-    expect((await store.findKey('hash'))?.account?.id).toBe(accountId);
+    expect((await store.keys.find('hash'))?.account?.id).toBe(accountId);
     expect(await store.isEmpty()).toBe(false);
   });
 
   it('refuses a record of a missing account', async () => {
     const record = { ...start(), accountId: newAccountId(2) };
-    const started = store.reserve(record, {}).then(() => store.recordStarted(record.id));
+    const started = store.requests.reserve(record, {}).then(() => store.requests.recordStarted(record.id));
     await expect(started).rejects.toThrow(/FOREIGN KEY|no account/);
   });
 });

@@ -103,19 +103,19 @@ it('totals are the sums of the records, for any filter and group, whatever was p
   const owners: (readonly [AccountId, KeyId])[] = [];
   for (const name of ['a', 'b']) {
     const accountId = newAccountId(1);
-    await store.createAccount({ id: accountId, name, createdAtMs: 1 }, auditEntry());
+    await store.accounts.create({ id: accountId, name, createdAtMs: 1 }, auditEntry());
     for (const hash of [`${name}1`, `${name}2`]) {
       const keyId = newKeyId(1);
-      await store.createKey(storedKey(keyId, accountId, { hash }), auditEntry());
+      await store.keys.create(storedKey(keyId, accountId, { hash }), auditEntry());
       owners.push([accountId, keyId]);
     }
   }
   const records = Array.from({ length: 1_500 }, () => randomRecord(random, owners));
-  await Promise.all(records.map(({ start, end }) => store.record(start, end)));
+  await Promise.all(records.map(({ start, end }) => store.requests.record(start, end)));
   for (let turn = 0; turn < 60; turn++) {
     if (turn % 20 === 19) {
       const recordsBeforeMs = firstMs + random.below(days) * dayMs + random.below(dayMs);
-      await store.prune({ recordsBeforeMs, answersBeforeMs: 0 }, 10_000, auditEntry());
+      await store.usage.prune({ recordsBeforeMs, answersBeforeMs: 0 }, 10_000, auditEntry());
     }
     const [accountId, keyId] = random.pick([[undefined, undefined], ...owners] as const);
     const key = random.onceIn(2) ? keyId : undefined;
@@ -124,7 +124,7 @@ it('totals are the sums of the records, for any filter and group, whatever was p
     const untilMs = random.onceIn(2) ? firstMs + (from + random.below(days)) * dayMs : undefined;
     const groupBy = totalDimensions.filter(() => random.onceIn(3));
     const wanted = { accountId, keyId: key, fromMs, untilMs, groupBy, totalsMax: 10_000 };
-    const totals = await store.usageTotals(wanted);
+    const totals = await store.usage.totals(wanted);
     if (totals === 'too_many') throw new Error('there are too many totals');
     const chosen = records.filter(
       ({ start }) =>

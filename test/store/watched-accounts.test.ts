@@ -15,12 +15,12 @@ beforeEach(async () => {
   parley = await startParley({ alerts: { intervalMs: 86_400_000 } });
   ({ store } = parley.app);
   for (const accountId of accounts) {
-    await store.createAccount({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
+    await store.accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
     const settings = {
       ...{ accountId, webhookUrl: undefined, percents: [50], webhookOffAtMs: undefined },
       ...{ sealedSecret: undefined, balanceBelow: nanoCredits(1n) },
     };
-    await store.setAlertSettings(accountId, settings, auditEntry());
+    await store.alerts.setSettings(accountId, settings, auditEntry());
   }
 });
 afterEach(() => parley.close());
@@ -28,7 +28,7 @@ afterEach(() => parley.close());
 async function addKey(accountId: (typeof accounts)[number], more: Partial<Key> = {}) {
   const limits = { budgets: { total: nanoCredits(5n) } };
   const id = newKeyId(1);
-  await store.createKey(storedKey(id, accountId, { hash: id, limits, ...more }), auditEntry());
+  await store.keys.create(storedKey(id, accountId, { hash: id, limits, ...more }), auditEntry());
   return id;
 }
 
@@ -38,7 +38,7 @@ it('each account has its limited keys that are neither revoked nor expired', asy
   await addKey(first, { expiresAtMs: nowMs });
   await addKey(first, { limits: undefined });
   const other = await addKey(second);
-  const watched = await store.watchedAccounts({ month: '2026-11', nowMs }, { size: 10, after: '' });
+  const watched = await store.alerts.watched({ month: '2026-11', nowMs }, { size: 10, after: '' });
   expect(watched.map(({ account, keys }) => [account.id, keys.map(({ id }) => id)])).toEqual([
     [first, live],
     [second, [other]],
@@ -54,7 +54,7 @@ it('many used amounts are read while other work goes on', async () => {
     if (isReading) setImmediate(turn);
   };
   setImmediate(turn);
-  expect(await store.usedCredits(counts)).toEqual(counts.map(() => 0n));
+  expect(await store.alerts.usedCredits(counts)).toEqual(counts.map(() => 0n));
   isReading = false;
   expect(turns).toBeGreaterThan(5);
 });

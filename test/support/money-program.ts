@@ -171,7 +171,7 @@ export class MoneyProgram {
 
   /** The credits as the program knows them, with the holds of all that runs. */
   async fundsOf(name: AccountName): Promise<{ balance: bigint; held: bigint } | undefined> {
-    const account = await this.#life.app.store.findAccount(name);
+    const account = await this.#life.app.store.accounts.find(name);
     return account && { balance: account.balance, held: account.held };
   }
 

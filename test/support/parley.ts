@@ -64,7 +64,7 @@ export async function startParley(options: ParleyOptions = {}): Promise<Parley> 
   const newKey = (wanted: NewKey = {}) => makeKey(`account-${++accounts}`, wanted);
 
   const apiKey = await newKey({ trial: true, credits: '10' });
-  const account = await app.store.findAccount('account-1');
+  const account = await app.store.accounts.find('account-1');
   if (account === undefined) throw new Error('the account was not made');
 
   const call = (path: string, init: RequestInit = {}) =>
@@ -165,7 +165,7 @@ async function startOutside(options: ParleyOptions): Promise<Started> {
 async function findRecord(app: App, id: string | null): Promise<UsageRecord> {
   const deadline = Date.now() + 120_000;
   for (;;) {
-    const { items } = await app.store.listRecords({}, { size: 1000, after: undefined });
+    const { items } = await app.store.usage.list({}, { size: 1000, after: undefined });
     const record = items.find((item) => item.id === id);
     if (record && record.state !== 'started') return record;
     if (Date.now() > deadline) throw new Error(`no finished record ${id}`);

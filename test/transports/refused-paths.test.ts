@@ -14,7 +14,7 @@ describe('a request that no operation serves', () => {
   });
   afterAll(() => parley.close());
 
-  const latest = async () => (await parley.app.store.listRecords({}, newest)).items[0];
+  const latest = async () => (await parley.app.store.usage.list({}, newest)).items[0];
   const authorized = (authorization: string) => ({ authorization: `Bearer ${authorization}` });
   const url = (path: string) => new URL(path, parley.app.baseUrl);
 

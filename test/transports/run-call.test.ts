@@ -1,5 +1,6 @@
 /** The order of a request on every transport: headers, gate, body, function, and the end of its record. */
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import type { KeyStore } from '../../src/core/entities/key.ts';
 import type { Store } from '../../src/core/entities/store.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
 import { startConnected } from '../support/connected-parley.ts';
@@ -86,18 +87,12 @@ class HeldGate {
   }
 
   store(store: Store): Store {
-    const findKey: Store['findKey'] = async (hash) => {
+    const find: KeyStore['find'] = async (hash) => {
       this.asked++;
       await this.#held?.promise;
-      return store.findKey(hash);
+      return store.keys.find(hash);
     };
-    return new Proxy(store, {
-      get: (_, name) => {
-        if (name === 'findKey') return findKey;
-        const member: unknown = Reflect.get(store, name);
-        return typeof member === 'function' ? member.bind(store) : member;
-      },
-    });
+    return { ...store, keys: { ...store.keys, find } };
   }
 }
 

@@ -9,7 +9,7 @@ import { quote } from '../values/quote.ts';
 import type { AnyCall, Caller } from './call.ts';
 
 export interface AccountOfCallDeps {
-  readonly store: Pick<Store, 'findKeyById' | 'findAccount'>;
+  readonly store: Pick<Store, 'keys' | 'accounts'>;
   /** The time by which keys end. */
   readonly accessClock: Clock;
 }
@@ -30,7 +30,7 @@ export async function accountToRead(
   call: AnyCall,
 ): Promise<Account> {
   const idOrName = 'caller' in call ? call.caller.account.id : accountId;
-  const account = await store.findAccount(idOrName);
+  const account = await store.accounts.find(idOrName);
   if (account !== undefined) return account;
   throw new ParleyError('not_found', {
     message: `There is no such account: ${quote(idOrName)}. List the accounts to see their ids and names.`,
@@ -55,7 +55,10 @@ export async function accountToChange(
  * @throws `invalid_api_key`; `account_suspended`
  */
 export async function ownKey({ store, accessClock }: AccountOfCallDeps, caller: Caller) {
-  const [own, account] = [await store.findKeyById(caller.keyId), await store.findAccount(caller.account.id)];
+  const [own, account] = [
+    await store.keys.findById(caller.keyId),
+    await store.accounts.find(caller.account.id),
+  ];
   if (own === undefined || account === undefined || !isLive(own, accessClock.now())) {
     throw new ParleyError('invalid_api_key');
   }

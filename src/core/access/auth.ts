@@ -8,7 +8,7 @@ import { keyFlaw } from './key-flaws.ts';
 import type { KnownHeaders } from './known-headers.ts';
 
 export interface AuthDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'keys'>;
   /** The time by which keys and subscriptions end. */
   readonly accessClock: Clock;
   /** Holds the admin key that was given to the server at its start, if there is one. */
@@ -28,7 +28,7 @@ export async function authenticate(
 ): Promise<KeyHolder> {
   const known = knownHeaders.hashOf(authorization);
   const hash = known ?? hashOfKey(authorization, givenAdmin);
-  const holder = hash === givenAdmin?.key.hash ? givenAdmin : await store.findKey(hash);
+  const holder = hash === givenAdmin?.key.hash ? givenAdmin : await store.keys.find(hash);
   if (holder === undefined || !isLive(holder.key, accessClock.now()))
     throw new ParleyError('invalid_api_key');
   if (known === undefined) knownHeaders.add(authorization, hash);

@@ -6,6 +6,7 @@ import type { Rights } from '../billing/rights.ts';
 import { type AccountFacts, isSuspended } from '../entities/account.ts';
 import { type Key, type KeyHolder, type Scope, scopes } from '../entities/key.ts';
 import type { Rates } from '../entities/rates.ts';
+import type { Store } from '../entities/store.ts';
 import { entitlementAt, isEntitled } from '../entities/subscription.ts';
 import type { Operation, Wire } from '../entities/usage.ts';
 import { type CallLimits, callLimits } from '../limits/call-limits.ts';
@@ -51,6 +52,7 @@ interface IncomingRequest extends AdminRequest {
 const includedInPlan: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription']);
 
 export interface GateDeps extends MeteringDeps, AuthDeps {
+  readonly store: Store;
   readonly failedKeys: FailedKeys;
   readonly rates: Rates;
 }

@@ -1,6 +1,8 @@
 /** Sessions of the console. A session is a key, sealed in a cookie that every node opens. Only sessions ended by a sign-out are stored. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { endedSessionsMax, type Key, type KeyHolder, type KeyStore } from '../entities/key.ts';
+import type { Key, KeyHolder } from '../entities/key.ts';
+import { endedSessionsMax } from '../entities/session.ts';
+import type { Store } from '../entities/store.ts';
 import type { Clock } from '../values/clock.ts';
 import { ParleyError } from '../values/errors.ts';
 import { hashKey } from '../values/key-secret.ts';
@@ -20,7 +22,7 @@ const idBytes = 12;
 const tokenCharactersMax = 1_000;
 
 export interface SessionDeps {
-  readonly store: Pick<KeyStore, 'findKeyById' | 'endSession' | 'isSessionEnded'>;
+  readonly store: Pick<Store, 'keys' | 'sessions'>;
   readonly accessClock: Clock;
   readonly givenAdmin: KeyHolder | undefined;
 }
@@ -82,7 +84,7 @@ export class Sessions {
     const { key, session } = live;
     const untilMs = session.signedInAtMs + sessionMsMax;
     const ended = { owner: key.id, session: session.id, untilMs };
-    if (await this.#deps.store.endSession(ended, this.#deps.accessClock.now())) return;
+    if (await this.#deps.store.sessions.end(ended, this.#deps.accessClock.now())) return;
     throw new ParleyError('rate_limit_exceeded', {
       message: `This key has ended ${endedSessionsMax} sessions in ${sessionMsMax / 3_600_000} hours. Try again later.`,
       retryAfterSeconds: renewAfterMs / 1000,
@@ -98,13 +100,13 @@ export class Sessions {
     if (session === undefined || session.expiresAtMs <= this.#deps.accessClock.now()) return undefined;
     // An earlier version sealed it, without an id.
     if (session.id === undefined) return undefined;
-    const isEnded = await this.#deps.store.isSessionEnded({ owner: key.id, session: session.id });
+    const isEnded = await this.#deps.store.sessions.isEnded({ owner: key.id, session: session.id });
     return isEnded ? undefined : { key, session };
   }
 
   #findKey(id: string): Promise<Key | undefined> {
     const { givenAdmin, store } = this.#deps;
-    return id === givenAdmin?.key.id ? Promise.resolve(givenAdmin.key) : store.findKeyById(id);
+    return id === givenAdmin?.key.id ? Promise.resolve(givenAdmin.key) : store.keys.findById(id);
   }
 }
 

@@ -26,9 +26,9 @@ export class SteadyClock implements Clock {
 }
 
 /** Starts from the newest record and audit entry. */
-export async function steadyClock(clock: Clock, store: Store): Promise<SteadyClock> {
+export async function steadyClock(clock: Clock, store: Pick<Store, 'usage' | 'audit'>): Promise<SteadyClock> {
   const page = { size: 1, after: undefined };
-  const [records, entries] = await Promise.all([store.listRecords({}, page), store.listAudit(page)]);
+  const [records, entries] = await Promise.all([store.usage.list({}, page), store.audit.list(page)]);
   const times = [
     ...records.items.map(({ startedAtMs }) => startedAtMs),
     ...entries.items.map(({ createdAtMs }) => createdAtMs),

@@ -18,14 +18,14 @@ export function accountFunctions(deps: AccountsDeps) {
       const createdAtMs = accessClock.now();
       const account = { id: newAccountId(createdAtMs), name, createdAtMs };
       const entry = audit(deps, call, 'account.create', account.id, { name });
-      if (!(await store.createAccount(account, entry))) throw nameTaken(name);
+      if (!(await store.accounts.create(account, entry))) throw nameTaken(name);
       return accountNow(deps, account.id);
     },
 
     async listAccounts(request: pb.ListAccountsRequest) {
       const { nameContains } = request;
       const part = nameContains === undefined ? undefined : checkText('name_contains', nameContains);
-      const page = await store.listAccounts(readPage(request), part);
+      const page = await store.accounts.list(readPage(request), part);
       const accounts = await Promise.all(page.items.map((account) => describeAccount(deps, account)));
       return { accounts, ...nextPage(page) };
     },
@@ -39,7 +39,7 @@ export function accountFunctions(deps: AccountsDeps) {
       const { id, name: before } = account;
       const name = checkText('name', request.name);
       const entry = audit(deps, call, 'account.rename', id, { before, name });
-      if (name !== before && !(await store.renameAccount(id, name, entry))) throw nameTaken(name);
+      if (name !== before && !(await store.accounts.rename(id, name, entry))) throw nameTaken(name);
       return accountNow(deps, id);
     },
 
@@ -47,7 +47,7 @@ export function accountFunctions(deps: AccountsDeps) {
       const { id } = (await accountToChange(deps, request, call)).account;
       const limits = readLimits(request.limits);
       const entry = audit(deps, call, 'account.limits', id, { limits: limitNames(limits) });
-      await store.setAccountLimits(id, limits, entry);
+      await store.accounts.setLimits(id, limits, entry);
       return accountNow(deps, id);
     },
   };
@@ -59,19 +59,19 @@ export function lifeFunctions(deps: AccountsDeps) {
     async suspendAccount(request: pb.SuspendAccountRequest, call: AdminCall) {
       const { account } = await accountToChange(deps, request, call);
       const { id, suspendedAtMs = accessClock.now() } = account;
-      await store.suspendAccount(id, suspendedAtMs, audit(deps, call, 'account.suspend', id));
+      await store.accounts.suspend(id, suspendedAtMs, audit(deps, call, 'account.suspend', id));
       return accountNow(deps, id);
     },
 
     async resumeAccount(request: pb.ResumeAccountRequest, call: AdminCall) {
       const { id } = (await accountToChange(deps, request, call)).account;
-      await store.suspendAccount(id, undefined, audit(deps, call, 'account.resume', id));
+      await store.accounts.suspend(id, undefined, audit(deps, call, 'account.resume', id));
       return accountNow(deps, id);
     },
 
     async deleteAccount(request: pb.DeleteAccountRequest, call: AdminCall) {
       const { id } = (await accountToChange(deps, request, call)).account;
-      await store.deleteAccount(id, accessClock.now(), audit(deps, call, 'account.delete', id));
+      await store.accounts.delete(id, accessClock.now(), audit(deps, call, 'account.delete', id));
       return accountNow(deps, id);
     },
   };

@@ -24,7 +24,7 @@ export function creditFunctions(deps: AccountsDeps) {
       call: AnyCall,
     ) {
       const { id } = await accountToRead(deps, request, call);
-      const page = await deps.store.listEntries(id, readPage(request));
+      const page = await deps.store.ledger.list(id, readPage(request));
       return { entries: page.items.map(describeEntry), ...nextPage(page) };
     },
   };
@@ -52,10 +52,13 @@ async function enter(
     createdAtMs,
   };
   const details = { amount: String(request.amount), reason: entry.reason, reference: entry.reference };
-  const outcome = await deps.store.enter(entry, audit(deps, call, `credits.${kind}`, account.id, details));
+  const outcome = await deps.store.ledger.enter(
+    entry,
+    audit(deps, call, `credits.${kind}`, account.id, details),
+  );
   if (outcome === 'conflict') throw new ParleyError('idempotency_conflict', { param: 'idempotency_key' });
   if (outcome === 'insufficient_credits') {
-    throw tooMuchTaken((await deps.store.findAccount(account.id)) ?? account);
+    throw tooMuchTaken((await deps.store.accounts.find(account.id)) ?? account);
   }
   if (outcome === 'balance_too_large') {
     throw invalid('amount', 'The balance would be larger than an account can hold. Load less.');

@@ -24,7 +24,7 @@ async function describer({ store, clock }: AccountsDeps, keys: readonly Key[]) {
   const nowMs = clock.now();
   const counts = new Map(keys.map((key) => [key, countsOf(key.originId, key.limits, nowMs)]));
   const all = [...counts.values()].flat();
-  const amounts = all.length === 0 ? [] : await store.taken(all);
+  const amounts = all.length === 0 ? [] : await store.requests.taken(all);
   const taken = new Map(all.map((count, at) => [count, amounts[at]]));
   return (key: Key) => {
     const own = counts.get(key) ?? [];

@@ -31,7 +31,7 @@ export function keyFunctions(deps: AccountsDeps) {
 
     async listKeys(request: pb.ListKeysRequest | ownPb.ListKeysRequest, call: AnyCall) {
       const { id } = await accountToRead(deps, request, call);
-      return describeKeys(deps, await store.listKeys(id, readPage(request)));
+      return describeKeys(deps, await store.keys.list(id, readPage(request)));
     },
 
     async createKey(request: pb.CreateKeyRequest | ownPb.CreateKeyRequest, call: AnyCall) {
@@ -52,7 +52,7 @@ export function keyFunctions(deps: AccountsDeps) {
       if (key.kind === 'admin') throw invalid('key_id', 'An admin key has no limits.');
       if (own) refuseLooserLimits(limits, key, own);
       const entry = audit(deps, call, 'key.limits', key.id, { limits: limitNames(limits) });
-      await store.setKeyLimits(key.id, limits, entry);
+      await store.keys.setLimits(key.id, limits, entry);
       return { key: await describeKey(deps, { ...key, limits }) };
     },
 
@@ -66,7 +66,7 @@ export function keyFunctions(deps: AccountsDeps) {
     async revokeKey(request: pb.RevokeKeyRequest | ownPb.RevokeKeyRequest, call: AnyCall) {
       const { key } = await keyToChange(deps, request.keyId, call);
       const revokedAtMs = key.revokedAtMs ?? accessClock.now();
-      await store.revokeKey(key.id, revokedAtMs, audit(deps, call, 'key.revoke', key.id));
+      await store.keys.revoke(key.id, revokedAtMs, audit(deps, call, 'key.revoke', key.id));
       return { key: await describeKey(deps, { ...key, revokedAtMs }) };
     },
   };
@@ -82,7 +82,7 @@ export function adminKeyFunctions(deps: AccountsDeps) {
     },
 
     async listAdminKeys(request: pb.ListAdminKeysRequest) {
-      return describeKeys(deps, await store.listKeys(undefined, readPage(request)));
+      return describeKeys(deps, await store.keys.list(undefined, readPage(request)));
     },
   };
 }
@@ -96,7 +96,7 @@ async function keyToChange(deps: AccountsDeps, id: string, call: AnyCall) {
 }
 
 async function findKey({ store }: AccountsDeps, id: string): Promise<Key> {
-  const key = await store.findKeyById(id);
+  const key = await store.keys.findById(id);
   if (key !== undefined) return key;
   throw noSuchKey(id);
 }
@@ -109,7 +109,7 @@ async function issue(deps: AccountsDeps, call: AnyCall, facts: NewKey) {
   const { key, secret } = newKey(deps, facts);
   const details = { name: key.name, scopes: key.scopes, account: key.accountId ?? '' };
   const entry = audit(deps, call, 'key.create', key.id, details);
-  if (!(await store.createKey(key, entry, keysPerAccountMax))) throw tooManyKeys(keysPerAccountMax);
+  if (!(await store.keys.create(key, entry, keysPerAccountMax))) throw tooManyKeys(keysPerAccountMax);
   return { key: await describeKey(deps, key), secret };
 }
 
@@ -123,7 +123,7 @@ async function rotate(deps: AccountsDeps, call: AnyCall, old: Key, overlapSecond
   const end = overlapMs === 0 ? { revokedAtMs: nowMs } : { expiresAtMs };
   const { key, secret } = newKey(deps, old, old.originId);
   const entry = audit(deps, call, 'key.rotate', old.id, { replacement: key.id });
-  if (!(await store.rotateKey(old.id, end, key, entry, keysPerAccountMax))) {
+  if (!(await store.keys.rotate(old.id, end, key, entry, keysPerAccountMax))) {
     throw overlapMs === 0 ? keyEnded() : tooManyKeys(keysPerAccountMax);
   }
   return { key: await describeKey(deps, key), secret };

@@ -14,7 +14,7 @@ export function planFunctions(deps: AccountsDeps) {
       const { id, name } = (await accountToChange(deps, request, call)).account;
       const startsAtMs = accessClock.now();
       const period = { startsAtMs, endsAtMs: startsAtMs + trialMs };
-      if (!(await store.startTrial(id, period, audit(deps, call, 'trial.start', id)))) {
+      if (!(await store.accounts.startTrial(id, period, audit(deps, call, 'trial.start', id)))) {
         throw invalid('account_id', `The account \`${name}\` has had its trial.`);
       }
       return accountNow(deps, id);
@@ -27,7 +27,7 @@ export function planFunctions(deps: AccountsDeps) {
       const { plan } = subscription;
       const startsAtMs = plan && plan.endsAtMs > nowMs ? plan.startsAtMs : nowMs;
       const entry = audit(deps, call, 'plan.activate', id, { endsAt: new Date(endsAtMs).toISOString() });
-      await store.setPlan(id, { startsAtMs, endsAtMs }, entry);
+      await store.accounts.setPlan(id, { startsAtMs, endsAtMs }, entry);
       return accountNow(deps, id);
     },
 
@@ -39,7 +39,7 @@ export function planFunctions(deps: AccountsDeps) {
         throw invalid('account_id', `The account \`${name}\` has no plan or trial that runs.`);
       }
       const entry = audit(deps, call, 'plan.end', id, { state: entitlement.state });
-      await store.endSubscription(id, nowMs, entry);
+      await store.accounts.endSubscription(id, nowMs, entry);
       return accountNow(deps, id);
     },
   };

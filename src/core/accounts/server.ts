@@ -11,7 +11,7 @@ import { describeAudit } from './views.ts';
 export function serverFunctions({ store, server }: AccountsDeps) {
   return {
     async listAuditEntries(request: pb.ListAuditEntriesRequest) {
-      const page = await store.listAudit(readPage(request));
+      const page = await store.audit.list(readPage(request));
       return { entries: page.items.map(describeAudit), ...nextPage(page) };
     },
 
@@ -27,7 +27,7 @@ export function serverFunctions({ store, server }: AccountsDeps) {
     },
 
     async listNodes() {
-      const nodes = (await store.listNodes()).map(({ leaseEndsAtMs, lateMs, isOwn, ...node }) => ({
+      const nodes = (await store.nodes.list()).map(({ leaseEndsAtMs, lateMs, isOwn, ...node }) => ({
         ...node,
         leaseEndsAt: timestampFromMs(leaseEndsAtMs),
         lateMs: BigInt(lateMs),

@@ -26,7 +26,7 @@ export async function readTotals(
   accountId: AccountId | undefined,
   known: readonly TotalDimension[],
 ): Promise<readonly UsageTotal[]> {
-  const totals = await store.usageTotals({
+  const totals = await store.totals({
     accountId,
     keyId: request.keyId,
     fromMs: firstOfDay('start_time', request.startTime),

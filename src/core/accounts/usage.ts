@@ -26,14 +26,14 @@ export function usageFunctions(deps: AccountsDeps) {
       call: AnyCall,
     ) {
       const accountId = await filteredAccount(deps, request, call);
-      const page = await store.listRecords(readRecordFilter(request, accountId), readPage(request));
+      const page = await store.usage.list(readRecordFilter(request, accountId), readPage(request));
       return { records: page.items.map(describeRecord), ...nextPage(page) };
     },
 
     async getUsageTotals(request: pb.GetUsageTotalsRequest | ownPb.GetUsageTotalsRequest, call: AnyCall) {
       const accountId = await filteredAccount(deps, request, call);
       const known = 'caller' in call ? ownDimensions : totalDimensions;
-      return { totals: (await readTotals(store, request, accountId, known)).map(describeTotal) };
+      return { totals: (await readTotals(store.usage, request, accountId, known)).map(describeTotal) };
     },
 
     async pruneUsageRecords(request: pb.PruneUsageRecordsRequest, call: AdminCall) {
@@ -42,12 +42,12 @@ export function usageFunctions(deps: AccountsDeps) {
       if (recordsBeforeMs > nowMs) throw invalid('before', '`before` must not be in the future.');
       const cut: PruneCut = { recordsBeforeMs, answersBeforeMs: nowMs - keptMs };
       if (request.dryRun) {
-        const { records, answers } = await store.countPrunable(cut);
+        const { records, answers } = await store.usage.countPrunable(cut);
         return pruned(records, answers, records + answers === 0);
       }
       const before = new Date(recordsBeforeMs).toISOString();
       const entry = audit(deps, call, 'usage.prune', 'usage', { before });
-      const { records, answers, isComplete } = await store.prune(cut, recordsPerCallMax, entry);
+      const { records, answers, isComplete } = await store.usage.prune(cut, recordsPerCallMax, entry);
       return pruned(records, answers, isComplete);
     },
   };

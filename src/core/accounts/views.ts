@@ -26,7 +26,7 @@ import type { AccountsDeps } from './deps.ts';
 
 /** The answer to a change of an account: the account after it. */
 export async function accountNow(deps: AccountsDeps, id: AccountId): Promise<{ account: AccountMessage }> {
-  const account = await deps.store.findAccount(id);
+  const account = await deps.store.accounts.find(id);
   // An account is never removed.
   if (account === undefined) throw new ParleyError('internal_error');
   return { account: await describeAccount(deps, account) };
@@ -36,7 +36,7 @@ export async function describeAccount(deps: AccountsDeps, account: Account): Pro
   const nowMs = deps.clock.now();
   const entitlement = entitlementAt(account.subscription, deps.accessClock.now());
   const counts = countsOf(account.id, account.limits, nowMs);
-  const taken = counts.length === 0 ? [] : await deps.store.taken(counts);
+  const taken = counts.length === 0 ? [] : await deps.store.requests.taken(counts);
   const period = entitlement.state === 'none' ? undefined : entitlement.period;
   return create(AccountSchema, {
     id: account.id,
@@ -58,7 +58,7 @@ export async function describeAccount(deps: AccountsDeps, account: Account): Pro
     limitCounts: counts.map((count, at) => describeCount(count, taken[at] ?? 0n, nowMs)),
     fairUse: {
       limitUnits: BigInt(unitsPerMonth(deps.fairUse, entitlement)),
-      usedUnits: BigInt(await deps.store.fairUseUnits(account.id, monthOf(nowMs))),
+      usedUnits: BigInt(await deps.store.requests.fairUseUnits(account.id, monthOf(nowMs))),
       resetsAt: timestampFromMs(nextMonthMs(nowMs)),
     },
   });

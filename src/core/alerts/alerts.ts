@@ -72,7 +72,7 @@ export class Alerts {
     for (let after: string | undefined = ''; after !== undefined && !this.#isClosed; ) {
       const nowMs = clock.now();
       const moment = { month: monthOf(nowMs), nowMs: accessClock.now() };
-      const page = await store.watchedAccounts(moment, { after, size: accountsAtOnce });
+      const page = await store.alerts.watched(moment, { after, size: accountsAtOnce });
       await this.#raiseFor(page, nowMs);
       after = page.length < accountsAtOnce ? undefined : page.at(-1)?.account.id;
       // Reads of SQLite are synchronous: requests go on between pages.
@@ -84,7 +84,7 @@ export class Alerts {
     const { store, accessClock, fairUse } = this.#deps;
     const moment = { nowMs, accessNowMs: accessClock.now(), fairUse };
     const budgets = page.map((watched) => budgetsOf(watched, nowMs));
-    const used = await store.usedCredits(budgets.flat().map(({ count }) => count));
+    const used = await store.alerts.usedCredits(budgets.flat().map(({ count }) => count));
     let at = 0;
     for (const [index, watched] of page.entries()) {
       const own = budgets[index] ?? [];
@@ -100,7 +100,7 @@ export class Alerts {
   async #raise(account: AccountId, { mark, read, details }: Due): Promise<void> {
     const { store, clock, log, observer } = this.#deps;
     const alert = newAlert(account, mark.kind, details, clock.now());
-    if (!(await store.raiseAlert(alert, mark, read))) return;
+    if (!(await store.alerts.raise(alert, mark, read))) return;
     observer.raised(alert.kind);
     log.info({ alert: alert.id, account, type: alert.kind, ...details }, 'raised an alert');
   }

@@ -1,6 +1,7 @@
 /** Sends alerts to webhooks: at least once, each attempt claimed before it begins, so that several nodes and restarts share the work. */
 
-import type { Alert, AlertStore, DueAlert } from '../entities/alert.ts';
+import type { Alert, DueAlert } from '../entities/alert.ts';
+import type { Store } from '../entities/store.ts';
 import type { AlertObserver, WebhookOutcome, WebhookSender } from '../entities/webhook.ts';
 import type { Clock } from '../values/clock.ts';
 import type { AccountId } from '../values/ids.ts';
@@ -20,7 +21,7 @@ const attemptsAtOnce = 16;
 const gone = 410;
 
 export interface DeliveriesDeps {
-  readonly store: AlertStore;
+  readonly store: Pick<Store, 'alerts'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly sender: WebhookSender;
@@ -44,7 +45,7 @@ export class Deliveries {
 
   /** Begins attempts that are due, as many as there is room for. A slow webhook delays only alerts of its own account. */
   async begin(): Promise<void> {
-    const due = await this.#deps.store.dueAlerts(this.#deps.clock.now(), 2 * attemptsAtOnce);
+    const due = await this.#deps.store.alerts.due(this.#deps.clock.now(), 2 * attemptsAtOnce);
     for (const one of due) {
       const { accountId } = one.alert;
       if (this.#running.size >= attemptsAtOnce || this.#running.has(accountId)) continue;
@@ -68,20 +69,20 @@ export class Deliveries {
     if ('failure' in outcome && this.#closing.signal.aborted) return;
     const nowMs = clock.now();
     if ('status' in outcome && outcome.status >= 200 && outcome.status < 300) {
-      await store.endAttempt(due.alert, { state: 'delivered', atMs: nowMs });
+      await store.alerts.endAttempt(due.alert, { state: 'delivered', atMs: nowMs });
       this.#deps.observer.attempted('delivered');
       return;
     }
     const failure = failureOf(outcome);
     if ('status' in outcome && outcome.status === gone) {
-      await store.turnWebhookOff(accountId, due.webhookUrl, nowMs, failure);
+      await store.alerts.turnWebhookOff(accountId, due.webhookUrl, nowMs, failure);
       this.#gaveUp(due.alert, attempt, failure);
       return;
     }
     const isLast = due.alert.kind === 'test' || nowMs - due.alert.createdAtMs >= triedMsMax;
     // Webhooks that fail wait behind the others: a slow one takes a place for the whole attempt.
     const nextAtMs = nowMs + firstRetryMs;
-    await store.endAttempt(due.alert, { state: isLast ? 'failed' : 'pending', failure, nextAtMs });
+    await store.alerts.endAttempt(due.alert, { state: isLast ? 'failed' : 'pending', failure, nextAtMs });
     if (isLast) this.#gaveUp(due.alert, attempt, failure);
     else this.#deps.observer.attempted('failed');
   }
@@ -90,7 +91,7 @@ export class Deliveries {
     const { store, clock, log } = this.#deps;
     try {
       const nextAtMs = clock.now() + retryDelayMs(due.alert.delivery.attempts + 1);
-      if (await store.claimAlert(due.alert, nextAtMs)) await this.attempt(due);
+      if (await store.alerts.claim(due.alert, nextAtMs)) await this.attempt(due);
     } catch (error) {
       log.error({ err: error, alert: due.alert.id }, 'an alert could not be delivered; trying again later');
     }

@@ -4,8 +4,9 @@ import type * as pb from '../../../gen/parley/admin/v1/alerts_pb.ts';
 import type * as ownPb from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { type AccountOfCallDeps, accountToChange, actorOf } from '../access/account-of-call.ts';
 import type { AnyCall } from '../access/call.ts';
-import type { AlertMark, AlertSettings, AlertStore, StoredAlertSettings } from '../entities/alert.ts';
+import type { AlertMark, AlertSettings, StoredAlertSettings } from '../entities/alert.ts';
 import { auditEntry } from '../entities/audit.ts';
+import type { Store } from '../entities/store.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { invalid, nextPage, readPage } from '../values/parameters.ts';
@@ -19,7 +20,7 @@ import type { AddressRules } from './webhook-address.ts';
 const testMs = 10_000;
 
 export interface AlertsDeps extends Omit<DeliveriesDeps, 'sender'>, AccountOfCallDeps {
-  readonly store: AlertStore & AccountOfCallDeps['store'];
+  readonly store: Pick<Store, 'alerts'> & AccountOfCallDeps['store'];
   /** Undefined in a command on the data folder, which sends nothing. */
   readonly sender: DeliveriesDeps['sender'] | undefined;
   readonly addressRules: AddressRules;
@@ -33,7 +34,7 @@ export function alertsApi(deps: AlertsDeps) {
       call: AnyCall,
     ) {
       const { account } = await accountToChange(deps, request, call);
-      const stored = await store.alertSettings(account.id);
+      const stored = await store.alerts.settings(account.id);
       if (stored === undefined) return {};
       const { webhookOffAtMs: offAtMs } = stored;
       return {
@@ -48,7 +49,7 @@ export function alertsApi(deps: AlertsDeps) {
     ) {
       const { id } = (await accountToChange(deps, request, call)).account;
       const settings = request.settings && readAlertSettings(request.settings, deps.addressRules);
-      const before = settings && (await store.alertSettings(id));
+      const before = settings && (await store.alerts.settings(id));
       const url = settings?.webhookUrl;
       const secret =
         url !== undefined && (request.newSecret || url !== before?.webhookUrl)
@@ -62,7 +63,7 @@ export function alertsApi(deps: AlertsDeps) {
         details: { webhook: url ? new URL(url).host : 'none' },
       };
       const entry = auditEntry(deps.clock.now(), { actor: actorOf(call) }, change);
-      await store.setAlertSettings(id, stored, entry);
+      await store.alerts.setSettings(id, stored, entry);
       return {
         ...(settings && { settings: describeAlertSettings(settings) }),
         ...(secret !== undefined && { secret }),
@@ -71,7 +72,7 @@ export function alertsApi(deps: AlertsDeps) {
 
     async listAlerts(request: pb.ListAlertsRequest | ownPb.ListAlertsRequest, call: AnyCall) {
       const { account } = await accountToChange(deps, request, call);
-      const page = await store.listAlerts(account.id, readPage(request));
+      const page = await store.alerts.list(account.id, readPage(request));
       return { alerts: page.items.map(describeAlert), ...nextPage(page) };
     },
 
@@ -97,7 +98,7 @@ function storedSettings(
 /** Posts an alert once. @throws `invalid_parameter` without a webhook; `rate_limit_exceeded` */
 async function sendTest(deps: AlertsDeps, accountId: AccountId) {
   const { store, clock, sender } = deps;
-  const { webhookUrl, sealedSecret, webhookOffAtMs } = (await store.alertSettings(accountId)) ?? {};
+  const { webhookUrl, sealedSecret, webhookOffAtMs } = (await store.alerts.settings(accountId)) ?? {};
   if (webhookUrl === undefined || sealedSecret === undefined) {
     throw invalid('settings.webhook_url', 'The account has no webhook. Set its URL, then test it.');
   }
@@ -111,12 +112,12 @@ async function sendTest(deps: AlertsDeps, accountId: AccountId) {
   const fresh = newAlert(accountId, 'test', {}, nowMs);
   // Claimed from the beginning: only if this process dies does another attempt follow.
   const claimed = { ...fresh.delivery, attempts: 1, nextAttemptAtMs: nowMs + retryDelayMs(1) };
-  if (!(await store.raiseAlert({ ...fresh, delivery: claimed }, testMark(nowMs)))) {
+  if (!(await store.alerts.raise({ ...fresh, delivery: claimed }, testMark(nowMs)))) {
     throw new ParleyError('rate_limit_exceeded', { retryAfterSeconds: testMs / 1000 });
   }
   deps.observer.raised('test');
   await new Deliveries({ ...deps, sender }).attempt({ alert: fresh, webhookUrl, sealedSecret });
-  const { items } = await store.listAlerts(accountId, { size: 10, after: undefined });
+  const { items } = await store.alerts.list(accountId, { size: 10, after: undefined });
   return describeAlert(items.find(({ id }) => id === fresh.id) ?? fresh);
 }
 

@@ -127,7 +127,7 @@ export class Metering {
   async #reserve(reservation: Reservation): Promise<Exclude<ReserveOutcome, 'policy_changed'>> {
     for (;;) {
       const { policyVersion } = this.#rights;
-      const outcome = await this.#deps.store.reserve(this.#start, { ...reservation, policyVersion });
+      const outcome = await this.#deps.store.requests.reserve(this.#start, { ...reservation, policyVersion });
       if (outcome !== 'policy_changed') return outcome;
       this.#rights = await this.#rights.renew();
     }
@@ -138,7 +138,7 @@ export class Metering {
     const limits = this.#limits;
     if (limits === undefined) return affordableCredits(available);
     const wanted = limits.countedAmounts({ credits: 1n }, this.#start.startedAtMs);
-    const taken = await this.#deps.store.taken(wanted);
+    const taken = await this.#deps.store.requests.taken(wanted);
     return limits.affordable(available, wanted, taken, this.#start.startedAtMs);
   }
 
@@ -146,16 +146,16 @@ export class Metering {
   async extendAudio(audioSeconds: number): Promise<void> {
     const counted = this.#counted({ audioSeconds });
     if (counted === undefined || counted.length === 0) return;
-    if (!(await this.#deps.store.extendCounted(this.id, counted))) throw await this.#countError(counted);
+    if (!(await this.#deps.store.requests.extendCounted(this.id, counted)))
+      throw await this.#countError(counted);
   }
 
   /** Raises the reserved units of a request that turns out larger. @throws `fair_use_limit_reached` */
   async extend(fairUse: FairUseUnits): Promise<void> {
     if (this.#units !== undefined && fairUse.units <= this.#units) return;
     const month = monthOf(this.#start.startedAtMs);
-    if (!(await this.#deps.store.extend(this.id, { month, ...fairUse }))) {
-      throw await this.#fairUseError(fairUse);
-    }
+    const isExtended = await this.#deps.store.requests.extend(this.id, { month, ...fairUse });
+    if (!isExtended) throw await this.#fairUseError(fairUse);
     this.#units = fairUse.units;
   }
 
@@ -228,8 +228,8 @@ export class Metering {
     this.#state = 'ended';
     let recorded = end;
     try {
-      if (was === 'reserved') recorded = await this.#deps.store.settle(this.id, end, claim);
-      else await this.#deps.store.record(this.#start, { ...end, fairUseUnits: undefined }, claim);
+      if (was === 'reserved') recorded = await this.#deps.store.requests.settle(this.id, end, claim);
+      else await this.#deps.store.requests.record(this.#start, { ...end, fairUseUnits: undefined }, claim);
     } catch (error) {
       this.#state = was;
       throw error;
@@ -250,13 +250,13 @@ export class Metering {
 
   /** Reads what is left only to word the error: the reservation has already refused. */
   async #countError(counted: readonly CountedAmount[] = []): Promise<ParleyError> {
-    const taken = await this.#deps.store.taken(counted);
+    const taken = await this.#deps.store.requests.taken(counted);
     const refusal = this.#limits?.countRefusal(counted, taken, this.#start.startedAtMs);
     return refusal ?? new ParleyError('rate_limit_exceeded', { retryAfterSeconds: 1 });
   }
 
   #writeStarted(): void {
-    this.#started = this.#deps.store.recordStarted(this.id);
+    this.#started = this.#deps.store.requests.recordStarted(this.id);
     // Its failure is thrown where the output waits for it.
     this.#started.catch(() => undefined);
   }
@@ -292,7 +292,7 @@ export class Metering {
     { units, limitUnits }: FairUseUnits = { units: 0, limitUnits: 0 },
   ): Promise<ParleyError> {
     const { accountId, startedAtMs } = this.#start;
-    const allUnits = await this.#deps.store.fairUseUnits(accountId, monthOf(startedAtMs));
+    const allUnits = await this.#deps.store.requests.fairUseUnits(accountId, monthOf(startedAtMs));
     const takenUnits = allUnits - (this.#units ?? 0);
     return fairUseError({ units, limitUnits, takenUnits, resetsAtMs: nextMonthMs(startedAtMs) });
   }

@@ -1,7 +1,7 @@
 /** Removes usage records that are older than the operator wants to keep, once a day. */
 
 import { keptMs } from '../entities/idempotency.ts';
-import type { Store } from '../entities/store.ts';
+import type { UsageStore } from '../entities/usage.ts';
 import type { Clock } from '../values/clock.ts';
 import { newAuditId } from '../values/ids.ts';
 import type { Log } from '../values/log.ts';
@@ -13,7 +13,7 @@ const firstAfterMs = 60_000;
 const recordsAtOnce = 5_000;
 
 export interface RetentionDeps {
-  readonly store: Pick<Store, 'prune'>;
+  readonly usage: Pick<UsageStore, 'prune'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -64,7 +64,7 @@ export class Retention {
     let records = 0;
     for (let isComplete = false; !isComplete && !this.#closed; ) {
       const audit = { id: newAuditId(nowMs), createdAtMs: nowMs, actor: 'retention', ...entry };
-      const pruned = await this.#deps.store.prune(cut, recordsAtOnce, audit);
+      const pruned = await this.#deps.usage.prune(cut, recordsAtOnce, audit);
       records += pruned.records;
       isComplete = pruned.isComplete;
     }

@@ -106,8 +106,8 @@ export class Unsettled {
   }
 
   async #write({ id, start, end, claim }: UnsettledEnd): Promise<void> {
-    if (start === undefined) await this.#store.settle(id, end, claim);
-    else await this.#store.record(start, end, claim);
+    if (start === undefined) await this.#store.requests.settle(id, end, claim);
+    else await this.#store.requests.record(start, end, claim);
   }
 
   #reportUnrecorded(): void {

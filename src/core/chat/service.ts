@@ -16,8 +16,8 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { type AnswerHead, type ChatAnswer, type ChatChunk, messageAnswer } from '../entities/chat-answer.ts';
 import { promptBytes, promptText } from '../entities/chat-text.ts';
 import type { TokenCounter } from '../entities/engine.ts';
+import type { LedgerStore } from '../entities/ledger.ts';
 import type { ChatModel } from '../entities/model.ts';
-import type { Store } from '../entities/store.ts';
 import type { TokenUsage } from '../entities/usage.ts';
 import { type AnswerForm, type Idempotency, messageForm } from '../idempotency/idempotency.ts';
 import { affordableCredits } from '../limits/affordable.ts';
@@ -59,7 +59,7 @@ export interface ChatDeps {
   readonly log: Log;
   readonly catalog: Catalog;
   readonly tokens: TokenCounter;
-  readonly accounts: Pick<Store, 'availableCredits'>;
+  readonly ledger: Pick<LedgerStore, 'available'>;
   readonly idempotency: Idempotency;
 }
 
@@ -159,7 +159,7 @@ export class ChatOperations {
         const completionTokens = plan.outputLimit * (params.n ?? 1);
         return { model, params, call, bounds: { promptTokens: model.contextTokens, completionTokens } };
       }
-      const available = await this.#deps.accounts.availableCredits(call.caller.account.id);
+      const available = await this.#deps.ledger.available(call.caller.account.id);
       affordable = await call.metering.affordable(available);
       if (attempt === holdAttemptsMax) throw affordable.refuse(shortage, plan.tokens);
     }

@@ -32,25 +32,25 @@ export function isSuspended(account: Pick<AccountFacts, 'suspendedAtMs' | 'delet
 /** Accounts and their subscriptions. */
 export interface AccountStore {
   /** False if the name is taken. */
-  createAccount(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
-  findAccount(idOrName: string): Promise<Account | undefined>;
+  create(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
+  find(idOrName: string): Promise<Account | undefined>;
   /**
    * Without deleted ones.
    * @param nameContains a part of the name, in either case of the letters A to Z. Default: all accounts
    */
-  listAccounts(page: PageRequest, nameContains?: string): Promise<Page<Account, AccountId>>;
+  list(page: PageRequest, nameContains?: string): Promise<Page<Account, AccountId>>;
   /** False if the account had a trial before. */
-  startTrial(accountId: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
+  startTrial(id: AccountId, period: Period, audit: AuditEntry): Promise<boolean>;
   /** False if the name is taken. */
-  renameAccount(accountId: AccountId, name: string, audit: AuditEntry): Promise<boolean>;
+  rename(id: AccountId, name: string, audit: AuditEntry): Promise<boolean>;
   /** @param atMs undefined: its requests are served again */
-  suspendAccount(accountId: AccountId, atMs: number | undefined, audit: AuditEntry): Promise<void>;
+  suspend(id: AccountId, atMs: number | undefined, audit: AuditEntry): Promise<void>;
   /** Frees the name, revokes the keys and removes the kept answers, for good. */
-  deleteAccount(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
+  delete(id: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
   /** Replaces the limits of an account. */
-  setAccountLimits(accountId: AccountId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
+  setLimits(id: AccountId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
   /** Sets the plan of an account, in place of an earlier one. */
-  setPlan(accountId: AccountId, period: Period, audit: AuditEntry): Promise<void>;
+  setPlan(id: AccountId, period: Period, audit: AuditEntry): Promise<void>;
   /** Ends plan and trial at `atMs`, unless they end earlier. */
-  endSubscription(accountId: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
+  endSubscription(id: AccountId, atMs: number, audit: AuditEntry): Promise<void>;
 }

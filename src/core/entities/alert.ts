@@ -126,28 +126,28 @@ export type AttemptEnd =
 
 /** Settings of alerts, and the alerts that were raised. */
 export interface AlertStore {
-  alertSettings(accountId: AccountId): Promise<StoredAlertSettings | undefined>;
+  settings(accountId: AccountId): Promise<StoredAlertSettings | undefined>;
   /** Replaces the settings. Without a webhook, pending alerts are given up. */
-  setAlertSettings(
+  setSettings(
     accountId: AccountId,
     settings: StoredAlertSettings | undefined,
     audit: AuditEntry,
   ): Promise<void>;
   /** Accounts that are neither suspended nor deleted, in the order of their ids. */
-  watchedAccounts(moment: WatchMoment, page: PageRequest): Promise<readonly WatchedAccount[]>;
+  watched(moment: WatchMoment, page: PageRequest): Promise<readonly WatchedAccount[]>;
   /** The nano-credits that ended requests have used, in the order of the counts. */
   usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]>;
   /**
    * Adds an alert if its mark moves on, and keeps the latest `alertsKept`. It is pending only if the account has a webhook then. False if another node was first.
    * @param read the mark when the caller decided: within its period no other is replaced. Default: none
    */
-  raiseAlert(alert: Alert, mark: AlertMark, read?: AlertMark): Promise<boolean>;
+  raise(alert: Alert, mark: AlertMark, read?: AlertMark): Promise<boolean>;
   /** Newest first. */
-  listAlerts(accountId: AccountId, page: PageRequest): Promise<Page<Alert, AlertId>>;
+  list(accountId: AccountId, page: PageRequest): Promise<Page<Alert, AlertId>>;
   /** Pending alerts whose next attempt is due, the longest due first, at most one of an account. */
-  dueAlerts(nowMs: number, size: number): Promise<readonly DueAlert[]>;
+  due(nowMs: number, size: number): Promise<readonly DueAlert[]>;
   /** Counts an attempt and moves the next one on. False if another node was first. */
-  claimAlert(alert: Alert, nextAttemptAtMs: number): Promise<boolean>;
+  claim(alert: Alert, nextAttemptAtMs: number): Promise<boolean>;
   endAttempt(alert: Alert, end: AttemptEnd): Promise<void>;
   /** Gives up all pending alerts of the webhook, until its settings are set again. */
   turnWebhookOff(accountId: AccountId, webhookUrl: string, atMs: number, failure: string): Promise<void>;

@@ -24,5 +24,5 @@ export function auditEntry(
 /** Changes by administrators. */
 export interface AuditStore {
   /** Newest first. */
-  listAudit(page: PageRequest): Promise<Page<AuditEntry, AuditId>>;
+  list(page: PageRequest): Promise<Page<AuditEntry, AuditId>>;
 }

@@ -34,7 +34,7 @@ export type ClaimOutcome =
 /** Idempotency records: claims on Idempotency-Keys, and the answers kept for them. */
 export interface IdempotencyStore {
   /** Claims an Idempotency-Key for a request, or returns the state of the first request with it. */
-  claimAnswer(claim: IdempotencyClaim): Promise<ClaimOutcome>;
+  claim(claim: IdempotencyClaim): Promise<ClaimOutcome>;
   /** Removes the oldest answers of an account, until the others have at most this many bytes, with `recordBytes` for each. */
-  removeOldestAnswers(accountId: AccountId, bytesMax: number): Promise<void>;
+  removeOldest(accountId: AccountId, bytesMax: number): Promise<void>;
 }

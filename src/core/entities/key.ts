@@ -45,43 +45,27 @@ export interface KeyHolder {
 /** Revoked at once, which no clock undoes, or expiring later. */
 export type KeyEnd = { readonly revokedAtMs: number } | { readonly expiresAtMs: number };
 
-/** A session of the console that was ended before its time. */
-export interface EndedSession {
-  /** The id of its key. */
-  readonly owner: string;
-  /** The id of the session. */
-  readonly session: string;
-  /** The session is over from then on. */
-  readonly untilMs: number;
-}
-
-/** Sessions of a key that are ended and not yet over, at most. */
-export const endedSessionsMax = 1_000;
-
 /** API keys of accounts, and admin keys. */
 export interface KeyStore {
-  /** Ends a session on every server. False, and no change, if the key has ended `endedSessionsMax` others. */
-  endSession(session: EndedSession, nowMs: number): Promise<boolean>;
-  isSessionEnded(session: Omit<EndedSession, 'untilMs'>): Promise<boolean>;
   /**
    * Also finds revoked and expired keys. An implementation may cache keys: one without `policyVersion` is never
    * outdated, and any other at most by a second.
    */
-  findKey(hash: string): Promise<KeyHolder | undefined>;
+  find(hash: string): Promise<KeyHolder | undefined>;
   /**
    * @param liveMax keys of an account that may be neither revoked nor expired when this one is made, itself included. Default: any number
    * @returns false, and no change, if that were more
    */
-  createKey(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
-  findKeyById(id: string): Promise<Key | undefined>;
+  create(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
+  findById(id: string): Promise<Key | undefined>;
   /** A page of the keys of an account, or of the admin keys, in order of creation. */
-  listKeys(accountId: AccountId | undefined, page: PageRequest): Promise<Page<Key, KeyId>>;
+  list(accountId: AccountId | undefined, page: PageRequest): Promise<Page<Key, KeyId>>;
   /**
    * Writes the new key and the end of the old one, both or neither. False, and no change, if the old one is to be revoked and was revoked
-   * before, or if it goes on for a while and would be one of more than `liveMax`, as for `createKey`.
+   * before, or if it goes on for a while and would be one of more than `liveMax`, as for `create`.
    */
-  rotateKey(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
+  rotate(old: KeyId, end: KeyEnd, replacement: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
   /** Replaces the limits of a key. */
-  setKeyLimits(id: KeyId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
-  revokeKey(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
+  setLimits(id: KeyId, limits: Limits | undefined, audit: AuditEntry): Promise<void>;
+  revoke(id: KeyId, revokedAtMs: number, audit: AuditEntry): Promise<void>;
 }

@@ -20,12 +20,12 @@ export type EntryOutcome = 'entered' | 'conflict' | 'insufficient_credits' | 'ba
 /** Credits that an administrator loads or adjusts. */
 export interface LedgerStore {
   /** The balance of an account less its holds. */
-  availableCredits(accountId: AccountId): Promise<NanoCredits>;
+  available(accountId: AccountId): Promise<NanoCredits>;
   /**
    * Enters a load or an adjustment. A repeated reference enters nothing: the outcome is `entered` for an equal entry, else
    * `conflict`. An adjustment cannot take the balance below the holds, and no entry can take it over the largest amount.
    */
   enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome>;
   /** Newest first. */
-  listEntries(accountId: AccountId, page: PageRequest): Promise<Page<LedgerEntry, LedgerEntryId>>;
+  list(accountId: AccountId, page: PageRequest): Promise<Page<LedgerEntry, LedgerEntryId>>;
 }

@@ -15,5 +15,5 @@ export interface NodeState {
 
 export interface NodeStore {
   /** In the order in which they joined. Empty where one process owns the database. */
-  listNodes(): Promise<readonly NodeState[]>;
+  list(): Promise<readonly NodeState[]>;
 }

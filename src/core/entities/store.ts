@@ -6,6 +6,7 @@ import type { KeyStore } from './key.ts';
 import type { LedgerStore } from './ledger.ts';
 import type { NodeStore } from './node.ts';
 import type { ReservationStore } from './reservation.ts';
+import type { SessionStore } from './session.ts';
 import type { UsageStore } from './usage.ts';
 
 /** Is told when writes begin to fail, when they succeed again, and when the process has to end. */
@@ -25,16 +26,17 @@ export type StoreTrouble = 'moved' | 'locked' | 'unwritable' | 'unreachable';
  * Persistence: whole operations, each atomic, and durable once its promise resolves. An implementation may group operations
  * of many requests into one transaction. While the database cannot be used, operations reject with `overloaded` and change nothing.
  */
-export interface Store
-  extends AccountStore,
-    KeyStore,
-    LedgerStore,
-    NodeStore,
-    ReservationStore,
-    UsageStore,
-    IdempotencyStore,
-    AuditStore,
-    AlertStore {
+export interface Store {
+  readonly requests: ReservationStore;
+  readonly accounts: AccountStore;
+  readonly keys: KeyStore;
+  readonly sessions: SessionStore;
+  readonly ledger: LedgerStore;
+  readonly usage: UsageStore;
+  readonly idempotency: IdempotencyStore;
+  readonly audit: AuditStore;
+  readonly alerts: AlertStore;
+  readonly nodes: NodeStore;
   /** Whether the store has neither accounts nor keys. */
   isEmpty(): Promise<boolean>;
   close(): Promise<void>;

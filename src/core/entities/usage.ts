@@ -128,12 +128,12 @@ export interface Pruned extends Prunable {
 /** Usage records, their totals and their removal. */
 export interface UsageStore {
   /** Newest first. */
-  listRecords(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
+  list(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
   /**
    * Sums over all records, pruned ones included, as of one moment, in the order of the grouped values. Refused requests count
    * as requests without a model. `too_many` if there are more totals than `totalsMax`.
    */
-  usageTotals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'>;
+  totals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'>;
   /** Counts what `prune` would remove. */
   countPrunable(cut: PruneCut): Promise<Prunable>;
   /**

@@ -24,7 +24,7 @@ const knownAccountsMax = 10_000;
 const roomShare = 1 / 16;
 
 export interface IdempotencyDeps {
-  readonly store: Store;
+  readonly store: Pick<Store, 'idempotency'>;
   readonly clock: Clock;
   /** Bytes of answers that are kept for an account. */
   readonly bytesPerAccountMax: number;
@@ -113,7 +113,7 @@ export class Idempotency {
     // Requests that come meanwhile do not remove as well.
     this.#grown.set(accountId, 0);
     try {
-      await store.removeOldestAnswers(accountId, Math.floor(bytesPerAccountMax - room));
+      await store.idempotency.removeOldest(accountId, Math.floor(bytesPerAccountMax - room));
     } catch (error) {
       this.#grown.set(accountId, Infinity);
       throw error;
@@ -144,7 +144,7 @@ export class Idempotency {
   /** Claims the key. Returns the stored answer to replay, or undefined for the first request under the key. */
   async #take(claim: IdempotencyClaim, call: Call): Promise<Uint8Array | undefined> {
     await this.#makeRoom(claim.accountId);
-    const outcome = await this.#deps.store.claimAnswer(claim);
+    const outcome = await this.#deps.store.idempotency.claim(claim);
     switch (outcome.kind) {
       case 'claimed':
         call.metering.holdClaim(claim);

@@ -1,12 +1,15 @@
 import { sql } from 'kysely';
-import type { Account, AccountFacts } from '../../core/entities/account.ts';
-import { type Limits, limitsFromText, limitsToText } from '../../core/entities/limits.ts';
+import type { Account, AccountFacts, AccountStore } from '../../core/entities/account.ts';
+import { limitsFromText, limitsToText } from '../../core/entities/limits.ts';
 import type { Period } from '../../core/entities/subscription.ts';
 import type { AccountId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
-import { type Step, step } from '../sql/job.ts';
+import type { Executor } from '../sql/executor.ts';
+import { step } from '../sql/job.ts';
+import { pageOf } from '../sql/page-of.ts';
 import { type AccountRow, optionalNumber, type SubscriptionKind } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
+import { change } from './audit.ts';
 
 type AccountWithPeriods = AccountRow & {
   trial_starts: bigint | null;
@@ -28,11 +31,9 @@ export const policiesByKeyHashes = statement((p: { hashes: readonly string[] }) 
     keys.selectFrom('api_keys').select('account_id').where(sql<boolean>`hash = any(${p.hashes})`),
   ),
 ).map((row) => ({ account: toFacts(row), policyVersion: row.policy_version }));
-export const accountByName = statement((p: { name: string }) => withPeriods().where('name', '=', p.name)).map(
-  toAccount,
-);
+const byName = statement((p: { name: string }) => withPeriods().where('name', '=', p.name)).map(toAccount);
 /** A page in the order of the ids. `after` is empty for the first one. */
-export const accountsAfter = statement((p: { after: string; size: number }) =>
+const accountsAfter = statement((p: { after: string; size: number }) =>
   withPeriods()
     .where('accounts.id', '>', p.after)
     .where('deleted_at_ms', 'is', null)
@@ -40,7 +41,7 @@ export const accountsAfter = statement((p: { after: string; size: number }) =>
     .limit(p.size),
 ).map(toAccount);
 /** Such a page of the accounts whose name is like a pattern of `containing`. */
-export const accountsNamed = statement((p: { after: string; size: number; pattern: string }) =>
+const accountsNamed = statement((p: { after: string; size: number; pattern: string }) =>
   withPeriods()
     .where('accounts.id', '>', p.after)
     .where('deleted_at_ms', 'is', null)
@@ -51,9 +52,8 @@ export const accountsNamed = statement((p: { after: string; size: number; patter
 export const balanceOf = statement((p: { id: AccountId }) =>
   query.selectFrom('accounts').select('balance_nano_credits').where('id', '=', p.id),
 ).map((row) => row.balance_nano_credits);
-export const anyAccount = statement((_: object) => query.selectFrom('accounts').select('id').limit(1));
 
-const insert = statement((p: NewAccount) =>
+const insert = statement((p: Pick<Account, 'id' | 'name' | 'createdAtMs'>) =>
   query
     .insertInto('accounts')
     .values({
@@ -78,15 +78,22 @@ const rename = statement((p: { id: string; name: string }) =>
 const suspend = statement((p: { id: string; atMs: number | null }) =>
   query.updateTable('accounts').set({ suspended_at_ms: p.atMs }).where('id', '=', p.id),
 );
-/** The name becomes the id, which is no other account's name. */
 const remove = statement((p: { id: string; name: string; atMs: number }) =>
   query
     .updateTable('accounts')
     .set({ name: p.name, deleted_at_ms: p.atMs, limits: '' })
     .where('id', '=', p.id),
 );
-const removeAnswers = statement((p: { id: string }) =>
-  query.deleteFrom('kept_answers').where('account_id', '=', p.id),
+const revokeKeys = statement((p: { id: string; atMs: number }) =>
+  query
+    .updateTable('api_keys')
+    .set({ revoked_at_ms: p.atMs })
+    .where('account_id', '=', p.id)
+    .where('revoked_at_ms', 'is', null),
+);
+/** Rows that go with an account. Its records and its ledger stay. */
+const belongings = (['kept_answers', 'alert_settings', 'alert_marks', 'alerts'] as const).map((table) =>
+  statement((p: { id: string }) => query.deleteFrom(table).where('account_id', '=', p.id)),
 );
 const replaceLimits = statement((p: { id: string; limits: string }) =>
   query.updateTable('accounts').set({ limits: p.limits }).where('id', '=', p.id),
@@ -114,44 +121,61 @@ function insertPeriod(kind: SubscriptionKind, { accountId, startsAtMs, endsAtMs 
   return query.insertInto('subscriptions').values(period);
 }
 
-type NewAccount = Pick<Account, 'id' | 'name' | 'createdAtMs'>;
+/** @param withCredits adds the holds that only this process knows. Default: the database knows all */
+export function accountStore(
+  executor: Executor,
+  withCredits: (account: Account) => Account = (account) => account,
+): AccountStore {
+  return {
+    create: (account, audit) => change(executor, audit, [step(insert, account, 'stop')]),
 
-/** Changes nothing if the name is taken. */
-export function insertAccount(account: NewAccount): Step {
-  return step(insert, account, 'stop');
-}
+    async find(idOrName) {
+      const account =
+        (await executor.get(accountById, { id: idOrName })) ??
+        (await executor.get(byName, { name: idOrName }));
+      return account && withCredits(account);
+    },
 
-/** Changes nothing if the account had a trial before. */
-export function startTrial(accountId: AccountId, period: Period): Step {
-  return step(insertTrial, { accountId, ...period }, 'stop');
-}
+    list: (page, nameContains) =>
+      pageOf(page, async ({ size, after = '' }) => {
+        const accounts = await (nameContains === undefined
+          ? executor.all(accountsAfter, { after, size })
+          : executor.all(accountsNamed, { after, size, pattern: containing(nameContains) }));
+        return accounts.map(withCredits);
+      }),
 
-export function setPlan(accountId: AccountId, period: Period): Step {
-  return step(replacePlan, { accountId, ...period });
-}
+    rename: (id, name, audit) => change(executor, audit, [step(rename, { id, name }, 'stop')]),
 
-export function renameAccount(id: AccountId, name: string): Step {
-  return step(rename, { id, name }, 'stop');
-}
+    async suspend(id, atMs, audit) {
+      await change(executor, audit, [step(suspend, { id, atMs: atMs ?? null })]);
+    },
 
-export function suspendAccount(id: AccountId, atMs: number | undefined): Step {
-  return step(suspend, { id, atMs: atMs ?? null });
-}
+    async delete(id, atMs, audit) {
+      // The name becomes the id, which is no other account's name.
+      const removed = step(remove, { id, name: id, atMs });
+      const others = belongings.map((statement) => step(statement, { id }));
+      await change(executor, audit, [removed, step(revokeKeys, { id, atMs }), ...others]);
+    },
 
-export function deleteAccount(id: AccountId, atMs: number): readonly Step[] {
-  return [step(remove, { id, name: id, atMs }), step(removeAnswers, { id })];
-}
+    async setLimits(id, limits, audit) {
+      await change(executor, audit, [step(replaceLimits, { id, limits: limitsToText(limits) })]);
+    },
 
-export function setAccountLimits(id: AccountId, limits: Limits | undefined): Step {
-  return step(replaceLimits, { id, limits: limitsToText(limits) });
-}
+    startTrial: (accountId, period, audit) =>
+      change(executor, audit, [step(insertTrial, { accountId, ...period }, 'stop')]),
 
-export function endSubscription(accountId: AccountId, atMs: number): Step {
-  return step(endPeriods, { accountId, atMs: BigInt(atMs) });
+    async setPlan(accountId, period, audit) {
+      await change(executor, audit, [step(replacePlan, { accountId, ...period })]);
+    },
+
+    async endSubscription(accountId, atMs, audit) {
+      await change(executor, audit, [step(endPeriods, { accountId, atMs: BigInt(atMs) })]);
+    },
+  };
 }
 
 /** The pattern of LIKE for names that contain a text, in either case of the letters A to Z. */
-export function containing(text: string): string {
+function containing(text: string): string {
   const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   return `%${lower.replace(/[\\%_]/g, '\\$&')}%`;
 }

@@ -5,7 +5,7 @@ import { type Step, step } from '../sql/job.ts';
 import { type AlertSettingsRow, optionalNumber, optionalText } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
 
-export const alertSettingsOf = statement((p: { accountId: AccountId }) =>
+export const settingsOf = statement((p: { accountId: AccountId }) =>
   query.selectFrom('alert_settings').selectAll().where('account_id', '=', p.accountId),
 ).map(toSettings);
 
@@ -37,7 +37,7 @@ function columns(row: Omit<AlertSettingsRow, 'account_id'>) {
   };
 }
 
-export function setAlertSettings(settings: StoredAlertSettings): Step {
+export function replaceSettings(settings: StoredAlertSettings): Step {
   return step(replace, {
     account_id: settings.accountId,
     webhook_url: settings.webhookUrl ?? null,
@@ -48,7 +48,7 @@ export function setAlertSettings(settings: StoredAlertSettings): Step {
   });
 }
 
-export function removeAlertSettings(accountId: AccountId): Step {
+export function removeSettings(accountId: AccountId): Step {
   return step(remove, { accountId });
 }
 

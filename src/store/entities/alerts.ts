@@ -4,15 +4,20 @@ import {
   type AlertDetails,
   type AlertKind,
   type AlertMark,
-  type AttemptEnd,
+  type AlertStore,
   alertsKept,
   type DeliveryState,
   type DueAlert,
 } from '../../core/entities/alert.ts';
 import type { AccountId, AlertId } from '../../core/values/ids.ts';
-import { type Step, step } from '../sql/job.ts';
-import { type AlertRow, optionalNumber, optionalText } from '../sql/schema.ts';
+import type { Executor } from '../sql/executor.ts';
+import { hasChanged, type Step, step } from '../sql/job.ts';
+import { pageOf } from '../sql/page-of.ts';
+import { type AlertRow, afterAll, optionalNumber, optionalText } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
+import { removeSettings, replaceSettings, settingsOf, turnWebhookOff } from './alert-settings.ts';
+import { change } from './audit.ts';
+import { readUsedCredits, readWatchedAccounts } from './watched-accounts.ts';
 
 interface MovedMark extends AlertMark {
   readonly accountId: AccountId;
@@ -84,14 +89,7 @@ const removeOld = statement((p: { accountId: AccountId }) =>
         .offset(sql.lit(alertsKept)),
     ),
 );
-const removeAll = statement((p: { accountId: AccountId }) =>
-  query.deleteFrom('alerts').where('account_id', '=', p.accountId),
-);
-const removeMarks = statement((p: { accountId: AccountId }) =>
-  query.deleteFrom('alert_marks').where('account_id', '=', p.accountId),
-);
-/** A page of an account's alerts, newest first. `after` is `afterAll` for the first one. */
-export const alertsBefore = statement((p: { accountId: AccountId; after: string; size: number }) =>
+const alertsBefore = statement((p: { accountId: AccountId; after: string; size: number }) =>
   query
     .selectFrom('alerts')
     .selectAll()
@@ -100,7 +98,7 @@ export const alertsBefore = statement((p: { accountId: AccountId; after: string;
     .orderBy('id', 'desc')
     .limit(p.size),
 ).map(toAlert);
-export const dueAlerts = statement((p: { nowMs: bigint; size: number }) =>
+const dueAlerts = statement((p: { nowMs: bigint; size: number }) =>
   query
     .selectFrom('alerts')
     .innerJoin('alert_settings', 'alert_settings.account_id', 'alerts.account_id')
@@ -129,6 +127,7 @@ export const dueAlerts = statement((p: { nowMs: bigint; size: number }) =>
     .orderBy('alerts.next_attempt_at_ms')
     .limit(p.size),
 ).map(toDue);
+/** Changes nothing if another node was first. */
 const claim = statement((p: { id: AlertId; dueAtMs: bigint; nextAttemptAtMs: number }) =>
   query
     .updateTable('alerts')
@@ -173,36 +172,61 @@ const giveUpAll = statement((p: { accountId: AccountId; failure: string }) =>
     .where(sql<boolean>`state = 'pending'`),
 );
 
-/** Adds an alert where its mark moves on. */
-export function raiseAlert(alert: Alert, mark: AlertMark, read: AlertMark | undefined): readonly Step[] {
-  const { id, accountId, kind, createdAtMs, delivery } = alert;
-  const { attempts, nextAttemptAtMs } = delivery;
-  const details = JSON.stringify(alert.details);
-  const moved = { accountId, ...mark, readBasis: read?.basis, readThreshold: read?.threshold };
-  return [
-    step(moveMark, moved, 'stop'),
-    step(insert, { id, accountId, kind, createdAtMs, details, attempts, nextAttemptAtMs }),
-    step(removeOld, { accountId }),
-  ];
-}
+export function alertStore(executor: Executor): AlertStore {
+  const run = (...steps: readonly Step[]) => executor.run({ steps });
+  return {
+    settings: (accountId) => executor.get(settingsOf, { accountId }),
 
-/** Changes nothing if another node was first. */
-export function claimAlert({ id, delivery }: Alert, nextAttemptAtMs: number): Step {
-  return step(claim, { id, dueAtMs: BigInt(delivery.nextAttemptAtMs ?? 0), nextAttemptAtMs }, 'stop');
-}
+    async setSettings(accountId, settings, audit) {
+      const set = settings ? replaceSettings(settings) : removeSettings(accountId);
+      const failure = 'The webhook was removed.';
+      const givenUp = settings?.webhookUrl === undefined ? [step(giveUpAll, { accountId, failure })] : [];
+      await change(executor, audit, [set, ...givenUp]);
+    },
 
-export function endAttempt({ id, accountId }: Alert, end: AttemptEnd): readonly Step[] {
-  if (end.state === 'delivered') return [step(deliver, { id, atMs: end.atMs })];
-  const { state, failure, nextAtMs: atMs } = end;
-  return [step(state === 'failed' ? giveUp : fail, { id, failure }), step(delayAll, { accountId, atMs })];
-}
+    watched: (moment, page) => readWatchedAccounts(executor, moment, page),
 
-export function giveUpAlerts(accountId: AccountId, failure: string): Step {
-  return step(giveUpAll, { accountId, failure });
-}
+    usedCredits: (counts) => readUsedCredits(executor, counts),
 
-export function removeAlerts(accountId: AccountId): readonly Step[] {
-  return [step(removeMarks, { accountId }), step(removeAll, { accountId })];
+    async raise(alert, mark, read) {
+      const { id, accountId, kind, createdAtMs, delivery } = alert;
+      const { attempts, nextAttemptAtMs } = delivery;
+      const details = JSON.stringify(alert.details);
+      const moved = { accountId, ...mark, readBasis: read?.basis, readThreshold: read?.threshold };
+      const raised = await run(
+        step(moveMark, moved, 'stop'),
+        step(insert, { id, accountId, kind, createdAtMs, details, attempts, nextAttemptAtMs }),
+        step(removeOld, { accountId }),
+      );
+      return hasChanged(raised);
+    },
+
+    list: (accountId, page) =>
+      pageOf(page, ({ size, after = afterAll }) => executor.all(alertsBefore, { accountId, after, size })),
+
+    due: (nowMs, size) => executor.all(dueAlerts, { nowMs: BigInt(nowMs), size }),
+
+    async claim({ id, delivery }, nextAttemptAtMs) {
+      const dueAtMs = BigInt(delivery.nextAttemptAtMs ?? 0);
+      return hasChanged(await run(step(claim, { id, dueAtMs, nextAttemptAtMs })));
+    },
+
+    async endAttempt({ id, accountId }, end) {
+      if (end.state === 'delivered') {
+        await run(step(deliver, { id, atMs: end.atMs }));
+        return;
+      }
+      const { state, failure, nextAtMs: atMs } = end;
+      await run(
+        step(state === 'failed' ? giveUp : fail, { id, failure }),
+        step(delayAll, { accountId, atMs }),
+      );
+    },
+
+    async turnWebhookOff(accountId, webhookUrl, atMs, failure) {
+      await run(turnWebhookOff(accountId, webhookUrl, atMs), step(giveUpAll, { accountId, failure }));
+    },
+  };
 }
 
 function toDue(row: AlertRow & { webhook_url: string | null; secret: string | null }): DueAlert {

@@ -1,7 +1,9 @@
-import type { AuditEntry } from '../../core/entities/audit.ts';
+import type { AuditEntry, AuditStore } from '../../core/entities/audit.ts';
 import type { AuditId } from '../../core/values/ids.ts';
-import { type Step, step } from '../sql/job.ts';
-import type { AuditRow } from '../sql/schema.ts';
+import type { Executor } from '../sql/executor.ts';
+import { hasChanged, type Step, step } from '../sql/job.ts';
+import { pageOf } from '../sql/page-of.ts';
+import { type AuditRow, afterAll } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
 
 const insert = statement((p: Omit<AuditEntry, 'details'> & { details: string }) =>
@@ -14,10 +16,25 @@ const insert = statement((p: Omit<AuditEntry, 'details'> & { details: string }) 
     details: p.details,
   }),
 );
-/** A page of changes by administrators, newest first. `after` is `afterAll` for the first one. */
-export const auditBefore = statement((p: { after: string; size: number }) =>
+const entriesBefore = statement((p: { after: string; size: number }) =>
   query.selectFrom('audit_entries').selectAll().where('id', '<', p.after).orderBy('id', 'desc').limit(p.size),
 ).map(toEntry);
+
+export function auditStore(executor: Executor): AuditStore {
+  return {
+    list: (page) =>
+      pageOf(page, ({ size, after = afterAll }) => executor.all(entriesBefore, { after, size })),
+  };
+}
+
+/** Writes a change and its audit entry, both or neither. False if the first step stopped the job. */
+export async function change(
+  executor: Executor,
+  audit: AuditEntry,
+  steps: readonly Step[],
+): Promise<boolean> {
+  return hasChanged(await executor.run({ steps: [...steps, insertAudit(audit)] }));
+}
 
 /** Follows the change in the same job. */
 export function insertAudit(entry: AuditEntry): Step {

@@ -3,10 +3,12 @@ import {
   type ClaimEnd,
   type ClaimOutcome,
   type IdempotencyClaim,
+  type IdempotencyStore,
   recordBytes,
 } from '../../core/entities/idempotency.ts';
 import type { AccountId } from '../../core/values/ids.ts';
-import { hasChanged, type JobResult, type Step, step } from '../sql/job.ts';
+import type { Executor } from '../sql/executor.ts';
+import { hasChanged, type JobResult, rowOf, type Step, step } from '../sql/job.ts';
 import type { Database } from '../sql/schema.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
 
@@ -97,21 +99,21 @@ function isOfKey({ accountId, operation, key }: Pick<IdempotencyClaim, 'accountI
     and({ account_id: accountId, operation, key });
 }
 
-/** Finds when the newest answer of an account was created that does not fit beside those after it. */
-export function findBeyond(accountId: AccountId, bytesMax: number): Step {
-  return step(newestBeyond, { accountId, bytesMax: BigInt(bytesMax) });
-}
-
-/** @param result of `findBeyond` */
-export function beyondOf([found]: JobResult): bigint | undefined {
-  const row =
-    found && 'row' in found ? (found.row as { readonly created_at_ms: bigint } | undefined) : undefined;
-  return row && BigInt(row.created_at_ms);
-}
-
-/** Removes some of the answers of an account. */
-export function removeAnswersUntil(accountId: AccountId, lastMs: bigint): Step {
-  return step(removeAnswersOf, { accountId, lastMs });
+/** @param claim as `IdempotencyStore` does */
+export function idempotencyStore(executor: Executor, claim: IdempotencyStore['claim']): IdempotencyStore {
+  return {
+    claim,
+    async removeOldest(accountId, bytesMax) {
+      // As a job: with SQLite, reading a whole account's answers must not hold the main thread.
+      const found = await executor.run({
+        steps: [step(newestBeyond, { accountId, bytesMax: BigInt(bytesMax) })],
+      });
+      const row = rowOf<{ readonly created_at_ms: bigint }>(found[0]);
+      if (row === undefined) return;
+      const removal = step(removeAnswersOf, { accountId, lastMs: BigInt(row.created_at_ms) });
+      while (hasChanged(await executor.run({ steps: [removal] })));
+    },
+  };
 }
 
 /** Claims a key, and finds its record. Also removes some that have expired. */
@@ -127,8 +129,7 @@ export function claimKey(wanted: Claim): Step[] {
 /** @param result of `claimKey` */
 export function claimOutcome({ fingerprint }: IdempotencyClaim, result: JobResult): ClaimOutcome {
   if (hasChanged(result)) return { kind: 'claimed' };
-  const found = result[1];
-  const first = found && 'row' in found ? (found.row as FoundRecord | undefined) : undefined;
+  const first = rowOf<FoundRecord>(result[1]);
   if (first === undefined || first.fingerprint !== fingerprint) return { kind: 'conflict' };
   return first.answer === null ? { kind: 'running' } : { kind: 'kept', answer: first.answer };
 }

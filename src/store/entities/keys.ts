@@ -1,10 +1,14 @@
 import { sql } from 'kysely';
-import { type Key, type Scope, scopes } from '../../core/entities/key.ts';
-import { type Limits, limitsFromText, limitsToText } from '../../core/entities/limits.ts';
+import type { AuditEntry } from '../../core/entities/audit.ts';
+import { type Key, type KeyStore, type Scope, scopes } from '../../core/entities/key.ts';
+import { limitsFromText, limitsToText } from '../../core/entities/limits.ts';
 import type { AccountId, KeyId } from '../../core/values/ids.ts';
-import { type Step, step } from '../sql/job.ts';
+import type { Executor } from '../sql/executor.ts';
+import { hasChanged, type Step, step } from '../sql/job.ts';
+import { pageOf } from '../sql/page-of.ts';
 import { type KeyRow, type NewKeyRow, optionalNumber } from '../sql/schema.ts';
 import { columnsOf, query, statement } from '../sql/statement.ts';
+import { change, insertAudit } from './audit.ts';
 
 const keyColumns = [
   'id',
@@ -27,16 +31,15 @@ export const keyByHash = statement((p: { hash: string }) => keys.where('hash', '
 export const keysByHashes = statement((p: { hashes: readonly string[] }) =>
   keys.where(sql<boolean>`hash = any(${p.hashes})`),
 ).map(toKey);
-export const keyById = statement((p: { id: string }) => keys.where('id', '=', p.id)).map(toKey);
+const keyById = statement((p: { id: string }) => keys.where('id', '=', p.id)).map(toKey);
 /** A page of the keys of an account. `after` is empty for the first one. */
-export const keysOfAccount = statement((p: { accountId: string; after: string; size: number }) =>
+const keysOfAccount = statement((p: { accountId: string; after: string; size: number }) =>
   keys.where('account_id', '=', p.accountId).where('id', '>', p.after).orderBy('id').limit(p.size),
 ).map(toKey);
 /** A page of the admin keys. */
-export const adminKeys = statement((p: { after: string; size: number }) =>
+const adminKeys = statement((p: { after: string; size: number }) =>
   keys.where('kind', '=', 'admin').where('id', '>', p.after).orderBy('id').limit(p.size),
 ).map(toKey);
-export const anyKey = statement((_: object) => query.selectFrom('api_keys').select('id').limit(1));
 
 const insert = statement((p: NewKeyRow) => query.insertInto('api_keys').values(columnsOf(p, keyColumns)));
 /** Waits on PostgreSQL until no other transaction adds keys to the account. */
@@ -44,7 +47,7 @@ const lockAccount = statement((p: { id: string }, dialect) => {
   const account = query.selectFrom('accounts').select('id').where('id', '=', p.id);
   return dialect === 'postgres' ? account.forUpdate() : account;
 });
-/** Inserts nothing if the account has `liveMax` keys that are neither revoked nor expired. */
+/** Changes nothing if the account has `liveMax` keys that are neither revoked nor expired. */
 const insertWithin = statement((p: NewKeyRow & { readonly liveMax: number }) => {
   const values = keyColumns.map((column) => sql`${p[column]}`);
   return sql`insert into api_keys (${sql.join(keyColumns.map((column) => sql.ref(column)))})
@@ -56,6 +59,7 @@ const insertWithin = statement((p: NewKeyRow & { readonly liveMax: number }) => 
 const expire = statement((p: { id: string; atMs: number }) =>
   query.updateTable('api_keys').set({ expires_at_ms: p.atMs }).where('id', '=', p.id),
 );
+/** Changes nothing if the key was revoked before. */
 const revoke = statement((p: { id: string; atMs: number }) =>
   query
     .updateTable('api_keys')
@@ -67,27 +71,54 @@ const revoke = statement((p: { id: string; atMs: number }) =>
 const noteUse = statement((p: { id: string; atMs: number }) =>
   query.updateTable('api_keys').set({ last_used_at_ms: p.atMs }).where('id', '=', p.id),
 );
-const revokeAll = statement((p: { accountId: string; atMs: number }) =>
-  query
-    .updateTable('api_keys')
-    .set({ revoked_at_ms: p.atMs })
-    .where('account_id', '=', p.accountId)
-    .where('revoked_at_ms', 'is', null),
-);
 const replaceLimits = statement((p: { id: string; limits: string }) =>
   query.updateTable('api_keys').set({ limits: p.limits }).where('id', '=', p.id),
 );
 
-export function insertKey(key: Key): Step {
-  return step(insert, toRow(key));
+/** @param find a key by its hash, as `KeyStore` does */
+export function keyStore(executor: Executor, find: KeyStore['find']): KeyStore {
+  /** Adds a key within the limit of its account. */
+  const add = async (key: Key, liveMax: number, audit: AuditEntry, after: readonly Step[] = []) => {
+    const lock = step(lockAccount, { id: key.accountId ?? '' });
+    const inserted = step(insertWithin, { ...toRow(key), liveMax }, 'stop');
+    const [, ...changes] = await executor.run({ steps: [lock, inserted, ...after, insertAudit(audit)] });
+    return hasChanged(changes);
+  };
+  return {
+    find,
+
+    create: (key, audit, liveMax = Number.MAX_SAFE_INTEGER) => add(key, liveMax, audit),
+
+    findById: (id) => executor.get(keyById, { id }),
+
+    list: (accountId, page) =>
+      pageOf(page, ({ size, after = '' }) =>
+        accountId === undefined
+          ? executor.all(adminKeys, { after, size })
+          : executor.all(keysOfAccount, { accountId, after, size }),
+      ),
+
+    rotate(id, end, replacement, audit, liveMax = Number.MAX_SAFE_INTEGER) {
+      if ('expiresAtMs' in end) {
+        return add(replacement, liveMax, audit, [step(expire, { id, atMs: end.expiresAtMs })]);
+      }
+      // One for one: no more are live than before.
+      const revoked = step(revoke, { id, atMs: end.revokedAtMs }, 'stop');
+      return change(executor, audit, [revoked, step(insert, toRow(replacement))]);
+    },
+
+    async setLimits(id, limits, audit) {
+      await change(executor, audit, [step(replaceLimits, { id, limits: limitsToText(limits) })]);
+    },
+
+    async revoke(id, atMs, audit) {
+      await change(executor, audit, [step(revoke, { id, atMs }, 'stop')]);
+    },
+  };
 }
 
-/** Inserts a key unless its account has `liveMax` live ones: then the second step stops the job. The first one only locks. */
-export function insertKeyWithin(key: Key, liveMax = Number.MAX_SAFE_INTEGER): readonly Step[] {
-  return [
-    step(lockAccount, { id: key.accountId ?? '' }),
-    step(insertWithin, { ...toRow(key), liveMax }, 'stop'),
-  ];
+export function noteKeyUse(id: KeyId, atMs: number): Step {
+  return step(noteUse, { id, atMs });
 }
 
 function toRow(key: Key): NewKeyRow {
@@ -105,27 +136,6 @@ function toRow(key: Key): NewKeyRow {
     limits: limitsToText(key.limits),
     origin_id: key.originId === key.id ? '' : key.originId,
   };
-}
-
-export function setKeyLimits(id: KeyId, limits: Limits | undefined): Step {
-  return step(replaceLimits, { id, limits: limitsToText(limits) });
-}
-
-/** Changes nothing if the key was revoked before. */
-export function revokeKey(id: KeyId, atMs: number): Step {
-  return step(revoke, { id, atMs }, 'stop');
-}
-
-export function noteKeyUse(id: KeyId, atMs: number): Step {
-  return step(noteUse, { id, atMs });
-}
-
-export function revokeKeysOf(accountId: AccountId, atMs: number): Step {
-  return step(revokeAll, { accountId, atMs });
-}
-
-export function expireKey(id: KeyId, atMs: number): Step {
-  return step(expire, { id, atMs });
 }
 
 function toKey(row: KeyRow): Key {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { LedgerEntry } from '../../core/entities/ledger.ts';
+import type { LedgerEntry, LedgerStore } from '../../core/entities/ledger.ts';
 import {
   type AccountId,
   debitEntryId,
@@ -8,8 +8,10 @@ import {
   requestOfDebit,
 } from '../../core/values/ids.ts';
 import { type NanoCredits, nanoCredits } from '../../core/values/money.ts';
+import type { Executor } from '../sql/executor.ts';
 import { type Addition, type Step, step } from '../sql/job.ts';
-import type { LedgerRow } from '../sql/schema.ts';
+import { pageOf } from '../sql/page-of.ts';
+import { afterAll, type LedgerRow } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
 
 const insert = statement((p: LedgerEntry) =>
@@ -42,8 +44,7 @@ export const entryByReference = statement((p: { accountId: AccountId; reference:
     // Written out, so that SQLite uses the index of these entries.
     .where(sql<boolean>`kind <> 'debit'`),
 ).map(toEntry);
-/** A page of the entries of an account, newest first. `after` is `afterAll` for the first one. */
-export const entriesBefore = statement((p: { accountId: AccountId; after: string; size: number }) =>
+const entriesBefore = statement((p: { accountId: AccountId; after: string; size: number }) =>
   query
     .selectFrom('ledger_entries')
     .selectAll()
@@ -52,6 +53,15 @@ export const entriesBefore = statement((p: { accountId: AccountId; after: string
     .orderBy('id', 'desc')
     .limit(p.size),
 ).map(toEntry);
+
+/** @param credits of accounts, as this process knows them */
+export function ledgerStore(executor: Executor, credits: Omit<LedgerStore, 'list'>): LedgerStore {
+  return {
+    ...credits,
+    list: (accountId, page) =>
+      pageOf(page, ({ size, after = afterAll }) => executor.all(entriesBefore, { accountId, after, size })),
+  };
+}
 
 export interface Debit {
   readonly requestId: RequestId;

@@ -81,58 +81,64 @@ export const countOf = statement((p: Stretch) =>
 );
 const removeRecords = statement((p: Stretch) => query.deleteFrom('usage_records').where(isPrunable(p)));
 
-/** Removes usage records and keeps their sums, while requests go on. */
-export class Pruning {
-  readonly #executor: Executor;
-
-  constructor(executor: Executor) {
-    this.#executor = executor;
+/**
+ * Removes usage records and keeps their sums, while requests go on.
+ * @param audit is written with the first removal. Undefined: it was written
+ */
+export async function prune(
+  executor: Executor,
+  cut: PruneCut,
+  recordsMax: number,
+  audit: AuditEntry | undefined,
+): Promise<Pruned> {
+  let [records, answers] = [0, 0];
+  let place: Place = { after: '' };
+  while (place !== 'end' && records < recordsMax) {
+    const startedAtMs = performance.now();
+    const entry = records + answers === 0 ? audit : undefined;
+    const removed: Removed =
+      place === 'answers'
+        ? await pruneAnswers(executor, cut, entry)
+        : await pruneRecords(executor, cut, place.after, entry);
+    records += removed.records;
+    answers += removed.answers;
+    place = removed.next;
+    // Requests get as much time as the step took.
+    if (place !== 'end') await sleep(performance.now() - startedAtMs);
   }
+  return { records, answers, isComplete: place === 'end' };
+}
 
-  /** @param audit is written with the first removal. Undefined: it was written */
-  async prune(cut: PruneCut, recordsMax: number, audit: AuditEntry | undefined): Promise<Pruned> {
-    let [records, answers] = [0, 0];
-    let place: Place = { after: '' };
-    while (place !== 'end' && records < recordsMax) {
-      const startedAtMs = performance.now();
-      const entry = records + answers === 0 ? audit : undefined;
-      const removed: Removed =
-        place === 'answers'
-          ? await this.#pruneAnswers(cut, entry)
-          : await this.#pruneRecords(cut, place.after, entry);
-      records += removed.records;
-      answers += removed.answers;
-      place = removed.next;
-      // Requests get as much time as the step took.
-      if (place !== 'end') await sleep(performance.now() - startedAtMs);
-    }
-    return { records, answers, isComplete: place === 'end' };
-  }
+async function pruneRecords(
+  executor: Executor,
+  { recordsBeforeMs }: PruneCut,
+  after: string,
+  audit?: AuditEntry,
+): Promise<Removed> {
+  const all = { after, last: firstRequestId(recordsBeforeMs), beforeMs: BigInt(recordsBeforeMs) };
+  const found = await executor.get(stretchEnd, all);
+  const stretch = { ...all, last: found?.id ?? all.last };
+  const removal = [step(rollUpRecords, stretch), step(removeRecords, stretch, 'stop')];
+  const records = await remove(executor, removal, audit);
+  return { records, answers: 0, next: found === undefined ? 'answers' : { after: found.id } };
+}
 
-  async #pruneRecords({ recordsBeforeMs }: PruneCut, after: string, audit?: AuditEntry): Promise<Removed> {
-    const all = { after, last: firstRequestId(recordsBeforeMs), beforeMs: BigInt(recordsBeforeMs) };
-    const found = await this.#executor.get(stretchEnd, all);
-    const stretch = { ...all, last: found?.id ?? all.last };
-    const records = await this.#remove(
-      [step(rollUpRecords, stretch), step(removeRecords, stretch, 'stop')],
-      audit,
-    );
-    return { records, answers: 0, next: found === undefined ? 'answers' : { after: found.id } };
-  }
+async function pruneAnswers(
+  executor: Executor,
+  { answersBeforeMs }: PruneCut,
+  audit?: AuditEntry,
+): Promise<Removed> {
+  const removal = step(removeOldAnswers, { beforeMs: BigInt(answersBeforeMs) }, 'stop');
+  const answers = await remove(executor, [removal], audit);
+  return { records: 0, answers, next: answers < answersAtOnce ? 'end' : 'answers' };
+}
 
-  async #pruneAnswers({ answersBeforeMs }: PruneCut, audit?: AuditEntry): Promise<Removed> {
-    const removal = step(removeOldAnswers, { beforeMs: BigInt(answersBeforeMs) }, 'stop');
-    const answers = await this.#remove([removal], audit);
-    return { records: 0, answers, next: answers < answersAtOnce ? 'end' : 'answers' };
-  }
-
-  /** @param steps the last one removes @returns the number of removed rows */
-  async #remove(steps: readonly Step[], audit: AuditEntry | undefined): Promise<number> {
-    const all = audit ? [...steps, insertAudit(audit)] : steps;
-    const results = await this.#executor.run({ steps: all, isExclusive: true });
-    const removed = results[steps.length - 1];
-    return removed && 'changes' in removed ? removed.changes : 0;
-  }
+/** @param steps the last one removes @returns the number of removed rows */
+async function remove(executor: Executor, steps: readonly Step[], audit?: AuditEntry): Promise<number> {
+  const all = audit ? [...steps, insertAudit(audit)] : steps;
+  const results = await executor.run({ steps: all, isExclusive: true });
+  const removed = results[steps.length - 1];
+  return removed && 'changes' in removed ? removed.changes : 0;
 }
 
 function rollUp(stretch: Stretch, dialect: Dialect) {

@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
-import { type EndedSession, endedSessionsMax } from '../../core/entities/key.ts';
-import { type Step, step } from '../sql/job.ts';
+import { type EndedSession, endedSessionsMax, type SessionStore } from '../../core/entities/session.ts';
+import type { Executor } from '../sql/executor.ts';
+import { hasChanged, step } from '../sql/job.ts';
 import { query, statement } from '../sql/statement.ts';
 
-export const endedSession = statement((p: Omit<EndedSession, 'untilMs'>) =>
+const endedSession = statement((p: Omit<EndedSession, 'untilMs'>) =>
   query
     .selectFrom('ended_sessions')
     .select('session')
@@ -20,7 +21,13 @@ const forget = statement((p: { nowMs: bigint }) =>
   query.deleteFrom('ended_sessions').where('until_ms', '<=', p.nowMs),
 );
 
-/** The second step changes nothing if the key has ended too many sessions. */
-export function endSession(session: EndedSession, nowMs: number): Step[] {
-  return [step(forget, { nowMs: BigInt(nowMs) }), step(insert, session)];
+export function sessionStore(executor: Executor): SessionStore {
+  return {
+    async end(session, nowMs) {
+      const forgotten = step(forget, { nowMs: BigInt(nowMs) });
+      const [, ...inserted] = await executor.run({ steps: [forgotten, step(insert, session)] });
+      return hasChanged(inserted);
+    },
+    isEnded: async (session) => (await executor.get(endedSession, session)) !== undefined,
+  };
 }

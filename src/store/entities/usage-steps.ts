@@ -1,4 +1,5 @@
 /** Reads usage in small steps: the process serves requests between them. */
+import { firstRequestId } from '../../core/values/ids.ts';
 import type { Queries } from '../sql/executor.ts';
 import { query, statement } from '../sql/statement.ts';
 
@@ -34,4 +35,15 @@ export async function* steps(
     if (found === undefined) return;
     from = found.id;
   }
+}
+
+/** A record id is created at most this long before its request starts, with a generous margin. */
+const idLeadMs = 3_600_000;
+
+/** The ids of requests that started in a span of time. Reading by them does not pass over all others. */
+export function idsBetween(fromMs: number | undefined, untilMs: number | undefined) {
+  return {
+    since: fromMs === undefined ? undefined : firstRequestId(Math.max(0, fromMs - idLeadMs)),
+    until: untilMs === undefined ? undefined : firstRequestId(Math.max(0, untilMs + idLeadMs)),
+  };
 }

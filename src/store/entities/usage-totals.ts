@@ -5,9 +5,8 @@ import { nanoCredits } from '../../core/values/money.ts';
 import type { Executor, Queries } from '../sql/executor.ts';
 import { afterAll, type Database } from '../sql/schema.ts';
 import { type Dialect, query, statement } from '../sql/statement.ts';
-import { idsBetween } from './usage.ts';
 import { dayOfMs, recordsAsRollups, sumColumns, sums } from './usage-rollups.ts';
-import { steps } from './usage-steps.ts';
+import { idsBetween, steps } from './usage-steps.ts';
 
 interface RecordStep {
   readonly after: string;

@@ -1,72 +1,24 @@
 import { sql } from 'kysely';
-import type { Reservation } from '../../core/entities/reservation.ts';
-import type { RecordEnd, RecordFilter, RecordStart, UsageRecord } from '../../core/entities/usage.ts';
-import { firstRequestId, type RequestId } from '../../core/values/ids.ts';
-import type { Price } from '../../core/values/money.ts';
-import { type Step, step } from '../sql/job.ts';
-import { columnsOf, query, type Statement, statement } from '../sql/statement.ts';
-import {
-  type EndRow,
-  endColumns,
-  endedRow,
-  endRow,
-  type NewRow,
-  recordColumns,
-  startedColumns,
-  startedRow,
-  toRecord,
-  toStarted,
-} from './usage-row.ts';
+import type { RecordFilter, UsageRecord, UsageStore } from '../../core/entities/usage.ts';
+import type { RequestId } from '../../core/values/ids.ts';
+import type { Executor } from '../sql/executor.ts';
+import { pageOf } from '../sql/page-of.ts';
+import { query, type Statement, statement } from '../sql/statement.ts';
+import { countPrunable, prune } from './prune.ts';
+import { toRecord } from './usage-records.ts';
+import { idsBetween } from './usage-steps.ts';
+import { readTotals } from './usage-totals.ts';
 
-export const startedRecords = statement((_: object) =>
-  query
-    .selectFrom('usage_records')
-    .select(startedColumns)
-    // Written out, so that SQLite uses the index of started records.
-    .where('state', '=', sql.lit('started')),
-).map(toStarted);
-
-const insert = statement((p: NewRow) =>
-  query.insertInto('usage_records').values(columnsOf(p, recordColumns)),
-);
-const extend = statement((p: { id: RequestId; units: number }) =>
-  query.updateTable('usage_records').set({ reserved_units: p.units }).where('id', '=', p.id),
-);
-const end = statement((p: EndRow & { id: RequestId }) =>
-  query
-    .updateTable('usage_records')
-    .set({ ...columnsOf(p, endColumns), reserved_units: 0, reserved_month: null, hold_nano_credits: 0 })
-    .where('id', '=', p.id)
-    .where('state', '=', 'started'),
-);
-
-export function insertStarted(start: RecordStart, reservation: Reservation): Step {
-  return step(insert, startedRow(start, reservation), 'fail');
-}
-
-/** Inserts the record of a request that has no started record. */
-export function insertEnded(start: RecordStart, recorded: RecordEnd, price?: Price): Step {
-  return step(insert, endedRow(start, recorded, price), 'fail');
-}
-
-/** Changes the reserved units of a started record. */
-export function extendStarted(id: RequestId, units: number): Step {
-  return step(extend, { id, units }, 'fail');
-}
-
-/** Ends a started record. */
-export function endStarted(id: RequestId, recorded: RecordEnd): Step {
-  return step(end, { id, ...endRow(recorded) }, 'fail');
-}
-
-/** A record id is created at most this long before its request starts, with a generous margin. */
-const idLeadMs = 3_600_000;
-
-/** The ids of requests that started in a span of time. Reading by them does not pass over all others. */
-export function idsBetween(fromMs: number | undefined, untilMs: number | undefined) {
+export function usageStore(executor: Executor): UsageStore {
   return {
-    since: fromMs === undefined ? undefined : firstRequestId(Math.max(0, fromMs - idLeadMs)),
-    until: untilMs === undefined ? undefined : firstRequestId(Math.max(0, untilMs + idLeadMs)),
+    list: (filter, page) =>
+      pageOf(page, ({ size, after }) => {
+        const wanted = { ...filter, ...idsBetween(filter.fromMs, filter.untilMs), size, after };
+        return executor.all(recordsBefore(wanted), wanted);
+      }),
+    totals: (wanted) => readTotals(executor, wanted),
+    countPrunable: (cut) => countPrunable(executor, cut),
+    prune: (cut, recordsMax, audit) => prune(executor, cut, recordsMax, audit),
   };
 }
 

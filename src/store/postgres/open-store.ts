@@ -6,9 +6,10 @@ import { PostgresExecutor } from './database/executor.ts';
 import { Health } from './database/health.ts';
 import { Node } from './database/node.ts';
 import { Groups } from './groups/groups.ts';
+import { KeyCache } from './key-cache.ts';
 import { migrateUrl } from './migrate-url.ts';
 import { Partitions } from './partitions.ts';
-import { PostgresStore } from './postgres-store.ts';
+import { postgresStore } from './postgres-store.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
 
 export interface PostgresOptions {
@@ -44,8 +45,9 @@ export async function openPostgresStore({
   const pool = openPool({ url, connectionsMax, name: 'parley' });
   // Heartbeats must not wait for requests. The same connection hears of changes that other nodes make.
   const own = openPool({ url, connectionsMax: 1, name: 'parley node' });
-  own.on('connect', (client) => listen(client, () => store.policyChanged()));
   const executor = new PostgresExecutor(pool);
+  const keyCache = new KeyCache(executor);
+  own.on('connect', (client) => listen(client, () => keyCache.clear()));
   const partitions = new Partitions(pool);
   const onDue = async () => {
     await endRequestsOfDeadNodes({ executor, groups }, now());
@@ -54,8 +56,7 @@ export async function openPostgresStore({
   const node = new Node({ pool: own, health, version, leaseMs, onDue });
   const groups: Groups = new Groups({ pool, node, health });
   const close = async () => void (await Promise.all([pool.end(), own.end()]));
-  const store: PostgresStore = new PostgresStore({ executor, groups, node, partitions, close });
-  return store;
+  return postgresStore({ executor, groups, node, partitions, keyCache, close });
 }
 
 /** Where a pooler or the database has no notifications, nodes hear of changes when the life of what they keep ends. */

@@ -1,7 +1,7 @@
 /** Ends what dead nodes left open. Any node may do so, also several at once: the rows of the accounts are locked meanwhile. */
 import { sql } from 'kysely';
 import type { AccountId, RequestId } from '../../core/values/ids.ts';
-import { interruptedEnd, type StartedRecord, startedColumns, toStarted } from '../entities/usage-row.ts';
+import { interruptedEnd, type StartedRecord, startedColumns, toStarted } from '../entities/usage-records.ts';
 import type { Executor } from '../sql/executor.ts';
 import { step } from '../sql/job.ts';
 import { query, statement } from '../sql/statement.ts';

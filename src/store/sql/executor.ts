@@ -21,3 +21,17 @@ export interface Executor extends Queries {
   /** Reads as of one moment. Later writes are not seen, and do not wait. */
   readSnapshot<T>(read: (snapshot: Queries) => Promise<T>): Promise<T>;
 }
+
+/** The same executor, which calls `written` after each job. */
+export function reporting(executor: Executor, written: () => void): Executor {
+  return {
+    get: (statement, parameters) => executor.get(statement, parameters),
+    all: (statement, parameters) => executor.all(statement, parameters),
+    readSnapshot: (read) => executor.readSnapshot(read),
+    async run(job) {
+      const result = await executor.run(job);
+      written();
+      return result;
+    },
+  };
+}

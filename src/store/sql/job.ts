@@ -42,3 +42,8 @@ export function step<Parameters extends object>(
 export function hasChanged([first]: JobResult): boolean {
   return first !== undefined && 'changes' in first && first.changes > 0;
 }
+
+/** The row that a step has found. @typeParam Row as the statement selects it */
+export function rowOf<Row>(result: StepResult | undefined): Row | undefined {
+  return result && 'row' in result ? (result.row as Row | undefined) : undefined;
+}

@@ -7,7 +7,7 @@ import { OpenFiles, privateFile } from './database/data-folder.ts';
 import { type DatabaseUse, openDatabase } from './database/open-database.ts';
 import { DatabaseMovedError } from './database/storage-failures.ts';
 import { WriteHealth } from './database/write-health.ts';
-import { SqliteStore } from './sqlite-store.ts';
+import { sqliteStore } from './sqlite-store.ts';
 import { DirectExecutor, WriterThread } from './writer/executors.ts';
 import { type BatchExecutor, Writer } from './writer/writer.ts';
 
@@ -59,7 +59,7 @@ export async function openStore(
     await writer.close();
     connection.close();
   };
-  return new SqliteStore({ connection, writer, health, close });
+  return sqliteStore({ connection, writer, health, close });
 }
 
 interface Opened extends Required<Pick<StoreOptions, 'writes'>> {

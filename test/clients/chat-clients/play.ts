@@ -59,7 +59,7 @@ export function describeChatClient(client: ChatClient): void {
       await upstream.stop();
     });
 
-    const records = async () => (await parley.app.store.listRecords({ operation: 'chat' }, ended)).items;
+    const records = async () => (await parley.app.store.usage.list({ operation: 'chat' }, ended)).items;
     /** The states of the test's requests, oldest first. */
     const states = async () => {
       const all = await records();

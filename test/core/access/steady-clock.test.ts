@@ -39,7 +39,7 @@ it('knows the time of the newest entry after a restart', async () => {
   try {
     expect((await steadyClock(clock, store)).now()).toBe(clock.nowMs);
     const createdAtMs = clock.nowMs + hourMs;
-    await store.createAccount(
+    await store.accounts.create(
       { id: newAccountId(1), name: 'a', createdAtMs: 1 },
       { ...auditEntry(), createdAtMs },
     );

@@ -177,8 +177,8 @@ describe('a key that manages', () => {
     await parley.newKey();
     const { store } = parley.app;
     const page = { size: 1, after: undefined };
-    const [stranger] = (await store.listKeys((await store.findAccount('account-2'))?.id, page)).items;
-    const [admin] = (await store.listKeys(undefined, page)).items;
+    const [stranger] = (await store.keys.list((await store.accounts.find('account-2'))?.id, page)).items;
+    const [admin] = (await store.keys.list(undefined, page)).items;
     for (const id of [stranger?.id, admin?.id]) {
       for (const change of ['limits', 'rotate', 'revoke']) {
         expect(await errorOf(await post(`/keys/${id}/${change}`, boss.secret))).toMatchObject({

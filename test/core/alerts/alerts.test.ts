@@ -62,7 +62,7 @@ const sent = () => receiver.received.map(({ alert }) => alert);
 
 /** Waits for a whole look at all accounts that began after this moment. */
 async function swept(): Promise<void> {
-  const ends = vi.spyOn(parley.app.store, 'dueAlerts');
+  const ends = vi.spyOn(parley.app.store.alerts, 'due');
   await expect.poll(() => ends.mock.calls.length).toBeGreaterThan(1);
   ends.mockRestore();
 }
@@ -209,7 +209,7 @@ describe('the delivery', () => {
       ]);
     receiver.status = 302;
     parley.clock.nowMs += 14_999;
-    await expect.poll(() => parley.app.store.dueAlerts(parley.clock.nowMs, 1)).toEqual([]);
+    await expect.poll(() => parley.app.store.alerts.due(parley.clock.nowMs, 1)).toEqual([]);
     parley.clock.nowMs += 1;
     await expect.poll(list).toMatchObject([
       {
@@ -276,14 +276,14 @@ describe('the delivery', () => {
     const settings = { settings: { webhook_url: hook(), percents: [100] } };
     expect((await admin('alerts/settings', settings)).status).toBe(200);
     const watched = () =>
-      parley.app.store.watchedAccounts({ month: '2026-11', nowMs: 1 }, { size: 10, after: '' });
+      parley.app.store.alerts.watched({ month: '2026-11', nowMs: 1 }, { size: 10, after: '' });
     expect(await watched()).toEqual([]);
     expect((await admin('resume', {})).status).toBe(200);
     await expect.poll(() => sent().length).toBe(1);
     expect((await admin('delete', {})).status).toBe(200);
     expect(await watched()).toEqual([]);
-    expect(await parley.app.store.alertSettings(parley.accountId)).toBeUndefined();
-    const { items } = await parley.app.store.listAlerts(parley.accountId, { size: 10, after: undefined });
+    expect(await parley.app.store.alerts.settings(parley.accountId)).toBeUndefined();
+    const { items } = await parley.app.store.alerts.list(parley.accountId, { size: 10, after: undefined });
     expect(items).toEqual([]);
   });
 

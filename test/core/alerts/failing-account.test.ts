@@ -29,18 +29,18 @@ afterEach(async () => {
 
 async function watch(accountId: AccountId): Promise<void> {
   const { store } = parley.app;
-  await store.createAccount({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
+  await store.accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
   const settings = {
     ...{ accountId, webhookUrl: receiver.origin, percents: [50], webhookOffAtMs: undefined },
     ...{ sealedSecret: 'whsec_c2VjcmV0', balanceBelow: nanoCredits(1n) },
   };
-  await store.setAlertSettings(accountId, settings, auditEntry());
+  await store.alerts.setSettings(accountId, settings, auditEntry());
 }
 
 it('delays no other account, and is logged once', async () => {
   const { store } = parley.app;
-  const raise = store.raiseAlert.bind(store);
-  const tries = vi.spyOn(store, 'raiseAlert').mockImplementation((alert, ...rest) => {
+  const { raise } = store.alerts;
+  const tries = vi.spyOn(store.alerts, 'raise').mockImplementation((alert, ...rest) => {
     return alert.accountId === failing ? Promise.reject(new Error('refused')) : raise(alert, ...rest);
   });
   await watch(failing);

@@ -11,12 +11,14 @@ import {
   ChatCompletionSchema,
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
+import type { ReservationStore } from '../../../src/core/entities/reservation.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
 import type { Log } from '../../../src/core/values/log.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, type ParleyOptions, startParley } from '../../support/parley.ts';
+import { replacing } from '../../support/replacing.ts';
 
 /** For events that take a moment, on a machine that may be busy. */
 const soon = { timeout: 120_000 };
@@ -486,17 +488,11 @@ describe('settling', () => {
   afterEach(() => parley.close());
 
   function slowedDown(store: Store): Store {
-    const settle: Store['settle'] = async (...end) => {
+    const settle: ReservationStore['settle'] = async (...end) => {
       await beforeSettle();
-      return store.settle(...end);
+      return store.requests.settle(...end);
     };
-    return new Proxy(store, {
-      get: (_, name) => {
-        if (name === 'settle') return settle;
-        const member: unknown = Reflect.get(store, name);
-        return typeof member === 'function' ? member.bind(store) : member;
-      },
-    });
+    return { ...store, requests: replacing(store.requests, () => ({ settle })) };
   }
 
   const form = (fields: Json = {}) => {

@@ -78,7 +78,7 @@ describe('the store', () => {
 
   it('reserves units and credits together, or neither', async () => {
     const { store } = parley.app;
-    const { items } = await store.listKeys(parley.accountId, { size: 1, after: undefined });
+    const { items } = await store.keys.list(parley.accountId, { size: 1, after: undefined });
     const [key] = items;
     if (key === undefined) throw new Error('the account has no key');
     const month = '2026-11';
@@ -93,12 +93,12 @@ describe('the store', () => {
       },
       ...{ wire: 'rest', startedAtMs: 1, characters: undefined },
     };
-    const outcome = await store.reserve(start, {
+    const outcome = await store.requests.reserve(start, {
       fairUse: { month, units: 5, limitUnits: 10 },
       hold: { amount: nanoCredits(10_000_000_001n), price },
     });
     expect(outcome).toBe('insufficient_credits');
-    expect(await store.fairUseUnits(parley.accountId, month)).toBe(0);
+    expect(await store.requests.fairUseUnits(parley.accountId, month)).toBe(0);
   });
 });
 

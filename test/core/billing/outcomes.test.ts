@@ -526,7 +526,7 @@ describe.each([
     const key = await (row.key ?? keyOf.plan)(operation);
     expect(await go(operation, row, key)).toEqual(outcome.gets);
     if (outcome.record === undefined) {
-      const { items } = await parley.app.store.listRecords(
+      const { items } = await parley.app.store.usage.list(
         { state: 'refused' },
         { size: 100, after: undefined },
       );

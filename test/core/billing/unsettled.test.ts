@@ -26,8 +26,8 @@ beforeEach(async () => {
   logged.length = 0;
   folder = mkdtempSync(join(tmpdir(), 'parley-unsettled-'));
   store = await openStore(data());
-  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.keys.create(storedKey(keyId, accountId), auditEntry());
   unsettled = new Unsettled(store, { info: note, warn: note, error: note }, refusedMax);
 });
 afterEach(async () => {
@@ -46,7 +46,7 @@ async function refuse(): Promise<void> {
   const id = newRequestId(Date.now());
   const facts = { id, accountId, keyId, operation: 'chat', wire: 'rest', startedAtMs: 1 } as const;
   const start: RecordStart = { ...facts, model: undefined, characters: undefined };
-  const reason: unknown = await store.record(start, end).then(
+  const reason: unknown = await store.requests.record(start, end).then(
     () => undefined,
     (error) => error,
   );
@@ -54,7 +54,7 @@ async function refuse(): Promise<void> {
   unsettled.add({ id, start, end, claim: undefined }, reason);
 }
 
-const records = async () => (await store.listRecords({}, { size: 100, after: undefined })).items.length;
+const records = async () => (await store.usage.list({}, { size: 100, after: undefined })).items.length;
 
 describe('refused requests', () => {
   beforeEach(async () => {

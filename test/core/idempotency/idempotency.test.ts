@@ -379,7 +379,7 @@ describe('a key', () => {
       const started = { state: 'started' };
       const { store } = parley.app;
       const page = { size: 10, after: undefined };
-      await expect.poll(async () => (await store.listRecords(started, page)).items.length, soon).toBe(3);
+      await expect.poll(async () => (await store.usage.list(started, page)).items.length, soon).toBe(3);
       // A copy of the files is what a process killed at this moment would leave.
       const folder = mkdtempSync(join(tmpdir(), 'parley-killed-'));
       cpSync(parley.dataDir, folder, { recursive: true });
@@ -389,7 +389,7 @@ describe('a key', () => {
       const app = await createApp(loadConfig({ env: {}, overrides }), { engines, clock });
       try {
         const { baseUrl } = app;
-        const { items } = await app.store.listRecords(
+        const { items } = await app.store.usage.list(
           { state: 'interrupted' },
           { size: 10, after: undefined },
         );

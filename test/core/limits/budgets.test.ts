@@ -96,8 +96,8 @@ describe('a budget', () => {
   it('is not named as the reason where a chat loses every race for credits', async () => {
     const key = await parley.keyWith({ budgets: { day: '10' } });
     const { store } = parley.app;
-    const reserve = store.reserve.bind(store);
-    const allButFive = (await store.availableCredits(parley.accountId)) - 5n * nanoCreditsPerCredit;
+    const reserve = store.requests.reserve.bind(store.requests);
+    const allButFive = (await store.ledger.available(parley.accountId)) - 5n * nanoCreditsPerCredit;
     let moves = 0;
     const move = async (nano: bigint) => {
       const amount = formatCredits(nanoCredits(nano));
@@ -106,7 +106,7 @@ describe('a budget', () => {
       await accounts.adjustCredits(create(pb.AdjustCreditsRequestSchema, entry), cliCall);
     };
     // Others have nearly all credits during each attempt, and none between two attempts.
-    const reserving = vi.spyOn(store, 'reserve').mockImplementation(async (...attempt) => {
+    const reserving = vi.spyOn(store.requests, 'reserve').mockImplementation(async (...attempt) => {
       await move(-allButFive);
       const outcome = await reserve(...attempt);
       await move(allButFive);

@@ -15,7 +15,7 @@ afterAll(async () => {
 });
 
 const ask = (body: object = {}) => parley.postJson(path, { ...question, max_tokens: 50, ...body });
-const balance = async () => (await parley.app.store.findAccount(parley.accountId))?.balance;
+const balance = async () => (await parley.app.store.accounts.find(parley.accountId))?.balance;
 const jsonType = { 'content-type': 'application/json' };
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 /** A whole answer with one more member. */

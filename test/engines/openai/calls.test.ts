@@ -339,7 +339,7 @@ describe('a client that leaves', () => {
     client.abort();
     await new Promise((resolve) => setTimeout(resolve, 50));
     await expect
-      .poll(async () => (await parley.app.store.listRecords({}, { size: 10, after: undefined })).items[0])
+      .poll(async () => (await parley.app.store.usage.list({}, { size: 10, after: undefined })).items[0])
       .toMatchObject({ state: 'cancelled' });
   });
 });

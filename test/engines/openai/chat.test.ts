@@ -19,7 +19,7 @@ beforeEach(() => upstream.answer(path, json(completion())));
 const ask = (body: object = {}) => parley.postJson(path, { ...question, ...body });
 const stream = (body: object = {}) => ask({ stream: true, ...body });
 const lastRequest = () => upstream.requests.at(-1)?.json;
-const balance = async () => (await parley.app.store.findAccount(parley.accountId))?.balance;
+const balance = async () => (await parley.app.store.accounts.find(parley.accountId))?.balance;
 
 describe('a request', () => {
   it("reaches the upstream under its base URL, with the upstream's model name and the configured key", async () => {

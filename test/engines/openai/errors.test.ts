@@ -23,7 +23,7 @@ import {
 } from '../../support/upstream-answers.ts';
 
 const { upstream, parley, behind, afterTest, ask } = await startImpatient();
-const balance = async () => (await parley.app.store.findAccount(parley.accountId))?.balance;
+const balance = async () => (await parley.app.store.accounts.find(parley.accountId))?.balance;
 const html = { 'content-type': 'text/html' };
 
 /** The words of the upstream and of libraries never reach a client. */

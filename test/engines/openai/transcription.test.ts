@@ -604,7 +604,7 @@ describe('a client that leaves', () => {
     await expect(response).rejects.toThrow();
     await request.aborted;
     await expect
-      .poll(async () => (await parley.app.store.listRecords({}, { size: 1, after: undefined })).items[0])
+      .poll(async () => (await parley.app.store.usage.list({}, { size: 1, after: undefined })).items[0])
       .toMatchObject({ state: 'cancelled', fairUseUnits: 0, audioMsIn: 4000 });
   });
 });

@@ -462,7 +462,7 @@ describe('a connection', () => {
 });
 
 async function runningOf({ app }: Parley): Promise<number> {
-  const { items } = await app.store.listRecords({}, { size: 1000, after: undefined });
+  const { items } = await app.store.usage.list({}, { size: 1000, after: undefined });
   return items.filter(({ state, operation }) => state === 'started' && operation === 'chat').length;
 }
 

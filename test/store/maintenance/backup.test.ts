@@ -40,9 +40,9 @@ const audit = { id: 'aud_1', createdAtMs: 1, actor: 'cli', action: 'a', target: 
 /** These tests tell databases apart by their accounts. */
 async function withAccount(name: string): Promise<void> {
   const store = await openStore(dataDir);
-  const entry = { ...audit, id: `aud_${name}` } as Parameters<typeof store.createAccount>[1];
-  const account = { id: `acc_${name}`, name, createdAtMs: 1 } as Parameters<typeof store.createAccount>[0];
-  await store.createAccount(account, entry);
+  const entry = { ...audit, id: `aud_${name}` } as Parameters<typeof store.accounts.create>[1];
+  const account = { id: `acc_${name}`, name, createdAtMs: 1 } as Parameters<typeof store.accounts.create>[0];
+  await store.accounts.create(account, entry);
   await store.close();
 }
 
@@ -250,7 +250,7 @@ describe('a restore', () => {
     const facts = await restore(dataDir, file, { keep: true, nowMs });
     expect(facts.schema).toBe('0001-initial');
     const store = await openStore(dataDir);
-    expect(await store.recover(nowMs)).toBe(2);
+    expect(await store.requests.recover(nowMs)).toBe(2);
     await store.close();
     const newer = join(folder, 'backups', 'newer.db');
     expect((await backUp(dataDir, newer)).schema).not.toBe('0001-initial');

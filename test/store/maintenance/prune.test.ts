@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Retention } from '../../../src/core/billing/retention.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
+import type { UsageStore } from '../../../src/core/entities/usage.ts';
 import {
   type RecordEnd,
   type RecordStart,
@@ -66,11 +67,11 @@ class Archive {
 
   async open(): Promise<this> {
     for (const [at, id] of this.accounts.entries()) {
-      await this.store.createAccount({ id, name: `account ${at}`, createdAtMs: 1 }, auditEntry());
+      await this.store.accounts.create({ id, name: `account ${at}`, createdAtMs: 1 }, auditEntry());
       const key = storedKey(this.#keys[at] ?? newKeyId(1), id, { hash: `hash ${at}` });
-      await this.store.createKey(key, auditEntry());
+      await this.store.keys.create(key, auditEntry());
       const load = { kind: 'load', amount: nanoCredits(10n ** 15n), reason: 'r', reference: 'k' } as const;
-      await this.store.enter(
+      await this.store.ledger.enter(
         { id: newLedgerEntryId(1), accountId: id, createdAtMs: 1, ...load },
         auditEntry(),
       );
@@ -94,17 +95,21 @@ class Archive {
     const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
     const hold = { amount: nanoCredits(BigInt(one.tokens ?? 0) * 7n), price };
     if (one.state !== 'started' && one.state !== 'ok') {
-      await this.store.record(start, endOf(one, one.state));
+      await this.store.requests.record(start, endOf(one, one.state));
       return id;
     }
-    expect(await this.store.reserve(start, { hold })).toBe('reserved');
-    if (one.state === 'ok') await this.store.settle(id, endOf(one, one.state));
-    else await this.store.recordStarted(id);
+    expect(await this.store.requests.reserve(start, { hold })).toBe('reserved');
+    if (one.state === 'ok') await this.store.requests.settle(id, endOf(one, one.state));
+    else await this.store.requests.recordStarted(id);
     return id;
   }
 
   prune(beforeMs: number, recordsMax = 1_000_000) {
-    return this.store.prune({ recordsBeforeMs: beforeMs, answersBeforeMs: 0 }, recordsMax, auditEntry());
+    return this.store.usage.prune(
+      { recordsBeforeMs: beforeMs, answersBeforeMs: 0 },
+      recordsMax,
+      auditEntry(),
+    );
   }
 
   /** All totals. */
@@ -117,7 +122,7 @@ class Archive {
         for (const fromMs of ranges) {
           for (const untilMs of ranges) {
             const query = { groupBy, accountId, fromMs, untilMs, totalsMax: 10_000 };
-            all.push([query, await this.store.usageTotals(query)]);
+            all.push([query, await this.store.usage.totals(query)]);
           }
         }
       }
@@ -126,7 +131,7 @@ class Archive {
   }
 
   async records() {
-    return (await this.store.listRecords({}, { size: 10_000, after: undefined })).items;
+    return (await this.store.usage.list({}, { size: 10_000, after: undefined })).items;
   }
 }
 
@@ -176,7 +181,10 @@ describe('pruning', () => {
           const old = (await archive.records()).filter(
             ({ startedAtMs, state }) => startedAtMs < cut && state !== 'started',
           );
-          const counted = await archive.store.countPrunable({ recordsBeforeMs: cut, answersBeforeMs: 0 });
+          const counted = await archive.store.usage.countPrunable({
+            recordsBeforeMs: cut,
+            answersBeforeMs: 0,
+          });
           expect(counted).toEqual({ records: old.length, answers: 0 });
           expect(await archive.prune(cut)).toEqual({ records: old.length, answers: 0, isComplete: true });
           expect(await archive.totals()).toEqual(before);
@@ -209,7 +217,7 @@ describe('pruning', () => {
     await archive.prune(firstDayMs + day);
     expect(await archive.records()).toEqual([]);
     const query = { accountId: undefined, fromMs: undefined, untilMs: undefined, totalsMax: 10 };
-    const totals = await archive.store.usageTotals({ ...query, groupBy: ['operation', 'model', 'state'] });
+    const totals = await archive.store.usage.totals({ ...query, groupBy: ['operation', 'model', 'state'] });
     const sums = { characters: 0n, audioMsIn: 0n, audioMsOut: 0n, promptTokens: 0n, completionTokens: 0n };
     expect(totals).toEqual([
       {
@@ -226,7 +234,7 @@ describe('pruning', () => {
         ...{ ...sums, requests: 1n, fairUseUnits: 7n, cost: 0n, characters: 7n, audioMsOut: 1_500n },
       },
     ]);
-    expect(await archive.store.usageTotals({ ...query, groupBy: ['model'], totalsMax: 2 })).toBe('too_many');
+    expect(await archive.store.usage.totals({ ...query, groupBy: ['model'], totalsMax: 2 })).toBe('too_many');
     await archive.store.close();
   });
 
@@ -243,11 +251,11 @@ describe('pruning', () => {
     expect(first.records).toBeLessThan(1_000);
     const rest = await archive.prune(firstDayMs + day);
     expect(rest).toEqual({ records: 1_100 - first.records, answers: 0, isComplete: true });
-    const { items } = await archive.store.listAudit({ size: 100, after: undefined });
+    const { items } = await archive.store.audit.list({ size: 100, after: undefined });
     // Two accounts, keys and loads, and one entry for each of the two calls.
     expect(items.length).toBe(6 + 2);
     expect(await archive.prune(firstDayMs + day)).toMatchObject({ records: 0, isComplete: true });
-    expect((await archive.store.listAudit({ size: 100, after: undefined })).items.length).toBe(8);
+    expect((await archive.store.audit.list({ size: 100, after: undefined })).items.length).toBe(8);
     await archive.store.close();
   });
 
@@ -271,14 +279,14 @@ describe('pruning', () => {
     const archive = await opened();
     const accountId = archive.accounts[0] ?? newAccountId(1);
     for (let at = 0; at < 45; at++) {
-      await archive.store.claimAnswer({
+      await archive.store.idempotency.claim({
         ...{ accountId, operation: 'chat', key: `k${at}`, fingerprint: 'f', forgetBeforeMs: 0 },
         ...{ requestId: newRequestId(at), nowMs: at < 41 ? 1_000 : 3_000 },
       });
     }
     const cut = { recordsBeforeMs: 0, answersBeforeMs: 2_000 };
-    expect(await archive.store.countPrunable(cut)).toEqual({ records: 0, answers: 41 });
-    expect(await archive.store.prune(cut, 1_000, auditEntry())).toMatchObject({
+    expect(await archive.store.usage.countPrunable(cut)).toEqual({ records: 0, answers: 41 });
+    expect(await archive.store.usage.prune(cut, 1_000, auditEntry())).toMatchObject({
       answers: 41,
       isComplete: true,
     });
@@ -298,11 +306,11 @@ describe('retention', () => {
     const logged: string[] = [];
     const log = { info: (_: object, words: string) => logged.push(words), warn() {}, error() {} };
     // Two calls, as if there were more records than one call removes.
-    const prune: Store['prune'] = async ({ recordsBeforeMs }) => {
+    const prune: UsageStore['prune'] = async ({ recordsBeforeMs }) => {
       cuts.push((clock.nowMs - recordsBeforeMs) / day);
       return { records: 1, answers: 0, isComplete: cuts.length % 2 === 0 };
     };
-    const retention = new Retention({ store: { prune }, clock, log }, 30);
+    const retention = new Retention({ usage: { prune }, clock, log }, 30);
     await vi.advanceTimersByTimeAsync(59_000);
     expect(cuts).toEqual([]);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -319,7 +327,7 @@ describe('retention', () => {
     const failures: string[] = [];
     const log = { info() {}, warn() {}, error: (_: object, words: string) => failures.push(words) };
     const prune = () => Promise.reject(new Error('the disk is full'));
-    const retention = new Retention({ store: { prune }, clock: new TestClock(), log }, 1);
+    const retention = new Retention({ usage: { prune }, clock: new TestClock(), log }, 1);
     await vi.advanceTimersByTimeAsync(60_000 + day);
     expect(failures).toHaveLength(2);
     await retention.close();

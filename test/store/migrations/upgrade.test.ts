@@ -91,19 +91,19 @@ describe('an upgrade', () => {
     it('releases open requests, and keeps the books right', async () => {
       layDown(name);
       const store = await openStore(dataDir);
-      expect(await store.recover(Date.UTC(2026, 10, 2))).toBe(2);
-      const account = await store.findAccount('acme ü');
+      expect(await store.requests.recover(Date.UTC(2026, 10, 2))).toBe(2);
+      const account = await store.accounts.find('acme ü');
       // Loaded, adjusted, and debited twice.
       expect([account?.balance, account?.held]).toEqual([10_000_000_001n - 1_000_000_000n - 64_000n, 0n]);
-      expect((await store.findKey('hash of app'))?.account?.id).toBe(account?.id);
+      expect((await store.keys.find('hash of app'))?.account?.id).toBe(account?.id);
       if (account === undefined) throw new Error('there is no account');
-      expect(await store.fairUseUnits(account.id, '2026-11')).toBe(12);
+      expect(await store.requests.fairUseUnits(account.id, '2026-11')).toBe(12);
       const query = { accountId: undefined, fromMs: undefined, untilMs: undefined, totalsMax: 100 };
-      const totals = await store.usageTotals({ ...query, groupBy: [] });
+      const totals = await store.usage.totals({ ...query, groupBy: [] });
       expect(totals).toMatchObject([{ requests: 9n, cost: 64_000n, fairUseUnits: 12n, characters: 24n }]);
       const cut = { recordsBeforeMs: Date.UTC(2026, 10, 2), answersBeforeMs: 0 };
-      expect(await store.prune(cut, 1_000, auditEntry())).toMatchObject({ isComplete: true });
-      expect(await store.usageTotals({ ...query, groupBy: [] })).toEqual(totals);
+      expect(await store.usage.prune(cut, 1_000, auditEntry())).toMatchObject({ isComplete: true });
+      expect(await store.usage.totals({ ...query, groupBy: [] })).toEqual(totals);
       await store.close();
       const database = new Sqlite(join(dataDir, 'parley.db'), { readonly: true });
       expect(await databaseFaults(database)).toEqual([]);
@@ -114,7 +114,7 @@ describe('an upgrade', () => {
       layDown(name);
       const overrides = { server: { port: 0 }, dataDir, log: { level: 'silent' } };
       const app = await createApp(loadConfig({ env: {}, overrides }));
-      expect((await app.store.findAccount('acme ü'))?.held).toBe(0n);
+      expect((await app.store.accounts.find('acme ü'))?.held).toBe(0n);
       await app.close();
     });
   });

@@ -42,12 +42,12 @@ async function open(): Promise<Store> {
 }
 
 async function watch(store: Store, accountId: AccountId): Promise<void> {
-  await store.createAccount({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
+  await store.accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
   const settings = {
     ...{ accountId, webhookUrl: receiver.origin, percents: [50], webhookOffAtMs: undefined },
     ...{ sealedSecret: newWebhookSecret(), balanceBelow: nanoCredits(1n) },
   };
-  await store.setAlertSettings(accountId, settings, auditEntry());
+  await store.alerts.setSettings(accountId, settings, auditEntry());
 }
 
 const clock = new TestClock();
@@ -76,7 +76,7 @@ it('raises and sends each alert once, over three nodes', async () => {
   const stores = [await open(), await open(), await open()];
   const [store] = stores as [Store];
   for (const accountId of accounts) await watch(store, accountId);
-  const rounds = stores.map((own) => vi.spyOn(own, 'dueAlerts'));
+  const rounds = stores.map((own) => vi.spyOn(own.alerts, 'due'));
   const raised: string[] = [];
   const outcomes: string[] = [];
   const observer: AlertObserver = {
@@ -105,6 +105,6 @@ it('stops without waiting for a webhook, and leaves its alert pending', async ()
   await expect.poll(() => receiver.received.length).toBe(1);
   // An attempt could go on for ten minutes.
   await alerts.close();
-  const { items } = await store.listAlerts(accountId, { size: 10, after: undefined });
+  const { items } = await store.alerts.list(accountId, { size: 10, after: undefined });
   expect(items).toMatchObject([{ delivery: { state: 'pending', attempts: 1, lastFailure: undefined } }]);
 });

@@ -29,11 +29,11 @@ beforeEach(async () => {
   const note = (trouble: string) => void told.push(trouble);
   const observer = { failing: note, working: () => note('works'), lost: note };
   store = await openPostgresStore({ url: proxy.url, observer, leaseMs: 600 });
-  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.keys.create(storedKey(keyId, accountId), auditEntry());
   const entry = { kind: 'load', amount: nanoCredits(100n), reason: 'r', reference: 'k' } as const;
-  await store.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
-  await store.recover(Date.now());
+  await store.ledger.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  await store.requests.recover(Date.now());
 });
 afterEach(async () => {
   await proxy.restore();
@@ -54,7 +54,7 @@ const end = (state: RecordEnd['state'], cost?: bigint): RecordEnd => ({
 const books = () => readPostgresBooks(database);
 const reserved = async () => {
   const record = start();
-  expect(await store.reserve(record, { hold })).toBe('reserved');
+  expect(await store.requests.reserve(record, { hold })).toBe('reserved');
   return record.id;
 };
 
@@ -62,19 +62,19 @@ describe('while the database is away', () => {
   it('requests are refused after two seconds, and are served as soon as it is back', async () => {
     const id = await reserved();
     await proxy.refuse();
-    await expect(store.reserve(start(), { hold })).rejects.toMatchObject(overloaded);
-    await expect(store.findKey('hash')).rejects.toMatchObject(overloaded);
-    await expect(store.settle(id, end('ok', 30n))).rejects.toMatchObject(overloaded);
+    await expect(store.requests.reserve(start(), { hold })).rejects.toMatchObject(overloaded);
+    await expect(store.keys.find('hash')).rejects.toMatchObject(overloaded);
+    await expect(store.requests.settle(id, end('ok', 30n))).rejects.toMatchObject(overloaded);
     expect(told).toEqual(['unreachable']);
     await proxy.restore();
-    expect(await store.settle(id, end('ok', 30n))).toMatchObject({ cost: 30n });
+    expect(await store.requests.settle(id, end('ok', 30n))).toMatchObject({ cost: 30n });
     await expect.poll(() => told).toEqual(['unreachable', 'works']);
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 70n, held: 0n }] });
   });
 
   it('a short absence is not noticed', async () => {
     await proxy.refuse();
-    const outcome = store.reserve(start(), { hold });
+    const outcome = store.requests.reserve(start(), { hold });
     await new Promise((resolve) => setImmediate(resolve));
     await proxy.restore();
     expect(await outcome).toBe('reserved');
@@ -86,8 +86,8 @@ describe('a database that does not answer', () => {
     const record = start();
     await reserved();
     proxy.hang();
-    await expect(store.reserve(record, { hold })).rejects.toMatchObject(overloaded);
-    const recorded = store.record(record, end('refused'));
+    await expect(store.requests.reserve(record, { hold })).rejects.toMatchObject(overloaded);
+    const recorded = store.requests.record(record, end('refused'));
     await proxy.refuse();
     await proxy.restore();
     await recorded;
@@ -99,7 +99,7 @@ describe('a server whose event loop stood still for longer than the database may
   it('serves the requests that waited', async () => {
     await reserved();
     const record = start();
-    const outcomes = Promise.all([store.reserve(record, { hold }), store.findKey('hash')]);
+    const outcomes = Promise.all([store.requests.reserve(record, { hold }), store.keys.find('hash')]);
     // They are sent at the end of this turn.
     await new Promise((resolve) => setImmediate(resolve));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
@@ -112,7 +112,7 @@ describe('a commit whose answer is lost', () => {
   it('of an end is found to have happened, and charged once', async () => {
     const id = await reserved();
     const lost = proxy.loseCommit();
-    const settled = store.settle(id, end('ok', 30n));
+    const settled = store.requests.settle(id, end('ok', 30n));
     await lost;
     expect(await settled).toMatchObject({ state: 'ok', cost: 30n });
     const { faults, accounts, entries } = await books();
@@ -124,11 +124,11 @@ describe('a commit whose answer is lost', () => {
   it('of an admission is found to have happened, and holds once', async () => {
     const record = start();
     const lost = proxy.loseCommit();
-    const outcome = store.reserve(record, { hold });
+    const outcome = store.requests.reserve(record, { hold });
     await lost;
     expect(await outcome).toBe('reserved');
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 40n }] });
-    await store.settle(record.id, end('ok', 10n));
+    await store.requests.settle(record.id, end('ok', 10n));
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 90n, held: 0n }] });
   });
 
@@ -137,20 +137,20 @@ describe('a commit whose answer is lost', () => {
       ...({ owner: accountId, unit: 'audio_seconds', period: '2026-11-05', amount, limit: 10n } as const),
     });
     const record = start();
-    await store.reserve(record, { counted: [seconds(0n)] });
+    await store.requests.reserve(record, { counted: [seconds(0n)] });
     const lost = proxy.loseCommit();
-    const raised = store.extendCounted(record.id, [seconds(4n)]);
+    const raised = store.requests.extendCounted(record.id, [seconds(4n)]);
     await lost;
     expect(await raised).toBe(true);
-    expect(await store.taken([seconds(0n)])).toEqual([4n]);
-    await store.settle(record.id, { ...end('failed'), audioMsIn: undefined });
-    expect(await store.taken([seconds(0n)])).toEqual([0n]);
+    expect(await store.requests.taken([seconds(0n)])).toEqual([4n]);
+    await store.requests.settle(record.id, { ...end('failed'), audioMsIn: undefined });
+    expect(await store.requests.taken([seconds(0n)])).toEqual([0n]);
   });
 
   it('of a load is found to have happened, and enters once', async () => {
     const lost = proxy.loseCommit();
     const entry = { kind: 'load', amount: nanoCredits(5n), reason: 'r', reference: 'other' } as const;
-    const entered = store.enter(
+    const entered = store.ledger.enter(
       { ...entry, id: newLedgerEntryId(2), accountId, createdAtMs: 2 },
       auditEntry(),
     );
@@ -177,7 +177,7 @@ describe('a commit that takes effect while its operation is repeated', () => {
     await database.query(holdCommits);
     await withClient(database.url, async (other) => {
       await other.query(`select pg_advisory_lock(${lock})`);
-      const recorded = store.record(start(), end('refused'));
+      const recorded = store.requests.record(start(), end('refused'));
       await waitsFor('advisory');
       await proxy.refuse();
       await proxy.restore();

@@ -95,7 +95,7 @@ describe('a copy', () => {
     await layDown(newest);
     await copy('postgres');
     const store = await openPostgresStore({ url: database.url });
-    expect(await store.recover(Date.UTC(2026, 11))).toBe(2);
+    expect(await store.requests.recover(Date.UTC(2026, 11))).toBe(2);
     await store.close();
     const { accounts, units } = await readPostgresBooks(database);
     expect([accounts[0]?.held, units[0]?.reserved]).toEqual([0n, 0]);

@@ -26,11 +26,11 @@ beforeEach(async () => {
   database = await newDatabase();
   store = await openPostgresStore({ url: database.url });
   for (const [id, keyId] of keys) {
-    await store.createAccount({ id, name: id, createdAtMs: 1 }, auditEntry());
-    await store.createKey({ ...storedKey(keyId, id), hash: id }, auditEntry());
+    await store.accounts.create({ id, name: id, createdAtMs: 1 }, auditEntry());
+    await store.keys.create({ ...storedKey(keyId, id), hash: id }, auditEntry());
     const entry = { kind: 'load', amount: nanoCredits(1000n), reason: 'r', reference: 'k' } as const;
     const loaded = { ...entry, id: newLedgerEntryId(1), accountId: id, createdAtMs: 1 };
-    await store.enter(loaded, auditEntry());
+    await store.ledger.enter(loaded, auditEntry());
   }
 });
 afterEach(async () => {
@@ -42,7 +42,7 @@ const reserve = async (accountId: AccountId) => {
   const id = newRequestId(Date.now());
   const keyId = keys.get(accountId) ?? newKeyId(3);
   const start = { id, accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' } as const;
-  const outcome = await store.reserve({ ...start, startedAtMs: 5, characters: undefined }, { hold });
+  const outcome = await store.requests.reserve({ ...start, startedAtMs: 5, characters: undefined }, { hold });
   expect(outcome).toBe('reserved');
   return id;
 };
@@ -60,15 +60,15 @@ it('holds up neither the requests of other accounts nor, once it is gone, those 
       'select from accounts where id = any(select id from accounts order by id limit 1) for update',
     );
     let settled = 0;
-    const ends = running.map((id) => store.settle(id, end).finally(() => settled++));
+    const ends = running.map((id) => store.requests.settle(id, end).finally(() => settled++));
     // They share the first group.
     await ends[3];
     expect(settled).toBe(1);
-    for (let n = 0; n < 5; n++) await store.settle(await reserve(free), end);
+    for (let n = 0; n < 5; n++) await store.requests.settle(await reserve(free), end);
     expect(settled).toBe(1);
     await client.query('rollback');
     await Promise.all(ends);
   });
-  expect(await store.availableCredits(locked)).toBe(1000n - 9n);
-  expect(await store.availableCredits(free)).toBe(1000n - 18n);
+  expect(await store.ledger.available(locked)).toBe(1000n - 9n);
+  expect(await store.ledger.available(free)).toBe(1000n - 18n);
 });

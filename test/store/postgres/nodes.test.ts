@@ -26,10 +26,10 @@ const processes: ChildProcess[] = [];
 beforeEach(async () => {
   database = await newDatabase();
   const store = await open();
-  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.keys.create(storedKey(keyId, accountId), auditEntry());
   const entry = { kind: 'load', amount: nanoCredits(100n), reason: 'r', reference: 'k' } as const;
-  await store.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  await store.ledger.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
 });
 afterEach(async () => {
   for (const child of processes.splice(0)) {
@@ -69,7 +69,9 @@ describe('nodes', () => {
     const reservation = { hold: { amount: nanoCredits(1n), price } };
     // A busy machine may refuse some as `overloaded`.
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 10_000 }, (_, n) => nodes[n % nodes.length]?.reserve(start(), reservation)),
+      Array.from({ length: 10_000 }, (_, n) =>
+        nodes[n % nodes.length]?.requests.reserve(start(), reservation),
+      ),
     );
     const reserved = outcomes.filter((outcome) => 'value' in outcome && outcome.value === 'reserved');
     expect(reserved).toHaveLength(100);
@@ -80,7 +82,7 @@ describe('nodes', () => {
     const { child, requestId } = await startNode();
     expect(await books()).toMatchObject({ accounts: [{ held: 40n }], units: [{ reserved: 6 }] });
     const [store] = stores;
-    await store?.recover(Date.now());
+    await store?.requests.recover(Date.now());
     child.kill('SIGKILL');
     await expect.poll(() => recordOf(requestId)).toMatchObject({ state: 'interrupted', cost: undefined });
     expect(await books()).toMatchObject({
@@ -89,14 +91,15 @@ describe('nodes', () => {
       units: [{ used: 0, reserved: 0 }],
     });
     const claim = { accountId, operation: 'chat', key: 'once', fingerprint: 'f', nowMs: Date.now() } as const;
-    const claimed = () => store?.claimAnswer({ ...claim, requestId: newRequestId(1), forgetBeforeMs: 0 });
+    const claimed = () =>
+      store?.idempotency.claim({ ...claim, requestId: newRequestId(1), forgetBeforeMs: 0 });
     await expect.poll(claimed).toEqual({ kind: 'claimed' });
   });
 
   it('release what a stopped one held, which cannot charge it when it goes on', async () => {
     const { child, requestId, settle, line } = await startNode();
     const [store] = stores;
-    await store?.recover(Date.now());
+    await store?.requests.recover(Date.now());
     child.kill('SIGSTOP');
     await expect.poll(() => recordOf(requestId)).toMatchObject({ state: 'interrupted' });
     child.kill('SIGCONT');
@@ -111,7 +114,7 @@ describe('nodes', () => {
     await once(child, 'exit');
     await database.query('delete from nodes');
     const [store] = stores;
-    expect(await store?.recover(Date.now())).toBe(1);
+    expect(await store?.requests.recover(Date.now())).toBe(1);
     const claims = await database.query('select from kept_answers where answer is null');
     expect(claims).toEqual([]);
     expect(await books()).toMatchObject({ faults: [], accounts: [{ held: 0n }], units: [{ reserved: 0 }] });
@@ -123,7 +126,7 @@ describe('nodes', () => {
       ('two:2', '0.0.9', clock_timestamp() - interval '1 minute', false),
       ('three:3', '0.1.0', clock_timestamp() - interval '1 hour', true)`);
     const [store] = stores;
-    const [one, two, three, ...others] = (await store?.listNodes()) ?? [];
+    const [one, two, three, ...others] = (await store?.nodes.list()) ?? [];
     expect(one).toMatchObject({ name: 'one:1', version: '0.1.0', state: 'alive', lateMs: 0, isOwn: false });
     expect(two).toMatchObject({ name: 'two:2', version: '0.0.9', state: 'late' });
     expect(two?.lateMs).toBeGreaterThanOrEqual(60_000);
@@ -134,7 +137,7 @@ describe('nodes', () => {
   it('leave a live one alone', async () => {
     const { settle, line } = await startNode();
     const [store] = stores;
-    await store?.recover(Date.now());
+    await store?.requests.recover(Date.now());
     const [{ lease: first } = {}] = await leases();
     await expect.poll(async () => (await leases())[0]?.lease, { timeout: 10_000 }).not.toBe(first);
     settle();

@@ -14,15 +14,15 @@ it('a revoked key is read anew on another node, before the life of what it keeps
   const [here, there] = [await openPostgresStore(database), await openPostgresStore(database)];
   const [accountId, keyId] = [newAccountId(1), newKeyId(1)];
   const key = storedKey(keyId, accountId);
-  await here.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await here.createKey(key, auditEntry());
+  await here.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await here.keys.create(key, auditEntry());
   // Listens with its first heartbeat.
-  await Promise.all([here.recover(1), there.recover(1)]);
+  await Promise.all([here.requests.recover(1), there.requests.recover(1)]);
   // Cached keys never grow old.
   vi.spyOn(performance, 'now').mockReturnValue(0);
-  const revokedAtMs = async () => (await there.findKey(key.hash))?.key.revokedAtMs;
+  const revokedAtMs = async () => (await there.keys.find(key.hash))?.key.revokedAtMs;
   expect(await revokedAtMs()).toBeUndefined();
-  await here.revokeKey(keyId, 7, auditEntry());
+  await here.keys.revoke(keyId, 7, auditEntry());
   await expect.poll(revokedAtMs).toBe(7);
   vi.restoreAllMocks();
   await Promise.all([here.close(), there.close()]);

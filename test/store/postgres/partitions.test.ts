@@ -18,9 +18,9 @@ beforeEach(async () => {
   database = await newDatabase();
   nowMs = november;
   store = await openPostgresStore({ url: database.url, now: () => nowMs, leaseMs: 200 });
-  await store.recover(nowMs);
-  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  await store.requests.recover(nowMs);
+  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.keys.create(storedKey(keyId, accountId), auditEntry());
 });
 afterEach(async () => {
   await store.close();
@@ -49,15 +49,15 @@ const partitions = async () => {
   return rows.map(({ name }) => name.replace('usage_records_', ''));
 };
 const prune = (recordsBeforeMs: number) =>
-  store.prune({ recordsBeforeMs, answersBeforeMs: 0 }, 1_000, auditEntry());
+  store.usage.prune({ recordsBeforeMs, answersBeforeMs: 0 }, 1_000, auditEntry());
 const total = async () => {
   const wanted = { accountId: undefined, fromMs: undefined, untilMs: undefined, totalsMax: 10 };
-  return store.usageTotals({ ...wanted, groupBy: ['month'] });
+  return store.usage.totals({ ...wanted, groupBy: ['month'] });
 };
 
 describe('usage records', () => {
   it('are in partitions by month, and those of other times in one of their own', async () => {
-    for (const atMs of [november, november, december, 5]) await store.record(startAt(atMs), refused);
+    for (const atMs of [november, november, december, 5]) await store.requests.record(startAt(atMs), refused);
     expect(await counts()).toEqual({
       usage_records_2026_11: 2,
       usage_records_2026_12: 1,
@@ -72,23 +72,23 @@ describe('usage records', () => {
   });
 
   it('of a whole month are removed with its partition, and their sums stay', async () => {
-    for (const atMs of [november, november, december]) await store.record(startAt(atMs), refused);
+    for (const atMs of [november, november, december]) await store.requests.record(startAt(atMs), refused);
     const before = await total();
     expect(await prune(Date.UTC(2026, 11, 2))).toMatchObject({ records: 2, isComplete: true });
     expect(await partitions()).toEqual(['2026_12', '2027_01', 'rest']);
     expect(await total()).toEqual(before);
     expect(await counts()).toEqual({ usage_records_2026_12: 1 });
-    const { items } = await store.listAudit({ size: 10, after: undefined });
+    const { items } = await store.audit.list({ size: 10, after: undefined });
     expect(items.filter(({ action }) => action === 'test')).toHaveLength(3);
   });
 
   it('keep the partition of a request that still runs', async () => {
     const running = startAt(november);
-    await store.reserve(running, {});
-    await store.record(startAt(november), refused);
+    await store.requests.reserve(running, {});
+    await store.requests.record(startAt(november), refused);
     expect(await prune(Date.UTC(2026, 11, 2))).toMatchObject({ records: 1, isComplete: true });
     expect(await counts()).toEqual({ usage_records_2026_11: 1 });
-    await store.settle(running.id, refused);
+    await store.requests.settle(running.id, refused);
     expect(await prune(Date.UTC(2026, 11, 2))).toMatchObject({ records: 1 });
     expect(await partitions()).not.toContain('2026_11');
   });

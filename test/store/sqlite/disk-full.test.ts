@@ -22,10 +22,11 @@ import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_p
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import type { Store } from '../../../src/core/entities/store.ts';
+import type { ReservationStore } from '../../../src/core/entities/reservation.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
+import { replacing } from '../../support/replacing.ts';
 
 /** Enough for anything that happens at once, even on a busy machine. */
 const soon = { timeout: 120_000 };
@@ -158,16 +159,6 @@ function hasProgram(name: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** A store with some operations replaced for a while. */
-function replacing(store: Store, operations: () => Partial<Record<keyof Store, unknown>>): Store {
-  return new Proxy(store, {
-    get: (_, name) => {
-      const member: unknown = Reflect.get(operations(), name) ?? Reflect.get(store, name);
-      return typeof member === 'function' ? member.bind(store) : member;
-    },
-  });
 }
 
 /** The database goes on in files that nobody finds again. */
@@ -430,12 +421,12 @@ describe('with writes that keep failing for one request', () => {
       log,
       openStore: async (dataDir) => {
         const store = await openStore(dataDir);
-        const settle: Store['settle'] = async (id, ...end) => {
+        const settle: ReservationStore['settle'] = async (id, ...end) => {
           if (!ids.includes(id)) ids.push(id);
           if (isBroken || id === ids[0]) throw new Error('the disk is gone');
-          return store.settle(id, ...end);
+          return store.requests.settle(id, ...end);
         };
-        return replacing(store, () => ({ settle }));
+        return { ...store, requests: replacing(store.requests, () => ({ settle })) };
       },
     });
     try {
@@ -465,7 +456,7 @@ describe('with writes that fail between the claim on an Idempotency-Key and the 
       log,
       openStore: async (dataDir) => {
         const store = await openStore(dataDir);
-        return replacing(store, () => (isBroken ? breaking : {}));
+        return { ...store, requests: replacing(store.requests, () => (isBroken ? breaking : {})) };
       },
     });
     try {

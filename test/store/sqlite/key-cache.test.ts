@@ -17,14 +17,14 @@ const key = storedKey(newKeyId(1), accountId);
 describe('the key cache', () => {
   let dataDir: string;
   let store: Store;
-  const holder = () => store.findKey('hash');
+  const holder = () => store.keys.find('hash');
   const subscription = async () => (await holder())?.account?.subscription;
 
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'parley-holders-'));
     store = await openStore(dataDir);
-    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-    await store.createKey(key, auditEntry());
+    await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+    await store.keys.create(key, auditEntry());
     await holder();
   });
   afterEach(async () => {
@@ -37,28 +37,28 @@ describe('the key cache', () => {
   });
 
   it('returns a revoked key as soon as it is revoked', async () => {
-    await store.revokeKey(key.id, 50, auditEntry());
+    await store.keys.revoke(key.id, 50, auditEntry());
     expect((await holder())?.key.revokedAtMs).toBe(50);
   });
 
   it('returns both keys as soon as one is rotated, the old one with its expiry', async () => {
-    await store.rotateKey(
+    await store.keys.rotate(
       key.id,
       { expiresAtMs: 60 },
       { ...key, id: newKeyId(2), hash: 'new' },
       auditEntry(),
     );
     expect((await holder())?.key.expiresAtMs).toBe(60);
-    expect((await store.findKey('new'))?.account?.id).toBe(accountId);
+    expect((await store.keys.find('new'))?.account?.id).toBe(accountId);
   });
 
   it('returns a trial and a plan as soon as they begin, and none as soon as they are ended', async () => {
     expect(await subscription()).toEqual({ trial: undefined, plan: undefined });
-    await store.startTrial(accountId, period, auditEntry());
+    await store.accounts.startTrial(accountId, period, auditEntry());
     expect(await subscription()).toEqual({ trial: period, plan: undefined });
-    await store.setPlan(accountId, period, auditEntry());
+    await store.accounts.setPlan(accountId, period, auditEntry());
     expect(await subscription()).toEqual({ trial: period, plan: period });
-    await store.endSubscription(accountId, 70, auditEntry());
+    await store.accounts.endSubscription(accountId, 70, auditEntry());
     expect((await subscription())?.plan?.endsAtMs).toBe(70);
   });
 
@@ -73,14 +73,14 @@ describe('the key cache', () => {
   it('holds no balances', async () => {
     const facts = { accountId, reason: 'r', reference: 'load', createdAtMs: 1 };
     const entry = { ...facts, id: newLedgerEntryId(1), kind: 'load', amount: nanoCredits(5n) } as const;
-    await store.enter(entry, auditEntry());
+    await store.ledger.enter(entry, auditEntry());
     expect((await holder())?.account).not.toHaveProperty('balance');
-    expect(await store.availableCredits(accountId)).toBe(5n);
+    expect(await store.ledger.available(accountId)).toBe(5n);
   });
 
   it('finds a new key that it did not find before', async () => {
-    expect(await store.findKey('later')).toBeUndefined();
-    await store.createKey({ ...key, id: newKeyId(2), hash: 'later' }, auditEntry());
-    expect((await store.findKey('later'))?.account?.id).toBe(accountId);
+    expect(await store.keys.find('later')).toBeUndefined();
+    await store.keys.create({ ...key, id: newKeyId(2), hash: 'later' }, auditEntry());
+    expect((await store.keys.find('later'))?.account?.id).toBe(accountId);
   });
 });

@@ -121,7 +121,7 @@ describe('the owner of a database', () => {
     );
     other.close();
     const guest = await openStore(dataDir, { as: 'guest' });
-    expect((await guest.findAccount('b'))?.id).toBe('acc_b');
+    expect((await guest.accounts.find('b'))?.id).toBe('acc_b');
     await guest.close();
     expect(await canOwn()).toBe(false);
   });

@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Reservation } from '../../../src/core/entities/reservation.ts';
+import type { Store } from '../../../src/core/entities/store.ts';
 import type { RecordEnd, RecordStart } from '../../../src/core/entities/usage.ts';
 import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
@@ -10,7 +12,7 @@ import type { Connection } from '../../../src/store/sqlite/database/connection.t
 import { OpenFiles } from '../../../src/store/sqlite/database/data-folder.ts';
 import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
 import { WriteHealth } from '../../../src/store/sqlite/database/write-health.ts';
-import { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { DirectExecutor } from '../../../src/store/sqlite/writer/executors.ts';
 import type { Batch, BatchOutcome } from '../../../src/store/sqlite/writer/messages.ts';
 import { type BatchExecutor, Writer } from '../../../src/store/sqlite/writer/writer.ts';
@@ -65,7 +67,7 @@ let dataDir: string;
 let connection: Connection;
 let gate: Gated;
 let health: WriteHealth;
-let store: SqliteStore;
+let store: Store;
 const troubles: string[] = [];
 
 beforeEach(async () => {
@@ -78,11 +80,11 @@ beforeEach(async () => {
   const observer = { failing: note, working: () => note('works'), lost: note };
   health = new WriteHealth({ files, observer, probe: () => writer.run({ steps: [] }) });
   const writer: Writer = new Writer(gate, health);
-  store = new SqliteStore({ connection, writer, health, close: () => writer.close() });
-  await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-  await store.createKey(storedKey(keyId, accountId), auditEntry());
+  store = sqliteStore({ connection, writer, health, close: () => writer.close() });
+  await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+  await store.keys.create(storedKey(keyId, accountId), auditEntry());
   const entry = { kind: 'load', amount: nanoCredits(100n), reason: 'r', reference: 'k' } as const;
-  await store.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
+  await store.ledger.enter({ ...entry, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
   gate.jobs = 0;
 });
 afterEach(async () => {
@@ -107,12 +109,12 @@ const end = (cost: bigint | undefined, fairUseUnits?: number): RecordEnd => ({
   ...{ fairUseUnits, cost: cost === undefined ? undefined : nanoCredits(cost), overrun: undefined },
 });
 const funds = async () => {
-  const account = await store.findAccount('a');
+  const account = await store.accounts.find('a');
   return account && [account.balance, account.held];
 };
-const reserved = async (reservation: Parameters<SqliteStore['reserve']>[1] = { hold }) => {
+const reserved = async (reservation: Reservation = { hold }) => {
   const record = start();
-  expect(await store.reserve(record, reservation)).toBe('reserved');
+  expect(await store.requests.reserve(record, reservation)).toBe('reserved');
   return record.id;
 };
 const booked = () => readBooks(dataDir);
@@ -125,7 +127,7 @@ describe('a request', () => {
     const id = await reserved();
     expect(gate.jobs).toBe(0);
     expect(await funds()).toEqual([100n, 40n]);
-    await store.settle(id, end(30n));
+    await store.requests.settle(id, end(30n));
     expect(gate.jobs).toBe(1);
     expect(await funds()).toEqual([70n, 0n]);
     const { faults, accounts, records } = booked();
@@ -138,9 +140,9 @@ describe('a request', () => {
     const id = await reserved({ hold: { ...hold, amount: nanoCredits(60n) } });
     const { promise, resolve } = Promise.withResolvers<void>();
     gate.acknowledges = promise;
-    const settled = store.settle(id, end(60n));
+    const settled = store.requests.settle(id, end(60n));
     const page = { size: 1, after: undefined };
-    const records = async () => (await store.listRecords({}, page)).items.map(({ state }) => state);
+    const records = async () => (await store.usage.list({}, page)).items.map(({ state }) => state);
     await expect.poll(records).toEqual(['ok']);
     const meanwhile = await funds();
     resolve();
@@ -158,10 +160,10 @@ describe('a request', () => {
       accounts: [{ held: 40n }],
       units: [{ month, used: 0, reserved: 6 }],
     });
-    expect(await store.extend(id, { month, units: 9, limitUnits: 9 })).toBe(true);
-    expect(await store.extend(id, { month, units: 10, limitUnits: 9 })).toBe(false);
+    expect(await store.requests.extend(id, { month, units: 9, limitUnits: 9 })).toBe(true);
+    expect(await store.requests.extend(id, { month, units: 10, limitUnits: 9 })).toBe(false);
     expect(booked()).toMatchObject({ faults: [], units: [{ used: 0, reserved: 9 }] });
-    await store.settle(id, end(40n, 8));
+    await store.requests.settle(id, end(40n, 8));
     expect(booked()).toMatchObject({
       faults: [],
       accounts: [{ balance: 60n, held: 0n }],
@@ -172,9 +174,9 @@ describe('a request', () => {
   it('that ends while its started record is being written waits for it', async () => {
     const id = await reserved();
     gate.shut();
-    const started = store.recordStarted(id);
+    const started = store.requests.recordStarted(id);
     await turn();
-    const settled = store.settle(id, end(30n));
+    const settled = store.requests.settle(id, end(30n));
     await turn();
     expect([gate.jobs, states()]).toEqual([1, []]);
     gate.open();
@@ -187,9 +189,9 @@ describe('a request', () => {
     const id = await reserved();
     gate.shut();
     gate.isFull = true;
-    const started = expect(store.recordStarted(id)).rejects.toMatchObject({ code: 'overloaded' });
+    const started = expect(store.requests.recordStarted(id)).rejects.toMatchObject({ code: 'overloaded' });
     await turn();
-    const settled = store.settle(id, end(30n));
+    const settled = store.requests.settle(id, end(30n));
     gate.open();
     await started;
     gate.isFull = false;
@@ -200,13 +202,13 @@ describe('a request', () => {
 
   it('keeps its earlier units if more cannot be written', async () => {
     const id = await reserved({ fairUse: { month, units: 6, limitUnits: 9 } });
-    await store.recordStarted(id);
+    await store.requests.recordStarted(id);
     gate.isFull = true;
-    const extended = store.extend(id, { month, units: 9, limitUnits: 9 });
+    const extended = store.requests.extend(id, { month, units: 9, limitUnits: 9 });
     await expect(extended).rejects.toMatchObject({ code: 'overloaded' });
     gate.isFull = false;
-    expect(await store.fairUseUnits(accountId, month)).toBe(6);
-    await store.settle(id, end(undefined, 0));
+    expect(await store.requests.fairUseUnits(accountId, month)).toBe(6);
+    await store.requests.settle(id, end(undefined, 0));
     expect(booked()).toMatchObject({ faults: [], units: [{ used: 0, reserved: 0 }] });
     expect(troubles).toEqual(['unwritable', 'works']);
   });
@@ -214,27 +216,27 @@ describe('a request', () => {
   it('keeps its hold if its end cannot be written, and can be ended again', async () => {
     const id = await reserved();
     gate.isFull = true;
-    await expect(store.settle(id, end(70n))).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(store.requests.settle(id, end(70n))).rejects.toMatchObject({ code: 'overloaded' });
     expect(await funds()).toEqual([100n, 40n]);
     expect(booked()).toMatchObject({ accounts: [{ balance: 100n, held: 0n }], records: [] });
     gate.isFull = false;
-    expect(await store.settle(id, end(70n))).toMatchObject({ cost: 70n, overrun: undefined });
+    expect(await store.requests.settle(id, end(70n))).toMatchObject({ cost: 70n, overrun: undefined });
     expect(await funds()).toEqual([30n, 0n]);
   });
 
   it('takes a cost above its hold from what others do not hold, also while it is being written', async () => {
     const [one, other] = [await reserved(), await reserved()];
     gate.shut();
-    const settled = store.settle(one, end(70n));
+    const settled = store.requests.settle(one, end(70n));
     await turn();
     expect(await funds()).toEqual([100n, 100n]);
-    expect(await store.reserve(start(), { hold: { amount: nanoCredits(1n), price } })).toBe(
+    expect(await store.requests.reserve(start(), { hold: { amount: nanoCredits(1n), price } })).toBe(
       'insufficient_credits',
     );
     gate.open();
     expect(await settled).toMatchObject({ cost: 60n, overrun: 10n });
     expect(await funds()).toEqual([40n, 40n]);
-    await store.settle(other, end(undefined));
+    await store.requests.settle(other, end(undefined));
     expect(await funds()).toEqual([40n, 0n]);
     expect(booked()).toMatchObject({ faults: [], accounts: [{ balance: 40n, held: 0n }] });
   });
@@ -242,10 +244,10 @@ describe('a request', () => {
   it('is refused while the database cannot be written, and served as soon as it can', async () => {
     gate.isFull = true;
     const id = await reserved();
-    await expect(store.settle(id, end(1n))).rejects.toMatchObject({ code: 'overloaded' });
-    await expect(store.reserve(start(), { hold })).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(store.requests.settle(id, end(1n))).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(store.requests.reserve(start(), { hold })).rejects.toMatchObject({ code: 'overloaded' });
     gate.isFull = false;
-    await store.settle(await reserved(), end(1n));
+    await store.requests.settle(await reserved(), end(1n));
     expect(troubles).toEqual(['unwritable', 'works']);
   });
 });
@@ -253,24 +255,24 @@ describe('a request', () => {
 describe('an adjustment', () => {
   const adjust = (amount: bigint, reference: string) => {
     const entry = { kind: 'adjustment', amount: nanoCredits(amount), reason: 'r', reference } as const;
-    return store.enter({ ...entry, id: newLedgerEntryId(2), accountId, createdAtMs: 1 }, auditEntry());
+    return store.ledger.enter({ ...entry, id: newLedgerEntryId(2), accountId, createdAtMs: 1 }, auditEntry());
   };
 
   it('that takes is not available while it is written, and one that gives is once it is written', async () => {
     gate.shut();
     const taken = adjust(-70n, 'take');
     await turn();
-    expect(await store.reserve(start(), { hold })).toBe('insufficient_credits');
+    expect(await store.requests.reserve(start(), { hold })).toBe('insufficient_credits');
     gate.open();
     expect(await taken).toBe('entered');
     expect(await funds()).toEqual([30n, 0n]);
     gate.shut();
     const given = adjust(20n, 'give');
     await turn();
-    expect(await store.reserve(start(), { hold })).toBe('insufficient_credits');
+    expect(await store.requests.reserve(start(), { hold })).toBe('insufficient_credits');
     gate.open();
     expect(await given).toBe('entered');
-    expect(await store.reserve(start(), { hold })).toBe('reserved');
+    expect(await store.requests.reserve(start(), { hold })).toBe('reserved');
   });
 
   it('gives back what it took if it cannot be written', async () => {

@@ -42,8 +42,8 @@ describe('the store of SQLite', () => {
       reference: 'k',
       createdAtMs: 1,
     };
-    await store.createAccount({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
-    await store.createKey(storedKey(keyId, accountId), auditEntry());
+    await store.accounts.create({ id: accountId, name: 'a', createdAtMs: 1 }, auditEntry());
+    await store.keys.create(storedKey(keyId, accountId), auditEntry());
   });
   afterEach(() => store.close());
 
@@ -73,21 +73,21 @@ describe('the store of SQLite', () => {
   it('debits a request once: the entry has the id of the request', async () => {
     const record = start();
     const reserve = { hold: { amount: nanoCredits(2n), price } };
-    await store.enter(load, auditEntry());
+    await store.ledger.enter(load, auditEntry());
     const lost: unknown[] = [];
     await store.close();
     const observer = { failing: () => undefined, working: () => undefined };
     store = await openStore(dataDir, { observer: { ...observer, lost: (what) => lost.push(what) } });
     const settle = async () => {
-      await store.reserve(record, reserve);
-      await store.settle(record.id, { ...end(undefined), cost: nanoCredits(2n) });
+      await store.requests.reserve(record, reserve);
+      await store.requests.settle(record.id, { ...end(undefined), cost: nanoCredits(2n) });
     };
     await settle();
-    const { items } = await store.listEntries(accountId, { size: 1, after: undefined });
+    const { items } = await store.ledger.list(accountId, { size: 1, after: undefined });
     const debit = { id: record.id.replace('req_', 'led_'), reference: record.id, amount: -2n };
     expect(items).toMatchObject([debit]);
     await expect(settle()).rejects.toThrow('UNIQUE');
     expect(lost).toEqual(['The books in memory are not those of the database.']);
-    expect((await store.findAccount('a'))?.balance).toBe(3n);
+    expect((await store.accounts.find('a'))?.balance).toBe(3n);
   });
 });

@@ -15,7 +15,7 @@ const store = await openPostgresStore({ url, leaseMs: Number(leaseMs) });
 const nowMs = Date.now();
 const id = newRequestId(nowMs);
 const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
-await store.claimAnswer({
+await store.idempotency.claim({
   ...{ accountId, operation: 'chat', key: 'once', fingerprint: 'f', requestId: id, nowMs, forgetBeforeMs: 0 },
 });
 const start = {
@@ -27,7 +27,7 @@ const start = {
   wire: 'rest',
   startedAtMs: nowMs,
 } as const;
-await store.reserve(
+await store.requests.reserve(
   { ...start, characters: undefined },
   { hold: { amount: nanoCredits(40n), price }, fairUse: { month: '2026-11', units: 6, limitUnits: 9 } },
 );
@@ -35,7 +35,7 @@ process.stdout.write(`${id}\n`);
 
 for await (const _ of createInterface(process.stdin)) {
   try {
-    await store.settle(id, {
+    await store.requests.settle(id, {
       ...{
         state: 'ok',
         httpStatus: 200,

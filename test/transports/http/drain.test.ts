@@ -27,7 +27,7 @@ describe('a stopping port', () => {
   const running = (port: LimitedPort, count: number) =>
     expect
       .poll(
-        async () => (await port.parley.app.store.listRecords({}, { size: 10, after: undefined })).items,
+        async () => (await port.parley.app.store.usage.list({}, { size: 10, after: undefined })).items,
         inTime,
       )
       .toHaveLength(count);

@@ -82,7 +82,7 @@ it('a request that crosses the end of its connection gets the 408, and does not 
   client.ask('/account');
   expect(await client.closed).toBe('ended');
   expect(client.statuses).toEqual(['200', '408']);
-  const { items } = await parley.app.store.listRecords({}, { size: 10, after: undefined });
+  const { items } = await parley.app.store.usage.list({}, { size: 10, after: undefined });
   expect(items.map(({ operation }) => operation)).toEqual(['catalog']);
 });
 

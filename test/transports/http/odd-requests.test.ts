@@ -171,7 +171,7 @@ it('every request that has a valid key is recorded, also a CONNECT', async () =>
   const { head } = await client.answer();
   const id = /x-request-id: (\S+)/i.exec(head)?.[1];
   await expect
-    .poll(async () => (await parley.app.store.listRecords({}, { size: 100, after: undefined })).items)
+    .poll(async () => (await parley.app.store.usage.list({}, { size: 100, after: undefined })).items)
     .toContainEqual(expect.objectContaining({ id, state: 'refused', httpStatus: 404 }));
   await expect.poll(() => client.isClosed).toBe(true);
 });

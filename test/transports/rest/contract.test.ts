@@ -50,15 +50,17 @@ afterAll(() => Promise.all([parley.close(), wary.close(), webhooks.close()]));
 
 /** The real store, whose operations fail on command. */
 const openBreakable: OpenStore = async (...args) => {
-  const store = await openSqliteStore(...args);
-  return new Proxy(store, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name, target);
-      if (typeof value !== 'function') return value;
-      return (...given: unknown[]) =>
-        trouble === undefined || name === 'close' ? value.apply(target, given) : Promise.reject(trouble);
-    },
-  });
+  const breakable = <T extends object>(part: T): T =>
+    new Proxy(part, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value === 'object' && value !== null) return breakable(value);
+        if (typeof value !== 'function') return value;
+        return (...given: unknown[]) =>
+          trouble === undefined || name === 'close' ? value.apply(target, given) : Promise.reject(trouble);
+      },
+    });
+  return breakable(await openSqliteStore(...args));
 };
 
 interface Change {

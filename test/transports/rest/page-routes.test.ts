@@ -165,7 +165,7 @@ describe('/docs', () => {
 
   it('leaves no usage record, also with a key', async () => {
     await parley.call('/openapi.json');
-    const { items } = await parley.app.store.listRecords({}, { size: 1000, after: undefined });
+    const { items } = await parley.app.store.usage.list({}, { size: 1000, after: undefined });
     expect(items).toEqual([]);
   });
 

@@ -3,7 +3,8 @@ import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OpenStore } from '../../../src/app/data.ts';
 import { sessionIdleMs, sessionMsMax } from '../../../src/core/access/sessions.ts';
-import { endedSessionsMax } from '../../../src/core/entities/key.ts';
+import type { KeyStore } from '../../../src/core/entities/key.ts';
+import { endedSessionsMax } from '../../../src/core/entities/session.ts';
 import { ParleyError } from '../../../src/core/values/errors.ts';
 import { openStore as openSqliteStore } from '../../../src/store/sqlite/open-store.ts';
 import { bearer, errorOf, type Parley, startParley, TestClock } from '../../support/parley.ts';
@@ -43,8 +44,8 @@ const post = (path: string, headers: Record<string, string>, body: unknown = {})
   fetch(origin + path, { method: 'POST', headers, body: JSON.stringify(body) });
 
 const revoke = (secret: string) =>
-  parley.app.store
-    .listKeys(parley.accountId, { size: 100, after: undefined })
+  parley.app.store.keys
+    .list(parley.accountId, { size: 100, after: undefined })
     .then(({ items }) => items.find(({ lastFour }) => lastFour === secret.slice(-4)))
     .then((key) =>
       fetch(`${parley.baseUrl}/admin/keys/${key?.id}/revoke`, {
@@ -103,7 +104,7 @@ describe('signing in', () => {
 
   it('leaves no usage record', async () => {
     const count = async () =>
-      (await parley.app.store.listRecords({}, { size: 1000, after: undefined })).items.length;
+      (await parley.app.store.usage.list({}, { size: 1000, after: undefined })).items.length;
     const before = await count();
     await get('/console/session', { cookie: await newSession() });
     expect(await count()).toBe(before);
@@ -256,7 +257,7 @@ describe('a session', () => {
       .split('.');
     const untilMs = clock.nowMs + 60_000;
     for (let count = 0; count < endedSessionsMax; count++) {
-      expect(await store.endSession({ owner: id, session: `${count}`, untilMs }, clock.nowMs)).toBe(true);
+      expect(await store.sessions.end({ owner: id, session: `${count}`, untilMs }, clock.nowMs)).toBe(true);
     }
     const cookie = await newSession(secret);
     const refused = await post('/console/session/end', { ...ownPage(), cookie });
@@ -288,11 +289,9 @@ describe('a database that cannot be read', () => {
     let isAway = false;
     const openStore: OpenStore = async (...args) => {
       const store = await openSqliteStore(...args);
-      const findKeyById = store.findKeyById.bind(store);
-      return Object.assign(store, {
-        findKeyById: (id: string) =>
-          isAway ? Promise.reject(new ParleyError('overloaded')) : findKeyById(id),
-      });
+      const findById: KeyStore['findById'] = (id) =>
+        isAway ? Promise.reject(new ParleyError('overloaded')) : store.keys.findById(id);
+      return { ...store, keys: { ...store.keys, findById } };
     };
     const server = await startParley({ openStore });
     const there = new URL(server.baseUrl).origin;

@@ -102,7 +102,7 @@ describe('POST /audio/speech', () => {
       const response = await post({ model: 'flite', input });
       const reader = response.body?.getReader();
       for (let parts = 0; parts < 10; parts++) expect((await reader?.read())?.done).toBe(false);
-      const { items } = await parley.app.store.listRecords({}, { size: 1, after: undefined });
+      const { items } = await parley.app.store.usage.list({}, { size: 1, after: undefined });
       expect(items[0]).toMatchObject({ state: 'started' });
       await reader?.cancel();
     });

@@ -7,7 +7,7 @@ import type { RateUse } from '../../../core/entities/shared-rates.ts';
 import type { RecordEnd } from '../../../core/entities/usage.ts';
 import type { AccountId, RequestId } from '../../../core/values/ids.ts';
 import type { Funds, Units } from '../../decisions.ts';
-import type { EndRow, NewRow } from '../../entities/usage-row.ts';
+import type { EndRow, NewRow } from '../../entities/usage-records.ts';
 import type { Step } from '../../sql/job.ts';
 import type { Counter } from '../../tables/fair-use.ts';
 

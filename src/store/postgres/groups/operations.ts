@@ -11,7 +11,7 @@ import { ParleyError } from '../../../core/values/errors.ts';
 import { type AccountId, debitEntryId, type RequestId } from '../../../core/values/ids.ts';
 import { nanoCredits, nanoCreditsMax } from '../../../core/values/money.ts';
 import { charge, holdCredits, lowerHold, raiseHold, reserveUnits } from '../../decisions.ts';
-import { endedRow, endRow, startedRow } from '../../entities/usage-row.ts';
+import { endedRow, endRow, startedRow } from '../../entities/usage-records.ts';
 import { step } from '../../sql/job.ts';
 import type { Counter } from '../../tables/fair-use.ts';
 import { countedToText } from '../../tables/limit-counts.ts';

@@ -3,7 +3,7 @@
 import type { Meter } from '../../../core/entities/rates.ts';
 import { insertAudit } from '../../entities/audit.ts';
 import { endClaim } from '../../entities/idempotency.ts';
-import { endColumns, recordColumns } from '../../entities/usage-row.ts';
+import { endColumns, recordColumns } from '../../entities/usage-records.ts';
 import { plainArray, textArray } from '../database/arrays.ts';
 import { queryOf } from '../database/executor.ts';
 import { toUuid } from '../database/ids.ts';

@@ -7,8 +7,14 @@ import type { AccountId, RequestId } from '../../../core/values/ids.ts';
 import { nanoCredits } from '../../../core/values/money.ts';
 import { endClaim } from '../../entities/idempotency.ts';
 import { addCredits, insertDebit } from '../../entities/ledger.ts';
-import { endStarted, extendStarted, insertEnded, insertStarted } from '../../entities/usage.ts';
-import { interruptedEnd, type StartedRecord } from '../../entities/usage-row.ts';
+import {
+  endStarted,
+  extendStarted,
+  insertEnded,
+  insertStarted,
+  interruptedEnd,
+  type StartedRecord,
+} from '../../entities/usage-records.ts';
 import type { Addition, Job, Step } from '../../sql/job.ts';
 import { addUnits, type Counter, openCounter } from '../../tables/fair-use.ts';
 import { addUsed, openCount } from '../../tables/limit-counts.ts';

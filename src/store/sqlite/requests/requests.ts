@@ -13,7 +13,7 @@ import type { Month } from '../../../core/values/month.ts';
 import { charge } from '../../decisions.ts';
 import { dropUnfinishedClaims } from '../../entities/idempotency.ts';
 import { LastUses } from '../../entities/last-uses.ts';
-import { startedRecords } from '../../entities/usage.ts';
+import { startedRecords } from '../../entities/usage-records.ts';
 import type { Job } from '../../sql/job.ts';
 import { usedUnits } from '../../tables/fair-use.ts';
 import { usedAmount } from '../../tables/limit-counts.ts';

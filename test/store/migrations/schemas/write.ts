@@ -41,7 +41,7 @@ function audit(action: string, target: string): AuditEntry {
 async function newAccount(store: Store, name: string): Promise<AccountId> {
   const createdAtMs = tick();
   const id = newAccountId(createdAtMs);
-  await store.createAccount({ id, name, createdAtMs }, audit('account.create', id));
+  await store.accounts.create({ id, name, createdAtMs }, audit('account.create', id));
   return id;
 }
 
@@ -106,66 +106,79 @@ function newClaim(accountId: AccountId, key: string, requestId: RequestId): Idem
 async function addRequests(store: Store, caller: Caller): Promise<void> {
   const chat = newStart(caller, 'chat', 'eliza');
   const claim = newClaim(caller.accountId, 'first', chat.id);
-  await store.claimAnswer(claim);
-  await store.reserve(chat, { hold });
+  await store.idempotency.claim(claim);
+  await store.requests.reserve(chat, { hold });
   const spent = { tokens, cost: nanoCredits(14_000n) };
-  await store.settle(chat.id, end('ok', spent), { claim, answer: Uint8Array.of(1, 2, 255) });
-  await store.record(newStart(caller, 'chat', 'eliza'), end('replayed', { tokens }));
+  await store.requests.settle(chat.id, end('ok', spent), { claim, answer: Uint8Array.of(1, 2, 255) });
+  await store.requests.record(newStart(caller, 'chat', 'eliza'), end('replayed', { tokens }));
   const left = newStart(caller, 'chat', 'eliza');
-  await store.reserve(left, { hold });
+  await store.requests.reserve(left, { hold });
   const overrun = { tokens, cost: hold.amount, overrun: nanoCredits(7n) };
-  await store.settle(left.id, end('cancelled', { ...overrun, httpStatus: 499, code: 'request_cancelled' }));
+  await store.requests.settle(
+    left.id,
+    end('cancelled', { ...overrun, httpStatus: 499, code: 'request_cancelled' }),
+  );
   const speech = newStart(caller, 'speech', 'flite');
   const counted = {
     ...{ owner: caller.keyId, unit: 'characters' as const, period: '2026-11-01' },
     ...{ amount: 12n, limit: 100n },
   };
-  await store.reserve(speech, { fairUse: { month, units: 12, limitUnits: 1_000 }, counted: [counted] });
-  await store.settle(speech.id, end('ok', { fairUseUnits: 12, audioMsOut: 1_234 }));
+  await store.requests.reserve(speech, {
+    fairUse: { month, units: 12, limitUnits: 1_000 },
+    counted: [counted],
+  });
+  await store.requests.settle(speech.id, end('ok', { fairUseUnits: 12, audioMsOut: 1_234 }));
   const failed = newStart(caller, 'transcription', 'pocketsphinx');
-  await store.reserve(failed, { fairUse: { month, units: 30, limitUnits: 1_000 } });
+  await store.requests.reserve(failed, { fairUse: { month, units: 30, limitUnits: 1_000 } });
   const failure = { httpStatus: 502, code: 'upstream_error', fairUseUnits: 0, audioMsIn: 2_000 };
-  await store.settle(failed.id, end('failed', failure));
-  await store.record(newStart(caller, 'catalog'), end('ok'));
-  await store.record(newStart(caller, 'chat'), end('refused', { httpStatus: 400, code: 'missing_model' }));
+  await store.requests.settle(failed.id, end('failed', failure));
+  await store.requests.record(newStart(caller, 'catalog'), end('ok'));
+  await store.requests.record(
+    newStart(caller, 'chat'),
+    end('refused', { httpStatus: 400, code: 'missing_model' }),
+  );
   const running = newStart(caller, 'chat', 'eliza');
-  await store.claimAnswer(newClaim(caller.accountId, 'second', running.id));
-  await store.reserve(running, { hold });
-  await store.recordStarted(running.id);
+  await store.idempotency.claim(newClaim(caller.accountId, 'second', running.id));
+  await store.requests.reserve(running, { hold });
+  await store.requests.recordStarted(running.id);
   const spoken = newStart(caller, 'speech', 'flite');
-  await store.reserve(spoken, { fairUse: { month, units: 12, limitUnits: 1_000 } });
-  await store.recordStarted(spoken.id);
+  await store.requests.reserve(spoken, { fairUse: { month, units: 12, limitUnits: 1_000 } });
+  await store.requests.recordStarted(spoken.id);
 }
 
 async function fill(store: Store): Promise<void> {
   const accountId = await newAccount(store, 'acme ü');
   const poor = await newAccount(store, 'poor');
-  await store.startTrial(
+  await store.accounts.startTrial(
     accountId,
     { startsAtMs: nowMs, endsAtMs: nowMs + 14 * day },
     audit('trial.start', 'a'),
   );
-  await store.setPlan(
+  await store.accounts.setPlan(
     accountId,
     { startsAtMs: nowMs, endsAtMs: nowMs + 90 * day },
     audit('plan.activate', 'a'),
   );
-  await store.startTrial(poor, { startsAtMs: nowMs, endsAtMs: nowMs + 14 * day }, audit('trial.start', 'a'));
-  await store.endSubscription(poor, nowMs + day, audit('plan.end', 'a'));
+  await store.accounts.startTrial(
+    poor,
+    { startsAtMs: nowMs, endsAtMs: nowMs + 14 * day },
+    audit('trial.start', 'a'),
+  );
+  await store.accounts.endSubscription(poor, nowMs + day, audit('plan.end', 'a'));
   const key = newKey('account', accountId, 'app');
-  await store.createKey(key, audit('key.create', key.id));
-  await store.createKey(newKey('admin', undefined, 'boss'), audit('key.create', 'k'));
+  await store.keys.create(key, audit('key.create', key.id));
+  await store.keys.create(newKey('admin', undefined, 'boss'), audit('key.create', 'k'));
   const old = newKey('account', poor, 'old');
-  await store.createKey({ ...old, expiresAtMs: nowMs + day }, audit('key.create', old.id));
-  await store.rotateKey(
+  await store.keys.create({ ...old, expiresAtMs: nowMs + day }, audit('key.create', old.id));
+  await store.keys.rotate(
     old.id,
     { expiresAtMs: nowMs },
     newKey('account', poor, 'new'),
     audit('key.rotate', old.id),
   );
-  await store.revokeKey(old.id, nowMs, audit('key.revoke', old.id));
-  await store.enter(newEntry(accountId, 'load', 10_000_000_001n), audit('credits.load', accountId));
-  await store.enter(
+  await store.keys.revoke(old.id, nowMs, audit('key.revoke', old.id));
+  await store.ledger.enter(newEntry(accountId, 'load', 10_000_000_001n), audit('credits.load', accountId));
+  await store.ledger.enter(
     newEntry(accountId, 'adjustment', -1_000_000_000n),
     audit('credits.adjustment', accountId),
   );
@@ -188,10 +201,10 @@ try {
 /** Rows of later schemas. */
 async function addTo(store: Store): Promise<void> {
   const cut = { recordsBeforeMs: startMs + 26, answersBeforeMs: 0 };
-  await store.prune(cut, 1_000, audit('usage.prune', 'usage'));
-  const account = await store.findAccount('acme ü');
+  await store.usage.prune(cut, 1_000, audit('usage.prune', 'usage'));
+  const account = await store.accounts.find('acme ü');
   if (account) await addAlerts(store, account.id);
-  await store.endSession({ owner: 'key_1', session: 'one', untilMs: nowMs + day }, nowMs);
+  await store.sessions.end({ owner: 'key_1', session: 'one', untilMs: nowMs + day }, nowMs);
 }
 
 async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
@@ -204,7 +217,7 @@ async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
     },
     ...{ balanceBelow: nanoCredits(5_000_000_000n), webhookOffAtMs: undefined },
   };
-  await store.setAlertSettings(accountId, settings, audit('alerts.set', accountId));
+  await store.alerts.setSettings(accountId, settings, audit('alerts.set', accountId));
   for (const state of ['none', 'pending'] as const) {
     const createdAtMs = tick();
     const alert: Alert = {
@@ -216,6 +229,6 @@ async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
       },
     };
     const mark = { kind: alert.kind, subject: state, period: month, basis: '1000', threshold: 50 };
-    await store.raiseAlert(alert, mark);
+    await store.alerts.raise(alert, mark);
   }
 }

@@ -1,5 +1,5 @@
-/** Usage records as rows of their table, and back. */
-import type { Insertable, Selectable } from 'kysely';
+/** Usage records as rows of their table, and back, and the statements that begin and end them. */
+import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Reservation } from '../../core/entities/reservation.ts';
 import type {
   Operation,
@@ -13,7 +13,9 @@ import type {
 import type { AccountId, KeyId, RequestId } from '../../core/values/ids.ts';
 import { type NanoCredits, nanoCredits, type Price } from '../../core/values/money.ts';
 import type { Month } from '../../core/values/month.ts';
+import { type Step, step } from '../sql/job.ts';
 import { optionalNumber, optionalText, type UsageRecordsTable } from '../sql/schema.ts';
+import { columnsOf, query, statement } from '../sql/statement.ts';
 
 export const endColumns = [
   'state',
@@ -198,4 +200,45 @@ export function interruptedEnd({ startedAtMs, month }: StartedRecord, nowMs: num
     cost: undefined,
     overrun: undefined,
   };
+}
+
+export const startedRecords = statement((_: object) =>
+  query
+    .selectFrom('usage_records')
+    .select(startedColumns)
+    // Written out, so that SQLite uses the index of started records.
+    .where('state', '=', sql.lit('started')),
+).map(toStarted);
+
+const insert = statement((p: NewRow) =>
+  query.insertInto('usage_records').values(columnsOf(p, recordColumns)),
+);
+const extend = statement((p: { id: RequestId; units: number }) =>
+  query.updateTable('usage_records').set({ reserved_units: p.units }).where('id', '=', p.id),
+);
+const end = statement((p: EndRow & { id: RequestId }) =>
+  query
+    .updateTable('usage_records')
+    .set({ ...columnsOf(p, endColumns), reserved_units: 0, reserved_month: null, hold_nano_credits: 0 })
+    .where('id', '=', p.id)
+    .where('state', '=', 'started'),
+);
+
+export function insertStarted(start: RecordStart, reservation: Reservation): Step {
+  return step(insert, startedRow(start, reservation), 'fail');
+}
+
+/** Inserts the record of a request that has no started record. */
+export function insertEnded(start: RecordStart, recorded: RecordEnd, price?: Price): Step {
+  return step(insert, endedRow(start, recorded, price), 'fail');
+}
+
+/** Changes the reserved units of a started record. */
+export function extendStarted(id: RequestId, units: number): Step {
+  return step(extend, { id, units }, 'fail');
+}
+
+/** Ends a started record. */
+export function endStarted(id: RequestId, recorded: RecordEnd): Step {
+  return step(end, { id, ...endRow(recorded) }, 'fail');
 }

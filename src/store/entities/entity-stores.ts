@@ -1,0 +1,48 @@
+import type { Account } from '../../core/entities/account.ts';
+import type { IdempotencyStore } from '../../core/entities/idempotency.ts';
+import type { KeyStore } from '../../core/entities/key.ts';
+import type { LedgerStore } from '../../core/entities/ledger.ts';
+import type { Store } from '../../core/entities/store.ts';
+import { type Executor, reporting } from '../sql/executor.ts';
+import { query, statement } from '../sql/statement.ts';
+import { accountStore } from './accounts.ts';
+import { alertStore } from './alerts.ts';
+import { auditStore } from './audit.ts';
+import { idempotencyStore } from './idempotency.ts';
+import { keyStore } from './keys.ts';
+import { ledgerStore } from './ledger.ts';
+import { sessionStore } from './sessions.ts';
+import { usageStore } from './usage.ts';
+
+/** The operations that each database has in a way of its own. */
+interface OwnOperations {
+  readonly findKey: KeyStore['find'];
+  /** Called when keys, names or subscriptions may have changed. */
+  readonly policyChanged: () => void;
+  readonly credits: Omit<LedgerStore, 'list'>;
+  readonly claim: IdempotencyStore['claim'];
+  /** Default: the account as the database knows it. */
+  readonly withCredits?: (account: Account) => Account;
+}
+
+const anything = statement((_: object) =>
+  query.selectFrom('accounts').select('id').unionAll(query.selectFrom('api_keys').select('id')).limit(1),
+);
+
+type EntityStores = Omit<Store, 'requests' | 'nodes' | 'close'>;
+
+/** The stores of entities, which are the same for every database. */
+export function entityStores(executor: Executor, own: OwnOperations): EntityStores {
+  const policies = reporting(executor, own.policyChanged);
+  return {
+    accounts: accountStore(policies, own.withCredits),
+    keys: keyStore(policies, own.findKey),
+    sessions: sessionStore(executor),
+    ledger: ledgerStore(executor, own.credits),
+    usage: usageStore(executor),
+    idempotency: idempotencyStore(executor, own.claim),
+    audit: auditStore(executor),
+    alerts: alertStore(executor),
+    isEmpty: async () => (await executor.get(anything, {})) === undefined,
+  };
+}
