@@ -22,8 +22,8 @@ import {
   SynthesizeSpeechResponseSchema,
 } from '../../gen/parley/speech/v1/speech_pb.ts';
 import { jsonCodec } from '../../src/codec/codec.ts';
-import { responseBodyCodec } from '../../src/codec/response-body.ts';
 import type { HttpAnswer, HttpCall } from './http-client.ts';
+import { decodeBody } from './response-body.ts';
 
 export type RestCall = Pick<HttpCall, 'method' | 'path' | 'body'> & { readonly contentType?: string };
 
@@ -92,8 +92,7 @@ function filled(json: JsonObject): JsonObject {
 }
 
 export function readChat(answer: HttpAnswer): ReadAnswer {
-  const { decode } = responseBodyCodec(ChatService.method.createChatCompletion);
-  return { messages: [decode(withoutNulls(jsonOf(answer)))] };
+  return { messages: [decodeBody(ChatService.method.createChatCompletion, withoutNulls(jsonOf(answer)))] };
 }
 
 /** Chunks as events, then `[DONE]`: without it the answer is cut. */

@@ -7,9 +7,9 @@ import { ResponsesService } from '../../gen/parley/responses/v1/responses_servic
 import { SpeechService } from '../../gen/parley/speech/v1/speech_service_pb.ts';
 import { jsonCodec } from '../../src/codec/codec.ts';
 import { httpRule } from '../../src/codec/http-rule.ts';
-import { responseBodyCodec } from '../../src/codec/response-body.ts';
 import { ApiDocument } from '../support/api-document.ts';
 import { type HttpAnswer, type HttpCall, type HttpClient, openHttp1, openHttp2 } from './http-client.ts';
+import { decodeBody } from './response-body.ts';
 import { completionRequest, readCompletion, readCompletionStream } from './rest-completions.ts';
 import {
   chatRequest,
@@ -157,7 +157,7 @@ function unaryTranscoding(method: DescMethodUnary<DescMessage, DescMessage>): Tr
       );
       return { method: verb, path: query.size === 0 ? filled : `${filled}?${query}` };
     },
-    read: (answer) => ({ messages: [responseBodyCodec(method).decode(jsonOf(answer))] }),
+    read: (answer) => ({ messages: [decodeBody(method, jsonOf(answer))] }),
   };
 }
 

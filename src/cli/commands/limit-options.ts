@@ -2,6 +2,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { LimitCount, Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
+import { present } from '../../core/values/present.ts';
 import { usageError } from '../terminal/command.ts';
 import { timeText } from '../terminal/times.ts';
 
@@ -41,24 +42,20 @@ export function withNoLimits(command: Command): Command {
 
 /** Undefined if no limit is given. */
 export function wantedLimits(flags: LimitFlags): WantedLimits | undefined {
-  const { budgetPerDay, budgetPerMonth, budgetInAll } = flags;
-  const budgets = {
-    ...(budgetPerDay !== undefined && { day: budgetPerDay }),
-    ...(budgetPerMonth !== undefined && { month: budgetPerMonth }),
-    ...(budgetInAll !== undefined && { total: budgetInAll }),
-  };
-  const { models, addresses, requestsPerMinute, tokensPerMinute, concurrentRequests } = flags;
-  const { audioSecondsPerDay, charactersPerDay } = flags;
-  const limits: WantedLimits = {
-    ...(models && { models }),
-    ...(addresses && { addresses }),
-    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
-    ...(tokensPerMinute !== undefined && { tokensPerMinute }),
-    ...(concurrentRequests !== undefined && { concurrentRequests }),
-    ...(audioSecondsPerDay !== undefined && { audioSecondsPerDay }),
-    ...(charactersPerDay !== undefined && { charactersPerDay }),
-    ...(Object.keys(budgets).length > 0 && { budgets }),
-  };
+  const { budgetPerDay: day, budgetPerMonth: month, budgetInAll: total, ...counts } = flags;
+  const { models, addresses, requestsPerMinute, tokensPerMinute, concurrentRequests } = counts;
+  const { audioSecondsPerDay, charactersPerDay } = counts;
+  const budgets = present({ day, month, total });
+  const limits: WantedLimits = present({
+    models,
+    addresses,
+    requestsPerMinute,
+    tokensPerMinute,
+    concurrentRequests,
+    audioSecondsPerDay,
+    charactersPerDay,
+    budgets: Object.keys(budgets).length > 0 ? budgets : undefined,
+  });
   return Object.keys(limits).length > 0 ? limits : undefined;
 }
 

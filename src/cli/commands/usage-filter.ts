@@ -1,6 +1,7 @@
 /** The flags that select usage records. */
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
+import { present } from '../../core/values/present.ts';
 import { parseMoment } from '../terminal/times.ts';
 import type { AdminCommandFlags } from './admin-command.ts';
 
@@ -30,13 +31,6 @@ export function withFilters(command: Command): Command {
 }
 
 export function usageFilter({ account, since, until, operation, model, state, id }: UsageFilterFlags) {
-  return {
-    ...(account !== undefined && { accountId: account }),
-    ...(since && { startTime: timestampFromDate(since) }),
-    ...(until && { endTime: timestampFromDate(until) }),
-    ...(operation !== undefined && { operation }),
-    ...(model !== undefined && { model }),
-    ...(state !== undefined && { state }),
-    ...(id !== undefined && { id }),
-  };
+  const [startTime, endTime] = [since && timestampFromDate(since), until && timestampFromDate(until)];
+  return present({ accountId: account, startTime, endTime, operation, model, state, id });
 }

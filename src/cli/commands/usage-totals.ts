@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { UsageTotal as OwnTotal } from '../../../gen/parley/account/v1/account_pb.ts';
 import type { UsageTotal as AnyTotal } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { totalDimensions } from '../../core/entities/usage.ts';
+import { present } from '../../core/values/present.ts';
 import { withAdmin } from '../client/admin-connection.ts';
 import { type Column, table } from '../terminal/table.ts';
 import { dayMs, parseMoment } from '../terminal/times.ts';
@@ -30,12 +31,8 @@ export function totalsCommand(): Command {
 
 function showTotals(flags: TotalsFlags): Promise<void> {
   const { by, account, since, until } = flags;
-  const request = {
-    groupBy: [...by],
-    ...(account !== undefined && { accountId: account }),
-    ...(since && { startTime: firstOfDay(since) }),
-    ...(until && { endTime: firstOfDay(until) }),
-  };
+  const [startTime, endTime] = [since && firstOfDay(since), until && firstOfDay(until)];
+  const request = { groupBy: [...by], ...present({ accountId: account, startTime, endTime }) };
   return withAdmin(allOrOwn(flags), async (admin) => {
     const response = await admin.invoke('getUsageTotals', request);
     const ids = flags.json ? [] : response.totals.flatMap(({ accountId }) => accountId ?? []);

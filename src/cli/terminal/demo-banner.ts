@@ -28,8 +28,15 @@ export interface Trust {
 /** The text of a first start: the keys, and commands to copy. */
 export function demoBanner(firstRun: FirstRun, facts: BannerFacts): string {
   const { baseUrl, apiKey, adminKey } = firstRun;
-  const steps = facts.hasCurl ? curlSteps(firstRun, facts) : parleySteps(facts);
-  const shown = steps.map(({ title, command }, index) => `  ${index + 1}. ${title}:\n     ${command}\n\n`);
+  const { speak, transcribe, chat } = facts.hasCurl ? curlCommands(firstRun, facts) : parleyCommands(facts);
+  const { models } = facts;
+  const hasRecording = models.speech !== undefined && models.transcription !== undefined;
+  const steps = [
+    ...(models.speech === undefined ? [] : [`Speak to a file:\n     ${speak(models.speech)}`]),
+    ...(hasRecording ? [`Transcribe that file:\n     ${transcribe}`] : []),
+    ...(models.chat === undefined ? [] : [`Chat as a stream:\n     ${chat(models.chat)}`]),
+  ];
+  const shown = steps.map((step, index) => `  ${index + 1}. ${step}\n\n`);
   const console = `  Console     ${new URL('/console', baseUrl)}\n              Sign in with either key.\n`;
   const docs = `  Reference   ${new URL('/docs', baseUrl)}\n`;
   return `
@@ -42,35 +49,25 @@ ${facts.hasConsole ? console : ''}${facts.hasDocs ? docs : ''}  API key     ${ap
 ${shown.join('')}`;
 }
 
-interface Step {
-  readonly title: string;
-  readonly command: string;
+/** The commands for models, by what they do. */
+interface Commands {
+  readonly speak: (model: string) => string;
+  readonly transcribe: string;
+  readonly chat: (model: string) => string;
 }
 
-const speakTitle = 'Speak to a file';
-const transcribeTitle = 'Transcribe that file';
-const chatTitle = 'Chat as a stream';
-
-function curlSteps({ baseUrl, apiKey }: FirstRun, { models, trust }: BannerFacts): Step[] {
-  const { speech, transcription, chat } = models;
+function curlCommands({ baseUrl, apiKey }: FirstRun, { trust }: BannerFacts): Commands {
   const { url, flags } = trusting(baseUrl, trust);
   const bearer = `-H ${quoted(`Authorization: Bearer ${apiKey}`)}`;
   const curl = (path: string, rest: string) => `curl ${flags}${quoted(url + path)} ${bearer} ${rest}`;
   const data = (body: object) =>
     `-H ${quoted('Content-Type: application/json')} -d ${quoted(JSON.stringify(body))}`;
-  const steps: Step[] = [];
-  if (speech !== undefined) {
-    const command = curl('/audio/speech', `${data({ model: speech, input: sentence })} -o ${recording}`);
-    steps.push({ title: speakTitle, command });
-    const transcribe = curl('/audio/transcriptions', `-F file=@${recording}`);
-    if (transcription !== undefined) steps.push({ title: transcribeTitle, command: transcribe });
-  }
-  if (chat !== undefined) {
-    const messages = [{ role: 'user', content: question }];
-    const command = curl('/chat/completions', `-N ${data({ model: chat, stream: true, messages })}`);
-    steps.push({ title: chatTitle, command });
-  }
-  return steps;
+  const messages = [{ role: 'user', content: question }];
+  return {
+    speak: (model) => curl('/audio/speech', `${data({ model, input: sentence })} -o ${recording}`),
+    transcribe: curl('/audio/transcriptions', `-F file=@${recording}`),
+    chat: (model) => curl('/chat/completions', `-N ${data({ model, stream: true, messages })}`),
+  };
 }
 
 /** The address and the flags with which curl accepts the certificate. */
@@ -89,20 +86,14 @@ function trusting(
 }
 
 /** Commands that find the server and the key in the data folder. */
-function parleySteps({ dataDir, models, trust: { caFile } }: BannerFacts): Step[] {
+function parleyCommands({ dataDir, trust: { caFile } }: BannerFacts): Commands {
   const parley = caFile === undefined ? './parley' : `NODE_EXTRA_CA_CERTS=${quoted(caFile)} ./parley`;
   const folder = `--data-dir ${quoted(dataDir)}`;
-  const steps: Step[] = [];
-  if (models.speech !== undefined) {
-    const command = `${parley} speak ${folder} -o ${recording} ${quoted(sentence)}`;
-    steps.push({ title: speakTitle, command });
-    const transcribe = `${parley} transcribe ${folder} ${recording}`;
-    if (models.transcription !== undefined) steps.push({ title: transcribeTitle, command: transcribe });
-  }
-  if (models.chat !== undefined) {
-    steps.push({ title: chatTitle, command: `${parley} chat ${folder} ${quoted(question)}` });
-  }
-  return steps;
+  return {
+    speak: () => `${parley} speak ${folder} -o ${recording} ${quoted(sentence)}`,
+    transcribe: `${parley} transcribe ${folder} ${recording}`,
+    chat: () => `${parley} chat ${folder} ${quoted(question)}`,
+  };
 }
 
 /** A word of a shell command. In single quotes only the quote itself is special. */

@@ -9,6 +9,7 @@ import {
 import { operations, type RecordFilter, recordStates, type UsageRecord } from '../entities/usage.ts';
 import { type AccountId, isRequestId } from '../values/ids.ts';
 import { checkOneOf, invalid } from '../values/parameters.ts';
+import { present } from '../values/present.ts';
 
 type RecordFilterRequest = Pick<
   ListUsageRecordsRequest,
@@ -43,7 +44,7 @@ export function describeRecord(record: UsageRecord): UsageRecordMessage {
   const { tokens } = record;
   return create(
     UsageRecordSchema,
-    withoutAbsent({
+    present({
       id: record.id,
       accountId: record.accountId,
       keyId: record.keyId,
@@ -72,13 +73,4 @@ export function describeRecord(record: UsageRecord): UsageRecordMessage {
 
 function seconds(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : ms / 1000;
-}
-
-type Present<T> = { [K in keyof T]: Exclude<T[K], undefined> };
-
-/** Drops undefined members: a message's initialiser does not take them. */
-function withoutAbsent<T extends object>(members: T): Partial<Present<T>> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<
-    Present<T>
-  >;
 }

@@ -1,5 +1,7 @@
 /** The limits of a key, or of an account as a whole. */
+
 import type { NanoCredits } from '../values/money.ts';
+import { present } from '../values/present.ts';
 
 export interface Budgets {
   /** Credits in a day (UTC). */
@@ -50,10 +52,6 @@ export function compactLimits(limits: Limits): Limits | undefined {
   const others = present({ ...limits, budgets: undefined });
   const compact = { ...others, ...(Object.keys(budgets).length > 0 && { budgets }) };
   return Object.keys(compact).length > 0 ? compact : undefined;
-}
-
-function present<T extends object>(members: T): Partial<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
 /** Limits as text in the database: JSON, with amounts as decimal digits. Empty for none. */

@@ -35,13 +35,12 @@ async function diagnoseRunning(
   if (adminBaseUrl !== baseUrl) urls.push({ setting: 'admin', url: new URL(adminBaseUrl) });
   const answers = await Promise.all(urls.map(({ url }) => answersAsParley(url, signal)));
   if (!answers.includes(true)) return undefined;
-  const ports = urls.map(({ setting, url }, index) => {
-    const { hostname, port, protocol } = url;
+  const ports = urls.map(({ setting, url: { hostname, port, protocol } }, index) => {
+    const subject = `${setting}.port`;
     const place = `${hostname} port ${port || (protocol === 'https:' ? 443 : 80)}`;
-    if (answers[index])
-      return ok(`${setting}.port`, `${place} is used by the running server (process ${pid}).`);
+    if (answers[index]) return ok(subject, `${place} is used by the running server (process ${pid}).`);
     const found = `The running server (process ${pid}) does not answer on ${place}.`;
-    return problem(`${setting}.port`, found, 'Read its log, and restart it.');
+    return problem(subject, found, 'Read its log, and restart it.');
   });
   return [...ports, await diagnoseReadiness(new URL(baseUrl), signal)];
 }
@@ -64,21 +63,15 @@ async function diagnosePort(port: Port, config: Config, signal: AbortSignal): Pr
   const place = `${port.host} port ${port.port}`;
   if (port.port === 0) return ok(subject, 'The server takes any free port.');
   const code = systemCode(await listenError(port));
-  switch (code) {
-    case undefined:
-      return ok(subject, `${place} is free.`);
-    case 'EADDRINUSE':
-      return diagnoseUser(port, config, signal);
-    case 'EACCES': {
-      const advice =
-        'Choose a port above 1023, or allow it: setcap cap_net_bind_service=+ep on the program node.';
-      return problem(subject, `${place} is reserved for the administrator.`, advice);
-    }
-    default: {
-      const advice = `Choose another ${port.setting}.host; 0.0.0.0 means all addresses of this machine.`;
-      return problem(subject, `The server cannot listen on ${place} (${code}).`, advice);
-    }
+  if (code === undefined) return ok(subject, `${place} is free.`);
+  if (code === 'EADDRINUSE') return diagnoseUser(port, config, signal);
+  if (code === 'EACCES') {
+    const advice =
+      'Choose a port above 1023, or allow it: setcap cap_net_bind_service=+ep on the program node.';
+    return problem(subject, `${place} is reserved for the administrator.`, advice);
   }
+  const advice = `Choose another ${port.setting}.host; 0.0.0.0 means all addresses of this machine.`;
+  return problem(subject, `The server cannot listen on ${place} (${code}).`, advice);
 }
 
 /** Listens for a moment. Undefined if that works. */
