@@ -50,11 +50,7 @@ export const lifecycle: Group = {
       notes.push('The executable is not measured: `npm run build:binary` makes it.');
     }
     const start = { name: 'start to ready', yardstick: 'node -e 0', unit: 'ms', ...times };
-    return {
-      comparisons: [start, await memoryOfAnHour(setting)],
-      facts,
-      notes,
-    };
+    return { comparisons: [start, await memoryOfAnHour(setting)], facts, notes };
   },
 };
 

@@ -26,11 +26,7 @@ interface Situation {
 }
 
 const situations: readonly Situation[] = [
-  {
-    name: '10,000 accounts, one node',
-    nodes: 1,
-    aims: { throughput: 'postgresOne', cpu: 'postgresOneCpu' },
-  },
+  { name: '10,000 accounts, one node', nodes: 1, aims: { throughput: 'postgresOne', cpu: 'postgresOneCpu' } },
   {
     name: '10,000 accounts, three nodes',
     nodes: nodesMax,

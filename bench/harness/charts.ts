@@ -12,11 +12,7 @@ export function chartOf({ name, question }: Chart, comparisons: readonly Compari
   if (shown.length === 0) return undefined;
   const yardsticks = [...new Set(shown.map(({ yardstick }) => yardstick))];
   const one = yardsticks.length === 1 ? `${yardsticks[0]} = 1` : 'the yardstick = 1';
-  return draw({
-    title: question,
-    subtitle: `${one}. ${legend}`,
-    bars: shown.map(barOf),
-  });
+  return draw({ title: question, subtitle: `${one}. ${legend}`, bars: shown.map(barOf) });
 }
 
 function barOf(comparison: Comparison): Bar {

@@ -5,9 +5,13 @@ import { cliCall } from '../../src/core/access/call.ts';
 
 /** Every limit of a key or an account, each larger than any run reaches. */
 const everyLimit = {
-  ...{ models: ['bench', 'other-*'], addresses: ['127.0.0.0/8', '::1'] },
-  ...{ requestsPerMinute: 1e9, tokensPerMinute: 2e9, concurrentRequests: 1e6 },
-  ...{ audioSecondsPerDay: 1e9, charactersPerDay: 1e9 },
+  models: ['bench', 'other-*'],
+  addresses: ['127.0.0.0/8', '::1'],
+  requestsPerMinute: 1e9,
+  tokensPerMinute: 2e9,
+  concurrentRequests: 1e6,
+  audioSecondsPerDay: 1e9,
+  charactersPerDay: 1e9,
   budgets: { day: '1000000', month: '1000000', total: '1000000' },
 };
 

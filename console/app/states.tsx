@@ -15,7 +15,10 @@ export interface Loaded<T> {
 /** Loads when the page is shown, when the key changes, and when the server can be reached again. */
 export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, setState] = useState<Omit<Loaded<T>, 'reload'> & { readonly key: string }>({
-    ...{ key, value: undefined, failure: undefined, isLoading: true },
+    key,
+    value: undefined,
+    failure: undefined,
+    isLoading: true,
   });
   const [turn, setTurn] = useState(0);
   const isLost = useConnectionLost();

@@ -61,12 +61,7 @@ export async function bundleAll({ commit, nativeFileName }) {
 
 /** The code that defines `boot.boot(name)`, which runs a bundle. */
 export function bundleBoot() {
-  return bundle({
-    ...options,
-    entryPoints: [join(inside, 'boot.ts')],
-    format: 'iife',
-    globalName: 'boot',
-  });
+  return bundle({ ...options, entryPoints: [join(inside, 'boot.ts')], format: 'iife', globalName: 'boot' });
 }
 
 /** @param {import('esbuild').BuildOptions} settings */

@@ -137,10 +137,7 @@ const values: Readonly<Record<string, JsonValue>> = {
   'Completion.created': 1_795_300_000,
   'Completion.model': 'eliza',
   'Completion.choices': [
-    {
-      ...{ text: 'What would it mean to you to see it again?', index: 0 },
-      ...{ logprobs: null, finish_reason: 'stop' },
-    },
+    { text: 'What would it mean to you to see it again?', index: 0, logprobs: null, finish_reason: 'stop' },
   ],
   'Response.id': 'resp_0198f2c1a5b27c3d8e4f5a6b7c8d9e15',
   'Response.object': 'response',

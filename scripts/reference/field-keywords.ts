@@ -119,9 +119,7 @@ export const fieldKeywords: Readonly<Record<string, JsonObject>> = {
   'parley.account.v1.GetUsageTotalsRequest.group_by': {
     items: { type: 'string', enum: totalDimensions.filter((name) => name !== 'account') },
   },
-  'parley.admin.v1.GetUsageTotalsRequest.group_by': {
-    items: { type: 'string', enum: [...totalDimensions] },
-  },
+  'parley.admin.v1.GetUsageTotalsRequest.group_by': { items: { type: 'string', enum: [...totalDimensions] } },
   ...onEach(['account.v1.ListUsageRecordsRequest', 'admin.v1.ListUsageRecordsRequest'], recordFilter),
   ...onEach(['account.v1.GetUsageTotalsRequest', 'admin.v1.GetUsageTotalsRequest'], days),
   'parley.catalog.v1.Model.type': { enum: modelTypes },

@@ -52,9 +52,7 @@ export const otherPaths: JsonObject = {
       tags: ['Monitoring'],
       summary: 'Tells that the process is alive',
       security: [],
-      responses: {
-        '200': answer('It is.', ['status'], { status: { const: 'ok' } }, { status: 'ok' }),
-      },
+      responses: { '200': answer('It is.', ['status'], { status: { const: 'ok' } }, { status: 'ok' }) },
     },
   },
   '/readyz': {
@@ -101,11 +99,6 @@ export const otherPaths: JsonObject = {
 };
 
 function metricsErrors(): JsonObject {
-  const facts = {
-    hasBody: false,
-    hasParameters: false,
-    namesObject: false,
-    hasIdempotencyKey: false,
-  };
+  const facts = { hasBody: false, hasParameters: false, namesObject: false, hasIdempotencyKey: false };
   return errorResponses({ operation: 'admin', comments: '', ...facts });
 }

@@ -74,8 +74,10 @@ const pieceWithoutUsage: JsonObject = {
   type: 'object',
   required: ['id', 'object', 'created', 'model', 'choices', 'usage'],
   properties: {
-    ...{ id: text('The same on every piece.'), object: { const: 'text_completion' } },
-    ...{ created: { type: 'integer' }, model: { type: 'string' } },
+    id: text('The same on every piece.'),
+    object: { const: 'text_completion' },
+    created: { type: 'integer' },
+    model: { type: 'string' },
     choices: { type: 'array', items: ref('CompletionChoice') },
     usage: { type: 'null' },
   },
@@ -129,9 +131,7 @@ export const restForms: Readonly<Record<string, RestForm>> = {
       description:
         'Returns the whole answer at once, or with `"stream": true` server-sent events: each has a chunk as its `data`, and `data: [DONE]` ends a complete answer.',
     },
-    moreContent: {
-      'text/event-stream': { schema: { anyOf: [ref('ChatCompletionChunk'), ref('Error')] } },
-    },
+    moreContent: { 'text/event-stream': { schema: { anyOf: [ref('ChatCompletionChunk'), ref('Error')] } } },
     messages: ['parley.chat.v1.ChatCompletionChunk'],
   },
   'parley.completions.v1.CompletionsService.CreateCompletion': {
@@ -165,20 +165,14 @@ const streamMember: JsonObject = {
 
 /** Members that only REST has, by the full name of the message. */
 export const moreMembers: Readonly<Record<string, JsonObject>> = {
-  'parley.responses.v1.ResponseParams': {
-    stream: streamMember,
-  },
-  'parley.completions.v1.CompletionParams': {
-    stream: streamMember,
-  },
+  'parley.responses.v1.ResponseParams': { stream: streamMember },
+  'parley.completions.v1.CompletionParams': { stream: streamMember },
   'parley.completions.v1.CompletionChoice': { logprobs: { type: 'null' } },
   'parley.responses.v1.Response': {
     previous_response_id: { type: 'null' },
     access_programs: { type: 'null' },
   },
-  'parley.chat.v1.ChatCompletionParams': {
-    stream: streamMember,
-  },
+  'parley.chat.v1.ChatCompletionParams': { stream: streamMember },
 };
 
 /** Members of a response that are there, and null where there is no value. */

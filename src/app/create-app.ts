@@ -169,13 +169,7 @@ function openAccess(
   const givenAdmin = adminKey && givenAdminHolder(adminKey.reveal());
   const failedKeys = new FailedKeys(limits.failedKeysPerMinuteMax);
   return {
-    gate: new Gate({
-      ...deps,
-      givenAdmin,
-      knownHeaders: new KnownHeaders(),
-      rates: new Rates(),
-      failedKeys,
-    }),
+    gate: new Gate({ ...deps, givenAdmin, knownHeaders: new KnownHeaders(), rates: new Rates(), failedKeys }),
     sessions: console.access === 'off' ? undefined : new Sessions({ ...deps, givenAdmin }),
   };
 }

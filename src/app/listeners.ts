@@ -145,8 +145,5 @@ function openTransports(wiring: Wiring, audience: Audience) {
   const handle: PortHandler = (request, ...rest) =>
     (paths.has(pathOf(request.url)) ? connect : overRest)(request, ...rest);
   const opened = sessionPort ? withSessions(sessionPort.sessions, sessionPort.cookie, handle) : handle;
-  return {
-    handle: withCors(config.cors.origins, opened),
-    grpc: createGrpcHandler(rpcs, rpcLimits, deps),
-  };
+  return { handle: withCors(config.cors.origins, opened), grpc: createGrpcHandler(rpcs, rpcLimits, deps) };
 }

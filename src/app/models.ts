@@ -51,7 +51,10 @@ export function toCatalogModel(
       // An upstream may tell another context from one request to the next.
       const context = () => contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;
       return {
-        ...{ ...facts, type: 'chat', engine, price },
+        ...facts,
+        type: 'chat',
+        engine,
+        price,
         get contextTokens() {
           return context();
         },

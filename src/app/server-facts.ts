@@ -18,10 +18,7 @@ interface Running {
 }
 
 export function serverFacts(running: Running): ServerFacts {
-  return {
-    state: () => stateOf(running),
-    diagnose: () => diagnoseRunning(running),
-  };
+  return { state: () => stateOf(running), diagnose: () => diagnoseRunning(running) };
 }
 
 /** The checks of `parley doctor` that a running server makes of itself. Checking pages would keep requests waiting. */

@@ -10,9 +10,18 @@ import { jsonCodec } from './codec.ts';
 import { isObject } from './shape.ts';
 
 const promisedInResponse: JsonObject = {
-  ...{ error: null, incomplete_details: null, usage: null, instructions: null, metadata: {} },
-  ...{ temperature: null, top_p: null, top_logprobs: null, max_output_tokens: null },
-  ...{ reasoning: { effort: null, summary: null }, previous_response_id: null, access_programs: null },
+  error: null,
+  incomplete_details: null,
+  usage: null,
+  instructions: null,
+  metadata: {},
+  temperature: null,
+  top_p: null,
+  top_logprobs: null,
+  max_output_tokens: null,
+  reasoning: { effort: null, summary: null },
+  previous_response_id: null,
+  access_programs: null,
 };
 /** By the type of an item, a part, an event or a tool. */
 const promisedByType: ReadonlyMap<unknown, JsonObject> = new Map<string, JsonObject>([

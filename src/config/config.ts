@@ -113,11 +113,7 @@ function readTree({ env, file, overrides = {} }: ConfigOptions) {
 }
 
 function frozen(settings: z.infer<typeof configSchema>, { engineKeys, ...secrets }: Secrets): Config {
-  return Object.freeze({
-    ...deepFreeze(settings),
-    engineKeys: Object.freeze(engineKeys),
-    ...secrets,
-  });
+  return Object.freeze({ ...deepFreeze(settings), engineKeys: Object.freeze(engineKeys), ...secrets });
 }
 
 function deepFreeze<T>(value: T): DeepReadonly<T>;

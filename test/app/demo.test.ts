@@ -196,10 +196,7 @@ describe('parley serve --demo on a used data folder', () => {
       `\n  Parley is ready at ${second.baseUrl}\n  The keys of the first start are in data/first-run.json.\n\n`,
     );
     const file = folder.file('data/first-run.json');
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({
-      ...JSON.parse(keys),
-      baseUrl: second.baseUrl,
-    });
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ ...JSON.parse(keys), baseUrl: second.baseUrl });
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 

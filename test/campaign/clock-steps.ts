@@ -27,7 +27,9 @@ export class SteppedClock {
 
   get env(): Record<string, string> {
     return {
-      ...{ LD_PRELOAD: library ?? '', FAKETIME_TIMESTAMP_FILE: this.#file, DONT_FAKE_MONOTONIC: '1' },
+      LD_PRELOAD: library ?? '',
+      FAKETIME_TIMESTAMP_FILE: this.#file,
+      DONT_FAKE_MONOTONIC: '1',
       FAKETIME_CACHE_DURATION: '1',
     };
   }

@@ -92,7 +92,9 @@ function lieOf(random: Random, isStream: boolean): Answer {
   if (random.onceIn(10)) return random.pick([failure(500), failure(429), resetAtOnce]);
   const some = () => (random.onceIn(4) ? random.pick(wrong) : random.pick(numbers));
   const numbersOf = () => ({
-    ...{ prompt_tokens: some(), completion_tokens: some(), total_tokens: some() },
+    prompt_tokens: some(),
+    completion_tokens: some(),
+    total_tokens: some(),
     ...(random.onceIn(3) && { prompt_tokens_details: { cached_tokens: some() } }),
     ...(random.onceIn(3) && { completion_tokens_details: { reasoning_tokens: some() } }),
   });
@@ -143,7 +145,9 @@ class Askers {
     const { baseUrl } = random.pick(this.#running);
     const stream = random.onceIn(2);
     const body = {
-      ...{ model: model.id, stream, messages: [{ role: 'user', content: 'Hello.' }] },
+      model: model.id,
+      stream,
+      messages: [{ role: 'user', content: 'Hello.' }],
       ...(random.onceIn(2) && { max_tokens: random.pick([1, 20, 512]) }),
       ...(stream && random.onceIn(2) && { stream_options: { include_usage: true } }),
     };

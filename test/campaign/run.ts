@@ -24,7 +24,9 @@ async function main({ chosen, seed, forMs }: SeededOptions<Scenario>): Promise<n
     });
   }
   const { rounds, kills, failed } = await runCampaign(chosen, {
-    ...{ forMs, seed, print },
+    forMs,
+    seed,
+    print,
     isStopped: () => isStopped,
   });
   print(`${rounds} rounds, ${kills} kills, ${failed} failed`);

@@ -12,11 +12,7 @@ describe('parley chat', () => {
   const run = (...args: string[]) => parley(['chat', ...args], called.options);
 
   it('streams one answer to standard output', async () => {
-    expect(await run('I am here.')).toEqual({
-      ...{ code: 0, signal: null },
-      stdout: '1: I am here.\n',
-      stderr: '',
-    });
+    expect(await run('I am here.')).toEqual({ code: 0, signal: null, stdout: '1: I am here.\n', stderr: '' });
   });
 
   it('joins several words to one message', async () => {

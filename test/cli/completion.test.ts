@@ -48,11 +48,7 @@ function offered(shell: Shell, ...words: string[]): string[] {
   const { stdout, stderr } = spawnSync(
     shell,
     [...args[shell], ...(shell === 'fish' ? [line.join(' ')] : line)],
-    {
-      cwd: folder,
-      encoding: 'utf8',
-      env: { ...process.env, SCRIPT: join(folder, shell) },
-    },
+    { cwd: folder, encoding: 'utf8', env: { ...process.env, SCRIPT: join(folder, shell) } },
   );
   expect(stderr).toBe('');
   return stdout

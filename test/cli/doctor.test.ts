@@ -110,14 +110,10 @@ describe('an invalid configuration', () => {
       log: { level: 'loud' },
       tls: { cert: 'cert.pem' },
       engines: {
-        ...{
-          builtin: { kind: 'builtin' },
-          far: { kind: 'remote', address: 'far:443', apiKeyEnv: 'FAR_KEY' },
-        },
-        ...{
-          broken: { kind: 'openai' },
-          gone: { kind: 'openai', baseUrl: 'http://127.0.0.1:9/v1', retries: 1 },
-        },
+        builtin: { kind: 'builtin' },
+        far: { kind: 'remote', address: 'far:443', apiKeyEnv: 'FAR_KEY' },
+        broken: { kind: 'openai' },
+        gone: { kind: 'openai', baseUrl: 'http://127.0.0.1:9/v1', retries: 1 },
       },
       models: [
         { id: 'free', type: 'chat', engine: 'gone', contextTokens: 10 },
@@ -213,7 +209,9 @@ describe('the port', () => {
       renameSync(`${database}.copy`, database);
       await until(() => server.stderr().includes('Put back'));
       expect(about(await doctor(own), 'readiness')).toEqual({
-        ...{ area: 'ports', subject: 'readiness', state: 'problem' },
+        area: 'ports',
+        subject: 'readiness',
+        state: 'problem',
         found: 'The running server is not ready: The database is not in the data folder any more.',
         advice: 'Its log says what to do.',
       });

@@ -29,10 +29,7 @@ describe('parley keys', () => {
     expect(secret).toMatch(/^pk_[0-9a-z]{57}\n$/);
     const { keys } = await printedJson<KeyList>(['keys', 'list', ...flags]);
     const app = keys.find(({ name }) => name === 'app');
-    expect(app).toMatchObject({
-      scopes: ['chat'],
-      limits: { models: ['eliza'], budgets: { day: '2' } },
-    });
+    expect(app).toMatchObject({ scopes: ['chat'], limits: { models: ['eliza'], budgets: { day: '2' } } });
     const id = app?.id ?? '';
     expect(await printed(['keys', 'limits', id, '--characters-per-day', '100', ...flags])).toMatch(
       /\nmodels +eliza\n.*characters a day +0 of 100, from 0 again at /s,

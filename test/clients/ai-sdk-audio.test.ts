@@ -19,13 +19,7 @@ describe('the AI SDK', () => {
     return items.map(({ state }) => state);
   };
   const speak = (text: string, model = 'flite') =>
-    generateSpeech({
-      model: openai.speech(model),
-      text,
-      voice: 'one',
-      outputFormat: 'pcm',
-      maxRetries: 0,
-    });
+    generateSpeech({ model: openai.speech(model), text, voice: 'one', outputFormat: 'pcm', maxRetries: 0 });
 
   it('speaks', async () => {
     const { audio } = await speak(play('say one', 'say two'));

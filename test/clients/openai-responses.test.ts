@@ -19,10 +19,14 @@ afterAll(async () => {
 });
 
 const weather: OpenAI.Responses.FunctionTool = {
-  ...{ type: 'function', name: 'weather', strict: true },
+  type: 'function',
+  name: 'weather',
+  strict: true,
   parameters: {
-    ...{ type: 'object', properties: { city: { type: 'string' } } },
-    ...{ required: ['city'], additionalProperties: false },
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+    additionalProperties: false,
   },
 };
 const call = (index: number | undefined, id: string | undefined, args: string) => ({
@@ -70,7 +74,9 @@ describe('responses.create', () => {
     expect(response.output_text).toBe('hello there');
     expect(response.metadata).toEqual({ a: 'b' });
     expect(response.usage).toMatchObject({
-      ...{ input_tokens: 9, output_tokens: 4, total_tokens: 13 },
+      input_tokens: 9,
+      output_tokens: 4,
+      total_tokens: 13,
       input_tokens_details: prompt_tokens_details,
       output_tokens_details: { reasoning_tokens: 3 },
     });
@@ -78,7 +84,9 @@ describe('responses.create', () => {
 
   it('goes on with the items of the last answer and the output of its call', async () => {
     const message = {
-      ...{ role: 'assistant', content: 'I look.', reasoning_content: 'Where?' },
+      role: 'assistant',
+      content: 'I look.',
+      reasoning_content: 'Where?',
       ...call(undefined, 'call_1', '{"city":"Oslo"}'),
     };
     upstream.answer(
@@ -97,7 +105,8 @@ describe('responses.create', () => {
     expect(upstream.requests.at(-1)?.json.messages).toEqual([
       { role: 'user', content: 'Oslo?' },
       {
-        ...{ role: 'assistant', content: 'I look.' },
+        role: 'assistant',
+        content: 'I look.',
         tool_calls: [
           { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } },
         ],
@@ -273,7 +282,8 @@ describe('responses.stream', () => {
     ]);
     expect(seen.at(-1)).toBe('response.failed');
     expect((await stream.finalResponse()).error).toMatchObject({
-      ...{ code: 'server_error', reason: 'upstream_error' },
+      code: 'server_error',
+      reason: 'upstream_error',
       message: expect.stringContaining('engine behind this model'),
     });
     expect(record).toMatchObject({ state: 'failed', code: 'upstream_error', cost: undefined });

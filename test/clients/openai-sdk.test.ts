@@ -207,10 +207,7 @@ describe('the OpenAI SDK', () => {
       const retrying = new OpenAI({ baseURL: parley.baseUrl, apiKey: key, maxRetries: 2 });
       await expect(
         retrying.audio.speech.create({ model: 'flite', voice: 'slt', input: 'x' }),
-      ).rejects.toMatchObject({
-        status: 402,
-        code: 'subscription_required',
-      });
+      ).rejects.toMatchObject({ status: 402, code: 'subscription_required' });
       const account = await parley.app.store.accounts.find('account-2');
       const { items } = await parley.app.store.usage.list(
         { accountId: account?.id },

@@ -19,9 +19,7 @@ const voices: readonly (readonly [string, string])[] = [
   ['kal16', 'en-US'],
   ['kal', 'en-US'],
 ];
-const voiceList = {
-  voices: voices.map(([id, language]) => ({ id, name: id, language, models: ['flite'] })),
-};
+const voiceList = { voices: voices.map(([id, language]) => ({ id, name: id, language, models: ['flite'] })) };
 
 const catalog: Case[] = [
   { what: 'the catalog', request: calling(listModels, {}), records: looked('catalog') },

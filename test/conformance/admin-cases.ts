@@ -45,9 +45,7 @@ const accountsByAdmin: Case[] = [
   byAdmin(
     'admin: an account is made',
     calling(admin.createAccount, ({ accountName }) => ({ name: `${accountName} ü` })),
-    {
-      answer: [{ account: { subscription: { state: 'none' }, balance: '0' } }],
-    },
+    { answer: [{ account: { subscription: { state: 'none' }, balance: '0' } }] },
   ),
   adminRefused(
     'an account of a name that is taken',
@@ -138,9 +136,7 @@ const moneyByAdmin: Case[] = [
     load('3', 'k'),
     'idempotency_conflict',
     'idempotency_key',
-    {
-      before: [load('2.5', 'k')],
-    },
+    { before: [load('2.5', 'k')] },
   ),
   adminRefused('less than nothing', load('-1', 'k'), 'invalid_parameter', 'amount'),
   adminRefused('an amount in words', load('ten', 'k'), 'invalid_parameter', 'amount'),
@@ -228,9 +224,7 @@ const keysByAdmin: Case[] = [
   byAdmin(
     'admin: a key is revoked',
     calling(admin.revokeKey, ({ keyId }) => ({ keyId })),
-    {
-      answer: [{ key: { revoked_at: '<chance>' } }],
-    },
+    { answer: [{ key: { revoked_at: '<chance>' } }] },
   ),
   adminRefused(
     'a key that is revoked is not rotated',

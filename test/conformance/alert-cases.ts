@@ -29,33 +29,36 @@ const set = calling(method.setAlertSettings, { settings: heard });
 
 const byHolder: readonly Case[] = [
   managed('there are no settings', calling(method.getAlertSettings, {}), { answer: [{}] }),
-  managed('they are set, and the secret is shown', set, {
-    answer: [{ settings: told, secret: '<chance>' }],
-  }),
+  managed('they are set, and the secret is shown', set, { answer: [{ settings: told, secret: '<chance>' }] }),
   managed('the secret is not shown again', set, {
-    ...{ before: [set], records: [record, record] },
+    before: [set],
+    records: [record, record],
     answer: [{ settings: told }],
   }),
   managed('they are read', calling(method.getAlertSettings, {}), {
-    ...{ before: [set], records: [record, record] },
+    before: [set],
+    records: [record, record],
     answer: [{ settings: told }],
   }),
   managed('they have defaults', calling(method.setAlertSettings, { settings: {} }), {
     answer: [{ settings: { percents: [50, 80, 100] } }],
   }),
   managed('they are removed', calling(method.setAlertSettings, {}), {
-    ...{ before: [set], records: [record, record] },
+    before: [set],
+    records: [record, record],
     answer: [{}],
   }),
   managed('the list is empty', calling(method.listAlerts, {}), { answer: [{}] }),
   managed('a test tells why it failed', calling(method.sendTestAlert, {}), {
-    ...{ before: [set], records: [record, record] },
+    before: [set],
+    records: [record, record],
     answer: [
       {
         alert: {
           type: 'test',
           delivery: {
-            ...{ state: 'failed', attempts: 1 },
+            state: 'failed',
+            attempts: 1,
             last_failure: 'The name of the webhook has no public address.',
           },
         },

@@ -125,11 +125,14 @@ export function ended(
 }
 
 export const cancelled = (facts: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
-  ...{ state: 'cancelled', code: 'request_cancelled', http_status: 499 },
+  state: 'cancelled',
+  code: 'request_cancelled',
+  http_status: 499,
   ...facts,
 });
 
 export const ok = (facts: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
-  ...{ state: 'ok', http_status: 200 },
+  state: 'ok',
+  http_status: 200,
   ...facts,
 });

@@ -12,10 +12,7 @@ const { createChatCompletion, streamChatCompletion } = ChatService.method;
 export const saying = (value: string) => [
   { role: 'user', content: { value: { case: 'text' as const, value } } },
 ];
-export const worried = {
-  model: 'eliza',
-  messages: saying('I am worried about my work.'),
-} satisfies Params;
+export const worried = { model: 'eliza', messages: saying('I am worried about my work.') } satisfies Params;
 export const playing = (...steps: readonly Step[]): Params => ({
   model: 'eliza',
   messages: saying(play(...steps)),

@@ -23,10 +23,13 @@ function failure(what: string, steps: readonly Step[], error: ExpectedError & { 
 const failures: Case[] = [
   ...failure('the upstream cannot be reached', ['fail upstream_error'], { code: 'upstream_error' }),
   ...failure('the upstream says 429', ['fail upstream_error 429 7'], {
-    ...{ code: 'upstream_error', httpStatus: 429, retryAfterSeconds: 7 },
+    code: 'upstream_error',
+    httpStatus: 429,
+    retryAfterSeconds: 7,
   }),
   ...failure('the upstream wants to be paid', ['fail upstream_error 402'], {
-    ...{ code: 'upstream_error', httpStatus: 402 },
+    code: 'upstream_error',
+    httpStatus: 402,
   }),
   ...failure('there is no room', ['fail overloaded - 5'], { code: 'overloaded', retryAfterSeconds: 5 }),
   ...failure('a fault of our own', ['crash'], { code: 'internal_error' }),

@@ -64,10 +64,7 @@ const answers: Case[] = [
   },
 ];
 
-const two = {
-  model: 'eliza',
-  prompt: list(play('say one'), play('say two ', 'say three')),
-} satisfies Params;
+const two = { model: 'eliza', prompt: list(play('say one'), play('say two ', 'say three')) } satisfies Params;
 
 const severalPrompts: Case[] = [
   {
@@ -99,7 +96,8 @@ const severalPrompts: Case[] = [
       { completion: { ...head, choices: [{ index: 1, text: 'three' }] } },
       {
         completion: {
-          ...{ ...head, choices: [{ index: 1, finish_reason: 'stop' }] },
+          ...head,
+          choices: [{ index: 1, finish_reason: 'stop' }],
           usage: { prompt_tokens: 14, completion_tokens: 6, total_tokens: 20 },
         },
       },

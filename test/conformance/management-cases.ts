@@ -42,9 +42,7 @@ export const managementCases: readonly Case[] = [
   managed(
     'a key is made, with the scopes of the caller but `manage`',
     calling(method.createKey, { name: 'a' }),
-    {
-      answer: [{ key: { name: 'a', scopes: ['chat'], prefix: 'pk_' } }],
-    },
+    { answer: [{ key: { name: 'a', scopes: ['chat'], prefix: 'pk_' } }] },
   ),
   managed('a key inherits the models of the caller', calling(method.createKey, { name: 'a' }), {
     caller: { scopes, limits: { models: ['eliza'] } },

@@ -164,9 +164,7 @@ export function playingEngines(): Record<string, EngineSet> {
     speech: fakeSpeech({
       synthesize: ({ input }, signal) => ({ audio: speak(input, signal), durationMs: () => 1500 }),
     }),
-    transcription: fakeTranscription({
-      transcribe: ({ audio, signal }) => transcribe(audio, signal),
-    }),
+    transcription: fakeTranscription({ transcribe: ({ audio, signal }) => transcribe(audio, signal) }),
     chat: fakeChat({ stream: chat, complete }),
   });
 }

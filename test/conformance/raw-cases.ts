@@ -101,10 +101,7 @@ const connectCases: readonly RawCase[] = [
     records: ['cancelled'],
   },
   { ...connect('text', 'hello', '', 415), contentType: 'text/plain', code: undefined },
-  {
-    ...connect('a method that there is not', '{}', 'unimplemented', 404),
-    path: `${connectModels}s`,
-  },
+  { ...connect('a method that there is not', '{}', 'unimplemented', 404), path: `${connectModels}s` },
   { ...connect('protobuf that is none', '\xff\xff', 'invalid_argument'), contentType: 'application/proto' },
 ];
 

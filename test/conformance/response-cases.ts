@@ -40,7 +40,9 @@ const playing = (...steps: readonly Step[]): Params => ({ model: 'eliza', input:
 
 const textOfTwo = { type: 'output_text', text: 'one two' };
 const message = (content: object[]) => ({
-  ...{ type: 'message', role: 'assistant', id: '<msg>' },
+  type: 'message',
+  role: 'assistant',
+  id: '<msg>',
   content: { parts: { items: content } },
 });
 const usage = { input_tokens: 7, output_tokens: 3, total_tokens: 10 };
@@ -234,7 +236,9 @@ function failure(what: string, steps: readonly Step[], error: ExpectedError & { 
 
 const failures: Case[] = [
   ...failure('whose upstream says 429', ['fail upstream_error 429 7'], {
-    ...{ code: 'upstream_error', httpStatus: 429, retryAfterSeconds: 7 },
+    code: 'upstream_error',
+    httpStatus: 429,
+    retryAfterSeconds: 7,
   }),
   ...failure('a fault of our own', ['crash'], { code: 'internal_error' }),
   ...failure('whose engine fails in its middle', ['say one', 'fail upstream_error'], {

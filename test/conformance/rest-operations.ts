@@ -100,10 +100,7 @@ export function readChatStream(answer: HttpAnswer): ReadAnswer {
   const { events, error, isDone } = readEvents(answer);
   if (!isDone && error === undefined && !answer.isCut) throw new Error('the stream ended without a word');
   const chunks = events.map((event) => chunkCodec.decodeLeniently(withoutNulls(event as JsonValue)));
-  return {
-    messages: chunks.map((chunk) => create(StreamChatCompletionResponseSchema, { chunk })),
-    error,
-  };
+  return { messages: chunks.map((chunk) => create(StreamChatCompletionResponseSchema, { chunk })), error };
 }
 
 const boundary = 'a-boundary-of-the-table';

@@ -198,16 +198,21 @@ const failures: Case[] = [
   }),
   ...upstreamStatuses.map(([httpStatus, grpc]) =>
     failure(`speech whose upstream says ${httpStatus}`, [`fail upstream_error ${httpStatus}`], {
-      ...{ code: 'upstream_error', httpStatus, grpc },
+      code: 'upstream_error',
+      httpStatus,
+      grpc,
     }),
   ),
   failure('speech that the engine has no room for', ['fail overloaded - 5'], {
-    ...{ code: 'overloaded', httpStatus: 503, retryAfterSeconds: 5 },
+    code: 'overloaded',
+    httpStatus: 503,
+    retryAfterSeconds: 5,
   }),
   failure('a fault of our own in speech', ['crash'], { code: 'internal_error' }),
   failure('speech that comes to nothing', ['break off'], { code: 'upstream_error' }),
   failure('speech that fails after its first part', ['say one', 'fail upstream_error'], {
-    ...{ code: 'upstream_error', afterOutput: true },
+    code: 'upstream_error',
+    afterOutput: true,
   }),
   {
     ...failure('speech that takes too long', ['wait'], { code: 'overloaded', retryAfterSeconds: 10 }),

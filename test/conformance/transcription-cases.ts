@@ -44,17 +44,11 @@ const ways: readonly { readonly name: string; readonly of: (recording: Recording
 ];
 
 const oneForm = noRest('an upload over REST is one form, which the case of plain transcription sends');
-const playing = (...steps: readonly Step[]): Recording => ({
-  file: recording(...steps),
-  fileName: 'a.wav',
-});
+const playing = (...steps: readonly Step[]): Recording => ({ file: recording(...steps), fileName: 'a.wav' });
 
 /** The same recording in every way. */
 function everyWay(makeCase: (of: (recording: Recording) => CaseRequest, name: string) => Case): Case[] {
-  return ways.map(({ name, of }) => ({
-    ...makeCase(of, name),
-    ...(of === uploaded && { notOn: oneForm }),
-  }));
+  return ways.map(({ name, of }) => ({ ...makeCase(of, name), ...(of === uploaded && { notOn: oneForm }) }));
 }
 
 const transcribed = (facts: Record<string, unknown> = {}) => [
@@ -199,12 +193,15 @@ function failure(what: string, steps: readonly Step[], error: ExpectedError & { 
 
 const failures: Case[] = [
   ...failure('the upstream says 429', ['fail upstream_error 429 7'], {
-    ...{ code: 'upstream_error', httpStatus: 429, retryAfterSeconds: 7 },
+    code: 'upstream_error',
+    httpStatus: 429,
+    retryAfterSeconds: 7,
   }),
   ...failure('the queue is full', ['fail overloaded - 5'], { code: 'overloaded', retryAfterSeconds: 5 }),
   ...failure('a fault of our own', ['crash'], { code: 'internal_error' }),
   ...failure('the engine breaks off', ['say one', 'break off'], {
-    ...{ code: 'upstream_error', afterOutput: true },
+    code: 'upstream_error',
+    afterOutput: true,
   }),
 ];
 

@@ -21,10 +21,14 @@ interface Misspelt {
 const inText = "its JSON has the field's name";
 const inNumbers = "its messages have the field's number";
 const onlyJson: Partial<Record<WireName, string>> = {
-  ...{ 'Connect binary': inNumbers, 'gRPC-Web': inNumbers, gRPC: inNumbers },
+  'Connect binary': inNumbers,
+  'gRPC-Web': inNumbers,
+  gRPC: inNumbers,
 };
 const onlyBinary: Partial<Record<WireName, string>> = {
-  ...{ REST: inText, 'REST over HTTP/2': inText, 'Connect JSON': inText },
+  REST: inText,
+  'REST over HTTP/2': inText,
+  'Connect JSON': inText,
 };
 
 const limitsMessage = 'parley.account.v1.Limits';
@@ -134,7 +138,8 @@ const inTime: Misspelt = {
   name: 'zone',
   at: 'expires_at',
   request: ({ accountName }) => ({
-    ...{ accountId: accountName, name: 'a' },
+    accountId: accountName,
+    name: 'a',
     expiresAt: { ...timestampFromDate(new Date(Date.UTC(2100, 0, 1))), zone: 'UTC' },
   }),
 };
@@ -143,10 +148,7 @@ export const unknownFieldCases: readonly Case[] = [
   ...byAdmin.flatMap((one) => casesOf(one, { caller: { key: 'admin' }, records: [] })),
   ...casesOf(inTime, { caller: { key: 'admin' }, records: [] }).slice(1),
   ...byHolder.flatMap((one) =>
-    casesOf(one, {
-      caller: { scopes: ['manage'] },
-      records: [ended('refused', 'invalid_parameter')],
-    }),
+    casesOf(one, { caller: { scopes: ['manage'] }, records: [ended('refused', 'invalid_parameter')] }),
   ),
   ...(budget === undefined ? [] : [budget]).map(
     (one): Case => ({

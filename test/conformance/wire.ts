@@ -69,13 +69,11 @@ export type OpenWire = (target: Target) => WireClient;
 function ownEnd(code: string): WireError {
   return {
     code,
-    ...{
-      httpStatus: undefined,
-      param: undefined,
-      message: '',
-      retryAfterSeconds: undefined,
-      grpcCode: undefined,
-    },
+    httpStatus: undefined,
+    param: undefined,
+    message: '',
+    retryAfterSeconds: undefined,
+    grpcCode: undefined,
   };
 }
 

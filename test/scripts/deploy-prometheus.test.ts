@@ -69,9 +69,6 @@ describe.skipIf(missing !== undefined)(`promtool${reason}`, () => {
     expect({
       status,
       faults: status === 0 ? stderr.replace(/^.*SUCCESS.*$/gm, '').trim() : stdout + stderr,
-    }).toEqual({
-      status: 0,
-      faults: '',
-    });
+    }).toEqual({ status: 0, faults: '' });
   });
 });

@@ -253,7 +253,9 @@ describe('the Kubernetes example', () => {
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     });
     expect(container.securityContext).toEqual({
-      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
     });
     expect(container.resources.limits.memory).toBe('1Gi');
     expect(`USER ${pod.securityContext.runAsUser}:${pod.securityContext.runAsGroup}`).toBe(

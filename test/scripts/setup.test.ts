@@ -271,7 +271,8 @@ describe('a clone', () => {
     await new Promise((resolve) => holder.stdout.once('data', resolve));
     const PATH = programsIn('failing-npm', { npm: failingNpm });
     const { exitCode, stderr } = await run(process.execPath, ['scripts/setup.mjs', 'tools', 'hear'], clone, {
-      ...{ npm_execpath: '', PATH },
+      npm_execpath: '',
+      PATH,
     });
     holder.kill();
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining('does not have a package')]);
@@ -282,10 +283,13 @@ describe('a clone', () => {
     const PATH = programsIn('endless-apt-get', {
       npm: `while [ ! -e ${started} ]; do /bin/sleep 0.1; done; ${failingNpm}`,
       'apt-get': `echo $$ > ${started}; exec /bin/sleep 600`,
-      ...{ clang: '', 'wasm-ld': '', 'dpkg-source': '' },
+      clang: '',
+      'wasm-ld': '',
+      'dpkg-source': '',
     });
     const { exitCode, stderr } = await run(process.execPath, ['scripts/setup.mjs', 'tools', 'hear'], clone, {
-      ...{ npm_execpath: '', PATH },
+      npm_execpath: '',
+      PATH,
     });
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining('does not have a package')]);
     expect(stderr).not.toContain('503');

@@ -17,10 +17,7 @@ beforeAll(async () => {
   browser = await launchBrowser();
   receiver = await startReceiver();
   const pages = new Map(Object.entries(await consoleFiles()));
-  parley = await startLimited({
-    ...{ pages, clock, settings: { alerts: toReceivers } },
-    alerts: { intervalMs: 5 },
-  });
+  parley = await startLimited({ pages, clock, settings: { alerts: toReceivers }, alerts: { intervalMs: 5 } });
 });
 afterAll(async () => {
   if (missingBrowser !== undefined) return;
@@ -32,7 +29,8 @@ afterAll(async () => {
 async function newKey(scopes: readonly string[]): Promise<string> {
   const body = JSON.stringify({ name: 'Desk', scopes });
   const made = await parley.call('/admin/accounts/account-1/keys', {
-    ...{ method: 'POST', body },
+    method: 'POST',
+    body,
     ...bearer(parley.adminKey),
   });
   return ((await made.json()) as { secret: string }).secret;

@@ -33,11 +33,15 @@ const languages: readonly Language[] = [
   { name: 'curl', file: 'sample.sh', run: (file) => `sh -e ${file}` },
   { name: 'TypeScript', file: 'sample.mts', run: (file) => `'${process.execPath}' ${file}` },
   {
-    ...{ name: 'Python', file: 'sample.py', missing: 'missing' in sdks ? sdks.missing : undefined },
+    name: 'Python',
+    file: 'sample.py',
+    missing: 'missing' in sdks ? sdks.missing : undefined,
     run: (file) => ('folder' in sdks ? `'${join(sdks.folder, 'venv/bin/python')}' ${file}` : ''),
   },
   {
-    ...{ name: 'gRPC in Python', file: 'sample-grpc.py', missing: missingGrpc },
+    name: 'gRPC in Python',
+    file: 'sample-grpc.py',
+    missing: missingGrpc,
     run: (file) => `PYTHONPATH=client/gen ${python} ${file}`,
   },
 ];

@@ -23,7 +23,8 @@ afterAll(async () => {
 
 async function administer(path: string, body: object): Promise<{ secret: string }> {
   const answer = await fetch(`${parley.baseUrl}/admin${path}`, {
-    ...{ method: 'POST', body: JSON.stringify(body) },
+    method: 'POST',
+    body: JSON.stringify(body),
     ...bearer(parley.adminKey),
   });
   expect(answer.status).toBe(200);
@@ -34,10 +35,7 @@ async function administer(path: string, body: object): Promise<{ secret: string 
 async function openWith(path: string, facts: { scopes: string[]; limits?: object }) {
   const { secret } = await administer('/accounts/account-1/keys', { name: 'Desk', ...facts });
   const permissions = ['clipboard-read', 'clipboard-write'];
-  return {
-    secret,
-    ...(await openSignedIn(browser, parley, secret, `/console${path}`, { permissions })),
-  };
+  return { secret, ...(await openSignedIn(browser, parley, secret, `/console${path}`, { permissions })) };
 }
 
 const statusOf = async (secret: string) => (await parley.call('/models', bearer(secret))).status;

@@ -27,15 +27,16 @@ it(`is as it was before ${requests} requests`, { timeout: 600_000 }, async () =>
   const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
   const hold = { amount: nanoCredits(50n), price };
   const end: RecordEnd = {
-    ...{
-      state: 'ok',
-      httpStatus: 200,
-      code: undefined,
-      firstOutputMs: 1,
-      durationMs: 1,
-      audioMsIn: undefined,
-    },
-    ...{ audioMsOut: undefined, tokens: undefined, fairUseUnits: undefined, overrun: undefined },
+    state: 'ok',
+    httpStatus: 200,
+    code: undefined,
+    firstOutputMs: 1,
+    durationMs: 1,
+    audioMsIn: undefined,
+    audioMsOut: undefined,
+    tokens: undefined,
+    fairUseUnits: undefined,
+    overrun: undefined,
     cost: nanoCredits(10n),
   };
   /** One in sixteen runs on until its started record is written. */

@@ -13,9 +13,5 @@ export function bareClone(): BareClone {
   const path = mkdtempSync(join(tmpdir(), 'parley-bare-'));
   for (const name of ['src', 'gen', 'package.json']) cpSync(name, join(path, name), { recursive: true });
   symlinkSync(resolve('node_modules'), join(path, 'node_modules'));
-  return {
-    path,
-    file: (name) => join(path, name),
-    remove: () => rmSync(path, { recursive: true }),
-  };
+  return { path, file: (name) => join(path, name), remove: () => rmSync(path, { recursive: true }) };
 }

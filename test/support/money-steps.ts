@@ -245,7 +245,8 @@ export const rareHistory: readonly Step[] = [
     },
   },
   {
-    ...{ step: 'act', which: 0 },
+    step: 'act',
+    which: 0,
     act: { act: 'end', report: { prompt: 20, completion: 1, apart: 0 }, durationMs: 0 },
   },
   { step: 'request', request: upload },

@@ -130,7 +130,9 @@ async function startInside({ settings, file, ...overrides }: ParleyOptions): Pro
     return (await accounts.createKey(request, cliCall)).secret;
   };
   return {
-    ...{ app, adminKey, makeKey },
+    app,
+    adminKey,
+    makeKey,
     dataDir: folder.path,
     books: () => folder.books(),
     remove: () => folder.remove(),

@@ -16,10 +16,7 @@ interface Span {
   readonly traceId: string;
   readonly parentSpanId?: string;
   readonly spanId: string;
-  readonly attributes: readonly {
-    readonly key: string;
-    readonly value: Readonly<Record<string, unknown>>;
-  }[];
+  readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, unknown>> }[];
   readonly status: { readonly code?: number };
 }
 

@@ -40,7 +40,8 @@ describe('a webhook', () => {
     expect(await post(`${receiver.origin}/a?b=c`)).toEqual({ status: 200 });
     expect(receiver.received).toMatchObject([
       {
-        ...{ path: '/a?b=c', body: '{"a":1}' },
+        path: '/a?b=c',
+        body: '{"a":1}',
         headers: { 'content-type': 'application/json', 'user-agent': 'Parley/test', 'content-length': '7' },
       },
     ]);
@@ -107,9 +108,7 @@ describe('a webhook', () => {
   it('whose name is never resolved fails in time', async () => {
     expect(
       await post('https://hook.example', { attemptMsMax: 50, resolve: () => new Promise(() => undefined) }),
-    ).toEqual({
-      failure: 'The webhook did not answer in time.',
-    });
+    ).toEqual({ failure: 'The webhook did not answer in time.' });
   });
 
   it('cannot send an answer without end', async () => {

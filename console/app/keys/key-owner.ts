@@ -41,7 +41,10 @@ export interface KeyOwner {
 /** The keys of the account of this session, for a key that manages. */
 export function ownKeys(scopes: readonly string[], ownId: string): KeyOwner {
   return {
-    ...{ accountId: '', scopes, ownId, isLimited: true },
+    accountId: '',
+    scopes,
+    ownId,
+    isLimited: true,
     list: (signal) => allKeys((page) => management.listKeys(page, { signal })),
     usageOf: ({ id }) => `/console/usage?key=${id}`,
     create: (key) => management.createKey(key),
@@ -61,7 +64,9 @@ const issued = {
 export function keysOfAccount(accountId: string): KeyOwner {
   return {
     ...issued,
-    ...{ accountId, scopes: ['speech', 'transcription', 'chat', 'manage'], isLimited: true },
+    accountId,
+    scopes: ['speech', 'transcription', 'chat', 'manage'],
+    isLimited: true,
     list: (signal) => allKeys((page) => admin.listKeys({ accountId, ...page }, { signal })),
     usageOf: (key) => `/console/usage?account=${key.accountId}&key=${key.id}`,
     create: (key) => admin.createKey({ accountId, ...key }),
@@ -71,7 +76,10 @@ export function keysOfAccount(accountId: string): KeyOwner {
 export function adminKeys(ownId: string): KeyOwner {
   return {
     ...issued,
-    ...{ accountId: '', scopes: [], ownId, isLimited: false },
+    accountId: '',
+    scopes: [],
+    ownId,
+    isLimited: false,
     list: (signal) => allKeys((page) => admin.listAdminKeys(page, { signal })),
     create: ({ name, expiresAt }) => admin.createAdminKey({ name, ...(expiresAt && { expiresAt }) }),
   };

@@ -49,10 +49,7 @@ const acts: Readonly<Record<AccountAction, Act>> = {
       <Field label="Until (UTC)" name="ends_at" type="date" required defaultValue={nextMonth()} />
     ),
     run: ({ id: accountId }, values) =>
-      admin.activatePlan({
-        accountId,
-        endsAt: timestampFromDate(new Date(text(values, 'ends_at'))),
-      }),
+      admin.activatePlan({ accountId, endsAt: timestampFromDate(new Date(text(values, 'ends_at'))) }),
   },
   end: {
     title: 'End the plan',

@@ -154,7 +154,8 @@ function useTranscription() {
     const startedMs = performance.now();
     try {
       const request = {
-        ...{ file: new Uint8Array(await next.arrayBuffer()), fileName: next.name },
+        file: new Uint8Array(await next.arrayBuffer()),
+        fileName: next.name,
         timestampGranularities: ['word', 'segment'],
       };
       const { transcript } = await transcription.createTranscription(request, { signal: abort.signal });
@@ -165,8 +166,12 @@ function useTranscription() {
     if (current.current === abort) setRunning(undefined);
   };
   return {
-    ...{ file, problem, setProblem, isRunning: running !== undefined },
-    ...{ transcript: heard?.transcript, tookMs: heard?.tookMs ?? 0 },
+    file,
+    problem,
+    setProblem,
+    isRunning: running !== undefined,
+    transcript: heard?.transcript,
+    tookMs: heard?.tookMs ?? 0,
     transcribe: (next: File) => void transcribe(next),
     stop: () => running?.abort(),
   };

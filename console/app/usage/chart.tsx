@@ -21,7 +21,8 @@ export function Chart({ groups, measure, period }: Props) {
   const theme = useTheme();
   const steps = period.steps();
   const series = drawn(groups).map(({ name, totals }, index) => ({
-    ...{ name, color: seriesColor(index) },
+    name,
+    color: seriesColor(index),
     values: seriesOf(totals, steps, measure),
   }));
   const shape = JSON.stringify([

@@ -22,7 +22,10 @@ export function useFilters(): Filters {
   return {
     values: { operation, model, state, accountId, keyId },
     set: {
-      ...{ operation: setOperation, model: setModel, state: setState, key: setKey },
+      operation: setOperation,
+      model: setModel,
+      state: setState,
+      key: setKey,
       account: (id) => {
         setKey('');
         setAccount(id);

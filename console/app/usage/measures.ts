@@ -13,7 +13,9 @@ export interface Measure {
 }
 
 const counted = (name: string, label: string, of: Measure['of']): Measure => ({
-  ...{ name, label, of },
+  name,
+  label,
+  of,
   text: (value) => (value < 100_000n ? wholeText(value) : shortText(Number(value))),
   exact: wholeText,
   plotted: Number,

@@ -50,7 +50,10 @@ function optionsFor({ series, axisText, timeText, onHover }: Plotted, width: num
   const axis = { stroke: quiet, font: `12px ${style.fontFamily}`, ticks: { show: false } };
   const bars = uPlot.paths.bars?.({ size: [0.72, 48], radius: 0.12 });
   return {
-    ...{ width, height: heightPx, legend: { show: false }, padding: [12, 8, 0, 0] },
+    width,
+    height: heightPx,
+    legend: { show: false },
+    padding: [12, 8, 0, 0],
     cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { show: false } },
     scales: {
       x: { time: true, range: (_, low, high) => spread(low, high) },
@@ -62,11 +65,16 @@ function optionsFor({ series, axisText, timeText, onHover }: Plotted, width: num
     ],
     series: [
       {},
-      ...series.toReversed().map(({ name, color }) => ({
-        ...{ label: name, fill: resolved(color), stroke: resolved(color), width: 0 },
-        ...(bars && { paths: bars }),
-        points: { show: false },
-      })),
+      ...series
+        .toReversed()
+        .map(({ name, color }) => ({
+          label: name,
+          fill: resolved(color),
+          stroke: resolved(color),
+          width: 0,
+          ...(bars && { paths: bars }),
+          points: { show: false },
+        })),
     ],
     hooks: { setCursor: [({ cursor }) => onHover(cursor.idx ?? undefined)] },
   };

@@ -132,7 +132,8 @@ interface CreateFlags extends Flags, LimitFlags {
 async function createKey(flags: CreateFlags): Promise<void> {
   const limits = wantedLimits(flags);
   const request = {
-    ...{ name: flags.name, scopes: flags.scopes ?? [] },
+    name: flags.name,
+    scopes: flags.scopes ?? [],
     ...(flags.expires && { expiresAt: timestampFromDate(flags.expires) }),
     ...(limits && { limits }),
   };

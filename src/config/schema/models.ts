@@ -118,7 +118,10 @@ export const defaultModels: z.input<typeof model>[] = [
   { id: 'flite', type: 'speech', engine: 'builtin' },
   { id: 'pocketsphinx', type: 'transcription', engine: 'builtin' },
   {
-    ...{ id: 'eliza', type: 'chat', engine: 'builtin', price: { input: 0.1, output: 0.4 } },
+    id: 'eliza',
+    type: 'chat',
+    engine: 'builtin',
+    price: { input: 0.1, output: 0.4 },
     contextTokens: contextTokensDefault,
     outputTokensMax: contextTokensDefault,
   },

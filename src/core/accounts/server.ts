@@ -49,7 +49,10 @@ export function serverFunctions({ store, server }: AccountsDeps) {
 
 function describeModel({ id, type, engines, reason, price }: ModelState) {
   return {
-    ...{ id, type, engines: [...engines], available: reason === undefined },
+    id,
+    type,
+    engines: [...engines],
+    available: reason === undefined,
     ...(reason !== undefined && { reason }),
     ...(price && {
       inputPrice: formatCredits(price.inputPerMillion),

@@ -59,17 +59,16 @@ function readDimensions(names: readonly string[], known: readonly TotalDimension
 }
 
 /** The fields of a total. Only administrators group by account. */
-export function describeTotal({ of, ...sums }: UsageTotal) {
+export function describeTotal({ of, audioMsIn, audioMsOut, cost, ...counts }: UsageTotal) {
   const { account, key, model, ...asTheyAre } = of;
-  const { requests, characters, promptTokens, completionTokens, fairUseUnits, cost } = sums;
   return {
     ...asTheyAre,
     ...(account && { accountId: account }),
     ...(key && { keyId: key }),
     ...(model && { model }),
-    ...{ requests, characters, promptTokens, completionTokens, fairUseUnits },
-    audioSecondsIn: Number(sums.audioMsIn) / 1000,
-    audioSecondsOut: Number(sums.audioMsOut) / 1000,
+    ...counts,
+    audioSecondsIn: Number(audioMsIn) / 1000,
+    audioSecondsOut: Number(audioMsOut) / 1000,
     costNanoCredits: cost,
     cost: formatCredits(cost),
   };

@@ -109,10 +109,17 @@ export class Alerts {
 /** An alert that is due at once. */
 export function newAlert(accountId: AccountId, kind: AlertKind, details: AlertDetails, nowMs: number): Alert {
   return {
-    ...{ id: newAlertId(nowMs), accountId, kind, createdAtMs: nowMs, details },
+    id: newAlertId(nowMs),
+    accountId,
+    kind,
+    createdAtMs: nowMs,
+    details,
     delivery: {
-      ...{ state: 'pending', attempts: 0, nextAttemptAtMs: nowMs },
-      ...{ deliveredAtMs: undefined, lastFailure: undefined },
+      state: 'pending',
+      attempts: 0,
+      nextAttemptAtMs: nowMs,
+      deliveredAtMs: undefined,
+      lastFailure: undefined,
     },
   };
 }

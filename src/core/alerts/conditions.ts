@@ -90,7 +90,10 @@ function dueBudget(
       mark: { kind: 'budget.used', subject, period: count.period, basis: String(limit), threshold: percent },
       details: {
         ...(keyId !== undefined && { keyId }),
-        ...{ percent, limitName, used: credits(used), limit: credits(limit) },
+        percent,
+        limitName,
+        used: credits(used),
+        limit: credits(limit),
         ...(resetsAtMs !== undefined && { resetsAtMs }),
       },
     },

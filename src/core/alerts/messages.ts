@@ -63,7 +63,10 @@ export function describeAlert(alert: Alert): AlertMessage {
   const { id, kind: type, createdAtMs, accountId, delivery } = alert;
   const { resetsAtMs, endsAtMs, ...details } = alert.details;
   return create(AlertSchema, {
-    ...{ id, type, accountId, ...details },
+    id,
+    type,
+    accountId,
+    ...details,
     createdAt: timestampFromMs(createdAtMs),
     ...(resetsAtMs !== undefined && { resetsAt: timestampFromMs(resetsAtMs) }),
     ...(endsAtMs !== undefined && { endsAt: timestampFromMs(endsAtMs) }),
@@ -81,7 +84,8 @@ export function webhookBody(alert: Alert): string {
 function describeDelivery(delivery: AlertDelivery): MessageInitShape<typeof AlertDeliverySchema> {
   const { state, attempts, nextAttemptAtMs, deliveredAtMs, lastFailure } = delivery;
   return {
-    ...{ state, attempts },
+    state,
+    attempts,
     ...(nextAttemptAtMs !== undefined && { nextAttemptAt: timestampFromMs(nextAttemptAtMs) }),
     ...(deliveredAtMs !== undefined && { deliveredAt: timestampFromMs(deliveredAtMs) }),
     ...(lastFailure !== undefined && { lastFailure }),

@@ -178,7 +178,9 @@ export class ChatOperations {
     const repeated =
       repeats === 0 ? '' : toJsonString(ChatCompletionParamsSchema, { ...params, messages: [] });
     return {
-      ...{ model, params, requestedLimit },
+      model,
+      params,
+      requestedLimit,
       requestBytes: call.requestBytes + repeats * Buffer.byteLength(repeated),
       textBytes: once(() => promptBytes(params)),
       refers: once(() => refersElsewhere(params)),

@@ -56,11 +56,11 @@ export class CompletionOperations {
     const chat = toChatParams(params);
     const { message } = await this.#deps.chat.complete(chat, call, adaptFor(chat));
     const choices = message.choices.map(({ index, message: said, finishReason }) => ({
-      ...{ index, text: contentText(said?.content), finishReason },
+      index,
+      text: contentText(said?.content),
+      finishReason,
     }));
-    return create(CreateCompletionResponseSchema, {
-      completion: toCompletion(message, choices, call),
-    });
+    return create(CreateCompletionResponseSchema, { completion: toCompletion(message, choices, call) });
   }
 
   async *#stream(params = create(CompletionParamsSchema), call: Call): AsyncGenerator<readonly Completion[]> {
@@ -69,7 +69,9 @@ export class CompletionOperations {
     for await (const chunks of this.#deps.chat.stream(chat, call, adaptFor(chat))) {
       const pieces = chunks.flatMap(({ message }) => {
         const choices = message.choices.map(({ index, delta, finishReason }) => ({
-          ...{ index, text: delta?.content ?? '', finishReason },
+          index,
+          text: delta?.content ?? '',
+          finishReason,
         }));
         const told = choices.filter(({ text, finishReason }) => text !== '' || finishReason);
         return told.length > 0 || message.usage ? [toCompletion(message, told, call)] : [];
@@ -94,7 +96,8 @@ function toCompletion(
     object: 'text_completion',
     created: BigInt(Math.floor(startedAtMs / 1000)),
     choices: [...choices],
-    ...{ model, usage },
+    model,
+    usage,
   });
 }
 

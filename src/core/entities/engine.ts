@@ -114,12 +114,7 @@ export type TranscriptionEvent =
    * The last event. `durationMs` is the best known length of the audio; `language` an English name such as `english`, empty
    * if unknown; `text` the whole transcript. Default: the segments, joined by spaces.
    */
-  | {
-      readonly kind: 'done';
-      readonly durationMs: number;
-      readonly language: string;
-      readonly text?: string;
-    };
+  | { readonly kind: 'done'; readonly durationMs: number; readonly language: string; readonly text?: string };
 
 export interface TranscriptionEngine extends Engine {
   /** Whether its transcripts have times of segments and words, not only text. Default: true. */

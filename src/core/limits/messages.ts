@@ -18,20 +18,16 @@ import { invalid } from '../values/parameters.ts';
 /** @throws `invalid_parameter` */
 export function readLimits(message: LimitsMessage | undefined): Limits | undefined {
   if (message === undefined) return undefined;
-  const { requestsPerMinute, tokensPerMinute, concurrentRequests, audioSecondsPerDay, charactersPerDay } =
-    message;
-  const wholes = {
-    ...{ requestsPerMinute, tokensPerMinute, concurrentRequests, audioSecondsPerDay, charactersPerDay },
-  };
+  const { $typeName: _, $unknown: __, models, addresses, budgets, ...wholes } = message;
   for (const [name, value] of Object.entries(wholes)) {
     if (value !== undefined && value < bounds.rate.minimum)
       throw refused(snakeCase(name), 'must not be negative');
   }
-  const { day, month, total } = message.budgets ?? {};
+  const { day, month, total } = budgets ?? {};
   return compactLimits({
     ...wholes,
-    models: readModels(message.models),
-    addresses: readAddresses(message.addresses),
+    models: readModels(models),
+    addresses: readAddresses(addresses),
     budgets: {
       day: readBudget('day', day),
       month: readBudget('month', month),

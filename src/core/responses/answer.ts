@@ -72,7 +72,9 @@ export class ResponseAnswer {
       status: 'failed',
       output: this.#output.items.filter(({ status }) => status === 'completed'),
       error: create(ResponseErrorSchema, {
-        ...{ code: failureCode(error), message: error.message, reason: error.code },
+        code: failureCode(error),
+        message: error.message,
+        reason: error.code,
       }),
     });
     this.#add({ type: 'response.failed', response });
@@ -107,26 +109,26 @@ export class ResponseAnswer {
 }
 
 function headOf(params: ResponseParams, id: string, startedAtMs: number): Response {
-  const {
-    model = '',
-    instructions,
-    metadata,
-    tools,
-    text,
-    reasoning,
-    temperature,
-    topP,
-    topLogprobs,
-  } = params;
-  const { maxOutputTokens, user, safetyIdentifier, promptCacheKey } = params;
   const auto = { kind: { case: 'stringValue', value: 'auto' } } as const;
   return create(ResponseSchema, {
-    ...{ id: `resp_${id}`, object: 'response', createdAt: BigInt(Math.floor(startedAtMs / 1000)), model },
-    ...{ instructions, metadata, tools, reasoning, temperature, topP, topLogprobs, maxOutputTokens },
-    ...{ user, safetyIdentifier, promptCacheKey },
+    id: `resp_${id}`,
+    object: 'response',
+    createdAt: BigInt(Math.floor(startedAtMs / 1000)),
+    model: params.model ?? '',
+    instructions: params.instructions,
+    metadata: params.metadata,
+    tools: params.tools,
+    reasoning: params.reasoning,
+    temperature: params.temperature,
+    topP: params.topP,
+    topLogprobs: params.topLogprobs,
+    maxOutputTokens: params.maxOutputTokens,
+    user: params.user,
+    safetyIdentifier: params.safetyIdentifier,
+    promptCacheKey: params.promptCacheKey,
     toolChoice: params.toolChoice ?? auto,
     parallelToolCalls: params.parallelToolCalls ?? true,
-    text: { verbosity: text?.verbosity, format: text?.format ?? { type: 'text' } },
+    text: { verbosity: params.text?.verbosity, format: params.text?.format ?? { type: 'text' } },
     truncation: 'disabled',
   });
 }

@@ -46,11 +46,16 @@ export function toChatParams(params: ResponseParams): ChatCompletionParams {
   if (model === undefined) throw new ParleyError('missing_model', { param: 'model' });
   refuseStored(params);
   checkLimit(params.maxOutputTokens);
-  const { temperature, topP, topLogprobs, parallelToolCalls } = params;
-  const { user, safetyIdentifier, promptCacheKey, serviceTier } = params;
   return create(ChatCompletionParamsSchema, {
-    ...{ model, temperature, topP, topLogprobs, parallelToolCalls },
-    ...{ user, safetyIdentifier, promptCacheKey, serviceTier },
+    model,
+    temperature: params.temperature,
+    topP: params.topP,
+    topLogprobs: params.topLogprobs,
+    parallelToolCalls: params.parallelToolCalls,
+    user: params.user,
+    safetyIdentifier: params.safetyIdentifier,
+    promptCacheKey: params.promptCacheKey,
+    serviceTier: params.serviceTier,
     messages: toMessages(input, instructions),
     tools: toTools(params.tools),
     toolChoice: hasValue(toolChoice) ? toToolChoice(toolChoice) : undefined,
@@ -58,7 +63,7 @@ export function toChatParams(params: ResponseParams): ChatCompletionParams {
     responseFormat: text?.format && toResponseFormat(text.format),
     verbosity: text?.verbosity,
     reasoningEffort: reasoning?.effort,
-    logprobs: params.include.includes(logprobsValue) || (topLogprobs ?? 0) > 0 || undefined,
+    logprobs: params.include.includes(logprobsValue) || (params.topLogprobs ?? 0) > 0 || undefined,
     other: passedOn(params.other),
   });
 }

@@ -40,12 +40,7 @@ const callForms = {
     event: 'response.function_call_arguments',
     member: 'arguments',
   },
-  custom: {
-    type: 'custom_tool_call',
-    id: 'ctc',
-    event: 'response.custom_tool_call_input',
-    member: 'input',
-  },
+  custom: { type: 'custom_tool_call', id: 'ctc', event: 'response.custom_tool_call_input', member: 'input' },
 } as const;
 
 interface OpenCall {
@@ -164,7 +159,10 @@ export class Output {
   #closeCall(call: OpenCall, status: ItemStatus): void {
     const { form, id: itemId, outputIndex, name, text } = call;
     this.#emit({
-      ...{ type: `${form.event}.done`, itemId, outputIndex, [form.member]: text },
+      type: `${form.event}.done`,
+      itemId,
+      outputIndex,
+      [form.member]: text,
       ...(form === callForms.function && { name }),
     });
     this.#endItem(callItem(call, status), outputIndex);
@@ -204,7 +202,10 @@ function partOf({ type, text, logprobs }: OpenPart): ResponseContentPart {
 
 function textItem({ type, id, parts }: OpenText, status: ItemStatus): ResponseItem {
   return create(ResponseItemSchema, {
-    ...{ type, id, status, role: type === 'message' ? 'assistant' : undefined },
+    type,
+    id,
+    status,
+    role: type === 'message' ? 'assistant' : undefined,
     content: { value: { case: 'parts', value: { items: [...parts] } } },
   });
 }

@@ -87,9 +87,12 @@ export class ResponseOperations {
 function asChunk({ message: completion }: ChatAnswer): ChatCompletionChunk {
   const { usage, serviceTier, choices } = completion;
   return create(ChatCompletionChunkSchema, {
-    ...{ usage, serviceTier },
+    usage,
+    serviceTier,
     choices: choices.map(({ index, message, logprobs, finishReason }) => ({
-      ...{ index, logprobs, finishReason },
+      index,
+      logprobs,
+      finishReason,
       delta: message && deltaOf(message),
     })),
   });
@@ -97,7 +100,9 @@ function asChunk({ message: completion }: ChatAnswer): ChatCompletionChunk {
 
 function deltaOf({ content, refusal, toolCalls, other }: ChatMessage) {
   return {
-    ...{ content: contentText(content), refusal, other },
+    content: contentText(content),
+    refusal,
+    other,
     toolCalls: toolCalls.map((call, index) => ({ ...call, index })),
   };
 }

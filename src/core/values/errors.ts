@@ -59,14 +59,10 @@ const retryable = { retryable: true };
 
 export const errorTable = {
   invalid_request_error: badRequest('The body is not valid. Send a JSON object.'),
-  missing_model: badRequest('Send `model`, the id of a model.', {
-    advice: { kind: 'list_models' },
-  }),
+  missing_model: badRequest('Send `model`, the id of a model.', { advice: { kind: 'list_models' } }),
   missing_input: badRequest('Send `input`, the text to speak.'),
   invalid_input: badRequest('A field has a value of the wrong kind.'),
-  unknown_model: badRequest('There is no such model.', {
-    advice: { kind: 'choose_model' },
-  }),
+  unknown_model: badRequest('There is no such model.', { advice: { kind: 'choose_model' } }),
   input_too_long: badRequest('`input` is too long.'),
   unsupported_response_format: badRequest('`response_format` is not one that is offered here.'),
   unknown_voice: badRequest('The model has no such voice.', {

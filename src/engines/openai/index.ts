@@ -46,12 +46,7 @@ export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps)
   return {
     speech: (id) => createOpenAiSpeech({ upstream, model: nameOf(id), voices: openVoices(nameOf(id)) }),
     transcription: (id) =>
-      createOpenAiTranscription({
-        upstream,
-        model: nameOf(id),
-        format: settings.transcriptionFormat,
-        probe,
-      }),
+      createOpenAiTranscription({ upstream, model: nameOf(id), format: settings.transcriptionFormat, probe }),
     chat: (id, needsContext) => {
       const model = nameOf(id);
       return createOpenAiChat({

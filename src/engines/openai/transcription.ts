@@ -63,12 +63,7 @@ async function* transcribe(
   // Comes before the first segment, because all units must be reserved by then.
   yield { kind: 'audio', durationMs };
   for (const segment of segments) yield { kind: 'segment', segment };
-  yield {
-    kind: 'done',
-    durationMs,
-    language: transcript.language ?? languageName(language) ?? '',
-    text,
-  };
+  yield { kind: 'done', durationMs, language: transcript.language ?? languageName(language) ?? '', text };
 }
 
 const contentTypes: Readonly<Record<MediaContainer, string>> = {

@@ -63,10 +63,7 @@ export function translateError(thrown: unknown, hasNotRun: boolean, ownKey: stri
   const { info, retryAfterSeconds } = readDetails(thrown);
   const cause = logCause(thrown, info, ownKey);
   if (info === undefined) return statusError(thrown.code, cause, hasNotRun);
-  const details = {
-    cause,
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-  };
+  const details = { cause, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
   const code = codeOf(info);
   if (code !== undefined && code in requestErrors) return requestError(code, info, details);
   const message = code && serverErrors[code];
@@ -79,11 +76,7 @@ export function translateError(thrown: unknown, hasNotRun: boolean, ownKey: stri
 
 /** The error of a request that had no connection. */
 export function unreachable(cause: Error): ParleyError {
-  return new ParleyError('upstream_error', {
-    message: upstreamMessages.unreachable,
-    hasNotRun: true,
-    cause,
-  });
+  return new ParleyError('upstream_error', { message: upstreamMessages.unreachable, hasNotRun: true, cause });
 }
 
 function requestError(code: ErrorCode, { metadata }: ErrorInfo, details: ErrorDetails): ParleyError {

@@ -57,16 +57,18 @@ function whole(value: number | undefined, dialect: string) {
 const insert = statement((p: InsertedAlert, dialect) => {
   const heard = sql`from alert_settings where account_id = ${p.accountId}
     and webhook_url is not null and webhook_off_at_ms is null`;
-  return query.insertInto('alerts').values({
-    id: p.id,
-    account_id: p.accountId,
-    kind: p.kind,
-    created_at_ms: p.createdAtMs,
-    details: p.details,
-    state: sql<string>`coalesce((select 'pending' ${heard}), 'none')`,
-    attempts: p.attempts,
-    next_attempt_at_ms: sql<bigint | null>`(select ${whole(p.nextAttemptAtMs, dialect)} ${heard})`,
-  });
+  return query
+    .insertInto('alerts')
+    .values({
+      id: p.id,
+      account_id: p.accountId,
+      kind: p.kind,
+      created_at_ms: p.createdAtMs,
+      details: p.details,
+      state: sql<string>`coalesce((select 'pending' ${heard}), 'none')`,
+      attempts: p.attempts,
+      next_attempt_at_ms: sql<bigint | null>`(select ${whole(p.nextAttemptAtMs, dialect)} ${heard})`,
+    });
 });
 
 interface InsertedAlert extends Omit<Alert, 'details' | 'delivery'> {

@@ -7,14 +7,16 @@ import { type AuditRow, afterAll } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
 
 const insert = statement((p: Omit<AuditEntry, 'details'> & { details: string }) =>
-  query.insertInto('audit_entries').values({
-    id: p.id,
-    created_at_ms: p.createdAtMs,
-    actor: p.actor,
-    action: p.action,
-    target: p.target,
-    details: p.details,
-  }),
+  query
+    .insertInto('audit_entries')
+    .values({
+      id: p.id,
+      created_at_ms: p.createdAtMs,
+      actor: p.actor,
+      action: p.action,
+      target: p.target,
+      details: p.details,
+    }),
 );
 const entriesBefore = statement((p: { after: string; size: number }) =>
   query.selectFrom('audit_entries').selectAll().where('id', '<', p.after).orderBy('id', 'desc').limit(p.size),

@@ -15,15 +15,17 @@ import { afterAll, type LedgerRow } from '../sql/schema.ts';
 import { query, statement } from '../sql/statement.ts';
 
 const insert = statement((p: LedgerEntry) =>
-  query.insertInto('ledger_entries').values({
-    id: p.id,
-    account_id: p.accountId,
-    kind: p.kind,
-    amount_nano_credits: p.amount,
-    reason: p.reason,
-    reference: p.reference,
-    created_at_ms: p.createdAtMs,
-  }),
+  query
+    .insertInto('ledger_entries')
+    .values({
+      id: p.id,
+      account_id: p.accountId,
+      kind: p.kind,
+      amount_nano_credits: p.amount,
+      reason: p.reason,
+      reference: p.reference,
+      created_at_ms: p.createdAtMs,
+    }),
 );
 const add = statement((p: { balance: bigint; held: bigint; id: AccountId }) =>
   query

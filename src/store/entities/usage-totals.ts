@@ -52,11 +52,7 @@ async function* recordTotals(snapshot: Queries, { accountId, keyId, fromMs, unti
   });
   const { since: after = '', until = afterAll } = idsBetween(fromMs, untilMs);
   for await (const step of steps(snapshot, { after, until, accountId })) {
-    yield (await snapshot.all(totals, {
-      ...step,
-      accountId: accountId ?? '',
-      keyId: keyId ?? '',
-    })) as Row[];
+    yield (await snapshot.all(totals, { ...step, accountId: accountId ?? '', keyId: keyId ?? '' })) as Row[];
   }
 }
 

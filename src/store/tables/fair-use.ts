@@ -35,10 +35,7 @@ const open = statement((p: Counter) =>
 const add = statement((p: Counter & { used: bigint; reserved: bigint }) =>
   query
     .updateTable('fair_use')
-    .set({
-      used_units: sql`used_units + ${p.used}`,
-      reserved_units: sql`reserved_units + ${p.reserved}`,
-    })
+    .set({ used_units: sql`used_units + ${p.used}`, reserved_units: sql`reserved_units + ${p.reserved}` })
     .where('account_id', '=', p.accountId)
     .where('month', '=', p.month),
 );

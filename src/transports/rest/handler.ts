@@ -31,11 +31,7 @@ export function restHandler(
     const { headers, method, url } = request;
     const found = find(router, method as FindMyWay.HTTPMethod, pathOf(url));
     if (found === undefined && rpcs.areMeantBy(request)) return rpcs.refuse(request, response, client);
-    const head = {
-      wire: 'rest',
-      client,
-      header: (name: string) => textOf(headers[name]),
-    } as const;
+    const head = { wire: 'rest', client, header: (name: string) => textOf(headers[name]) } as const;
     const exchange = new Exchange(request, response, new ServedCall(head, deps));
     answer(exchange, found, served).catch((error: unknown) => exchange.fail(error));
   };

@@ -98,7 +98,11 @@ function describe({ key, account }: KeyHolder): object {
     kind,
     account_name: account?.name ?? null,
     key: {
-      ...{ id, name, prefix: keyKinds[kind], last_four: lastFour, scopes },
+      id,
+      name,
+      prefix: keyKinds[kind],
+      last_four: lastFour,
+      scopes,
       created_at: new Date(createdAtMs).toISOString(),
       expires_at: expiresAtMs === undefined ? null : new Date(expiresAtMs).toISOString(),
     },

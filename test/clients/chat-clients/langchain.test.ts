@@ -31,7 +31,4 @@ function usageOf({ usage_metadata: usage }: { usage_metadata?: UsageMetadata | u
 }
 
 describeChatClient({ name: 'LangChain.js, chat completions', open: openWith(false) });
-describeChatClient({
-  ...{ name: 'LangChain.js, responses', open: openWith(true) },
-  ignoresFailedResponses: true,
-});
+describeChatClient({ name: 'LangChain.js, responses', open: openWith(true), ignoresFailedResponses: true });

@@ -63,7 +63,8 @@ async function expectRefused({ secret }: NewKey): Promise<void> {
 describe('a plan', () => {
   const isEntitled = async (apiKey: string) => {
     const response = await parley.call('/audio/speech', {
-      ...{ method: 'POST', body: '{"model":"flite","input":"Hello.","voice":"none"}' },
+      method: 'POST',
+      body: '{"model":"flite","input":"Hello.","voice":"none"}',
       ...bearer(apiKey),
     });
     return (await errorOf(response)).code !== 'subscription_required';
@@ -71,9 +72,7 @@ describe('a plan', () => {
 
   it('neither begins nor ends anew when the clock is set back', async () => {
     const apiKey = await parley.newKey();
-    const { id: account } = (await (await parley.call('/account', bearer(apiKey))).json()) as {
-      id: string;
-    };
+    const { id: account } = (await (await parley.call('/account', bearer(apiKey))).json()) as { id: string };
     const endsAt = new Date(clock.nowMs + 30 * 24 * hourMs).toISOString();
     await admin(`/accounts/${account}/plan`, { ends_at: endsAt });
     expect(await isEntitled(apiKey)).toBe(true);

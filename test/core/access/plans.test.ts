@@ -116,10 +116,7 @@ describe('an account', () => {
   it('has them for the 14 days of its trial, once', async () => {
     const { key, name } = await newAccount();
     expect((await admin(`/accounts/${name}/trial`)).status).toBe(200);
-    const trial = {
-      started_at: isoDate(clock.nowMs),
-      ends_at: isoDate(clock.nowMs + 14 * dayMs),
-    };
+    const trial = { started_at: isoDate(clock.nowMs), ends_at: isoDate(clock.nowMs + 14 * dayMs) };
     expect(await subscriptionOf(key)).toEqual({ state: 'trial', ...trial });
     expect((await accountOf(key)).fair_use.limit_units).toBe(40);
     clock.nowMs += 14 * dayMs - 1;

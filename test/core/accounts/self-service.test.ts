@@ -28,7 +28,8 @@ async function issue(
 ): Promise<{ key: KeyJson; secret: string }> {
   const body = JSON.stringify({ name: 'a', ...facts });
   const answer = await parley.call(`/admin/accounts/${account}/keys`, {
-    ...{ method: 'POST', body },
+    method: 'POST',
+    body,
     ...bearer(parley.adminKey),
   });
   expect(answer.status).toBe(200);
@@ -76,8 +77,10 @@ describe('a key that manages', () => {
       scopes: ['chat', 'manage'],
       expires_at: '2029-01-01T00:00:00Z',
       limits: {
-        ...{ models: ['m', 'free-*'], addresses: ['127.0.0.0/8', '::/0'] },
-        ...{ requests_per_minute: 10, budgets: { total: '5' } },
+        models: ['m', 'free-*'],
+        addresses: ['127.0.0.0/8', '::/0'],
+        requests_per_minute: 10,
+        budgets: { total: '5' },
       },
     });
     const refused = await post('/keys', boss.secret, { name: 'b', ...wanted });
@@ -219,7 +222,9 @@ describe('a key that manages', () => {
     const answer = await parley.call('/key', bearer(key.secret));
     expect(await parley.recordOf(answer)).toMatchObject({ operation: 'account', keyId: key.id });
     expect(await answer.json()).toMatchObject({
-      ...{ id: key.id, name: 'limited', limits: { budgets: { day: '5' } } },
+      id: key.id,
+      name: 'limited',
+      limits: { budgets: { day: '5' } },
       limit_counts: [{ name: 'budgets.day', used: '1', limit: '5' }],
     });
     expect((await parley.call('/key', bearer(parley.adminKey))).status).toBe(403);

@@ -55,12 +55,7 @@ it('lists the servers that share the database', async () => {
   const question = { model: 'served', messages: [{ role: 'user', content: 'Hello' }] };
   await parley.postJson('/chat/completions', question);
   const { nodes } = await ask<{ nodes: object[] }>(parley, 'GET', 'nodes');
-  const own = {
-    name: expect.stringMatching(`:${process.pid}$`),
-    state: 'alive',
-    late_ms: 0,
-    answers: true,
-  };
+  const own = { name: expect.stringMatching(`:${process.pid}$`), state: 'alive', late_ms: 0, answers: true };
   expect(nodes).toMatchObject(isShared ? [own] : []);
   expect(nodes).toHaveLength(isShared ? 1 : 0);
 });

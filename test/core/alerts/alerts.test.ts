@@ -117,9 +117,7 @@ describe('a budget', () => {
           .filter(({ type }) => type === 'budget.used')
           .at(-1),
       )
-      .toMatchObject({
-        ...{ limit: '4', used: '2', percent: 50, resets_at: '2027-01-01T00:00:00Z' },
-      });
+      .toMatchObject({ limit: '4', used: '2', percent: 50, resets_at: '2027-01-01T00:00:00Z' });
   });
 
   it('of a key names the key, and goes on through a rotation', async () => {
@@ -184,9 +182,7 @@ describe('a trial', () => {
     parley.clock.nowMs = endsAtMs;
     await expect
       .poll(() => sent().at(-1))
-      .toMatchObject({
-        ...{ type: 'trial.ended', ends_at: new Date(endsAtMs).toISOString().replace('.000', '') },
-      });
+      .toMatchObject({ type: 'trial.ended', ends_at: new Date(endsAtMs).toISOString().replace('.000', '') });
     const planEndsAt = new Date(endsAtMs + 40 * day).toISOString();
     expect((await admin('plan', { ends_at: planEndsAt })).status).toBe(200);
     await swept();
@@ -211,14 +207,11 @@ describe('the delivery', () => {
     parley.clock.nowMs += 14_999;
     await expect.poll(() => parley.app.store.alerts.due(parley.clock.nowMs, 1)).toEqual([]);
     parley.clock.nowMs += 1;
-    await expect.poll(list).toMatchObject([
-      {
-        delivery: {
-          attempts: 2,
-          last_failure: 'The webhook answered 302. Redirects are not followed.',
-        },
-      },
-    ]);
+    await expect
+      .poll(list)
+      .toMatchObject([
+        { delivery: { attempts: 2, last_failure: 'The webhook answered 302. Redirects are not followed.' } },
+      ]);
     receiver.status = 204;
     parley.clock.nowMs += 30_000;
     await expect.poll(list).toMatchObject([{ delivery: { state: 'delivered', attempts: 3 } }]);
@@ -291,10 +284,12 @@ describe('the delivery', () => {
     await set({ webhook_url: hook() });
     const answer = await post('/alerts/test', {});
     expect(await answer.json()).toMatchObject({
-      ...{ type: 'test', delivery: { state: 'delivered', attempts: 1 } },
+      type: 'test',
+      delivery: { state: 'delivered', attempts: 1 },
     });
     expect(await errorOf(await post('/alerts/test', {}))).toMatchObject({
-      ...{ status: 429, code: 'rate_limit_exceeded' },
+      status: 429,
+      code: 'rate_limit_exceeded',
     });
     parley.clock.nowMs += 10_000;
     receiver.status = 500;

@@ -25,8 +25,10 @@ it('raises a percent of fair use once in a month, also where nodes differ in the
       ...{ unitsUsed: 50n, latestLoad: '', keys: [], marks },
     };
     const fairUse = {
-      ...{ planUnitsPerMonth, trialUnitsPerMonth: 1 },
-      ...{ speechUnitsPerCharacter: 1, transcriptionUnitsPerSecond: 1 },
+      planUnitsPerMonth,
+      trialUnitsPerMonth: 1,
+      speechUnitsPerCharacter: 1,
+      transcriptionUnitsPerSecond: 1,
     };
     const due = dueAlerts(watched, [], [], { nowMs, accessNowMs: nowMs, fairUse });
     for (const { mark } of due) marks.splice(0, 1, mark);

@@ -77,10 +77,7 @@ describe(`${requests} requests at once`, { timeout }, () => {
         usage: { promptTokens: 10, completionTokens: 20, totalTokens: 30 },
       });
     };
-    await start({
-      settings: { server: limits },
-      engines: withFakes({ chat: fakeChat({ complete }) }),
-    });
+    await start({ settings: { server: limits }, engines: withFakes({ chat: fakeChat({ complete }) }) });
     // The default price of eliza: 100 nano-credits a token of the prompt, 400 a token of the answer.
     const body = { model: 'eliza', max_tokens: 50, messages: [{ role: 'user', content: 'Hello.' }] };
     const hold = 100n * BigInt(JSON.stringify(body).length) + 400n * 50n;

@@ -84,14 +84,14 @@ describe('the store', () => {
     const month = '2026-11';
     const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
     const start: RecordStart = {
-      ...{
-        id: newRequestId(1),
-        accountId: parley.accountId,
-        keyId: key.id,
-        operation: 'chat',
-        model: 'eliza',
-      },
-      ...{ wire: 'rest', startedAtMs: 1, characters: undefined },
+      id: newRequestId(1),
+      accountId: parley.accountId,
+      keyId: key.id,
+      operation: 'chat',
+      model: 'eliza',
+      wire: 'rest',
+      startedAtMs: 1,
+      characters: undefined,
     };
     const outcome = await store.requests.reserve(start, {
       fairUse: { month, units: 5, limitUnits: 10 },

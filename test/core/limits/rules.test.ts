@@ -99,11 +99,7 @@ describe('addresses', () => {
 });
 
 describe('limits', () => {
-  const own = {
-    models: ['gpt-*'],
-    requestsPerMinute: 10,
-    budgets: { month: nano(5) },
-  };
+  const own = { models: ['gpt-*'], requestsPerMinute: 10, budgets: { month: nano(5) } };
 
   it('come back from their text', () => {
     expect(limitsFromText(limitsToText(own))).toEqual(own);

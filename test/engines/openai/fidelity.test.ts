@@ -116,7 +116,9 @@ const logprobsWith = (at: Places) => ({
 
 function completionWith(at: Places) {
   const message = {
-    ...{ role: 'assistant', content: 'a', refusal: null },
+    role: 'assistant',
+    content: 'a',
+    refusal: null,
     tool_calls: [callWith(at)],
     ...at.answer,
   };

@@ -574,7 +574,8 @@ describe('the length of the audio', () => {
 
   it('is reserved before the upstream is called', async () => {
     const poor = await startBehind(upstream.baseUrl, {
-      ...{ engine, models },
+      engine,
+      models,
       settings: { fairUse: { trialUnitsPerMonth: 59 } },
     });
     try {

@@ -117,7 +117,9 @@ describe('an address', () => {
   ])('%s: a request has not run, so another engine may be tried', async (_, address) => {
     const { chat } = open(address);
     await expect(chat.complete(saying('x'), AbortSignal.timeout(10_000))).rejects.toMatchObject({
-      ...{ code: 'upstream_error', httpStatus: 502, hasNotRun: true },
+      code: 'upstream_error',
+      httpStatus: 502,
+      hasNotRun: true,
     });
   });
 

@@ -153,7 +153,9 @@ describe('a remote chat', () => {
       const choice = { delta, ...(index === 2 && { finishReason: 'stop' }) };
       const other = randomObject(random, 2);
       return create(ChatCompletionChunkSchema, {
-        ...{ id: 'x', object: 'chat.completion.chunk', created: 1n },
+        id: 'x',
+        object: 'chat.completion.chunk',
+        created: 1n,
         choices: [choice],
         other,
         ...(index === 2 && { usage }),
@@ -376,14 +378,16 @@ describe('its settings', () => {
 
   it('need only an address', () => {
     expect(read({ address: 'dns:///speech.example.com:8080' })).toEqual({
-      ...{
-        kind: 'remote',
-        address: 'dns:///speech.example.com:8080',
-        models: {},
-        tls: false,
-        connectionsMax: 16,
-      },
-      ...{ connectMs: 5_000, totalMs: 600_000, keepaliveMs: 30_000, retriesMax: 2, catalogEveryMs: 60_000 },
+      kind: 'remote',
+      address: 'dns:///speech.example.com:8080',
+      models: {},
+      tls: false,
+      connectionsMax: 16,
+      connectMs: 5_000,
+      totalMs: 600_000,
+      keepaliveMs: 30_000,
+      retriesMax: 2,
+      catalogEveryMs: 60_000,
       repeatLostCalls: true,
     });
   });

@@ -8,9 +8,7 @@ function findPython(minorMin: number): string | undefined {
   const found = spawnSync(
     'sh',
     ['-c', 'command -v python3; ls "$HOME"/.pyenv/versions/3.*/bin/python3 2>&-'],
-    {
-      encoding: 'utf8',
-    },
+    { encoding: 'utf8' },
   );
   const isEnough = `import sys, ensurepip, venv; sys.exit(sys.version_info < (3, ${minorMin}))`;
   return found.stdout

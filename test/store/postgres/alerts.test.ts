@@ -16,8 +16,10 @@ import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/
 
 const accounts = Array.from({ length: 60 }, (_, index) => newAccountId(index + 1));
 const fairUse = {
-  ...{ planUnitsPerMonth: 10, trialUnitsPerMonth: 10 },
-  ...{ speechUnitsPerCharacter: 1, transcriptionUnitsPerSecond: 1 },
+  planUnitsPerMonth: 10,
+  trialUnitsPerMonth: 10,
+  speechUnitsPerCharacter: 1,
+  transcriptionUnitsPerSecond: 1,
 };
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
@@ -55,15 +57,13 @@ const clock = new TestClock();
 function startAlerts(store: Store, observer: AlertObserver, attemptMsMax = 600_000): Alerts {
   const alerts = new Alerts(
     {
-      ...{
-        store,
-        observer,
-        clock,
-        accessClock: clock,
-        fairUse,
-        log: silent,
-        seal: new SecretSeal(undefined),
-      },
+      store,
+      observer,
+      clock,
+      accessClock: clock,
+      fairUse,
+      log: silent,
+      seal: new SecretSeal(undefined),
       sender: new HttpSender({ rules: toReceivers, userAgent: 'Parley/test', attemptMsMax }),
     },
     1,

@@ -64,10 +64,7 @@ function contents(dataDir: string): unknown {
 }
 
 function configOf(dataDir: string): Config {
-  return loadConfig({
-    env: {},
-    overrides: { dataDir, store: { kind: 'postgres', url: database.url } },
-  });
+  return loadConfig({ env: {}, overrides: { dataDir, store: { kind: 'postgres', url: database.url } } });
 }
 
 const quiet: CopyOptions = { onProgress: () => undefined, signal: new AbortController().signal };
@@ -234,7 +231,9 @@ describe('parley store copy', () => {
     });
     const fairUse = tables.find(({ table }: { table: string }) => table === 'fair_use');
     expect(fairUse).toEqual({
-      ...{ table: 'fair_use', rows: 1, sums: { used_units: '12', reserved_units: '12' } },
+      table: 'fair_use',
+      rows: 1,
+      sums: { used_units: '12', reserved_units: '12' },
       sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
   });

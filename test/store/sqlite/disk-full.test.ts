@@ -202,11 +202,7 @@ const log = {
 };
 const accountOf = async (key: string) =>
   (await (await parley.call('/account', bearer(key))).json()) as Record<string, unknown>;
-const untouched = {
-  balance_nano_credits: 10_000_000_000,
-  held_nano_credits: 0,
-  fair_use: { used_units: 0 },
-};
+const untouched = { balance_nano_credits: 10_000_000_000, held_nano_credits: 0, fair_use: { used_units: 0 } };
 const named = (key: string, name: string) => ({
   headers: { authorization: `Bearer ${key}`, 'idempotency-key': name },
 });

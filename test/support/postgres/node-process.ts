@@ -36,21 +36,17 @@ process.stdout.write(`${id}\n`);
 for await (const _ of createInterface(process.stdin)) {
   try {
     await store.requests.settle(id, {
-      ...{
-        state: 'ok',
-        httpStatus: 200,
-        code: undefined,
-        firstOutputMs: 1,
-        durationMs: 2,
-        audioMsIn: undefined,
-      },
-      ...{
-        audioMsOut: undefined,
-        tokens: undefined,
-        fairUseUnits: 6,
-        cost: nanoCredits(30n),
-        overrun: undefined,
-      },
+      state: 'ok',
+      httpStatus: 200,
+      code: undefined,
+      firstOutputMs: 1,
+      durationMs: 2,
+      audioMsIn: undefined,
+      audioMsOut: undefined,
+      tokens: undefined,
+      fairUseUnits: 6,
+      cost: nanoCredits(30n),
+      overrun: undefined,
     });
     process.stdout.write('settled\n');
   } catch (error) {

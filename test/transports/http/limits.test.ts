@@ -438,10 +438,12 @@ describe('the port sends 100 Continue for a body that waits for it', () => {
     ['REST', '/api/v1/chat/completions', JSON.stringify(inEvents)],
     ['Connect', path, '{}'],
   ])('over HTTP/2: %s', async (_, to, body) => {
-    const stream = port.openSession().request({
-      ...{ ':method': 'POST', ':path': to, authorization },
-      ...{ 'content-type': 'application/json', expect: '100-continue' },
-    });
+    const stream = port
+      .openSession()
+      .request({
+        ...{ ':method': 'POST', ':path': to, authorization },
+        ...{ 'content-type': 'application/json', expect: '100-continue' },
+      });
     await once(stream, 'continue');
     stream.end(body);
     const [headers] = await once(stream, 'response');

@@ -122,7 +122,8 @@ describe('the account and admin paths', () => {
     ['GET', '/accounts/account-1?page_size=5', undefined, 'page_size', /no query parameters/],
   ])('refuse %s %s with %j, and name what was meant', async (method, path, body, param, words) => {
     const response = await parley.call(`/admin${path}`, {
-      ...{ method, ...bearer(parley.adminKey) },
+      method,
+      ...bearer(parley.adminKey),
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const error = await errorOf(response);

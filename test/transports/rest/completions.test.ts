@@ -43,8 +43,10 @@ describe('POST /completions', () => {
         method: 'POST',
         headers: { authorization: `Bearer ${parley.apiKey}` },
         body: JSON.stringify({
-          ...{ model: 'served', prompt: Array.from({ length: prompts }, () => 'Go on') },
-          ...{ max_tokens: 1, vendor: 'x'.repeat(1_000_000) },
+          model: 'served',
+          prompt: Array.from({ length: prompts }, () => 'Go on'),
+          max_tokens: 1,
+          vendor: 'x'.repeat(1_000_000),
         }),
       });
     upstream.answer(path, json(completion('hello there')));
@@ -58,7 +60,9 @@ describe('POST /completions', () => {
     const n = upstream.requests.length;
     upstream.answer(path, json(completion('hello there')));
     const body = {
-      ...{ model: 'served', prompt: Array.from({ length: 20 }, () => 'Go on'), max_tokens: 1 },
+      model: 'served',
+      prompt: Array.from({ length: 20 }, () => 'Go on'),
+      max_tokens: 1,
       // 3,000 tokens, which the model reads twenty times.
       vendor: 'one two three '.repeat(1_000),
     };

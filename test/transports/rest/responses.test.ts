@@ -34,11 +34,13 @@ describe('POST /responses', () => {
     };
     const body = {
       ...parameters,
-      ...{ max_output_tokens: 7, reasoning: { effort: 'low', summary: 'auto' } },
+      max_output_tokens: 7,
+      reasoning: { effort: 'low', summary: 'auto' },
       text: { format: { type: 'json_schema', name: 'x', schema, strict: true }, verbosity: 'low' },
       tools: [{ type: 'function', name: 'f', description: 'd', parameters: schema, strict: false }],
       tool_choice: { type: 'function', name: 'f' },
-      ...{ instructions: 'Be brief.', seed: 12_345_678_901_234_567_890n },
+      instructions: 'Be brief.',
+      seed: 12_345_678_901_234_567_890n,
     };
     const text = JSON.stringify(body, (_, value: unknown) =>
       typeof value === 'bigint' ? JSON.rawJSON(String(value)) : value,
@@ -109,7 +111,9 @@ describe('POST /responses', () => {
       ],
     });
     const called = (id: string, given: string) => ({
-      ...{ id, type: 'function', function: { name: 'f', arguments: given } },
+      id,
+      type: 'function',
+      function: { name: 'f', arguments: given },
     });
     expect(messages).toEqual([
       { role: 'developer', content: 'Be brief.' },
@@ -156,7 +160,8 @@ describe('POST /responses', () => {
     expect(messages).toEqual([
       { role: 'user', content: 'go' },
       {
-        ...{ role: 'assistant', content: null },
+        role: 'assistant',
+        content: null,
         tool_calls: [{ id: 'a', type: 'custom', custom: { name: 'sql', input: 'select 1' } }],
       },
       { role: 'tool', content: '1', tool_call_id: 'a' },

@@ -48,10 +48,7 @@ const revoke = (secret: string) =>
     .list(parley.accountId, { size: 100, after: undefined })
     .then(({ items }) => items.find(({ lastFour }) => lastFour === secret.slice(-4)))
     .then((key) =>
-      fetch(`${parley.baseUrl}/admin/keys/${key?.id}/revoke`, {
-        method: 'POST',
-        ...bearer(parley.adminKey),
-      }),
+      fetch(`${parley.baseUrl}/admin/keys/${key?.id}/revoke`, { method: 'POST', ...bearer(parley.adminKey) }),
     );
 
 const newKey = async () => {

@@ -102,7 +102,8 @@ describe('a request that no client library sends', () => {
     expect(answer.status).toBe(status);
     expect(answer.headers.get('content-type')).toBe('application/json');
     expect(await answer.json()).toEqual({
-      ...{ code, message: expect.any(String) },
+      code,
+      message: expect.any(String),
       details: [expect.objectContaining({ type: 'google.rpc.ErrorInfo' })],
     });
     const record = await recordOf(answer.headers.get('x-request-id'));

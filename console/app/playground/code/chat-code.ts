@@ -32,7 +32,9 @@ export function chatCode(chat: ChatSample): Sample[] {
 /** The parameters as members of JSON. */
 function members({ model, messages, temperature, maxTokens }: ChatSample) {
   return {
-    ...{ model, messages, stream: true },
+    model,
+    messages,
+    stream: true,
     ...(temperature !== '' && { temperature: Number(temperature) }),
     ...(maxTokens !== '' && { max_tokens: Number(maxTokens) }),
   };

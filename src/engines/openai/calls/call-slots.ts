@@ -19,8 +19,10 @@ export class CallSlots {
 
   get counts() {
     return {
-      ...{ waiting: this.#waiting.size, waitingMax: this.#queueMax },
-      ...{ running: this.#callsMax - this.#free, runningMax: this.#callsMax },
+      waiting: this.#waiting.size,
+      waitingMax: this.#queueMax,
+      running: this.#callsMax - this.#free,
+      runningMax: this.#callsMax,
     };
   }
 

@@ -96,10 +96,12 @@ export function writeBooks(transaction: Transaction, books: Books): void {
 function* writesOf(books: Books): Generator<Query> {
   const extended = [...books.extendedRecords].map(([id, units]) => ({ id, reserved_units: units }));
   const counts = books.countChanges();
-  const counters = books.unitsChanges().map(({ counter, used, reserved, isNew }) => ({
-    ...{ isNew, account_id: counter.accountId, month: counter.month },
-    ...{ used_units: used, reserved_units: reserved },
-  }));
+  const counters = books
+    .unitsChanges()
+    .map(({ counter, used, reserved, isNew }) => ({
+      ...{ isNew, account_id: counter.accountId, month: counter.month },
+      ...{ used_units: used, reserved_units: reserved },
+    }));
   const writes: readonly (readonly [keyof typeof texts, readonly string[], readonly Row[]])[] = [
     [
       'update_accounts',
