@@ -47,14 +47,15 @@ export class Engines {
     const next = new Map<string, Opened>();
     try {
       for (const [name, settings] of Object.entries(config.engines)) {
-        next.set(name, this.#same(name, settings, config) ?? this.#open(name, settings, config));
+        next.set(name, this.#open(name, settings, config));
       }
       const sets = new Map([...next].map(([name, { set }]) => [name, set]));
       const models = config.models.map((model) => toCatalogModel(model, sets, this.#startedAtMs));
       this.#take(next, config.server.requestMsMax);
       return models;
     } catch (error) {
-      this.#drop(next);
+      const running = this.#sets();
+      for (const { set } of next.values()) if (!running.includes(set)) void set.close();
       throw error;
     }
   }
@@ -72,31 +73,29 @@ export class Engines {
 
   async close(): Promise<void> {
     for (const timer of this.#retired.values()) clearTimeout(timer);
-    const sets = [...[...this.#opened.values()].map(({ set }) => set), ...this.#retired.keys()];
+    const sets = [...this.#sets(), ...this.#retired.keys()];
     await Promise.all(sets.map((set) => set.close()));
   }
 
-  #same(name: string, settings: EngineConfig, { engineKeys }: Config): Opened | undefined {
+  #sets(): EngineSet[] {
+    return [...this.#opened.values()].map(({ set }) => set);
+  }
+
+  /** Returns the open engine if its settings and key are the same. */
+  #open(name: string, settings: EngineConfig, { engineKeys, server }: Config): Opened {
+    const apiKey = engineKeys[name]?.reveal();
     const opened = this.#opened.get(name);
-    const isSame =
-      opened !== undefined &&
-      opened.apiKey === engineKeys[name]?.reveal() &&
-      isDeepStrictEqual(opened.settings, settings);
-    return isSame ? opened : undefined;
+    if (opened && opened.apiKey === apiKey && isDeepStrictEqual(opened.settings, settings)) return opened;
+    const create = () => this.#create(name, settings, apiKey, server.requestMsMax);
+    return { settings, apiKey, set: this.#deps.given[name] ?? create() };
   }
 
-  #open(name: string, settings: EngineConfig, config: Config): Opened {
-    const apiKey = config.engineKeys[name]?.reveal();
-    return { settings, apiKey, set: this.#deps.given[name] ?? this.#create(name, settings, config) };
-  }
-
-  #create(name: string, settings: EngineConfig, config: Config): EngineSet {
+  #create(name: string, settings: EngineConfig, apiKey: string | undefined, requestMsMax: number): EngineSet {
     const { clock, tokens, log, tracer } = this.#deps;
-    const apiKey = config.engineKeys[name]?.reveal();
     const deps = { name, apiKey, log, traceHeaders: () => tracer.outgoing() };
     switch (settings.kind) {
       case 'builtin':
-        return createBuiltinEngine(settings, { clock, tokens, requestMsMax: config.server.requestMsMax });
+        return createBuiltinEngine(settings, { clock, tokens, requestMsMax });
       case 'openai':
         return createOpenAiEngine(settings, deps);
       case 'remote':
@@ -104,19 +103,9 @@ export class Engines {
     }
   }
 
-  #drop(next: ReadonlyMap<string, Opened>): void {
-    for (const opened of next.values()) if (!this.#runs(opened)) void opened.set.close();
-  }
-
-  #runs({ set }: Opened): boolean {
-    return [...this.#opened.values()].some((opened) => opened.set === set);
-  }
-
   #take(next: ReadonlyMap<string, Opened>, requestMsMax: number): void {
     const kept = new Set([...next.values()].map(({ set }) => set));
-    for (const { set } of this.#opened.values()) {
-      if (!kept.has(set)) this.#retire(set, requestMsMax);
-    }
+    for (const set of this.#sets()) if (!kept.has(set)) this.#retire(set, requestMsMax);
     this.#opened = next;
   }
 

@@ -18,36 +18,32 @@ export function toCatalogModel(
   engines: ReadonlyMap<string, EngineSet>,
   addedAtMs: number,
 ): CatalogModel {
+  const { id, balance = 'in-order' } = model;
   const facts = {
-    id: model.id,
+    id,
     createdAtSeconds: Math.floor((model.created ? Date.parse(model.created) : addedAtMs) / 1000),
     ownedBy: model.ownedBy,
     description: model.description,
   };
-  const { balance = 'in-order' } = model;
+  const offering = <E extends Engine>(offer: (set: EngineSet) => E | undefined) =>
+    enginesOf(model, engines, offer);
   switch (model.type) {
     case 'speech': {
       const voiceNames = model.voices && new Map(Object.entries(model.voices));
       const { defaultVoice } = model;
-      const engine = failoverSpeech(
-        enginesOf(model, engines, (set) => set.speech?.(model.id)),
-        balance,
-      );
+      const speaking = offering((set) => set.speech?.(id));
+      const engine = failoverSpeech(speaking, balance);
       return { ...facts, type: 'speech', engine, voiceNames, defaultVoice };
     }
     case 'transcription': {
-      const engine = failoverTranscription(
-        enginesOf(model, engines, (set) => set.transcription?.(model.id)),
-        balance,
-      );
+      const transcribing = offering((set) => set.transcription?.(id));
+      const engine = failoverTranscription(transcribing, balance);
       return { ...facts, type: 'transcription', engine };
     }
     case 'chat': {
       const { price, contextTokens, outputTokensMax = Infinity } = model;
-      const engine = failoverChat(
-        enginesOf(model, engines, (set) => set.chat?.(model.id, contextTokens === undefined)),
-        balance,
-      );
+      const chatting = offering((set) => set.chat?.(id, contextTokens === undefined));
+      const engine = failoverChat(chatting, balance);
       // An upstream may tell another context from one request to the next.
       const context = () => contextTokens ?? engine.contextTokens?.() ?? contextTokensDefault;
       return {

@@ -1,5 +1,5 @@
 import { basename, extname, join } from 'node:path';
-import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { type Command, Option } from 'commander';
 import type { TranscriptSegment } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import { type TranscriptFormat, transcriptFormats } from '../../codec/transcript-formats.ts';
@@ -10,7 +10,7 @@ import { clientServer } from '../client/known-servers.ts';
 import { requestTranscript } from '../client/transcript-request.ts';
 import { type ClientFlags, type JsonFlag, withClientFlags } from '../flags.ts';
 import { CliError, interruptible, newCommand, usageError } from '../terminal/command.ts';
-import { createProgress, type Progress } from '../terminal/progress.ts';
+import { Progress } from '../terminal/progress.ts';
 import { printData, printJson } from '../terminal/terminal.ts';
 import { spanText } from '../terminal/times.ts';
 import { writeWhole } from '../terminal/whole-file.ts';
@@ -64,7 +64,7 @@ async function transcribe(files: string[], flags: TranscribeFlags, command: Comm
   const server = clientServer(flags);
   await interruptible(async (signal) => {
     if (flags.outputDir !== undefined) makeOutputFolder(flags.outputDir);
-    const progress = createProgress(files.length);
+    const progress = new Progress(files.length);
     const work = async (file: string): Promise<Outcome> => {
       const startedAt = performance.now();
       progress.started(file);
@@ -85,7 +85,7 @@ async function transcribe(files: string[], flags: TranscribeFlags, command: Comm
     } finally {
       progress.close();
     }
-    if (flags.json) await printJson(document(outcomes));
+    if (flags.json) await printJson({ files: outcomes.map(toJson) });
     reportFailures(outcomes);
   });
 }
@@ -174,19 +174,12 @@ async function written(outcome: Outcome, write: Writer, progress: Progress): Pro
   });
 }
 
-function document(outcomes: readonly Outcome[]): JsonObject {
-  return { files: outcomes.map((outcome) => ('error' in outcome ? failed(outcome) : succeeded(outcome))) };
-}
-
-function succeeded({ file, transcript }: { file: string; transcript: string }): JsonObject {
-  const parsed: JsonValue = JSON.parse(transcript);
-  return { file, transcript: parsed };
-}
-
-function failed({ file, error }: { file: string; error: Error }): JsonObject {
+function toJson(outcome: Outcome): JsonObject {
+  const { file } = outcome;
+  if ('transcript' in outcome) return { file, transcript: JSON.parse(outcome.transcript) };
+  const { error } = outcome;
   if (!(error instanceof ServerError)) return { file, error: { message: error.message } };
-  const { words, code, requestId } = error;
-  return { file, error: { message: words, code, request_id: requestId } };
+  return { file, error: { message: error.words, code: error.code, request_id: error.requestId } };
 }
 
 /** @throws CliError that lists the failed files, if any */

@@ -9,40 +9,11 @@ const redrawMs = 1_000;
 const columnsDefault = 80;
 const clearLine = '\r\u001b[K';
 
-export interface Progress {
-  started(file: string): void;
-  /** @param untilMs how far the recording is recognised @param text the latest words; only a terminal shows them */
-  heard(file: string, untilMs: number, text: string): void;
-  /** @param outcome such as `done` or the reason of the failure; the bar does not show it */
-  ended(file: string, outcome: string): void;
-  /** Hides the bar while `print` runs. */
-  around(print: () => Promise<void>): Promise<void>;
-  close(): void;
-}
-
-export function createProgress(total: number): Progress {
-  return process.stderr.isTTY ? new Bar(total) : lines(total);
-}
-
-/** A single file needs no progress. */
-function lines(total: number): Progress {
-  let done = 0;
-  return {
-    started() {},
-    heard() {},
-    ended(file, outcome) {
-      done++;
-      if (total > 1) printStatus(`${done}/${total} ${file}: ${outcome}`);
-    },
-    around: (print) => print(),
-    close() {},
-  };
-}
-
-class Bar implements Progress {
+export class Progress {
   readonly #total: number;
+  readonly #isTerminal = process.stderr.isTTY;
   readonly #startedAt = performance.now();
-  readonly #timer = setInterval(() => this.#draw(), redrawMs);
+  readonly #timer = this.#isTerminal ? setInterval(() => this.#draw(), redrawMs) : undefined;
   /** How far each file is. */
   readonly #running = new Map<string, string>();
   #done = 0;
@@ -57,20 +28,26 @@ class Bar implements Progress {
     this.#draw();
   }
 
+  /** @param untilMs how far the recording is recognised @param text the latest words */
   heard(file: string, untilMs: number, text: string): void {
     this.#running.set(file, `${spanText(untilMs)} heard: ${text}`);
     this.#draw();
   }
 
-  ended(file: string): void {
+  /** @param outcome such as `done` or the reason of the failure; the bar does not show it */
+  ended(file: string, outcome: string): void {
     this.#running.delete(file);
     this.#done++;
     this.#draw();
+    // A single file needs no progress.
+    const hasLine = !this.#isTerminal && this.#total > 1;
+    if (hasLine) printStatus(`${this.#done}/${this.#total} ${file}: ${outcome}`);
   }
 
+  /** Hides the bar while `print` runs. */
   async around(print: () => Promise<void>): Promise<void> {
     this.#isHidden = true;
-    process.stderr.write(clearLine);
+    this.#clear();
     await print();
     this.#isHidden = false;
     this.#draw();
@@ -78,11 +55,15 @@ class Bar implements Progress {
 
   close(): void {
     clearInterval(this.#timer);
-    process.stderr.write(clearLine);
+    this.#clear();
+  }
+
+  #clear(): void {
+    if (this.#isTerminal) process.stderr.write(clearLine);
   }
 
   #draw(): void {
-    if (this.#isHidden) return;
+    if (this.#isHidden || !this.#isTerminal) return;
     const elapsedMs = performance.now() - this.#startedAt;
     const [[file = '', heard = ''] = []] = this.#running;
     const parts = [this.#count(), spanText(elapsedMs) + this.#left(elapsedMs), basename(file), heard];
