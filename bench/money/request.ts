@@ -65,7 +65,7 @@ function pathOf(store: Store): MoneyPath {
       if (holder?.account === undefined) throw new Error('unknown key');
       const start = startOf(holder.account.id, holder.key.id);
       const outcome = await store.requests.reserve(start, { hold: { amount: holdAmount, price } });
-      if (outcome !== 'reserved') throw new Error(outcome);
+      if (outcome.kind !== 'reserved') throw new Error(outcome.kind);
       await store.requests.settle(start.id, end);
     },
     close: () => store.close(),

@@ -44,7 +44,7 @@ it(`is as it was before ${requests} requests`, { timeout: 600_000 }, async () =>
     const id = newRequestId(Date.now());
     const facts = { id, accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' } as const;
     await store.requests.reserve({ ...facts, startedAtMs: Date.now(), characters: undefined }, { hold });
-    if (n % 16 === 0) await store.requests.recordStarted(id);
+    if (n % 16 === 0) await store.requests.started(id);
     await store.requests.settle(id, end);
   };
   const run = async (count: number) => {

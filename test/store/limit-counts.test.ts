@@ -12,6 +12,7 @@ import {
   newRequestId,
 } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
+import { outcomeOf } from '../support/reservations.ts';
 import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 
@@ -54,16 +55,18 @@ const budget = (amount: bigint, limit: bigint): CountedAmount => ({
 describe('counted amounts', () => {
   it('are reserved within their limits, all or none, and become what was used', async () => {
     const [month, total] = [budget(6n, 10n), { ...budget(6n, 5n), period: 'all' }];
-    expect(await store.requests.reserve(start(), { hold: hold(6n), counted: [month, total] })).toBe(
-      'limit_reached',
-    );
+    expect(await store.requests.reserve(start(), { hold: hold(6n), counted: [month, total] })).toMatchObject({
+      unit: 'credits',
+    });
     expect(await store.requests.taken([month, total])).toEqual([0n, 0n]);
     expect(await store.ledger.available(accountId)).toBe(1000n);
     const request = start();
-    expect(await store.requests.reserve(request, { hold: hold(6n), counted: [month] })).toBe('reserved');
-    expect(await store.requests.reserve(start(), { hold: hold(5n), counted: [budget(5n, 10n)] })).toBe(
-      'limit_reached',
-    );
+    expect(await store.requests.reserve(request, { hold: hold(6n), counted: [month] })).toMatchObject({
+      kind: 'reserved',
+    });
+    expect(
+      await store.requests.reserve(start(), { hold: hold(5n), counted: [budget(5n, 10n)] }),
+    ).toMatchObject({ unit: 'credits' });
     expect(await store.requests.taken([month])).toEqual([6n]);
     await store.requests.settle(request.id, ended(2n));
     expect(await store.requests.taken([month])).toEqual([2n]);
@@ -76,9 +79,9 @@ describe('counted amounts', () => {
 
   it('give nothing to a request whose credits do not cover it', async () => {
     const month = budget(2000n, 5000n);
-    expect(await store.requests.reserve(start(), { hold: hold(2000n), counted: [month] })).toBe(
-      'insufficient_credits',
-    );
+    expect(await store.requests.reserve(start(), { hold: hold(2000n), counted: [month] })).toMatchObject({
+      unit: 'balance',
+    });
     expect(await store.requests.taken([month])).toEqual([0n]);
   });
 
@@ -88,8 +91,11 @@ describe('counted amounts', () => {
     });
     const request = start();
     await store.requests.reserve(request, { counted: [seconds(0n)] });
-    expect(await store.requests.extendCounted(request.id, [seconds(8n)])).toBe(true);
-    expect(await store.requests.extendCounted(request.id, [seconds(11n)])).toBe(false);
+    expect(await store.requests.extend(request.id, [seconds(8n)])).toBeUndefined();
+    expect(await store.requests.extend(request.id, [seconds(11n)])).toMatchObject({
+      unit: 'audio_seconds',
+      taken: 0n,
+    });
     expect(await store.requests.taken([seconds(0n)])).toEqual([8n]);
     await store.requests.settle(request.id, ended(0n));
     expect(await store.requests.taken([seconds(0n)])).toEqual([8n]);
@@ -101,7 +107,7 @@ describe('counted amounts', () => {
     await store.requests.reserve(spent, { hold: hold(6n), counted: [month] });
     await store.requests.settle(spent.id, ended(4n));
     await store.requests.reserve(running, { hold: hold(6n), counted: [month] });
-    await store.requests.recordStarted(running.id);
+    await store.requests.started(running.id);
     const killed = await folder.killed();
     const next = await killed.open();
     expect(await next.requests.recover(10)).toBe(1);
@@ -117,12 +123,12 @@ describe('counted amounts', () => {
         const node = nodes[n % nodes.length] ?? store;
         const request = start();
         const outcome = await node.requests.reserve(request, { hold: hold(1n), counted: [budget(1n, 10n)] });
-        if (outcome === 'reserved') await node.requests.settle(request.id, ended(1n));
-        return outcome;
+        if (outcome.kind === 'reserved') await node.requests.settle(request.id, ended(1n));
+        return outcomeOf(outcome);
       }),
     );
     expect(outcomes.filter((outcome) => outcome === 'reserved')).toHaveLength(10);
-    expect(outcomes.filter((outcome) => outcome === 'limit_reached')).toHaveLength(190);
+    expect(outcomes.filter((outcome) => outcome === 'credits')).toHaveLength(190);
     expect(await store.requests.taken([budget(0n, 0n)])).toEqual([10n]);
     for (const node of nodes.slice(1)) await node.close();
   });

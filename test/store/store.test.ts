@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { recordBytes } from '../../src/core/entities/idempotency.ts';
 import type { LedgerEntry } from '../../src/core/entities/ledger.ts';
-import type { FairUseReservation } from '../../src/core/entities/reservation.ts';
 import type { Store } from '../../src/core/entities/store.ts';
 import type { RecordEnd, RecordStart } from '../../src/core/entities/usage.ts';
 import {
@@ -14,6 +13,7 @@ import {
   newRequestId,
 } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
+import { fairUse } from '../support/reservations.ts';
 import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 
@@ -70,18 +70,16 @@ describe('the store', () => {
     cost: undefined,
     overrun: undefined,
   });
-  const reservation = (units: number, limitUnits: number): FairUseReservation => ({
-    month: '2026-11',
-    units,
-    limitUnits,
-  });
-  const used = () => store.requests.fairUseUnits(accountId, '2026-11');
+  const reservation = (units: number, limit: number) => fairUse(accountId, units, limit);
+  const used = async () => Number((await store.requests.taken([reservation(0, 0)]))[0]);
 
   it('reserves for exactly as many of a thousand concurrent requests as the limit allows', async () => {
     const outcomes = await Promise.all(
-      Array.from({ length: 1000 }, () => store.requests.reserve(start(), { fairUse: reservation(10, 999) })),
+      Array.from({ length: 1000 }, () =>
+        store.requests.reserve(start(), { counted: [reservation(10, 999)] }),
+      ),
     );
-    expect(outcomes.filter((outcome) => outcome === 'reserved').length).toBe(99);
+    expect(outcomes.filter((outcome) => outcome.kind === 'reserved').length).toBe(99);
     expect(await used()).toBe(990);
     const records = async () => (await store.usage.list({}, { size: 1000, after: undefined })).items.length;
     await expect.poll(records).toBe(99);
@@ -89,20 +87,24 @@ describe('the store', () => {
 
   it('counts the used units and releases the rest', async () => {
     const record = start();
-    await store.requests.reserve(record, { fairUse: reservation(100, 100) });
-    expect(await store.requests.reserve(start(), { fairUse: reservation(1, 100) })).toBe(
-      'fair_use_limit_reached',
-    );
+    await store.requests.reserve(record, { counted: [reservation(100, 100)] });
+    expect(await store.requests.reserve(start(), { counted: [reservation(1, 100)] })).toMatchObject({
+      unit: 'fair_use',
+    });
     await store.requests.settle(record.id, end(30));
     expect(await used()).toBe(30);
-    expect(await store.requests.reserve(start(), { fairUse: reservation(70, 100) })).toBe('reserved');
+    expect(await store.requests.reserve(start(), { counted: [reservation(70, 100)] })).toMatchObject({
+      kind: 'reserved',
+    });
   });
 
   it('extends a reservation up to the limit, and not beyond', async () => {
     const record = start();
-    await store.requests.reserve(record, { fairUse: reservation(0, 100) });
-    expect(await store.requests.extend(record.id, reservation(100, 100))).toBe(true);
-    expect(await store.requests.extend(record.id, reservation(101, 100))).toBe(false);
+    await store.requests.reserve(record, { counted: [reservation(0, 100)] });
+    expect(await store.requests.extend(record.id, [reservation(100, 100)])).toBeUndefined();
+    expect(await store.requests.extend(record.id, [reservation(101, 100)])).toMatchObject({
+      unit: 'fair_use',
+    });
     expect(await used()).toBe(100);
     await store.requests.settle(record.id, end(0));
     expect(await used()).toBe(0);
@@ -121,13 +123,13 @@ describe('the store', () => {
     const record = start();
     await store.ledger.enter({ ...load, amount: nanoCredits(10n ** 16n) }, auditEntry());
     await store.requests.reserve(record, {
-      fairUse: reservation(3, 10),
+      counted: [reservation(3, 10)],
       hold: { amount: nanoCredits(10n ** 16n), price },
     });
     await store.requests.settle(record.id, { ...end(3), cost: nanoCredits(9_007_199_254_740_993n) });
     const { items } = await store.usage.list({ accountId }, { size: 10, after: undefined });
     expect(items[0]).toEqual({ ...record, ...end(3), audioMsOut: 7, cost: 9_007_199_254_740_993n });
-    expect(await store.requests.fairUseUnits(accountId, '2026-12')).toBe(0);
+    expect(await store.requests.taken([{ ...reservation(0, 0), period: '2026-12' }])).toEqual([0n]);
   });
 
   it('loads credits once for a key, and never changes or removes an entry', async () => {
@@ -191,7 +193,7 @@ describe('the store', () => {
 
   it('refuses a record of a missing account', async () => {
     const record = { ...start(), accountId: newAccountId(2) };
-    const started = store.requests.reserve(record, {}).then(() => store.requests.recordStarted(record.id));
+    const started = store.requests.reserve(record, {}).then(() => store.requests.started(record.id));
     await expect(started).rejects.toThrow(/FOREIGN KEY|no account/);
   });
 });

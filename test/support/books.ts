@@ -20,24 +20,16 @@ export const rulesBy = (month: string): Readonly<Record<string, string>> => ({
   'held is at least nothing and at most the balance': `
     select name, balance_nano_credits, held_nano_credits from accounts
     where held_nano_credits < 0 or held_nano_credits > balance_nano_credits`,
-  'reserved units are those of what runs': `
-    select * from (
-      select account_id, month, reserved_units,
-        (select coalesce(sum(u.reserved_units), 0) from usage_records as u
-          where u.account_id = f.account_id and u.reserved_month = f.month and state = 'started') as running
-      from fair_use as f) as counters
-    where reserved_units <> running`,
   'used units are those of what has ended, in the month of its start': `
     select * from (
-      select account_id, month, used_units,
+      select owner, period, used,
         (select coalesce(sum(u.fair_use_units), 0) from usage_records as u
-          where u.account_id = f.account_id and state <> 'started'
-            and ${month} = f.month) as ended
-      from fair_use as f) as counters
-    where used_units <> ended`,
+          where u.account_id = owner and state <> 'started' and ${month} = period) as ended
+      from limit_counts where unit = 'fair_use') as counts
+    where used <> ended`,
   'what has ended sets nothing aside': `
-    select id, state, hold_nano_credits, reserved_units from usage_records
-    where state <> 'started' and (hold_nano_credits <> 0 or reserved_units <> 0)`,
+    select id, state, hold_nano_credits from usage_records
+    where state <> 'started' and (hold_nano_credits <> 0 or reserved_units <> 0 or reserved_month is not null)`,
   'a debit is the cost of a request that ended well or was cancelled': `
     select reference, amount_nano_credits, state, cost_nano_credits
     from ledger_entries as l left join usage_records as u on u.id = reference and u.account_id = l.account_id
@@ -83,6 +75,7 @@ interface BookedUnits {
   readonly account: string;
   readonly month: string;
   readonly used: number;
+  /** 0 on SQLite: what runs is in memory. */
   readonly reserved: number;
 }
 
@@ -138,7 +131,7 @@ function read(books: Sqlite.Database): Books {
     accounts: all(selectAccounts),
     records: all(selectRecords),
     entries: all(selectEntries),
-    units: all(selectUnits),
+    units: all(selectUnits()),
     counts: all(selectCounts),
   });
 }
@@ -166,7 +159,7 @@ export function toBooks({ broken, accounts, records, entries, units, counts }: R
     units: (units as readonly UnitsRow[]).map((row) => ({
       ...row,
       used: Number(row.used),
-      reserved: Number(row.reserved),
+      reserved: Number(row.reserved ?? 0n),
     })),
   };
 }
@@ -178,13 +171,14 @@ export const selectRecords = `
 export const selectEntries = `
   select a.name as account, kind, amount_nano_credits as amount, reference
   from ledger_entries as l join accounts as a on a.id = account_id order by l.id`;
-export const selectUnits = `
-  select a.name as account, month, used_units as used, reserved_units as reserved
-  from fair_use join accounts as a on a.id = account_id order by account, month`;
+/** @param reserved the column of reserved units, for PostgreSQL */
+export const selectUnits = (reserved = '') => `
+  select a.name as account, period as month, used${reserved}
+  from limit_counts join accounts as a on a.id = owner where unit = 'fair_use' order by account, month`;
 
-export const selectCounts = 'select * from limit_counts order by owner, unit, period';
+export const selectCounts = `select * from limit_counts where unit <> 'fair_use' order by owner, unit, period`;
 
-type UnitsRow = Record<'account' | 'month', string> & Record<'used' | 'reserved', bigint>;
+type UnitsRow = Record<'account' | 'month', string> & { readonly used: bigint; readonly reserved?: bigint };
 type RecordRow = Record<'account' | 'account_id' | 'key_id' | 'id' | 'operation' | 'state', string> &
   Record<'code' | 'tokens_source', string | null> & { readonly started_at_ms: bigint } & Record<
     | 'http_status'

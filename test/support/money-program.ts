@@ -175,6 +175,13 @@ export class MoneyProgram {
     return account && { balance: account.balance, held: account.held };
   }
 
+  /** The fair use of a month, with that of all that runs. */
+  async unitsOf(name: AccountName, period: string): Promise<bigint | undefined> {
+    const owner = this.#folder.ownersOf(name).account;
+    const [taken] = await this.#life.app.store.requests.taken([{ owner, unit: 'fair_use', period }]);
+    return taken;
+  }
+
   async activatePlan(accountId: AccountName, days: number): Promise<void> {
     const endsAt = timestampFromMs(this.#folder.clock.now() + days * 24 * 3_600_000);
     const request = create(pb.ActivatePlanRequestSchema, { accountId, endsAt });

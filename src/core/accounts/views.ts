@@ -14,6 +14,7 @@ import {
 import { unitsPerMonth } from '../billing/fair-use.ts';
 import type { Account } from '../entities/account.ts';
 import type { AuditEntry } from '../entities/audit.ts';
+import { fairUseCount } from '../entities/count.ts';
 import type { LedgerEntry } from '../entities/ledger.ts';
 import type { Limits } from '../entities/limits.ts';
 import { entitlementAt } from '../entities/subscription.ts';
@@ -21,7 +22,7 @@ import { countsOf, describeCount, describeLimits } from '../limits/messages.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { formatCredits } from '../values/money.ts';
-import { monthOf, nextMonthMs } from '../values/month.ts';
+import { nextMonthMs } from '../values/month.ts';
 import type { AccountsDeps } from './deps.ts';
 
 /** The answer to a change of an account: the account after it. */
@@ -36,7 +37,10 @@ export async function describeAccount(deps: AccountsDeps, account: Account): Pro
   const nowMs = deps.clock.now();
   const entitlement = entitlementAt(account.subscription, deps.accessClock.now());
   const counts = countsOf(account.id, account.limits, nowMs);
-  const taken = counts.length === 0 ? [] : await deps.store.requests.taken(counts);
+  const [usedUnits = 0n, ...taken] = await deps.store.requests.taken([
+    fairUseCount(account.id, nowMs),
+    ...counts,
+  ]);
   const period = entitlement.state === 'none' ? undefined : entitlement.period;
   return create(AccountSchema, {
     id: account.id,
@@ -58,7 +62,7 @@ export async function describeAccount(deps: AccountsDeps, account: Account): Pro
     limitCounts: counts.map((count, at) => describeCount(count, taken[at] ?? 0n, nowMs)),
     fairUse: {
       limitUnits: BigInt(unitsPerMonth(deps.fairUse, entitlement)),
-      usedUnits: BigInt(await deps.store.requests.fairUseUnits(account.id, monthOf(nowMs))),
+      usedUnits,
       resetsAt: timestampFromMs(nextMonthMs(nowMs)),
     },
   });

@@ -1,5 +1,4 @@
 import type { Entitlement } from '../entities/subscription.ts';
-import { ParleyError } from '../values/errors.ts';
 
 /** The monthly allowance (UTC) of an account, shared by speech and transcription. */
 export interface FairUseRules {
@@ -22,24 +21,4 @@ export function transcriptionUnits(rules: FairUseRules, durationMs: number): num
 
 export function speechUnits(rules: FairUseRules, characters: number): number {
   return characters * rules.speechUnitsPerCharacter;
-}
-
-export interface FairUseRefusal {
-  /** Units that the request needs, as far as its length is known. */
-  readonly units: number;
-  /** The month's allowance. */
-  readonly limitUnits: number;
-  /** Units of the month that other requests spent or reserve. */
-  readonly takenUnits: number;
-  readonly resetsAtMs: number;
-}
-
-/** The error `fair_use_limit_reached`: what is left, what was needed, and when the limit resets. */
-export function fairUseError({ units, limitUnits, takenUnits, resetsAtMs }: FairUseRefusal): ParleyError {
-  const left = Math.max(limitUnits - takenUnits, 0);
-  const problem = `This request needs ${units} fair-use units, and ${left} of this month's ${limitUnits} are left.`;
-  const smaller = left === 0 ? '' : ' A smaller request, of at most the units that are left, still passes.';
-  return new ParleyError('fair_use_limit_reached', {
-    message: `${problem}${smaller} The limit resets at ${new Date(resetsAtMs).toISOString()}.`,
-  });
 }

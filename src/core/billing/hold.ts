@@ -62,7 +62,7 @@ export async function planHold(facts: HoldFacts, affordable: Affordable): Promis
     amount <= affordable.credits && tokens <= (affordable.tokens?.left ?? Infinity);
   // Do not count a long prompt if even the shortest one is not affordable.
   const least = planFor(1, 1);
-  if (least.amount > affordable.credits) throw affordable.refuse(affordable.creditsBy, least.tokens);
+  if (least.amount > affordable.credits) throw affordable.creditsError();
   await refuseTooLong(facts);
   const byBytes = promptBound(facts, facts.requestBytes);
   const outputTokens = await outputBound(facts);
@@ -75,7 +75,7 @@ export async function planHold(facts: HoldFacts, affordable: Affordable): Promis
     counted.amount <= affordable.credits
       ? outputTokens
       : affordableTokens(model.price, promptTokens, choices, affordable.credits);
-  if (byCredits < 1) throw affordable.refuse(affordable.creditsBy, counted.tokens);
+  if (byCredits < 1) throw affordable.creditsError();
   return planFor(promptTokens, limitToMinute(planFor(promptTokens, byCredits), choices, affordable));
 }
 
@@ -86,14 +86,14 @@ export async function planHold(facts: HoldFacts, affordable: Affordable): Promis
 function limitToMinute(
   { tokens, outputLimit }: HoldPlan,
   choices: number,
-  { tokens: minute, refuse }: Affordable,
+  { tokens: minute, tokensError }: Affordable,
 ): number {
   if (minute === undefined || tokens <= minute.left) return outputLimit;
   const promptTokens = tokens - outputLimit * choices;
   const roomOf = (all: number) => Math.floor((all - promptTokens) / choices);
   const room = roomOf(minute.left);
   const wanted = Math.min(usefulTokens, roomOf(minute.limit));
-  if (tokens <= minute.limit || room < Math.max(1, wanted)) throw refuse('rate_reached', tokens);
+  if (tokens <= minute.limit || room < Math.max(1, wanted)) throw tokensError(tokens);
   return room;
 }
 

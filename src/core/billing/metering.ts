@@ -3,23 +3,22 @@
  * spends or returns its reservation. A failed request debits nothing.
  */
 
-import type { Amounts, CountedAmount } from '../entities/count.ts';
+import { type Amounts, type CountedAmount, fairUseCount } from '../entities/count.ts';
 import type { ClaimEnd, IdempotencyClaim } from '../entities/idempotency.ts';
 import type { RequestObserver } from '../entities/request-observer.ts';
-import type { Reservation, ReserveOutcome } from '../entities/reservation.ts';
+import type { LimitReached, Reservation } from '../entities/reservation.ts';
 import { ratedTokens } from '../entities/shared-rates.ts';
 import type { Store } from '../entities/store.ts';
 import type { RecordEnd, RecordStart, TokenUsage } from '../entities/usage.ts';
-import { type Affordable, affordableCredits, type Shortage } from '../limits/affordable.ts';
+import { type Affordable, affordableCredits } from '../limits/affordable.ts';
 import type { CallLimits } from '../limits/call-limits.ts';
+import { limitError } from '../limits/refusals.ts';
 import type { Clock } from '../values/clock.ts';
-import { ParleyError, toParleyError } from '../values/errors.ts';
+import { type ParleyError, toParleyError } from '../values/errors.ts';
 import type { RequestId } from '../values/ids.ts';
 import type { Log } from '../values/log.ts';
 import type { NanoCredits } from '../values/money.ts';
-import { monthOf, nextMonthMs } from '../values/month.ts';
-import { fairUseError } from './fair-use.ts';
-import type { FairUseUnits, Reserve } from './reserve.ts';
+import type { Reserve } from './reserve.ts';
 import { fixedRights, type Rights } from './rights.ts';
 import type { Unsettled } from './unsettled.ts';
 
@@ -43,6 +42,11 @@ export interface MeteringDeps {
   readonly observer: RequestObserver;
 }
 
+type Counted = Pick<Reserve, 'hold' | 'characters' | 'audioSeconds'> & {
+  /** Of fair use. */
+  readonly units?: number | undefined;
+};
+
 interface MeteringOptions {
   readonly rights?: Rights | undefined;
   readonly limits?: CallLimits | undefined;
@@ -56,6 +60,9 @@ export class Metering {
   #rights: Rights;
   #state: 'open' | 'reserved' | 'ended' = 'open';
   #units: number | undefined;
+  /** The month's allowance of units. */
+  #limitUnits = 0;
+  #audioSeconds: number | undefined;
   #hold: NanoCredits | undefined;
   #claim: IdempotencyClaim | undefined;
   #answer: Uint8Array | undefined;
@@ -99,24 +106,25 @@ export class Metering {
    * for audio that is an error.
    * @throws `fair_use_limit_reached`, `insufficient_scope` for the model, `rate_limit_exceeded`
    */
-  async reserve(wanted: Reserve): Promise<Shortage | undefined> {
+  async reserve(wanted: Reserve): Promise<LimitReached | undefined> {
     const { fairUse, hold, tokens, audioSeconds, ...facts } = wanted;
     this.note(facts);
     const limits = this.#limits;
     limits?.checkModel(wanted.model);
-    if (tokens !== undefined && limits?.reserveTokens(tokens) === false) return 'rate_reached';
-    const month = fairUse && { month: monthOf(this.#start.startedAtMs), ...fairUse };
-    const counted = this.#counted(wanted);
-    const rates = limits?.shared(tokens);
-    const outcome = await this.#reserve({ fairUse: month, hold, counted, rates });
-    if (outcome !== 'reserved' && tokens !== undefined) limits?.useTokens(0);
-    const refusal = outcome === 'rate_reached' && rates?.excess && limits?.sharedRefusal(rates.excess);
-    if (refusal) throw refusal;
-    if (outcome === 'fair_use_limit_reached') throw await this.#fairUseError(fairUse);
-    if (outcome === 'limit_reached' && hold === undefined) throw await this.#countError(counted);
-    if (outcome !== 'reserved') return outcome;
+    const shortage = tokens === undefined ? undefined : limits?.reserveTokens(tokens);
+    if (shortage) return shortage;
+    this.#limitUnits = fairUse?.limitUnits ?? 0;
+    const counted = this.#counted({ ...wanted, units: fairUse?.units });
+    const reached = await this.#reserve({ hold, counted, rates: limits?.wantedRates(tokens) });
+    if (reached) {
+      if (tokens !== undefined) limits?.useTokens(0);
+      const mayPlanLess = hold && reached.unit !== 'requests' && reached.unit !== 'running';
+      if (mayPlanLess) return reached;
+      throw this.errorOf(reached);
+    }
     this.#state = 'reserved';
     this.#units = fairUse?.units;
+    this.#audioSeconds = audioSeconds;
     this.#hold = hold?.amount;
     if (hold) this.#deps.observer.held(hold.amount);
     if (this.#isStream) this.#writeStarted();
@@ -124,13 +132,21 @@ export class Metering {
   }
 
   /** Checks the rights of the caller again as often as they change meanwhile. */
-  async #reserve(reservation: Reservation): Promise<Exclude<ReserveOutcome, 'policy_changed'>> {
+  async #reserve(reservation: Reservation): Promise<LimitReached | undefined> {
     for (;;) {
       const { policyVersion } = this.#rights;
       const outcome = await this.#deps.store.requests.reserve(this.#start, { ...reservation, policyVersion });
-      if (outcome !== 'policy_changed') return outcome;
+      if (outcome.rates) this.#limits?.noteShared(outcome.rates);
+      if (outcome.kind === 'limit_reached') return outcome;
+      if (outcome.kind === 'reserved') return undefined;
       this.#rights = await this.#rights.renew();
     }
+  }
+
+  /** The error of a request that does not fit into a limit. */
+  errorOf(reached: LimitReached): ParleyError {
+    const { startedAtMs } = this.#start;
+    return limitError(reached, { startedAtMs, nowMs: this.#limits?.moveOn() ?? startedAtMs });
   }
 
   /** The most that a chat can reserve: the least of credits and budgets, and the tokens that the minute has left. */
@@ -142,21 +158,13 @@ export class Metering {
     return limits.affordable(available, wanted, taken, this.#start.startedAtMs);
   }
 
-  /** Raises the seconds of audio that count against limits. @throws `rate_limit_exceeded` */
-  async extendAudio(audioSeconds: number): Promise<void> {
-    const counted = this.#counted({ audioSeconds });
-    if (counted === undefined || counted.length === 0) return;
-    if (!(await this.#deps.store.requests.extendCounted(this.id, counted)))
-      throw await this.#countError(counted);
-  }
-
-  /** Raises the reserved units of a request that turns out larger. @throws `fair_use_limit_reached` */
-  async extend(fairUse: FairUseUnits): Promise<void> {
-    if (this.#units !== undefined && fairUse.units <= this.#units) return;
-    const month = monthOf(this.#start.startedAtMs);
-    const isExtended = await this.#deps.store.requests.extend(this.id, { month, ...fairUse });
-    if (!isExtended) throw await this.#fairUseError(fairUse);
-    this.#units = fairUse.units;
+  /** Raises the reserved units and seconds of audio that turns out longer. @throws `fair_use_limit_reached`, `rate_limit_exceeded` */
+  async extend(units: number, audioSeconds: number): Promise<void> {
+    if (units <= (this.#units ?? 0) && audioSeconds <= (this.#audioSeconds ?? 0)) return;
+    const reached = await this.#deps.store.requests.extend(this.id, this.#counted({ units, audioSeconds }));
+    if (reached) throw this.errorOf(reached);
+    this.#units = units;
+    this.#audioSeconds = audioSeconds;
   }
 
   /** Says that the answer is streamed: then the started record is written while the engine works on the first part. */
@@ -239,24 +247,21 @@ export class Metering {
     this.#deps.observer.ended(this.#start, recorded, this.#hold);
   }
 
-  #counted({ hold, characters, audioSeconds }: Partial<Reserve>): readonly CountedAmount[] | undefined {
+  #counted({ units, hold, characters, audioSeconds }: Counted): readonly CountedAmount[] {
+    const { accountId, startedAtMs } = this.#start;
     const amounts: Amounts = {
       ...(hold && { credits: hold.amount }),
       ...(characters !== undefined && { characters: BigInt(characters) }),
       ...(audioSeconds !== undefined && { audio_seconds: BigInt(audioSeconds) }),
     };
-    return this.#limits?.countedAmounts(amounts, this.#start.startedAtMs);
-  }
-
-  /** Reads what is left only to word the error: the reservation has already refused. */
-  async #countError(counted: readonly CountedAmount[] = []): Promise<ParleyError> {
-    const taken = await this.#deps.store.requests.taken(counted);
-    const refusal = this.#limits?.countRefusal(counted, taken, this.#start.startedAtMs);
-    return refusal ?? new ParleyError('rate_limit_exceeded', { retryAfterSeconds: 1 });
+    const limited = this.#limits?.countedAmounts(amounts, startedAtMs) ?? [];
+    if (units === undefined) return limited;
+    const fairUse = fairUseCount(accountId, startedAtMs);
+    return [{ ...fairUse, amount: BigInt(units), limit: BigInt(this.#limitUnits) }, ...limited];
   }
 
   #writeStarted(): void {
-    this.#started = this.#deps.store.requests.recordStarted(this.id);
+    this.#started = this.#deps.store.requests.started(this.id);
     // Its failure is thrown where the output waits for it.
     this.#started.catch(() => undefined);
   }
@@ -285,15 +290,5 @@ export class Metering {
       { requestId: this.id, hold: String(this.#hold), debit: String(cost), overrun: String(overrun) },
       'cost is over the hold, the available credits and the budgets',
     );
-  }
-
-  /** Reads the units that are left only to word the error: the write has already refused. */
-  async #fairUseError(
-    { units, limitUnits }: FairUseUnits = { units: 0, limitUnits: 0 },
-  ): Promise<ParleyError> {
-    const { accountId, startedAtMs } = this.#start;
-    const allUnits = await this.#deps.store.requests.fairUseUnits(accountId, monthOf(startedAtMs));
-    const takenUnits = allUnits - (this.#units ?? 0);
-    return fairUseError({ units, limitUnits, takenUnits, resetsAtMs: nextMonthMs(startedAtMs) });
   }
 }

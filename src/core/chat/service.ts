@@ -161,7 +161,7 @@ export class ChatOperations {
       }
       const available = await this.#deps.ledger.available(call.caller.account.id);
       affordable = await call.metering.affordable(available);
-      if (attempt === holdAttemptsMax) throw affordable.refuse(shortage, plan.tokens);
+      if (attempt === holdAttemptsMax) throw call.metering.errorOf(shortage);
     }
   }
 

@@ -1,13 +1,12 @@
 /** Amounts that a key or an account uses in a day, a month or in all. They survive a restart. Times are UTC. */
 import { nextMonthMs } from '../values/month.ts';
 import { budgetNames, type Limits } from './limits.ts';
-import type { RecordEnd } from './usage.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-export const countedUnits = ['credits', 'audio_seconds', 'characters'] as const;
 /** Credits are counted in nano-credits. */
-export type CountedUnit = (typeof countedUnits)[number];
+export type CountedUnit = LimitedUnit | 'fair_use';
+type LimitedUnit = 'credits' | 'audio_seconds' | 'characters';
 
 /** A unit that is counted for an owner in a period. */
 export interface Count {
@@ -24,27 +23,12 @@ export interface CountedAmount extends Count {
   readonly limit: bigint;
 }
 
-/** The state of a count. */
-export interface Taken {
-  readonly used: bigint;
-  readonly reserved: bigint;
-}
-
-/** The one rule: what is used and reserved stays within the limit. */
-export function fits({ used, reserved }: Taken, more: bigint, limit: bigint): boolean {
-  return used + reserved + more <= limit;
-}
-
-/** The part of a reserved amount that an ended request has used. A failed one uses nothing. @param end as it was recorded */
-export function usedOf({ unit, amount }: CountedAmount, end: RecordEnd): bigint {
-  if (unit === 'credits') return end.cost ?? 0n;
-  const { state, firstOutputMs } = end;
-  const isCut = (state === 'cancelled' || state === 'refused') && firstOutputMs !== undefined;
-  return state === 'ok' || isCut ? amount : 0n;
+export function isSameCount(one: Count, other: Count): boolean {
+  return one.owner === other.owner && one.unit === other.unit && one.period === other.period;
 }
 
 /** The amounts of a request by what they count. */
-export type Amounts = Readonly<Partial<Record<CountedUnit, bigint>>>;
+export type Amounts = Readonly<Partial<Record<LimitedUnit, bigint>>>;
 
 /** The counts of a request for one owner. */
 export function countedAmounts(
@@ -55,7 +39,7 @@ export function countedAmounts(
 ): CountedAmount[] {
   const { credits = 0n, audio_seconds: seconds, characters } = amounts;
   const counted: CountedAmount[] = [];
-  const add = (unit: CountedUnit, period: string, amount: bigint, limit: number | bigint | undefined) => {
+  const add = (unit: LimitedUnit, period: string, amount: bigint, limit: number | bigint | undefined) => {
     if (limit !== undefined) counted.push({ owner, unit, period, amount, limit: BigInt(limit) });
   };
   if (credits > 0n) {
@@ -66,6 +50,11 @@ export function countedAmounts(
   if (seconds !== undefined) add('audio_seconds', dayOf(startedAtMs), seconds, limits.audioSecondsPerDay);
   if (characters !== undefined) add('characters', dayOf(startedAtMs), characters, limits.charactersPerDay);
   return counted;
+}
+
+/** The fair use of an account in the month of a moment. */
+export function fairUseCount(owner: string, atMs: number): Count {
+  return { owner, unit: 'fair_use', period: periodOf('month', atMs) };
 }
 
 export function periodOf(name: (typeof budgetNames)[number], atMs: number): string {

@@ -1,9 +1,12 @@
 /** Requests and tokens of the running minute, and requests that run now. */
-import type { Limits } from './limits.ts';
-
 export const minuteMs = 60_000;
 /** Meters that stay in memory although nothing of their owner runs. */
 const idleMax = 10_000;
+
+export interface MinuteRates {
+  readonly requests: number;
+  readonly tokens: number;
+}
 
 /** The rates of one key or account. */
 export class Meter {
@@ -14,10 +17,10 @@ export class Meter {
   tokens = 0;
   /** Since 1970. */
   minute = 0;
-  /** Requests and tokens that the other servers have let in this minute, as they were at the last reservation. */
+  /** Requests and tokens of the other servers in this minute, as they were at the last reservation. */
   #elsewhere = { requests: 0, tokens: 0 };
 
-  /** Begins a new minute if it is over. A clock that is set back begins none. */
+  /** Begins a new minute if it is over. Setting the clock back begins no new minute. */
   moveTo(nowMs: number): void {
     const minute = Math.floor(nowMs / minuteMs);
     if (minute <= this.minute) return;
@@ -32,20 +35,10 @@ export class Meter {
     return this[unit] + this.#elsewhere[unit];
   }
 
-  /** @param shared the meter of all servers @param own parts of this meter that it does not have yet */
-  hear(shared: Meter, own: { readonly requests: number; readonly tokens: number }): void {
-    const beyond = (unit: 'requests' | 'tokens') => Math.max(0, shared[unit] - (this[unit] - own[unit]));
+  /** Notes the rates of all servers. @param own parts of this meter that they do not have yet */
+  noteAll(all: MinuteRates, own: MinuteRates): void {
+    const beyond = (unit: keyof MinuteRates) => Math.max(0, all[unit] - (this[unit] - own[unit]));
     this.#elsewhere = { requests: beyond('requests'), tokens: beyond('tokens') };
-  }
-
-  /** The limit that one more request exceeds, if any. */
-  excess({ requestsPerMinute, concurrentRequests }: Limits): 'requests' | 'running' | undefined {
-    if (this.requests >= (requestsPerMinute ?? Infinity)) return 'requests';
-    return this.running >= (concurrentRequests ?? Infinity) ? 'running' : undefined;
-  }
-
-  hasTokens(tokens: number, { tokensPerMinute = Infinity }: Limits): boolean {
-    return this.tokens + tokens <= tokensPerMinute;
   }
 }
 

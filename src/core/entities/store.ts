@@ -5,7 +5,7 @@ import type { IdempotencyStore } from './idempotency.ts';
 import type { KeyStore } from './key.ts';
 import type { LedgerStore } from './ledger.ts';
 import type { NodeStore } from './node.ts';
-import type { ReservationStore } from './reservation.ts';
+import type { RequestStore } from './reservation.ts';
 import type { SessionStore } from './session.ts';
 import type { UsageStore } from './usage.ts';
 
@@ -27,7 +27,7 @@ export type StoreTrouble = 'moved' | 'locked' | 'unwritable' | 'unreachable';
  * of many requests into one transaction. While the database cannot be used, operations reject with `overloaded` and change nothing.
  */
 export interface Store {
-  readonly requests: ReservationStore;
+  readonly requests: RequestStore;
   readonly accounts: AccountStore;
   readonly keys: KeyStore;
   readonly sessions: SessionStore;

@@ -1,9 +1,11 @@
 /** The limits of one request: those of its key and those of its account. */
 
+import { rateExcess, tokensExcess } from '../books/rates.ts';
 import { type Amounts, type CountedAmount, countedAmounts } from '../entities/count.ts';
 import type { Limited, Limits } from '../entities/limits.ts';
-import { minuteMs, type Rates } from '../entities/rates.ts';
-import { type RatedOwner, type RateExcess, SharedRates } from '../entities/shared-rates.ts';
+import { type Meter, minuteMs, type Rates } from '../entities/rates.ts';
+import type { LimitReached } from '../entities/reservation.ts';
+import type { RatedOwner, SharedRate, WantedRates } from '../entities/shared-rates.ts';
 import type { Operation } from '../entities/usage.ts';
 import { isWithinAddresses } from '../values/addresses.ts';
 import type { Clock } from '../values/clock.ts';
@@ -11,23 +13,18 @@ import { ParleyError } from '../values/errors.ts';
 import { type NanoCredits, nanoCredits } from '../values/money.ts';
 import type { Affordable } from './affordable.ts';
 import { matchesModel } from './models.ts';
-import {
-  addressNotAllowed,
-  countExceeded,
-  modelNotAllowed,
-  type OwnerKind,
-  tooManyAtOnce,
-  tooManyRequests,
-  tooManyTokens,
-} from './refusals.ts';
+import { addressNotAllowed, limitError, modelNotAllowed, type OwnerKind } from './refusals.ts';
 
 interface Owner extends RatedOwner {
   readonly kind: OwnerKind;
+  /** Of this server. */
+  readonly meter: Meter;
 }
 
 /** The limit of a minute, and what is left of it. */
 export interface Rate {
   readonly kind: OwnerKind;
+  readonly owner: string;
   readonly unit: 'requests' | 'tokens';
   readonly limit: number;
   readonly left: number;
@@ -67,8 +64,8 @@ export class CallLimits {
   readonly #clock: Clock;
   #runs = false;
   #tokens = 0;
-  /** The last attempt to take the rates of all servers. */
-  #shared: SharedRates | undefined;
+  /** Whether the last attempt to reserve has brought the rates of the other servers. */
+  #knowsOthers = false;
   /** The minute in which the tokens are reserved. */
   #minute = 0;
 
@@ -87,10 +84,10 @@ export class CallLimits {
   /** Counts the request, all or nothing. @throws `rate_limit_exceeded` */
   begin(operation: Operation): void {
     if (!ratedOperations.has(operation)) return;
-    const waitMs = this.#moveOn();
-    for (const { kind, limits, meter } of this.#owners) {
-      const unit = meter.excess(limits);
-      if (unit) throw requestRefusal(unit, { kind, limits, waitMs });
+    const nowMs = this.moveOn();
+    for (const owner of this.#owners) {
+      const excess = rateExcess(owner.meter, owner, 0);
+      if (excess) throw limitError(excess, { startedAtMs: nowMs, nowMs });
     }
     this.#runs = true;
     for (const { meter } of this.#owners) {
@@ -112,30 +109,36 @@ export class CallLimits {
     }
   }
 
-  /** Reserves tokens of the running minute. False, and no change, if a limit does not cover them. Called once. */
-  reserveTokens(tokens: number): boolean {
-    this.#moveOn();
-    if (!this.#owners.every(({ limits, meter }) => meter.hasTokens(tokens, limits))) return false;
+  /** Reserves tokens of the running minute. Changes nothing, and returns the limit, if one does not cover them. Called once. */
+  reserveTokens(tokens: number): LimitReached | undefined {
+    this.moveOn();
+    for (const owner of this.#owners) {
+      const excess = tokensExcess(owner.meter, owner, tokens);
+      if (excess) return excess;
+    }
     for (const { meter } of this.#owners) {
       meter.tokens += tokens;
       this.#minute = meter.minute;
     }
     this.#tokens = tokens;
-    return true;
+    return undefined;
   }
 
-  /** For servers that share a database; undefined without rates. @param tokens the most that a chat can use */
-  shared(tokens = 0): SharedRates | undefined {
-    const rated = this.#owners.filter(({ limits }) => rateNames.some((name) => limits[name] !== undefined));
-    this.#shared = rated.length > 0 ? new SharedRates(rated, tokens) : undefined;
-    return this.#shared;
+  /** The rates to reserve where servers share a database; undefined without any. @param tokens the most that a chat can use */
+  wantedRates(tokens = 0): WantedRates | undefined {
+    this.#knowsOthers = false;
+    const owners = this.#owners.filter(({ limits }) => rateNames.some((name) => limits[name] !== undefined));
+    return owners.length > 0 ? { owners, tokens } : undefined;
   }
 
-  /** The error of a request that other servers leave no room for; undefined if a smaller one may fit. */
-  sharedRefusal({ owner, unit }: RateExcess): ParleyError | undefined {
-    if (unit === 'tokens') return undefined;
-    const { limits, id } = owner;
-    return requestRefusal(unit, { kind: this.#kindOf(id), limits, waitMs: this.#moveOn() });
+  /** Notes the rates of all servers as they were before this request. */
+  noteShared(rates: readonly SharedRate[]): void {
+    this.#knowsOthers = true;
+    const own = { requests: 1, tokens: this.#tokens };
+    for (const { id, meter } of this.#owners) {
+      const all = rates.find(({ owner }) => owner === id);
+      if (all) meter.noteAll(all, own);
+    }
   }
 
   /** @param startedAtMs decides about day and month */
@@ -143,42 +146,28 @@ export class CallLimits {
     return this.#owners.flatMap(({ id, limits }) => countedAmounts(id, limits, amounts, startedAtMs));
   }
 
-  /** @param taken used and reserved amounts, one for each counted amount */
-  countRefusal(
-    counted: readonly CountedAmount[],
-    taken: readonly bigint[],
-    nowMs: number,
-  ): ParleyError | undefined {
-    const index = counted.findIndex(({ amount, limit }, at) => (taken[at] ?? 0n) + amount > limit);
-    const exceeded = counted[index];
-    if (exceeded === undefined) return undefined;
-    const kind = this.#kindOf(exceeded.owner);
-    return countExceeded({ kind, counted: exceeded, taken: taken[index] ?? 0n, nowMs });
-  }
-
   /** @param taken used and reserved amounts, one for each of `counted`, which are budgets */
   affordable(
     available: NanoCredits,
     counted: readonly CountedAmount[],
     taken: readonly bigint[],
-    nowMs: number,
+    startedAtMs: number,
   ): Affordable {
     const budgets = counted.map((budget, at) => {
       const used = taken[at] ?? 0n;
-      return { counted: budget, taken: used, left: used < budget.limit ? budget.limit - used : 0n };
+      const left = used < budget.limit ? budget.limit - used : 0n;
+      return { reached: { ...budget, kind: 'limit_reached', taken: used } as const, left };
     });
     const budget = leastLeft(budgets);
     const isBudgetLess = budget !== undefined && budget.left < available;
-    const tokens = tightest(this.#rates(this.#shared?.hasTold === true), 'tokens');
+    const tokens = tightest(this.#rates(this.#knowsOthers), 'tokens');
+    const errorOf = (reached: LimitReached) => limitError(reached, { startedAtMs, nowMs: this.moveOn() });
     return {
       credits: isBudgetLess ? nanoCredits(budget.left) : available,
-      creditsBy: isBudgetLess ? 'limit_reached' : 'insufficient_credits',
       ...(tokens && { tokens }),
-      refuse: (by, needed) => {
-        if (by === 'rate_reached' && tokens) return this.#tokensRefusal(tokens, needed);
-        if (by !== 'limit_reached' || !budget) return new ParleyError('insufficient_credits');
-        return countExceeded({ kind: this.#kindOf(budget.counted.owner), ...budget, nowMs });
-      },
+      creditsError: () => (isBudgetLess ? errorOf(budget.reached) : new ParleyError('insufficient_credits')),
+      tokensError: (needed) =>
+        tokens ? errorOf(tokensReached(tokens, needed)) : new ParleyError('rate_limit_exceeded'),
     };
   }
 
@@ -201,46 +190,35 @@ export class CallLimits {
     return this.#rates(true);
   }
 
-  /** @param knowsOthers whether to count requests that other servers admitted. The last report of them may be outdated. */
-  #rates(knowsOthers: boolean): readonly Rate[] {
-    const resetMs = this.#moveOn();
+  /** @param withOthers whether to count requests that other servers admitted. The last report of them may be outdated. */
+  #rates(withOthers: boolean): readonly Rate[] {
+    const resetMs = minuteMs - (this.moveOn() % minuteMs);
     const rates: Rate[] = [];
-    for (const { kind, limits, meter } of this.#owners) {
+    for (const { kind, id, limits, meter } of this.#owners) {
       for (const [unit, limit] of [
         ['requests', limits.requestsPerMinute],
         ['tokens', limits.tokensPerMinute],
       ] as const) {
         if (limit !== undefined) {
-          const taken = knowsOthers ? meter.all(unit) : meter[unit];
-          rates.push({ kind, unit, limit, left: Math.max(0, limit - taken), resetMs });
+          const taken = withOthers ? meter.all(unit) : meter[unit];
+          rates.push({ kind, owner: id, unit, limit, left: Math.max(0, limit - taken), resetMs });
         }
       }
     }
     return rates;
   }
 
-  #tokensRefusal({ kind, limit, left }: Rate, needed: number): ParleyError {
-    return tooManyTokens({ kind, limit, waitMs: this.#moveOn() }, needed, left);
-  }
-
-  #kindOf(owner: string): OwnerKind {
-    return this.#owners.find(({ id }) => id === owner)?.kind ?? 'key';
-  }
-
-  /** Begins a new minute if it is over. Returns the time until the next one. */
-  #moveOn(): number {
+  /** Begins a new minute if it is over. Returns the time. */
+  moveOn(): number {
     const nowMs = this.#clock.now();
     for (const { meter } of this.#owners) meter.moveTo(nowMs);
-    return minuteMs - (nowMs % minuteMs);
+    return nowMs;
   }
 }
 
-function requestRefusal(
-  unit: 'requests' | 'running',
-  { kind, limits, waitMs }: { readonly kind: OwnerKind; readonly limits: Limits; readonly waitMs: number },
-): ParleyError {
-  if (unit === 'running') return tooManyAtOnce(kind, limits.concurrentRequests ?? 0);
-  return tooManyRequests({ kind, limit: limits.requestsPerMinute ?? 0, waitMs });
+function tokensReached({ owner, limit, left }: Rate, needed: number): LimitReached {
+  const amounts = { amount: BigInt(needed), limit: BigInt(limit), taken: BigInt(limit - left) };
+  return { kind: 'limit_reached', owner, unit: 'tokens', ...amounts };
 }
 
 /** The rate of a unit that has the least left. */

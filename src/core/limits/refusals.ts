@@ -1,6 +1,8 @@
 /** The errors of a key or an account that is over a limit. */
 
-import { type CountedAmount, periodEndMs } from '../entities/count.ts';
+import { periodEndMs } from '../entities/count.ts';
+import { minuteMs } from '../entities/rates.ts';
+import type { LimitReached } from '../entities/reservation.ts';
 import { ParleyError } from '../values/errors.ts';
 import { formatCredits, nanoCredits } from '../values/money.ts';
 
@@ -9,31 +11,42 @@ export type OwnerKind = 'key' | 'account';
 
 const names: Readonly<Record<OwnerKind, string>> = { key: 'This API key', account: 'The account' };
 
-interface RateRefusal {
-  readonly kind: OwnerKind;
-  readonly limit: number;
-  /** Time until the next minute. */
-  readonly waitMs: number;
-}
-
-export function tooManyRequests({ kind, limit, waitMs }: RateRefusal): ParleyError {
-  return refused(`${names[kind]} may send ${plural(limit, 'request')} a minute.`, waitMs);
-}
-
-export function tooManyTokens(
-  { kind, limit, waitMs }: RateRefusal,
-  needed: number,
-  left: number,
-): ParleyError {
-  const allowed = `${names[kind]} may use ${plural(limit, 'token')} a minute`;
-  return refused(`${allowed}; ${left} are left, and this request can need ${needed}.`, waitMs);
-}
-
 /** A running request ends soon, mostly. */
 const concurrencyWaitMs = 1_000;
 
-export function tooManyAtOnce(kind: OwnerKind, limit: number): ParleyError {
-  return refused(`${names[kind]} may have ${plural(limit, 'request')} running at once.`, concurrencyWaitMs);
+/** Moments that messages are about. */
+interface Times {
+  /** Decides about day and month. */
+  readonly startedAtMs: number;
+  /** Decides about the minute. */
+  readonly nowMs: number;
+}
+
+/** The error of a request that does not fit into a limit. */
+export function limitError(reached: LimitReached, { startedAtMs, nowMs }: Times): ParleyError {
+  const { unit, amount } = reached;
+  const limit = Number(reached.limit);
+  const name = nameOf(reached);
+  const waitMs = minuteMs - (nowMs % minuteMs);
+  switch (unit) {
+    case 'balance':
+      return new ParleyError('insufficient_credits');
+    case 'credits':
+      return budgetError(reached, startedAtMs);
+    case 'fair_use':
+      return fairUseError(reached, startedAtMs);
+    case 'audio_seconds':
+    case 'characters':
+      return dayError(reached, startedAtMs);
+    case 'requests':
+      return refused(`${name} may send ${plural(limit, 'request')} a minute.`, waitMs);
+    case 'running':
+      return refused(`${name} may have ${plural(limit, 'request')} running at once.`, concurrencyWaitMs);
+    case 'tokens': {
+      const problem = `${name} may use ${plural(limit, 'token')} a minute; ${leftOf(reached)} are left`;
+      return refused(`${problem}, and this request can need ${amount}.`, waitMs);
+    }
+  }
 }
 
 export function modelNotAllowed(kind: OwnerKind, model: string): ParleyError {
@@ -50,34 +63,50 @@ export function addressNotAllowed(kind: OwnerKind): ParleyError {
   });
 }
 
-interface CountRefusal {
-  readonly kind: OwnerKind;
-  /** The count that is over its limit. */
-  readonly counted: CountedAmount;
-  /** Used and reserved by other requests. */
-  readonly taken: bigint;
-  readonly nowMs: number;
-}
-
-export function countExceeded({ kind, counted, taken, nowMs }: CountRefusal): ParleyError {
-  const { unit, period, limit } = counted;
-  const left = taken < limit ? limit - taken : 0n;
-  const endMs = periodEndMs(period, nowMs);
-  const resets = endMs === undefined ? '' : ` It resets at ${new Date(endMs).toISOString()}.`;
-  if (unit === 'credits') {
-    const [all, free] = [limit, left].map((amount) => formatCredits(nanoCredits(amount)));
-    return new ParleyError('budget_exceeded', {
-      message: `${names[kind]} has a budget of ${all} credits ${budgetPeriod(period)}; ${free} are left, which do not cover this request.${resets}`,
-    });
-  }
-  const what = unit === 'characters' ? 'characters to speak' : 'seconds of audio to transcribe';
-  const message = `${names[kind]} has ${limit} ${what} a day; ${left} are left.${resets}`;
-  return refused(message, endMs === undefined ? 0 : endMs - nowMs, '');
+function budgetError(reached: LimitReached, startedAtMs: number): ParleyError {
+  const { period = '', limit } = reached;
+  const [all, free] = [limit, leftOf(reached)].map((amount) => formatCredits(nanoCredits(amount)));
+  const endMs = periodEndMs(period, startedAtMs);
+  const resets = endMs === undefined ? '' : ` It resets at ${timeText(endMs)}.`;
+  return new ParleyError('budget_exceeded', {
+    message: `${nameOf(reached)} has a budget of ${all} credits ${budgetPeriod(period)}; ${free} are left, which do not cover this request.${resets}`,
+  });
 }
 
 function budgetPeriod(period: string): string {
   if (period === 'all') return 'in all';
   return period.length === 'yyyy-mm'.length ? 'a month' : 'a day';
+}
+
+function fairUseError(reached: LimitReached, startedAtMs: number): ParleyError {
+  const { period = '', amount, limit } = reached;
+  const left = leftOf(reached);
+  const problem = `This request needs ${amount} fair-use units, and ${left} of this month's ${limit} are left.`;
+  const smaller = left === 0n ? '' : ' A smaller request, of at most the units that are left, still passes.';
+  const resetsAtMs = periodEndMs(period, startedAtMs) ?? startedAtMs;
+  return new ParleyError('fair_use_limit_reached', {
+    message: `${problem}${smaller} The limit resets at ${timeText(resetsAtMs)}.`,
+  });
+}
+
+function dayError(reached: LimitReached, startedAtMs: number): ParleyError {
+  const { unit, period = '', limit } = reached;
+  const what = unit === 'characters' ? 'characters to speak' : 'seconds of audio to transcribe';
+  const endMs = periodEndMs(period, startedAtMs) ?? startedAtMs;
+  const message = `${nameOf(reached)} has ${limit} ${what} a day; ${leftOf(reached)} are left. It resets at ${timeText(endMs)}.`;
+  return refused(message, endMs - startedAtMs, '');
+}
+
+function leftOf({ limit, taken }: LimitReached): bigint {
+  return taken < limit ? limit - taken : 0n;
+}
+
+function nameOf({ owner }: LimitReached): string {
+  return names[owner.startsWith('acc_') ? 'account' : 'key'];
+}
+
+function timeText(atMs: number): string {
+  return new Date(atMs).toISOString();
 }
 
 function refused(problem: string, waitMs: number, next?: string): ParleyError {

@@ -155,8 +155,8 @@ export class TranscriptionOperations {
       throw new ParleyError('upstream_error', { cause: new Error(`audio of ${durationMs} ms`) });
     }
     metering.used.audioMsIn = Math.max(metering.used.audioMsIn ?? 0, durationMs);
-    await metering.extend(this.#units(metering.used.audioMsIn, call));
-    await metering.extendAudio(Math.ceil(metering.used.audioMsIn / 1000));
+    const { units } = this.#units(metering.used.audioMsIn, call);
+    await metering.extend(units, Math.ceil(metering.used.audioMsIn / 1000));
   }
 
   #units(durationMs: number, { caller }: Call): { units: number; limitUnits: number } {

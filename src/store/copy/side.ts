@@ -44,13 +44,21 @@ export interface Side {
 
 /**
  * These describe the database itself: its migrations, the nodes that use it, the versions that caches compare, the rates of the running
- * minute, and what requests that still run reserve of counts. They are not copied.
+ * minute, what requests that still run reserve of counts, and a table that a trigger fills for earlier versions. They are not copied.
  */
 const ownTables: ReadonlySet<string> = new Set([
-  ...['kysely_migration', 'kysely_migration_lock', 'needed_migrations', 'nodes', 'policy', 'rates'],
+  ...[
+    'kysely_migration',
+    'kysely_migration_lock',
+    'needed_migrations',
+    'nodes',
+    'policy',
+    'rates',
+    'fair_use',
+  ],
 ]);
 const ownColumns: ReadonlySet<string> = new Set([
-  ...['counted', 'node_epoch', 'policy_version', 'rate_uses', 'reserved'],
+  ...['counted', 'node_epoch', 'policy_version', 'rate_uses', 'reserved', 'reserved_month'],
 ]);
 
 /**

@@ -1,13 +1,7 @@
 import { sql } from 'kysely';
 import type { LedgerEntry, LedgerStore } from '../../core/entities/ledger.ts';
-import {
-  type AccountId,
-  debitEntryId,
-  type LedgerEntryId,
-  type RequestId,
-  requestOfDebit,
-} from '../../core/values/ids.ts';
-import { type NanoCredits, nanoCredits } from '../../core/values/money.ts';
+import { type AccountId, type LedgerEntryId, requestOfDebit } from '../../core/values/ids.ts';
+import { nanoCredits } from '../../core/values/money.ts';
 import type { Executor } from '../sql/executor.ts';
 import { type Addition, type Step, step } from '../sql/job.ts';
 import { pageOf } from '../sql/page-of.ts';
@@ -65,31 +59,9 @@ export function ledgerStore(executor: Executor, credits: Omit<LedgerStore, 'list
   };
 }
 
-export interface Debit {
-  readonly requestId: RequestId;
-  readonly accountId: AccountId;
-  /** More than 0. */
-  readonly amount: NanoCredits;
-  readonly reason: string;
-  readonly atMs: number;
-}
-
-/** Goes with `addCredits` of the same amount. */
+/** Goes with `addCredits` of the same amount. The primary key prevents a second debit of a request. */
 export function insertEntry(entry: LedgerEntry): Step {
   return step(insert, entry, 'fail');
-}
-
-/** Goes with `addCredits` of the same amount. The primary key prevents a second debit of a request. */
-export function insertDebit({ requestId, accountId, amount, reason, atMs }: Debit): Step {
-  return insertEntry({
-    id: debitEntryId(requestId),
-    accountId,
-    kind: 'debit',
-    amount: nanoCredits(-amount),
-    reason,
-    reference: requestId,
-    createdAtMs: atMs,
-  });
 }
 
 /** Changes a balance and its holds. The table refuses holds below 0 or above the balance. */

@@ -1,6 +1,5 @@
 /** Usage records as rows of their table, and back, and the statements that begin and end them. */
 import { type Insertable, type Selectable, sql } from 'kysely';
-import type { Reservation } from '../../core/entities/reservation.ts';
 import type {
   Operation,
   RecordEnd,
@@ -12,7 +11,6 @@ import type {
 } from '../../core/entities/usage.ts';
 import type { AccountId, KeyId, RequestId } from '../../core/values/ids.ts';
 import { type NanoCredits, nanoCredits, type Price } from '../../core/values/money.ts';
-import type { Month } from '../../core/values/month.ts';
 import { type Step, step } from '../sql/job.ts';
 import { optionalNumber, optionalText, type UsageRecordsTable } from '../sql/schema.ts';
 import { columnsOf, query, statement } from '../sql/statement.ts';
@@ -44,7 +42,6 @@ export const recordColumns = [
   'started_at_ms',
   'characters',
   'reserved_units',
-  'reserved_month',
   'hold_nano_credits',
   'price_input',
   'price_output',
@@ -55,14 +52,14 @@ export const recordColumns = [
 export type NewRow = Insertable<UsageRecordsTable>;
 export type EndRow = Pick<NewRow, (typeof endColumns)[number]>;
 
-export function startedRow(start: RecordStart, { fairUse, hold }: Reservation): NewRow {
+/** @param price at the start, if credits are held */
+export function startedRow(start: RecordStart, hold: bigint, price: Price | undefined): NewRow {
   return {
     ...startRow(start),
-    ...priceRow(hold?.price),
+    ...priceRow(price),
     state: 'started',
-    reserved_units: fairUse?.units ?? 0,
-    reserved_month: fairUse?.month ?? null,
-    hold_nano_credits: hold?.amount ?? 0,
+    reserved_units: 0,
+    hold_nano_credits: hold,
   };
 }
 
@@ -156,21 +153,15 @@ export const startedColumns = [
   'id',
   'account_id',
   'model',
+  'operation',
   'started_at_ms',
-  'reserved_month',
-  'reserved_units',
   'hold_nano_credits',
 ] as const;
 
-/** A started record with its reservation. */
-export interface StartedRecord {
-  readonly id: RequestId;
-  readonly accountId: AccountId;
-  readonly model: string | undefined;
-  readonly startedAtMs: number;
-  readonly month: Month | undefined;
-  readonly units: number;
-  readonly hold: NanoCredits;
+/** A started record with its hold. */
+export interface StartedRecord
+  extends Pick<RecordStart, 'id' | 'accountId' | 'model' | 'operation' | 'startedAtMs'> {
+  readonly hold: bigint;
 }
 
 export function toStarted(row: Pick<UsageRow, (typeof startedColumns)[number]>): StartedRecord {
@@ -178,27 +169,9 @@ export function toStarted(row: Pick<UsageRow, (typeof startedColumns)[number]>):
     id: row.id as RequestId,
     accountId: row.account_id as AccountId,
     model: optionalText(row.model),
+    operation: row.operation as Operation,
     startedAtMs: Number(row.started_at_ms),
-    month: (row.reserved_month ?? undefined) as Month | undefined,
-    units: Number(row.reserved_units),
-    hold: nanoCredits(row.hold_nano_credits),
-  };
-}
-
-/** The end of a request whose process died: it costs nothing. */
-export function interruptedEnd({ startedAtMs, month }: StartedRecord, nowMs: number): RecordEnd {
-  return {
-    state: 'interrupted',
-    httpStatus: 500,
-    code: 'internal_error',
-    durationMs: Math.max(0, nowMs - startedAtMs),
-    firstOutputMs: undefined,
-    audioMsIn: undefined,
-    audioMsOut: undefined,
-    tokens: undefined,
-    fairUseUnits: month && 0,
-    cost: undefined,
-    overrun: undefined,
+    hold: row.hold_nano_credits,
   };
 }
 
@@ -213,9 +186,6 @@ export const startedRecords = statement((_: object) =>
 const insert = statement((p: NewRow) =>
   query.insertInto('usage_records').values(columnsOf(p, recordColumns)),
 );
-const extend = statement((p: { id: RequestId; units: number }) =>
-  query.updateTable('usage_records').set({ reserved_units: p.units }).where('id', '=', p.id),
-);
 const end = statement((p: EndRow & { id: RequestId }) =>
   query
     .updateTable('usage_records')
@@ -224,18 +194,13 @@ const end = statement((p: EndRow & { id: RequestId }) =>
     .where('state', '=', 'started'),
 );
 
-export function insertStarted(start: RecordStart, reservation: Reservation): Step {
-  return step(insert, startedRow(start, reservation), 'fail');
+export function insertStarted(start: RecordStart, hold: bigint, price: Price | undefined): Step {
+  return step(insert, startedRow(start, hold, price), 'fail');
 }
 
 /** Inserts the record of a request that has no started record. */
 export function insertEnded(start: RecordStart, recorded: RecordEnd, price?: Price): Step {
   return step(insert, endedRow(start, recorded, price), 'fail');
-}
-
-/** Changes the reserved units of a started record. */
-export function extendStarted(id: RequestId, units: number): Step {
-  return step(extend, { id, units }, 'fail');
 }
 
 /** Ends a started record. */

@@ -32,10 +32,17 @@ const watchedAccounts = statement((p: { after: string; size: number; month: stri
     .selectAll('alert_settings')
     .select((watched) => [
       watched
-        .selectFrom('fair_use')
-        .select('used_units')
-        .whereRef('fair_use.account_id', '=', 'accounts.id')
-        .where('month', '=', p.month)
+        .selectFrom('limit_counts')
+        .select('used')
+        .where(
+          'owner',
+          '=',
+          dialect === 'postgres'
+            ? sql<string>`parley_account_owner(accounts.id)`
+            : sql.ref<string>('accounts.id'),
+        )
+        .where('unit', '=', sql.lit('fair_use'))
+        .where('period', '=', p.month)
         .as('units'),
       latestLoad(dialect).as('latest_load'),
     ])

@@ -15,44 +15,76 @@ const faultQueries: Readonly<Record<string, string>> = {
     where a.held_nano_credits <> coalesce(holds, 0)`,
   'the held credits are below zero or above the balance': `
     select id from accounts where held_nano_credits < 0 or held_nano_credits > balance_nano_credits`,
-  'the reserved units are not those of the started requests': `
-    select f.account_id as id from fair_use as f
-    left join (select account_id, reserved_month, sum(reserved_units) as units from usage_records
-      where state = 'started' group by account_id, reserved_month) as u
-      on u.account_id = f.account_id and u.reserved_month = f.month
-    where f.reserved_units <> coalesce(units, 0)`,
 };
 
 const monthOfStart: Readonly<Record<Dialect, string>> = {
   sqlite: "strftime('%Y-%m', started_at_ms / 1000, 'unixepoch')",
   postgres: "to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM')",
 };
-/** The used units of each month: those of records, and those of pruned records. */
+
+/** The units of each account and month. */
+const fairUse: Readonly<Record<Dialect | 'earlier', string>> = {
+  earlier: 'select account_id, month, used_units as used, reserved_units as reserved from fair_use',
+  sqlite: `select owner as account_id, period as month, used from limit_counts where unit = 'fair_use'`,
+  postgres: `select substr(owner, 5)::uuid as account_id, period as month, used, reserved from limit_counts
+    where unit = 'fair_use'`,
+};
+/** The units that running requests reserve. SQLite has them in memory, and earlier versions in columns of the record. */
+const runningInColumns = `
+  select account_id, reserved_month as month, reserved_units as units from usage_records
+  where state = 'started' and reserved_units > 0`;
+const running: Readonly<Record<Dialect | 'earlier', string | undefined>> = {
+  earlier: runningInColumns,
+  sqlite: undefined,
+  postgres: `${runningInColumns}
+  union all select account_id, one ->> 'period', (one ->> 'amount')::bigint
+  from usage_records, jsonb_array_elements(counted::jsonb) as one
+  where state = 'started' and one ->> 'unit' = 'fair_use'`,
+};
+/** The units that ended requests have used: those of records, and those of pruned records. */
 const spentUnits = (dialect: Dialect) => `
-  select account_id, ${monthOfStart[dialect]} as month, sum(fair_use_units) as units
-  from usage_records where fair_use_units > 0 group by 1, 2`;
+  select account_id, ${monthOfStart[dialect]} as month, fair_use_units as units
+  from usage_records where fair_use_units > 0`;
 const prunedUnits = `
-  union all select account_id, substr(day, 1, 7), sum(fair_use_units) from usage_rollups group by 1, 2`;
-const usedUnits = (ended: string) => `
-  select f.account_id as id from fair_use as f
-  left join (select account_id, month, sum(units) as units from (${ended}) as ended group by 1, 2) as u
+  union all select account_id, substr(day, 1, 7), fair_use_units from usage_rollups`;
+
+/** Finds an account whose units are not the sum of those of its requests. */
+function unequalUnits(column: 'used' | 'reserved', units: string, requests: string): string {
+  return `
+  select f.account_id as id from (${units}) as f
+  left join (select account_id, month, sum(units) as units from (${requests}) as requests group by 1, 2) as u
     on u.account_id = f.account_id and u.month = f.month
-  where f.used_units <> coalesce(u.units, 0)`;
+  where f.${column} <> coalesce(u.units, 0)`;
+}
+
+interface BookOptions {
+  /** Whether there is the table `usage_rollups`. Default: true */
+  readonly hasRollups?: boolean;
+  /** Whether fair use has a table of its own, as in earlier versions. Default: false */
+  readonly hasFairUse?: boolean;
+}
 
 /**
  * Whole sentences; empty if the books are right.
  * @param find runs a query and returns the account of its first row
- * @param hasRollups whether there is the table `usage_rollups`. Default: true
  */
 export async function bookFaults(
   dialect: Dialect,
   find: (sql: string) => Promise<string | undefined>,
-  hasRollups = true,
+  { hasRollups = true, hasFairUse = false }: BookOptions = {},
 ): Promise<string[]> {
+  const source = hasFairUse ? 'earlier' : dialect;
   const ended = hasRollups ? spentUnits(dialect) + prunedUnits : spentUnits(dialect);
-  const queries = { ...faultQueries, 'the used units are not those of the ended requests': usedUnits(ended) };
+  const queries: [fault: string, sql: string][] = Object.entries(faultQueries);
+  const started = running[source];
+  if (started !== undefined) {
+    const sql = unequalUnits('reserved', fairUse[source], started);
+    queries.push(['the reserved units are not those of the started requests', sql]);
+  }
+  const used = unequalUnits('used', fairUse[source], ended);
+  queries.push(['the used units are not those of the ended requests', used]);
   const faults: string[] = [];
-  for (const [fault, sql] of Object.entries(queries)) {
+  for (const [fault, sql] of queries) {
     const account = await find(sql);
     if (account !== undefined) faults.push(`The books are wrong: ${fault} (account ${account}).`);
   }

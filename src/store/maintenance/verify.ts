@@ -11,11 +11,12 @@ export async function databaseFaults(connection: Connection): Promise<string[]> 
   if (connection.prepare('pragma foreign_key_check').get() !== undefined) {
     faults.push('A row refers to a missing one.');
   }
-  const hasRollups =
-    connection.prepare("select 1 from sqlite_schema where name = 'usage_rollups'").get() !== undefined;
+  const has = (table: string) =>
+    connection.prepare('select 1 from sqlite_schema where name = ?').get(table) !== undefined;
   const find = async (sql: string) => {
     await nextTurn();
     return connection.prepare<[], { id: string }>(sql).get()?.id;
   };
-  return [...faults, ...(await bookFaults('sqlite', find, hasRollups))];
+  const tables = { hasRollups: has('usage_rollups'), hasFairUse: has('fair_use') };
+  return [...faults, ...(await bookFaults('sqlite', find, tables))];
 }

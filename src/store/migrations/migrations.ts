@@ -10,6 +10,7 @@ import * as neededMigrations from './0007-needed-migrations.ts';
 import * as alerts from './0008-alerts.ts';
 import * as rates from './0009-rates.ts';
 import * as endedSessions from './0010-ended-sessions.ts';
+import * as fairUseCounts from './0011-fair-use-counts.ts';
 import { migrationsOf } from './column-types.ts';
 
 /** Applied in the order of their names, never edited. Imported by name, so that a bundle holds them. */
@@ -26,6 +27,7 @@ export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sql
   '0006-limits': limits,
   '0008-alerts': alerts,
   '0010-ended-sessions': endedSessions,
+  '0011-fair-use-counts': fairUseCounts,
 });
 export const postgresMigrations: Readonly<Record<string, Migration>> = migrationsOf('postgres', {
   ...changes,
@@ -35,6 +37,7 @@ export const postgresMigrations: Readonly<Record<string, Migration>> = migration
   '0008-alerts': alerts,
   '0009-rates': rates,
   '0010-ended-sessions': endedSessions,
+  '0011-fair-use-counts': fairUseCounts,
 });
 
 /** A newer Parley has changed the schema. */

@@ -5,12 +5,12 @@ import { openPool } from './database/connection.ts';
 import { PostgresExecutor } from './database/executor.ts';
 import { Health } from './database/health.ts';
 import { Node } from './database/node.ts';
-import { Groups } from './groups/groups.ts';
 import { KeyCache } from './key-cache.ts';
 import { migrateUrl } from './migrate-url.ts';
 import { Partitions } from './partitions.ts';
 import { postgresStore } from './postgres-store.ts';
 import { endRequestsOfDeadNodes } from './recovery.ts';
+import { Groups } from './requests/groups.ts';
 
 export interface PostgresOptions {
   /** The connection string, with the password if there is one. */

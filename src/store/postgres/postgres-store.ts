@@ -10,12 +10,13 @@ import { prune } from '../entities/prune.ts';
 import type { Executor } from '../sql/executor.ts';
 import type { Node } from './database/node.ts';
 import { soon } from './database/patience.ts';
-import type { Groups } from './groups/groups.ts';
-import { entering } from './groups/operations.ts';
+import { enteringOf } from './entries.ts';
 import type { KeyCache } from './key-cache.ts';
 import { nodesInOrder } from './node-list.ts';
 import type { Partitions } from './partitions.ts';
-import { Requests } from './requests.ts';
+import { endRequestsOfDeadNodes } from './recovery.ts';
+import type { Groups } from './requests/groups.ts';
+import { Requests } from './requests/requests.ts';
 
 export interface PostgresStoreDeps {
   readonly executor: Executor;
@@ -29,9 +30,19 @@ export interface PostgresStoreDeps {
 
 /** Every operation of the store, on a PostgreSQL database that other nodes may share. */
 export function postgresStore(deps: PostgresStoreDeps): Store {
-  const { executor, groups, node, keyCache } = deps;
+  const { executor, groups, node, partitions, keyCache } = deps;
   const policyChanged = () => keyCache.clear();
-  const requests = new Requests({ ...deps, policyChanged });
+  const requests = new Requests({
+    executor,
+    groups,
+    policyChanged,
+    async recover(nowMs) {
+      // Joins the other nodes, so that this one also releases what those that die later leave.
+      await node.epoch();
+      await partitions.keepAhead(nowMs);
+      return endRequestsOfDeadNodes(deps, nowMs);
+    },
+  });
   const claims = new Claims(deps);
   const stores = entityStores(executor, {
     findKey: (hash) => keyCache.find(hash),
@@ -41,7 +52,7 @@ export function postgresStore(deps: PostgresStoreDeps): Store {
         const { balance = 0n, held = 0n } = (await executor.get(accountById, { id })) ?? {};
         return nanoCredits(balance - held);
       },
-      enter: (entry, audit) => groups.run(entering(entry, audit)),
+      enter: (entry, audit) => groups.run(enteringOf(entry, audit)),
     },
     claim: (claim) => claims.claim(claim),
   });

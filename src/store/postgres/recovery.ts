@@ -1,14 +1,16 @@
 /** Ends what dead nodes left open. Any node may do so, also several at once: the rows of the accounts are locked meanwhile. */
 import { sql } from 'kysely';
+import { endRates } from '../../core/books/rates.ts';
+import { interruptedEnd } from '../../core/books/settle.ts';
 import type { AccountId, RequestId } from '../../core/values/ids.ts';
-import { interruptedEnd, type StartedRecord, startedColumns, toStarted } from '../entities/usage-records.ts';
+import { countedOf } from '../entities/counts.ts';
+import { forgetRateUses, rateUsesFromText } from '../entities/rate-uses.ts';
+import { startedColumns, toStarted } from '../entities/usage-records.ts';
 import type { Executor } from '../sql/executor.ts';
 import { step } from '../sql/job.ts';
 import { query, statement } from '../sql/statement.ts';
-import { countedFromText } from '../tables/limit-counts.ts';
-import { rateUsesFromText } from '../tables/rate-uses.ts';
-import type { Groups } from './groups/groups.ts';
-import { givingBackRates, type OpenRequest, settling } from './groups/operations.ts';
+import type { Groups, Operation } from './requests/groups.ts';
+import { settlingOf } from './requests/requests.ts';
 
 /** Requests that are ended together. */
 const requestsAtOnce = 500;
@@ -32,15 +34,15 @@ const leftRates = statement((_: object) =>
 const leftOpen = statement((_: object) =>
   query
     .selectFrom('usage_records')
-    .select([...startedColumns, 'counted', 'rate_uses'])
+    .select([...startedColumns, 'reserved_units', 'reserved_month', 'counted', 'rate_uses'])
     .where('state', '=', sql.lit('started'))
     .where(ofNoNode)
     .limit(requestsAtOnce),
-).map((row) => ({
-  ...toStarted(row),
-  counted: countedFromText(row.counted),
-  rated: ownersOf(row.rate_uses),
-}));
+).map((row) => {
+  const start = toStarted(row);
+  const counted = countedOf(start.accountId, row);
+  return { start, holdsCredits: start.hold > 0n, counted, rated: ownersOf(row.rate_uses) };
+});
 const anyLeft = statement(
   (_: object) => sql<{ found: boolean }>`select true as found where exists (select from nodes where dead)
   or exists (select from usage_records where state = 'started' and ${ofNoNode})
@@ -64,22 +66,38 @@ export async function endRequestsOfDeadNodes(
   if ((await executor.get(anyLeft, {})) === undefined) return 0;
   let count = 0;
   for (;;) {
-    const records = await executor.all(leftOpen, {});
-    await Promise.all(records.map((record) => groups.run(interrupting(record, nowMs))));
-    count += records.length;
-    if (records.length < requestsAtOnce) break;
+    const left = await executor.all(leftOpen, {});
+    const ends = left.map((request) => settlingOf(request, interruptedEnd(request.start, nowMs)));
+    await Promise.all(ends.map((end) => groups.run(end)));
+    count += left.length;
+    if (left.length < requestsAtOnce) break;
   }
   await Promise.all((await executor.all(leftRates, {})).map((record) => groups.run(givingBackRates(record))));
   await executor.run({ steps: [step(freeClaims, {}), step(forgetDead, {})] });
   return count;
 }
 
-function interrupting(record: StartedRecord & Pick<OpenRequest, 'counted' | 'rated'>, nowMs: number) {
-  const { id, accountId, model, startedAtMs, month, hold, counted, rated } = record;
-  const counter = month && { accountId, month };
-  const start = { id, accountId, model, startedAtMs };
-  const request = { start, counter, holdsCredits: hold > 0n, counted, rated };
-  return settling(request, interruptedEnd(record, nowMs));
+interface RatedRecord {
+  readonly id: RequestId;
+  readonly accountId: AccountId;
+  /** The keys and accounts whose rates it has taken. */
+  readonly rated: readonly string[];
+}
+
+/** Gives back the rates of a request that a version without rates has ended. */
+function givingBackRates({ id, accountId, rated }: RatedRecord): Operation<void> {
+  return {
+    accountId,
+    rated,
+    recordId: id,
+    hasRecord: true,
+    decide(rows, writes) {
+      const record = rows.record(id);
+      if (record === undefined || record.state === 'started') return;
+      endRates(rows, record.reserved.rateUses, 0);
+      writes.steps.push(step(forgetRateUses, { id }));
+    },
+  };
 }
 
 function ownersOf(rateUses: string | null): readonly string[] {

@@ -9,7 +9,6 @@ export interface Database {
   subscriptions: SubscriptionsTable;
   api_keys: ApiKeysTable;
   ledger_entries: LedgerEntriesTable;
-  fair_use: FairUseTable;
   limit_counts: LimitCountsTable;
   usage_records: UsageRecordsTable;
   usage_rollups: UsageRollupsTable;
@@ -79,14 +78,7 @@ interface LedgerEntriesTable {
   created_at_ms: Integer;
 }
 
-interface FairUseTable {
-  account_id: string;
-  month: string;
-  used_units: Integer;
-  reserved_units: Integer;
-}
-
-/** Amounts that count against limits. */
+/** Amounts that count against fair use and limits. */
 interface LimitCountsTable {
   /** The id of an account or of a key. */
   owner: string;
@@ -119,7 +111,7 @@ export interface UsageRecordsTable {
   completion_tokens: OptionalInteger;
   total_tokens: OptionalInteger;
   tokens_source: string | null;
-  /** Units that the request reserves while it runs, and their month. */
+  /** Units of fair use that a running request of an earlier version reserves, and their month. PostgreSQL only. */
   reserved_units: Integer;
   reserved_month: string | null;
   /** Credits that the request holds while it runs, and the prices at its start. */

@@ -1,15 +1,15 @@
+import { outcomeBefore } from '../../core/books/enter.ts';
 import type { AuditEntry } from '../../core/entities/audit.ts';
 import type { EntryOutcome, LedgerEntry } from '../../core/entities/ledger.ts';
-import { nanoCreditsMax } from '../../core/values/money.ts';
 import { insertAudit } from '../entities/audit.ts';
 import { addCredits, entryByReference, insertEntry } from '../entities/ledger.ts';
 import type { Reader } from './database/reader.ts';
-import type { Credits } from './requests/credits.ts';
+import type { ReadSet } from './requests/read-set.ts';
 import type { Writer } from './writer/writer.ts';
 
 interface EntriesDeps {
   readonly reader: Reader;
-  readonly credits: Credits;
+  readonly readSet: ReadSet;
   readonly writer: Writer;
 }
 
@@ -24,33 +24,30 @@ export class Entries {
 
   enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
     const outcome = this.#last.then(() => this.#enter(entry, audit));
-    // A failed one has told its own caller.
+    // A failed one has rejected to its own caller.
     this.#last = outcome.catch(() => undefined);
     return outcome;
   }
 
   async #enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome> {
-    const { reader, credits, writer } = this.#deps;
+    const { reader, readSet, writer } = this.#deps;
     const { accountId, amount } = entry;
-    const earlier = reader.get(entryByReference, entry);
-    if (earlier) return isSame(earlier, entry) ? 'entered' : 'conflict';
+    const funds = readSet.funds(accountId);
+    const outcome = outcomeBefore(funds, entry, reader.get(entryByReference, entry));
+    if (outcome) return outcome;
     // An amount that is taken is held until its entry is durable; one that is given is available from then on.
     const hold = amount < 0n ? -amount : 0n;
-    if (!credits.hold(accountId, hold)) return 'insufficient_credits';
-    let debit = 0n;
+    const inUse = { accountId, hold, counted: [] };
+    readSet.use(inUse);
+    funds.held += hold;
     try {
-      const { balance = 0n } = credits.of(accountId) ?? {};
-      if (balance + amount > nanoCreditsMax) return 'balance_too_large';
       const additions = [addCredits(accountId, amount, 0n)];
       await writer.run({ steps: [insertEntry(entry), insertAudit(audit)], additions });
-      debit = -amount;
+      funds.balance += amount;
     } finally {
-      credits.release(accountId, hold, debit);
+      funds.held -= hold;
+      readSet.release(inUse);
     }
     return 'entered';
   }
-}
-
-function isSame(one: LedgerEntry, other: LedgerEntry): boolean {
-  return one.kind === other.kind && one.amount === other.amount && one.reason === other.reason;
 }

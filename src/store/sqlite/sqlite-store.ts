@@ -1,7 +1,5 @@
 import type { Store } from '../../core/entities/store.ts';
-import type { AccountId } from '../../core/values/ids.ts';
 import { nanoCredits } from '../../core/values/money.ts';
-import { balanceOf } from '../entities/accounts.ts';
 import { entityStores } from '../entities/entity-stores.ts';
 import { claimKey, claimOutcome } from '../entities/idempotency.ts';
 import type { Connection } from './database/connection.ts';
@@ -10,7 +8,7 @@ import type { WriteHealth } from './database/write-health.ts';
 import { Entries } from './entries.ts';
 import { SqliteExecutor } from './executor.ts';
 import { KeyCache } from './key-cache.ts';
-import { Credits } from './requests/credits.ts';
+import { ReadSet } from './requests/read-set.ts';
 import { Requests } from './requests/requests.ts';
 import type { Writer } from './writer/writer.ts';
 
@@ -27,26 +25,22 @@ export interface SqliteStoreDeps {
 export function sqliteStore({ connection, writer, health, close }: SqliteStoreDeps): Store {
   const reader = new Reader(connection);
   const keyCache = new KeyCache(reader);
-  const balance = (id: AccountId) => reader.get(balanceOf, { id }) ?? 0n;
-  const credits = new Credits(balance);
-  const entries = new Entries({ reader, credits, writer });
-  const requests = new Requests({ reader, writer, health, credits });
+  const readSet = new ReadSet(reader);
+  const entries = new Entries({ reader, readSet, writer });
+  const requests = new Requests({ reader, writer, health, readSet });
   const stores = entityStores(new SqliteExecutor({ reader, writer, path: connection.name }), {
     findKey: async (hash) => keyCache.find(hash),
     policyChanged: () => keyCache.expire(),
     credits: {
-      async available(id) {
-        const known = credits.of(id);
-        return nanoCredits(known ? known.balance - known.held : balance(id));
-      },
+      available: async (id) => nanoCredits(readSet.available(id)),
       enter: (entry, audit) => entries.enter(entry, audit),
     },
     claim: async (claim) => claimOutcome(claim, await writer.run({ steps: claimKey(claim) })),
     // The balance is that of the database, as records and entries are. It knows only the holds of started records; those in memory
     // include the hold of a debit until its write is acknowledged.
     withCredits(account) {
-      const { held = account.held } = credits.of(account.id) ?? {};
-      return held > account.balance ? { ...account, held: account.balance } : { ...account, held };
+      const held = readSet.held(account.id) ?? account.held;
+      return { ...account, held: held > account.balance ? account.balance : nanoCredits(held) };
     },
   });
   return {

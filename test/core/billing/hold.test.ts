@@ -11,14 +11,13 @@ import {
   ChatCompletionSchema,
   UsageSchema,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
-import type { ReservationStore } from '../../../src/core/entities/reservation.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
 import type { Log } from '../../../src/core/values/log.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { createTokenCounter } from '../../../src/tokens/counter.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, type ParleyOptions, startParley } from '../../support/parley.ts';
-import { replacing } from '../../support/replacing.ts';
+import { withRequests } from '../../support/reservations.ts';
 
 /** For events that take a moment, on a machine that may be busy. */
 const soon = { timeout: 120_000 };
@@ -488,11 +487,12 @@ describe('settling', () => {
   afterEach(() => parley.close());
 
   function slowedDown(store: Store): Store {
-    const settle: ReservationStore['settle'] = async (...end) => {
-      await beforeSettle();
-      return store.requests.settle(...end);
-    };
-    return { ...store, requests: replacing(store.requests, () => ({ settle })) };
+    return withRequests(store, {
+      settle: async (...end) => {
+        await beforeSettle();
+        return store.requests.settle(...end);
+      },
+    });
   }
 
   const form = (fields: Json = {}) => {

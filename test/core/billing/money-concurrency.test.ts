@@ -138,9 +138,11 @@ describe(`${requests} requests at once`, { timeout }, () => {
     const after = speak(requests / 2);
     await barrier.decided(requests);
     const months = ['2026-11', '2026-12'];
-    expect((await parley.books()).units).toEqual(
-      months.map((month) => ({ account, month, used: 0, reserved: trialUnitsPerMonth })),
-    );
+    const { store } = parley.app;
+    const owner = (await store.accounts.find(account))?.id ?? '';
+    const counts = months.map((period) => ({ owner, unit: 'fair_use', period }) as const);
+    const all = BigInt(trialUnitsPerMonth);
+    expect(await store.requests.taken(counts)).toEqual([all, all]);
     barrier.open();
 
     expect(tally(await Promise.all([...before, ...after]))).toEqual({

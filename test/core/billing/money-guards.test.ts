@@ -15,6 +15,7 @@ import { openDatabase } from '../../../src/store/sqlite/database/open-database.t
 import { readBooks } from '../../support/books.ts';
 import { withFakes } from '../../support/fake-engines.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
+import { fairUse, outcomeOf } from '../../support/reservations.ts';
 
 describe('the tables', () => {
   let dataDir: string;
@@ -24,7 +25,7 @@ describe('the tables', () => {
     books = await openDatabase(dataDir);
     books.exec(`
       insert into accounts (id, name, created_at_ms, balance_nano_credits, held_nano_credits) values ('a', 'a', 1, 5, 3);
-      insert into fair_use (account_id, month, used_units, reserved_units) values ('a', '2026-11', 1, 1);`);
+      insert into limit_counts (owner, unit, period, used) values ('a', 'fair_use', '2026-11', 1);`);
     enter('one', 'load', 'first');
     enter('two', 'debit', 'req_1');
   });
@@ -52,9 +53,8 @@ describe('the tables', () => {
     );
   });
 
-  it('keep units at or above zero', () => {
-    expect(() => books.exec('update fair_use set used_units = -1')).toThrow('CHECK');
-    expect(() => books.exec('update fair_use set reserved_units = -1')).toThrow('CHECK');
+  it('keep counts at or above zero', () => {
+    expect(() => books.exec('update limit_counts set used = -1')).toThrow('CHECK');
   });
 
   it('accept a load or adjustment once for its reference, and a debit once for its request', () => {
@@ -81,7 +81,6 @@ describe('the store', () => {
     const { items } = await store.keys.list(parley.accountId, { size: 1, after: undefined });
     const [key] = items;
     if (key === undefined) throw new Error('the account has no key');
-    const month = '2026-11';
     const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
     const start: RecordStart = {
       id: newRequestId(1),
@@ -94,11 +93,11 @@ describe('the store', () => {
       characters: undefined,
     };
     const outcome = await store.requests.reserve(start, {
-      fairUse: { month, units: 5, limitUnits: 10 },
+      counted: [fairUse(parley.accountId, 5, 10)],
       hold: { amount: nanoCredits(10_000_000_001n), price },
     });
-    expect(outcome).toBe('insufficient_credits');
-    expect(await store.requests.fairUseUnits(parley.accountId, month)).toBe(0);
+    expect(outcomeOf(outcome)).toBe('balance');
+    expect(await store.requests.taken([fairUse(parley.accountId, 0, 0)])).toEqual([0n]);
   });
 });
 

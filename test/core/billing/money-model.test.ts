@@ -142,8 +142,18 @@ async function compare({ model, program }: Pair): Promise<void> {
       rows.filter(({ account }) => account === name);
     expect(books.accounts).toContainEqual({ name, balance, held });
     expect(own(books.units).filter(({ used, reserved }) => used + reserved > 0)).toEqual(
-      [...units].map(([month, counts]) => ({ account: name, month, ...counts })),
+      [...units]
+        .map(([month, counts]) => ({
+          account: name,
+          month,
+          ...counts,
+          ...(!testsPostgres && { reserved: 0 }),
+        }))
+        .filter(({ used, reserved }) => used + reserved > 0),
     );
+    for (const [month, { used, reserved }] of model.of(name).units) {
+      expect(await program.unitsOf(name, month)).toBe(BigInt(used + reserved));
+    }
     const counts = new Map(books.counts.map((count) => [`${count.owner} ${count.period}`, count]));
     for (const [count, { used, reserved }] of model.countsOf(name)) {
       const [owner, period] = count.split(' ') as [BudgetOwner, string];

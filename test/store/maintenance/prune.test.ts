@@ -98,9 +98,9 @@ class Archive {
       await this.store.requests.record(start, endOf(one, one.state));
       return id;
     }
-    expect(await this.store.requests.reserve(start, { hold })).toBe('reserved');
+    expect(await this.store.requests.reserve(start, { hold })).toMatchObject({ kind: 'reserved' });
     if (one.state === 'ok') await this.store.requests.settle(id, endOf(one, one.state));
-    else await this.store.requests.recordStarted(id);
+    else await this.store.requests.started(id);
     return id;
   }
 

@@ -16,7 +16,7 @@ import { parley } from '../../support/command-line.ts';
 import { readPostgresBooks } from '../../support/postgres/books.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 
-const schemas = new URL('../migrations/schemas', import.meta.url);
+const schemas = new URL('../migrations/schemas/', import.meta.url);
 const files = readdirSync(schemas).filter((name) => name.endsWith('.sql'));
 const newest = files.at(-1) ?? '';
 
@@ -154,13 +154,17 @@ describe('a copy is refused', () => {
 
   it('if the books of the source are wrong', async () => {
     await layDown(newest);
-    withSqlite(source, (sqlite) => sqlite.exec('update fair_use set used_units = used_units + 1'));
+    withSqlite(source, (sqlite) =>
+      sqlite.exec(`update limit_counts set used = used + 1 where unit = 'fair_use'`),
+    );
     await expect(copy('postgres')).rejects.toThrow(
       /cannot be copied\. The books are wrong: the used units are not those of the ended requests \(account acc_/,
     );
-    withSqlite(source, (sqlite) => sqlite.exec('update fair_use set used_units = used_units - 1'));
+    withSqlite(source, (sqlite) =>
+      sqlite.exec(`update limit_counts set used = used - 1 where unit = 'fair_use'`),
+    );
     await copy('postgres');
-    await database.query('update fair_use set used_units = used_units + 1');
+    await database.query(`update limit_counts set used = used + 1 where unit = 'fair_use'`);
     await expect(copy('sqlite', join(folder, 'back'))).rejects.toThrow(/\(account acc_01a196fb160[0-9a-f]+/);
   });
 });
@@ -229,11 +233,9 @@ describe('parley store copy', () => {
       from: join(source, 'parley.db'),
       to: expect.stringMatching(/^parley_\w+ \(PostgreSQL\)$/),
     });
-    const fairUse = tables.find(({ table }: { table: string }) => table === 'fair_use');
-    expect(fairUse).toEqual({
-      table: 'fair_use',
-      rows: 1,
-      sums: { used_units: '12', reserved_units: '12' },
+    const counts = tables.find(({ table }: { table: string }) => table === 'limit_counts');
+    expect(counts).toEqual({
+      ...{ table: 'limit_counts', rows: 2, sums: { used: '24' } },
       sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
   });

@@ -43,7 +43,7 @@ const reserve = async (accountId: AccountId) => {
   const keyId = keys.get(accountId) ?? newKeyId(3);
   const start = { id, accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' } as const;
   const outcome = await store.requests.reserve({ ...start, startedAtMs: 5, characters: undefined }, { hold });
-  expect(outcome).toBe('reserved');
+  expect(outcome.kind).toBe('reserved');
   return id;
 };
 const end: RecordEnd = {

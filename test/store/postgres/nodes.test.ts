@@ -73,7 +73,7 @@ describe('nodes', () => {
         nodes[n % nodes.length]?.requests.reserve(start(), reservation),
       ),
     );
-    const reserved = outcomes.filter((outcome) => 'value' in outcome && outcome.value === 'reserved');
+    const reserved = outcomes.filter((outcome) => 'value' in outcome && outcome.value?.kind === 'reserved');
     expect(reserved).toHaveLength(100);
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 100n }] });
   });

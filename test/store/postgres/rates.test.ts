@@ -6,7 +6,7 @@ import { ChatCompletionSchema, UsageSchema } from '../../../gen/parley/chat/v1/c
 import { type App, createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
-import type { ReservationStore } from '../../../src/core/entities/reservation.ts';
+import type { RequestStore } from '../../../src/core/entities/reservation.ts';
 import { fakeChat, withFakes } from '../../support/fake-engines.ts';
 import { countStatuses, type WantedLimits } from '../../support/limited-parley.ts';
 import { bearer, errorOf } from '../../support/parley.ts';
@@ -147,7 +147,7 @@ describe('three servers', () => {
     const ask = await keyWith({ tokensPerMinute: 3000 });
     completionTokens = 1;
     expect((await ask(1)).status).toBe(200);
-    const requests = servers[0]?.store.requests as ReservationStore;
+    const requests = servers[0]?.store.requests as RequestStore;
     const reserve = requests.reserve.bind(requests);
     // Before each attempt another server takes a part of what the first one has heard to be left.
     const reserving = vi.spyOn(requests, 'reserve').mockImplementation(async (...attempt) => {

@@ -22,11 +22,12 @@ import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_p
 import { ChatCompletionChunkSchema, ChatCompletionSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { createApp } from '../../../src/app/create-app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import type { ReservationStore } from '../../../src/core/entities/reservation.ts';
+import type { RequestStore } from '../../../src/core/entities/reservation.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { fakeChat, fakeSpeech, fakeTranscription, withFakes } from '../../support/fake-engines.ts';
 import { bearer, errorOf, type Parley, startParley } from '../../support/parley.ts';
 import { replacing } from '../../support/replacing.ts';
+import { withRequests } from '../../support/reservations.ts';
 
 /** Enough for anything that happens at once, even on a busy machine. */
 const soon = { timeout: 120_000 };
@@ -417,12 +418,12 @@ describe('with writes that keep failing for one request', () => {
       log,
       openStore: async (dataDir) => {
         const store = await openStore(dataDir);
-        const settle: ReservationStore['settle'] = async (id, ...end) => {
+        const settle: RequestStore['settle'] = async (id, ...end) => {
           if (!ids.includes(id)) ids.push(id);
           if (isBroken || id === ids[0]) throw new Error('the disk is gone');
           return store.requests.settle(id, ...end);
         };
-        return { ...store, requests: replacing(store.requests, () => ({ settle })) };
+        return withRequests(store, { settle });
       },
     });
     try {

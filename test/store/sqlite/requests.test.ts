@@ -17,6 +17,7 @@ import { DirectExecutor } from '../../../src/store/sqlite/writer/executors.ts';
 import type { Batch, BatchOutcome } from '../../../src/store/sqlite/writer/messages.ts';
 import { type BatchExecutor, Writer } from '../../../src/store/sqlite/writer/writer.ts';
 import { readBooks } from '../../support/books.ts';
+import { fairUse } from '../../support/reservations.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
 
 /** An executor whose batches wait until they are let through, or fail. */
@@ -61,7 +62,7 @@ const accountId = newAccountId(1);
 const keyId = newKeyId(1);
 const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
 const hold = { amount: nanoCredits(40n), price };
-const month = '2026-11';
+const units = () => store.requests.taken([fairUse(accountId, 0, 0)]);
 
 let dataDir: string;
 let connection: Connection;
@@ -114,7 +115,7 @@ const funds = async () => {
 };
 const reserved = async (reservation: Reservation = { hold }) => {
   const record = start();
-  expect(await store.requests.reserve(record, reservation)).toBe('reserved');
+  expect(await store.requests.reserve(record, reservation)).toMatchObject({ kind: 'reserved' });
   return record.id;
 };
 const booked = () => readBooks(dataDir);
@@ -152,29 +153,26 @@ describe('a request', () => {
     expect(await funds()).toEqual([40n, 0n]);
   });
 
-  it('that runs on gets its started record, with its hold and its units', async () => {
-    const id = await reserved({ hold, fairUse: { month, units: 6, limitUnits: 9 } });
+  it('that runs on gets its started record, with its hold', async () => {
+    const id = await reserved({ hold, counted: [fairUse(accountId, 6, 9)] });
     await expect.poll(states).toEqual(['started']);
-    expect(booked()).toMatchObject({
-      faults: [],
-      accounts: [{ held: 40n }],
-      units: [{ month, used: 0, reserved: 6 }],
-    });
-    expect(await store.requests.extend(id, { month, units: 9, limitUnits: 9 })).toBe(true);
-    expect(await store.requests.extend(id, { month, units: 10, limitUnits: 9 })).toBe(false);
-    expect(booked()).toMatchObject({ faults: [], units: [{ used: 0, reserved: 9 }] });
+    expect(booked()).toMatchObject({ faults: [], accounts: [{ held: 40n }], units: [] });
+    expect(await units()).toEqual([6n]);
+    expect(await store.requests.extend(id, [fairUse(accountId, 9, 9)])).toBeUndefined();
+    expect(await store.requests.extend(id, [fairUse(accountId, 10, 9)])).toMatchObject({ taken: 0n });
+    expect(await units()).toEqual([9n]);
     await store.requests.settle(id, end(40n, 8));
     expect(booked()).toMatchObject({
       faults: [],
       accounts: [{ balance: 60n, held: 0n }],
-      units: [{ used: 8, reserved: 0 }],
+      units: [{ used: 8 }],
     });
   });
 
   it('that ends while its started record is being written waits for it', async () => {
     const id = await reserved();
     gate.shut();
-    const started = store.requests.recordStarted(id);
+    const started = store.requests.started(id);
     await turn();
     const settled = store.requests.settle(id, end(30n));
     await turn();
@@ -189,7 +187,7 @@ describe('a request', () => {
     const id = await reserved();
     gate.shut();
     gate.isFull = true;
-    const started = expect(store.requests.recordStarted(id)).rejects.toMatchObject({ code: 'overloaded' });
+    const started = expect(store.requests.started(id)).rejects.toMatchObject({ code: 'overloaded' });
     await turn();
     const settled = store.requests.settle(id, end(30n));
     gate.open();
@@ -198,19 +196,6 @@ describe('a request', () => {
     await settled;
     expect(booked()).toMatchObject({ faults: [], accounts: [{ balance: 70n, held: 0n }] });
     expect(states()).toEqual(['ok']);
-  });
-
-  it('keeps its earlier units if more cannot be written', async () => {
-    const id = await reserved({ fairUse: { month, units: 6, limitUnits: 9 } });
-    await store.requests.recordStarted(id);
-    gate.isFull = true;
-    const extended = store.requests.extend(id, { month, units: 9, limitUnits: 9 });
-    await expect(extended).rejects.toMatchObject({ code: 'overloaded' });
-    gate.isFull = false;
-    expect(await store.requests.fairUseUnits(accountId, month)).toBe(6);
-    await store.requests.settle(id, end(undefined, 0));
-    expect(booked()).toMatchObject({ faults: [], units: [{ used: 0, reserved: 0 }] });
-    expect(troubles).toEqual(['unwritable', 'works']);
   });
 
   it('keeps its hold if its end cannot be written, and can be ended again', async () => {
@@ -230,8 +215,8 @@ describe('a request', () => {
     const settled = store.requests.settle(one, end(70n));
     await turn();
     expect(await funds()).toEqual([100n, 100n]);
-    expect(await store.requests.reserve(start(), { hold: { amount: nanoCredits(1n), price } })).toBe(
-      'insufficient_credits',
+    expect(await store.requests.reserve(start(), { hold: { amount: nanoCredits(1n), price } })).toMatchObject(
+      { unit: 'balance' },
     );
     gate.open();
     expect(await settled).toMatchObject({ cost: 60n, overrun: 10n });
@@ -262,17 +247,17 @@ describe('an adjustment', () => {
     gate.shut();
     const taken = adjust(-70n, 'take');
     await turn();
-    expect(await store.requests.reserve(start(), { hold })).toBe('insufficient_credits');
+    expect(await store.requests.reserve(start(), { hold })).toMatchObject({ unit: 'balance' });
     gate.open();
     expect(await taken).toBe('entered');
     expect(await funds()).toEqual([30n, 0n]);
     gate.shut();
     const given = adjust(20n, 'give');
     await turn();
-    expect(await store.requests.reserve(start(), { hold })).toBe('insufficient_credits');
+    expect(await store.requests.reserve(start(), { hold })).toMatchObject({ unit: 'balance' });
     gate.open();
     expect(await given).toBe('entered');
-    expect(await store.requests.reserve(start(), { hold })).toBe('reserved');
+    expect(await store.requests.reserve(start(), { hold })).toMatchObject({ kind: 'reserved' });
   });
 
   it('gives back what it took if it cannot be written', async () => {

@@ -10,7 +10,22 @@ import {
 } from '../books.ts';
 import { withClient } from './client.ts';
 
-const rules = rulesBy("to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM')");
+const rules = {
+  ...rulesBy("to_char(to_timestamp(started_at_ms / 1000) at time zone 'UTC', 'YYYY-MM')"),
+  'reserved amounts are those of what runs': `
+    select * from (
+      select owner, unit, period, reserved,
+        (select coalesce(sum((one ->> 'amount')::bigint), 0)
+          from public.usage_records, jsonb_array_elements(counted::jsonb) as one
+          where state = 'started' and one ->> 'owner' = owner and one ->> 'unit' = unit and one ->> 'period' = period)
+          as running
+      from limit_counts) as counts
+    where reserved <> running`,
+  'earlier versions see the same fair use': `
+    select owner, period, used, reserved, fair_use.* from (select * from limit_counts where unit = 'fair_use') as counts
+    full join public.fair_use on owner = 'acc_' || replace(account_id::text, '-', '') and month = period
+    where used is distinct from used_units or reserved is distinct from reserved_units`,
+};
 
 const idOf = (prefix: string, column: string) =>
   `'${prefix}_' || replace(${column}::text, '-', '') as ${column}`;
@@ -20,7 +35,6 @@ const views = [
   `accounts as select ${idOf('acc', 'id')}, name, balance_nano_credits, held_nano_credits from public.accounts`,
   `ledger_entries as select ${idOf('led', 'id')}, ${idOf('acc', 'account_id')}, kind, amount_nano_credits,
     coalesce(reference, 'req_' || replace(id::text, '-', '')) as reference from public.ledger_entries`,
-  `fair_use as select ${idOf('acc', 'account_id')}, month, used_units, reserved_units from public.fair_use`,
   `usage_records as select ${idOf('req', 'id')}, ${idOf('acc', 'account_id')}, ${idOf('key', 'key_id')},
     operation, state, http_status, code, characters,
     started_at_ms, prompt_tokens, completion_tokens, tokens_source, reserved_units, reserved_month, hold_nano_credits,
@@ -41,7 +55,7 @@ export async function readPostgresBooks({ url }: { readonly url: string }): Prom
       accounts: await all(selectAccounts),
       records: await all(selectRecords),
       entries: await all(selectEntries),
-      units: await all(selectUnits),
+      units: await all(selectUnits(', reserved')),
       counts: await all(selectCounts),
     });
   });

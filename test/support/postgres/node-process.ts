@@ -7,6 +7,7 @@ import { toParleyError } from '../../../src/core/values/errors.ts';
 import { type AccountId, type KeyId, newRequestId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
+import { fairUse } from '../reservations.ts';
 
 const [url = '', leaseMs, account, key] = process.argv.slice(2);
 const accountId = account as AccountId;
@@ -29,7 +30,7 @@ const start = {
 } as const;
 await store.requests.reserve(
   { ...start, characters: undefined },
-  { hold: { amount: nanoCredits(40n), price }, fairUse: { month: '2026-11', units: 6, limitUnits: 9 } },
+  { hold: { amount: nanoCredits(40n), price }, counted: [fairUse(accountId, 6, 9)] },
 );
 process.stdout.write(`${id}\n`);
 

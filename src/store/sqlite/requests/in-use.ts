@@ -22,16 +22,13 @@ export class InUse<Key, Value> {
     return this.#values.get(key)?.value;
   }
 
+  get(key: Key): Value {
+    return this.#shared(key).value;
+  }
+
   /** Adds a user. Each must `release` the value once. */
-  use(key: Key): Value {
-    let shared = this.#values.get(key);
-    if (shared === undefined) {
-      shared = { value: this.#read(key), users: 0 };
-      this.#values.set(key, shared);
-      if (this.#values.size > this.#sizeMax) this.#dropIdle(key);
-    }
-    shared.users++;
-    return shared.value;
+  use(key: Key): void {
+    this.#shared(key).users++;
   }
 
   release(key: Key): void {
@@ -39,8 +36,19 @@ export class InUse<Key, Value> {
     if (shared) shared.users--;
   }
 
-  #dropIdle(kept: Key): void {
-    for (const [key, { users }] of this.#values) if (users === 0 && key !== kept) this.#values.delete(key);
+  /** Drops values without a user if there are too many. Whoever has got one before must get it again. */
+  trim(): void {
+    if (this.#values.size <= this.#sizeMax) return;
+    for (const [key, { users }] of this.#values) if (users === 0) this.#values.delete(key);
     this.#sizeMax = this.#values.size + idleMax;
+  }
+
+  #shared(key: Key): Shared<Value> {
+    let shared = this.#values.get(key);
+    if (shared === undefined) {
+      shared = { value: this.#read(key), users: 0 };
+      this.#values.set(key, shared);
+    }
+    return shared;
   }
 }

@@ -27,6 +27,7 @@ import {
 import { nanoCredits } from '../../../../src/core/values/money.ts';
 import { migrations } from '../../../../src/store/migrations/migrations.ts';
 import { openStore } from '../../../../src/store/sqlite/open-store.ts';
+import { fairUse } from '../../../support/reservations.ts';
 
 const day = 86_400_000;
 const startMs = Date.UTC(2026, 10, 1, 12);
@@ -123,13 +124,10 @@ async function addRequests(store: Store, caller: Caller): Promise<void> {
     ...{ owner: caller.keyId, unit: 'characters' as const, period: '2026-11-01' },
     ...{ amount: 12n, limit: 100n },
   };
-  await store.requests.reserve(speech, {
-    fairUse: { month, units: 12, limitUnits: 1_000 },
-    counted: [counted],
-  });
+  await store.requests.reserve(speech, { counted: [fairUse(caller.accountId, 12, 1_000), counted] });
   await store.requests.settle(speech.id, end('ok', { fairUseUnits: 12, audioMsOut: 1_234 }));
   const failed = newStart(caller, 'transcription', 'pocketsphinx');
-  await store.requests.reserve(failed, { fairUse: { month, units: 30, limitUnits: 1_000 } });
+  await store.requests.reserve(failed, { counted: [fairUse(caller.accountId, 30, 1_000)] });
   const failure = { httpStatus: 502, code: 'upstream_error', fairUseUnits: 0, audioMsIn: 2_000 };
   await store.requests.settle(failed.id, end('failed', failure));
   await store.requests.record(newStart(caller, 'catalog'), end('ok'));
@@ -140,10 +138,10 @@ async function addRequests(store: Store, caller: Caller): Promise<void> {
   const running = newStart(caller, 'chat', 'eliza');
   await store.idempotency.claim(newClaim(caller.accountId, 'second', running.id));
   await store.requests.reserve(running, { hold });
-  await store.requests.recordStarted(running.id);
+  await store.requests.started(running.id);
   const spoken = newStart(caller, 'speech', 'flite');
-  await store.requests.reserve(spoken, { fairUse: { month, units: 12, limitUnits: 1_000 } });
-  await store.requests.recordStarted(spoken.id);
+  await store.requests.reserve(spoken, { counted: [fairUse(caller.accountId, 12, 1_000)] });
+  await store.requests.started(spoken.id);
 }
 
 async function fill(store: Store): Promise<void> {

@@ -13,25 +13,28 @@ import {
   unusable,
 } from '../database/storage-failures.ts';
 import { beginGuarded, transact } from '../database/transaction.ts';
-import type { Operation } from './operations.ts';
-import { FencedError, readBooks } from './reading.ts';
-import { writeBooks } from './writing.ts';
+import { FencedError, type ReadSet, readSet, type Wanted } from './read-set.ts';
+import { WriteSet } from './write-set.ts';
 
-/** Groups on their way at the same time, each on a connection of its own. */
-const flightsMax = 2;
+/** Groups that run at the same time, each on a connection of its own. */
+const groupsMax = 2;
 const operationsMax = 500;
-/**
- * How long an operation is tried that may have taken effect, as its client must not be told otherwise, or that other programs keep from
- * its rows.
- */
+/** How long an operation is tried that may have taken effect, or that other programs keep from its rows. */
 const doubtMsMax = 30_000;
 /** How long a group may take on a connection before that counts as lost. */
-const flightMsMax = 5_000;
+const groupMsMax = 5_000;
 /** Attempts of a group that deadlocks, before its operations run alone, each until it succeeds or is late. */
 const attemptsMax = 5;
 
+export interface Operation<Outcome> extends Wanted {
+  /** Whether a client waits to be admitted. */
+  readonly isAdmission?: boolean;
+  /** Decides on the rows, and changes nothing if it refuses. @param epoch of this node */
+  decide(rows: ReadSet, writes: WriteSet, epoch: bigint): Outcome;
+}
+
 interface Pending {
-  /** Whether its caller was told that the database is away. */
+  /** Whether its caller has got the error that the database is away. */
   isLate: boolean;
   readonly operation: Operation<unknown>;
   /** Time in which the event loop stood still does not count: answers of the database waited unread. */
@@ -57,16 +60,16 @@ interface Unwritten {
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
 /**
- * Concurrent requests share transactions. Each takes two flights to the database: one locks and reads, then every operation decides here,
- * and the other writes and commits.
+ * Concurrent requests share transactions. Each takes two round trips to the database: the first locks and reads, then every operation
+ * decides here, and the second writes and commits.
  */
 export class Groups {
   readonly #deps: GroupsDeps;
   #waiting: Pending[] = [];
-  /** Accounts of the groups on their way. */
+  /** Accounts of the groups that run. */
   readonly #locked = new Set<AccountId>();
-  readonly #flying = new Set<readonly Pending[]>();
-  #flights = 0;
+  readonly #running = new Set<readonly Pending[]>();
+  #runners = 0;
   #watcher: NodeJS.Timeout | undefined;
   #isDue = false;
 
@@ -79,19 +82,19 @@ export class Groups {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ operation, waitedMs: 0, isLate: false, resolve, reject });
       this.#watcher ??= setInterval(() => this.#watch(), watchMs).unref();
-      this.#takeOff();
+      this.#startRunner();
     });
   }
 
   /** Resolves when nothing waits any more. */
   async close(): Promise<void> {
-    while (this.#flying.size > 0 || this.#waiting.length > 0) await sleep(1);
+    while (this.#running.size > 0 || this.#waiting.length > 0) await sleep(1);
     clearInterval(this.#watcher);
   }
 
   /** Nobody waits for admission for longer than two seconds, even if a connection does not answer. What it does later is undone. */
   #watch(): void {
-    for (const pending of [...this.#flying].flat().concat(this.#waiting)) {
+    for (const pending of [...this.#running].flat().concat(this.#waiting)) {
       pending.waitedMs += watchMs;
       const isOverdue = pending.operation.isAdmission === true && pending.waitedMs >= waitMsMax;
       if (!isOverdue || pending.isLate) continue;
@@ -99,37 +102,37 @@ export class Groups {
       pending.reject(unusable(new Error('the database does not answer')));
     }
     this.#waiting = this.#waiting.filter(({ isLate }) => !isLate);
-    if (this.#flying.size > 0 || this.#waiting.length > 0) return;
+    if (this.#running.size > 0 || this.#waiting.length > 0) return;
     clearInterval(this.#watcher);
     this.#watcher = undefined;
   }
 
   /** At the end of this turn, so that all its requests share the group. */
-  #takeOff(): void {
-    if (this.#isDue || this.#flights >= flightsMax) return;
+  #startRunner(): void {
+    if (this.#isDue || this.#runners >= groupsMax) return;
     this.#isDue = true;
     setImmediate(() => {
       this.#isDue = false;
-      void this.#fly();
+      void this.#runGroups();
     });
   }
 
-  async #fly(): Promise<void> {
-    this.#flights++;
+  async #runGroups(): Promise<void> {
+    this.#runners++;
     for (let group = this.#take(); group.length > 0; group = this.#take()) {
       const accounts = new Set(group.flatMap(({ operation }) => operation.accountId ?? []));
       for (const id of accounts) this.#locked.add(id);
-      this.#flying.add(group);
-      if (group.length === operationsMax) this.#takeOff();
+      this.#running.add(group);
+      if (group.length === operationsMax) this.#startRunner();
       const unwritten = await this.#write(group, false);
       const kept = new Set(unwritten?.group.map(({ operation }) => operation.accountId));
       for (const id of accounts) if (!kept.has(id)) this.#locked.delete(id);
-      if (unwritten) void this.#writeApart(unwritten).then(() => this.#flying.delete(group));
-      else this.#flying.delete(group);
+      if (unwritten) void this.#writeApart(unwritten).then(() => this.#running.delete(group));
+      else this.#running.delete(group);
       // Operations that follow from these share the next group.
       await nextTurn();
     }
-    this.#flights--;
+    this.#runners--;
   }
 
   /** Takes operations on accounts that no other group has locked: two groups of this node never wait for each other. */
@@ -179,7 +182,7 @@ export class Groups {
     const writePart = async ([accountId, part]: readonly [AccountId | undefined, readonly Pending[]]) => {
       for (const one of part) await this.#write(rejectLate([one], doubtMsMax, error), isDoubted);
       if (accountId !== undefined) this.#locked.delete(accountId);
-      this.#takeOff();
+      this.#startRunner();
     };
     await Promise.all([...parts].map(writePart));
   }
@@ -192,18 +195,19 @@ export class Groups {
     return transact(
       pool,
       async (transaction) => {
-        const books = await readBooks(transaction, { operations, epoch, isRepeated });
+        const rows = await readSet(transaction, operations, { epoch, isRepeated });
+        const writes = new WriteSet();
         const outcomes = operations.map((operation): Outcome => {
           try {
-            return { value: operation.decide(books, epoch ?? 0n) };
+            return { value: operation.decide(rows, writes, epoch ?? 0n) };
           } catch (error) {
             return { error };
           }
         });
-        writeBooks(transaction, books);
+        writes.write(transaction, rows);
         return outcomes;
       },
-      { begin: beginGuarded, msMax: flightMsMax },
+      { begin: beginGuarded, msMax: groupMsMax },
     );
   }
 

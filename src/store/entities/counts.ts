@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Count, CountedAmount } from '../../core/entities/count.ts';
+import type { AccountId } from '../../core/values/ids.ts';
 import { type Addition, type Step, step } from '../sql/job.ts';
 import { query, statement } from '../sql/statement.ts';
 
@@ -42,15 +43,27 @@ export function addUsed({ owner, unit, period }: Count, used: bigint): Addition 
 }
 
 /** The counts of a running request as text in its started record. */
-export function countedToText(counted: readonly CountedAmount[] | undefined): string | null {
-  if (counted === undefined || counted.length === 0) return null;
+export function countedToText(counted: readonly CountedAmount[]): string | null {
+  if (counted.length === 0) return null;
   return JSON.stringify(
     counted.map((one) => ({ ...one, amount: String(one.amount), limit: String(one.limit) })),
   );
 }
 
-export function countedFromText(text: string | null): readonly CountedAmount[] | undefined {
-  if (text === null) return undefined;
-  const entries = JSON.parse(text) as readonly (Count & Record<'amount' | 'limit', string>)[];
-  return entries.map((one) => ({ ...one, amount: BigInt(one.amount), limit: BigInt(one.limit) }));
+/** The columns of a started record with the amounts that it counts. */
+interface CountedColumns {
+  readonly counted: string | null;
+  readonly reserved_units: bigint;
+  readonly reserved_month: string | null;
 }
+
+/** The counts of a running request from its started record. One that an earlier version wrote has its fair use in columns of its own. */
+export function countedOf(accountId: AccountId, row: CountedColumns): readonly CountedAmount[] {
+  const texts = row.counted === null ? [] : (JSON.parse(row.counted) as readonly CountedText[]);
+  const counted = texts.map((one) => ({ ...one, amount: BigInt(one.amount), limit: BigInt(one.limit) }));
+  if (row.reserved_month === null) return counted;
+  const fairUse = { owner: accountId, unit: 'fair_use', period: row.reserved_month } as const;
+  return [{ ...fairUse, amount: row.reserved_units, limit: row.reserved_units }, ...counted];
+}
+
+type CountedText = Count & Readonly<Record<'amount' | 'limit', string>>;

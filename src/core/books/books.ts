@@ -1,0 +1,43 @@
+/**
+ * The rows that the rules of money read and change: for SQLite those in memory, for PostgreSQL those that a transaction has locked. The
+ * rules check everything first, then change the rows.
+ */
+import type { Count, CountedAmount } from '../entities/count.ts';
+import type { Meter } from '../entities/rates.ts';
+import type { RateUse } from '../entities/shared-rates.ts';
+import type { AccountId } from '../values/ids.ts';
+
+/** The credits of an account. */
+export interface Funds {
+  /** The sum of its entries. */
+  balance: bigint;
+  /** The sum of the holds of its running requests. */
+  held: bigint;
+  /** Compared with that of a reservation that has one. */
+  readonly policyVersion?: bigint;
+}
+
+/** Amounts of a count: those of ended requests, and those of running ones. */
+export interface Amounts {
+  used: bigint;
+  reserved: bigint;
+}
+
+export interface Books {
+  /** @throws if there is no such account */
+  funds(id: AccountId): Funds;
+  count(count: Count): Amounts;
+  /** The rates of a key or an account over all servers; undefined if there is only one server. */
+  meter(owner: string): Meter | undefined;
+}
+
+/** The reservation of a running request. */
+export interface Reserved {
+  readonly accountId: AccountId;
+  /** Undefined if the request is not paid from credits. */
+  readonly hold: bigint | undefined;
+  readonly counted: readonly CountedAmount[];
+  readonly rateUses: readonly RateUse[];
+}
+
+export const none: readonly never[] = [];

@@ -1,0 +1,67 @@
+/** Rates as the rules of money read and change them. */
+import type { Meter } from '../entities/rates.ts';
+import type { LimitReached } from '../entities/reservation.ts';
+import type { RatedOwner, RateUse, SharedRate, WantedRates } from '../entities/shared-rates.ts';
+import { type Books, none } from './books.ts';
+
+/** The rates of all servers before a request. */
+export function sharedRates(books: Books, { owners }: WantedRates): readonly SharedRate[] {
+  return owners.flatMap(({ id }) => {
+    const meter = books.meter(id);
+    return meter ? { owner: id, requests: meter.requests, tokens: meter.tokens } : none;
+  });
+}
+
+/** The first limit that a request exceeds over all servers. */
+export function fitRates(books: Books, { owners, tokens }: WantedRates): LimitReached | undefined {
+  for (const owner of owners) {
+    const meter = books.meter(owner.id);
+    const excess = meter && rateExcess(meter, owner, tokens);
+    if (excess) return excess;
+  }
+  return undefined;
+}
+
+export function takeRates(books: Books, { owners, tokens }: WantedRates): readonly RateUse[] {
+  return owners.flatMap(({ id }) => {
+    const meter = books.meter(id);
+    if (meter === undefined) return none;
+    meter.requests++;
+    meter.running++;
+    meter.tokens += tokens;
+    return { owner: id, minute: meter.minute, tokens };
+  });
+}
+
+/** Ends uses of rates. @param usedTokens of those reserved */
+export function endRates(books: Books, rateUses: readonly RateUse[], usedTokens: number): void {
+  for (const { owner, minute, tokens } of rateUses) {
+    const meter = books.meter(owner);
+    if (meter === undefined) continue;
+    if (meter.running > 0) meter.running--;
+    if (meter.minute === minute) meter.tokens = Math.max(0, meter.tokens + usedTokens - tokens);
+  }
+}
+
+/** The limit that one more request exceeds. @param tokens 0 if none are reserved */
+export function rateExcess(meter: Meter, owner: RatedOwner, tokens: number): LimitReached | undefined {
+  const { requestsPerMinute = Infinity, concurrentRequests = Infinity } = owner.limits;
+  if (meter.requests >= requestsPerMinute) return reached(meter, owner, 'requests', requestsPerMinute);
+  if (meter.running >= concurrentRequests) return reached(meter, owner, 'running', concurrentRequests);
+  return tokensExcess(meter, owner, tokens);
+}
+
+export function tokensExcess(meter: Meter, owner: RatedOwner, tokens: number): LimitReached | undefined {
+  const { tokensPerMinute = Infinity } = owner.limits;
+  if (tokens === 0 || meter.tokens + tokens <= tokensPerMinute) return undefined;
+  return { ...reached(meter, owner, 'tokens', tokensPerMinute), amount: BigInt(tokens) };
+}
+
+function reached(
+  meter: Meter,
+  { id: owner }: RatedOwner,
+  unit: 'requests' | 'running' | 'tokens',
+  limit: number,
+): LimitReached {
+  return { kind: 'limit_reached', owner, unit, amount: 1n, limit: BigInt(limit), taken: BigInt(meter[unit]) };
+}

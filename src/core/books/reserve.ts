@@ -1,0 +1,95 @@
+/** Reserves for a request before it runs, and more while it runs. */
+import { type CountedAmount, isSameCount } from '../entities/count.ts';
+import type { LimitReached, Refusal, Reservation } from '../entities/reservation.ts';
+import type { AccountId } from '../values/ids.ts';
+import { type Books, none, type Reserved } from './books.ts';
+import { fitRates, takeRates } from './rates.ts';
+
+type Condition = (books: Books, accountId: AccountId, wanted: Reservation) => Refusal | undefined;
+
+/** The order of refusals. */
+const conditions: readonly Condition[] = [
+  keepPolicy,
+  fitFairUse,
+  coverHold,
+  fitLimits,
+  (books, _, { rates }) => rates && fitRates(books, rates),
+];
+
+/** Reserves everything that is wanted, or nothing. */
+export function reserve(books: Books, accountId: AccountId, wanted: Reservation): Reserved | Refusal {
+  for (const condition of conditions) {
+    const refusal = condition(books, accountId, wanted);
+    if (refusal) return refusal;
+  }
+  const { hold, counted = none, rates } = wanted;
+  if (hold) books.funds(accountId).held += hold.amount;
+  for (const one of counted) books.count(one).reserved += one.amount;
+  const rateUses = rates ? takeRates(books, rates) : none;
+  return { accountId, hold: hold?.amount, counted, rateUses };
+}
+
+export function isRefusal(outcome: Reserved | Refusal): outcome is Refusal {
+  return 'kind' in outcome;
+}
+
+/**
+ * Raises counted amounts of a running request to those that are wanted, all or none.
+ * @param wanted amounts of counts that are reserved; others stay as they are
+ */
+export function extend(
+  books: Books,
+  reserved: Reserved,
+  wanted: readonly CountedAmount[],
+): Reserved | LimitReached {
+  const counted: CountedAmount[] = [];
+  for (const before of reserved.counted) {
+    const after = wanted.find((one) => isSameCount(one, before)) ?? before;
+    const excess = excessOf(books, after, before.amount);
+    if (excess) return excess;
+    counted.push(after);
+  }
+  for (const [at, { amount }] of reserved.counted.entries()) {
+    const after = counted[at];
+    if (after) books.count(after).reserved += after.amount - amount;
+  }
+  return { ...reserved, counted };
+}
+
+function keepPolicy(books: Books, accountId: AccountId, { policyVersion }: Reservation): Refusal | undefined {
+  const isKept = policyVersion === undefined || policyVersion === books.funds(accountId).policyVersion;
+  return isKept ? undefined : { kind: 'policy_changed' };
+}
+
+function fitFairUse(books: Books, _: AccountId, { counted = none }: Reservation): Refusal | undefined {
+  for (const one of counted) {
+    const excess = one.unit === 'fair_use' ? excessOf(books, one) : undefined;
+    if (excess) return excess;
+  }
+  return undefined;
+}
+
+function coverHold(books: Books, accountId: AccountId, { hold }: Reservation): Refusal | undefined {
+  if (hold === undefined) return undefined;
+  const { balance, held } = books.funds(accountId);
+  if (balance - held >= hold.amount) return undefined;
+  const { amount } = hold;
+  return { kind: 'limit_reached', owner: accountId, unit: 'balance', amount, limit: balance, taken: held };
+}
+
+function fitLimits(books: Books, _: AccountId, { counted = none }: Reservation): Refusal | undefined {
+  for (const one of counted) {
+    const excess = one.unit === 'fair_use' ? undefined : excessOf(books, one);
+    if (excess) return excess;
+  }
+  return undefined;
+}
+
+/** What is used and reserved stays within the limit. @param own the part of it that the request has reserved before */
+function excessOf(books: Books, counted: CountedAmount, own = 0n): LimitReached | undefined {
+  const { owner, unit, period, amount, limit } = counted;
+  const { used, reserved } = books.count(counted);
+  const taken = used + reserved - own;
+  if (taken + amount <= limit) return undefined;
+  return { kind: 'limit_reached', owner, unit, period, amount, limit, taken };
+}

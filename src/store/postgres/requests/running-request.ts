@@ -1,0 +1,29 @@
+import type { CountedAmount } from '../../../core/entities/count.ts';
+import type { Reservation } from '../../../core/entities/reservation.ts';
+import type { RecordStart } from '../../../core/entities/usage.ts';
+
+/** The rows that the end of a request changes. */
+export interface ReservedRows {
+  readonly start: Pick<RecordStart, 'id' | 'accountId' | 'model' | 'startedAtMs'>;
+  readonly holdsCredits: boolean;
+  readonly counted: readonly CountedAmount[];
+  /** The keys and accounts whose rates it has taken. */
+  readonly rated: readonly string[];
+}
+
+export interface RunningRequest extends ReservedRows {
+  readonly start: RecordStart;
+  /** The last operation on it. The next one begins after it. */
+  last: Promise<unknown>;
+  /** Whether it is reserved; until then nobody knows. */
+  isReserved: boolean;
+}
+
+export function runningRequest(
+  start: RecordStart,
+  { hold, counted = [], rates }: Reservation,
+  last: Promise<unknown>,
+): RunningRequest {
+  const rated = rates?.owners.map(({ id }) => id) ?? [];
+  return { start, holdsCredits: hold !== undefined, counted, rated, last, isReserved: false };
+}

@@ -1,0 +1,142 @@
+/** The second round trip of a group: writes what its operations decided. */
+
+import type { AuditEntry } from '../../../core/entities/audit.ts';
+import type { ClaimEnd } from '../../../core/entities/idempotency.ts';
+import type { LedgerEntry } from '../../../core/entities/ledger.ts';
+import type { Meter } from '../../../core/entities/rates.ts';
+import type { RequestId } from '../../../core/values/ids.ts';
+import { insertAudit } from '../../entities/audit.ts';
+import { endClaim } from '../../entities/idempotency.ts';
+import { type EndRow, endColumns, type NewRow, recordColumns } from '../../entities/usage-records.ts';
+import type { Step } from '../../sql/job.ts';
+import { plainArray, textArray } from '../database/arrays.ts';
+import { queryOf } from '../database/executor.ts';
+import { toUuid } from '../database/ids.ts';
+import type { Query, Transaction } from '../database/transaction.ts';
+import type { ReadSet } from './read-set.ts';
+
+type Kind = 'uuid' | 'text' | 'bigint';
+
+const uuidColumns: ReadonlySet<string> = new Set(['id', 'account_id', 'key_id']);
+const textColumns: ReadonlySet<string> = new Set([
+  ...['operation', 'model', 'wire', 'state', 'code', 'tokens_source', 'counted', 'rate_uses'],
+  ...['kind', 'reason', 'reference', 'owner', 'unit', 'period'],
+]);
+
+function kindOf(column: string): Kind {
+  if (uuidColumns.has(column)) return 'uuid';
+  return textColumns.has(column) ? 'text' : 'bigint';
+}
+
+/** `unnest` of an array for each column. */
+function unnested(columns: readonly string[]): string {
+  const arrays = columns.map((column, n) => `$${n + 1}::${kindOf(column)}[]`);
+  return `unnest(${arrays.join(', ')}) as new (${columns.join(', ')})`;
+}
+
+function insertInto(table: string, columns: readonly string[]): string {
+  return `insert into ${table} (${columns.join(', ')}) select * from ${unnested(columns)}`;
+}
+
+const newRecordColumns = [...recordColumns, 'node_epoch', 'counted', 'rate_uses'];
+const endedColumns = ['id', ...endColumns];
+const entryColumns = [
+  'account_id',
+  'id',
+  'amount_nano_credits',
+  'created_at_ms',
+  'kind',
+  'reason',
+  'reference',
+];
+const countColumns = ['owner', 'unit', 'period', 'used', 'reserved'];
+const rateColumns = ['owner', 'minute', 'requests', 'tokens', 'running'];
+
+const texts = {
+  insert_records: insertInto('usage_records', newRecordColumns),
+  end_records: `update usage_records as record set ${endColumns.map((name) => `${name} = new.${name}`).join(', ')},
+    reserved_units = 0, reserved_month = null, hold_nano_credits = 0, counted = null, rate_uses = null
+    from ${unnested(endedColumns)} where record.id = new.id and record.state = 'started'`,
+  extend_records: `update usage_records as record set counted = new.counted
+    from ${unnested(['id', 'counted'])} where record.id = new.id and record.state = 'started'`,
+  insert_limit_counts: insertInto('limit_counts', countColumns),
+  update_limit_counts: `update limit_counts as count set used = count.used + new.used,
+    reserved = count.reserved + new.reserved
+    from ${unnested(countColumns)}
+    where count.owner = new.owner and count.unit = new.unit and count.period = new.period`,
+  write_rates: `${insertInto('rates', rateColumns)} on conflict (owner) do update
+    set ${rateColumns.map((name) => `${name} = excluded.${name}`).join(', ')}`,
+  insert_entries: insertInto('ledger_entries', entryColumns),
+  update_accounts: `update accounts as account set
+    balance_nano_credits = account.balance_nano_credits + new.balance,
+    held_nano_credits = account.held_nano_credits + new.held
+    from ${unnested(['id', 'balance', 'held'])} where account.id = new.id`,
+};
+
+/** The writes of a group, beside the rows that it has read and changed. */
+export class WriteSet {
+  readonly insertedRecords: NewRow[] = [];
+  readonly endedRecords: (EndRow & { readonly id: RequestId })[] = [];
+  /** Counted amounts of running requests, as text. */
+  readonly extendedRecords = new Map<RequestId, string | null>();
+  readonly insertedEntries: LedgerEntry[] = [];
+  readonly audits: AuditEntry[] = [];
+  readonly claimEnds: ClaimEnd[] = [];
+  /** Further writes, which no decision depends on. */
+  readonly steps: Step[] = [];
+
+  /** Sends all writes. The commit tells whether they succeeded. */
+  write(transaction: Transaction, rows: ReadSet): void {
+    for (const query of this.#queries(rows)) transaction.query(query);
+  }
+
+  *#queries(rows: ReadSet): Generator<Query> {
+    const counts = rows.countChanges();
+    const newCounts = counts.filter(({ isNew }) => isNew);
+    const changedCounts = counts.filter(({ isNew }) => !isNew);
+    yield* writeOf('update_accounts', ['id', 'balance', 'held'], rows.fundsChanges());
+    yield* writeOf('insert_limit_counts', countColumns, newCounts);
+    yield* writeOf('update_limit_counts', countColumns, changedCounts);
+    yield* writeOf('write_rates', rateColumns, [...rows.meters].map(rateRow));
+    const extended = [...this.extendedRecords].map(([id, counted]) => ({ id, counted }));
+    yield* writeOf('extend_records', ['id', 'counted'], extended);
+    yield* writeOf('insert_records', newRecordColumns, this.insertedRecords);
+    yield* writeOf('end_records', endedColumns, this.endedRecords);
+    yield* writeOf('insert_entries', entryColumns, this.insertedEntries.map(entryRow));
+    const steps = [...this.audits.map(insertAudit), ...this.claimEnds.map(endClaim), ...this.steps];
+    for (const { statement, parameters } of steps) yield queryOf(statement, parameters);
+  }
+}
+
+/** A write of rows, whose members have the names of the columns. Nothing for no rows. */
+function* writeOf(
+  name: keyof typeof texts,
+  columns: readonly string[],
+  rows: readonly object[],
+): Generator<Query> {
+  if (rows.length === 0) return;
+  const values = columns.map((column) => {
+    const kind = kindOf(column);
+    const cells = rows.map((row) => Reflect.get(row, column) as string | bigint | number | null | undefined);
+    if (kind === 'text') return textArray(cells);
+    return plainArray(kind === 'bigint' ? cells : cells.map((cell) => cell && toUuid(String(cell))));
+  });
+  yield { name, text: texts[name], values };
+}
+
+function rateRow([owner, { minute, requests, tokens, running }]: readonly [string, Meter]) {
+  return { owner, minute, requests, tokens, running };
+}
+
+/** Debits have no reference: their id is that of the request. */
+function entryRow(entry: LedgerEntry) {
+  return {
+    account_id: entry.accountId,
+    id: entry.id,
+    amount_nano_credits: entry.amount,
+    created_at_ms: entry.createdAtMs,
+    kind: entry.kind,
+    reason: entry.reason,
+    reference: entry.kind === 'debit' ? null : entry.reference,
+  };
+}

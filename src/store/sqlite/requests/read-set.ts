@@ -1,0 +1,89 @@
+import type { Amounts, Books, Funds, Reserved } from '../../../core/books/books.ts';
+import type { Count } from '../../../core/entities/count.ts';
+import type { AccountId } from '../../../core/values/ids.ts';
+import { balanceOf } from '../../entities/accounts.ts';
+import { usedAmount } from '../../entities/counts.ts';
+import type { Reader } from '../database/reader.ts';
+import { InUse } from './in-use.ts';
+
+interface StoredAmounts extends Amounts {
+  /** Whether the database has a row of the count. */
+  hasRow: boolean;
+}
+
+/**
+ * The accounts and counts in use. No other process writes them, so these numbers, and not those of the database, decide. A balance and
+ * a used amount change once their write is durable.
+ */
+export class ReadSet implements Books {
+  readonly #reader: Reader;
+  readonly #funds: InUse<AccountId, Funds>;
+  readonly #counts: InUse<string, StoredAmounts>;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+    this.#funds = new InUse((id) => ({ balance: reader.get(balanceOf, { id }) ?? 0n, held: 0n }));
+    this.#counts = new InUse((name) => {
+      const used = reader.get(usedAmount, countOf(name));
+      return { used: used ?? 0n, reserved: 0n, hasRow: used !== undefined };
+    });
+  }
+
+  funds(id: AccountId): Funds {
+    return this.#funds.get(id);
+  }
+
+  count(count: Count): StoredAmounts {
+    return this.#counts.get(nameOf(count));
+  }
+
+  /** This server is the only one. */
+  meter(): undefined {
+    return undefined;
+  }
+
+  /** What running requests hold; undefined if the account is not in use. */
+  held(id: AccountId): bigint | undefined {
+    return this.#funds.peek(id)?.held;
+  }
+
+  available(id: AccountId): bigint {
+    const funds = this.#funds.peek(id);
+    return funds ? funds.balance - funds.held : (this.#reader.get(balanceOf, { id }) ?? 0n);
+  }
+
+  taken(count: Count): bigint {
+    const amounts = this.#counts.peek(nameOf(count));
+    return amounts ? amounts.used + amounts.reserved : (this.#reader.get(usedAmount, count) ?? 0n);
+  }
+
+  /** Keeps what a running request uses in memory. */
+  use({ accountId, hold, counted }: Pick<Reserved, 'accountId' | 'hold' | 'counted'>): void {
+    if (hold !== undefined) this.#funds.use(accountId);
+    for (const one of counted) this.#counts.use(nameOf(one));
+  }
+
+  /** The opposite of `use`, once the end of the request is durable. */
+  release({ accountId, hold, counted }: Pick<Reserved, 'accountId' | 'hold' | 'counted'>): void {
+    if (hold !== undefined) this.#funds.release(accountId);
+    for (const one of counted) {
+      // Its row was written with the record.
+      this.count(one).hasRow = true;
+      this.#counts.release(nameOf(one));
+    }
+  }
+
+  trim(): void {
+    this.#funds.trim();
+    this.#counts.trim();
+  }
+}
+
+function nameOf({ owner, unit, period }: Count): string {
+  return `${owner} ${unit} ${period}`;
+}
+
+function countOf(name: string): Count {
+  const [owner, unit, period] = name.split(' ') as [string, Count['unit'], string];
+  return { owner, unit, period };
+}
