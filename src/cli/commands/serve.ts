@@ -1,9 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
-import { create } from '@bufbuild/protobuf';
-import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Command } from 'commander';
-import { type Key, ListAdminKeysRequestSchema } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import type { App } from '../../app/create-app.ts';
 import { createDemo, firstRunPath, readFirstRun, updateFirstRun } from '../../app/demo.ts';
 import { createLog } from '../../app/log.ts';
@@ -16,7 +13,6 @@ import { newCommand } from '../terminal/command.ts';
 import { type BannerFacts, demoBanner } from '../terminal/demo-banner.ts';
 import { printData } from '../terminal/terminal.ts';
 import { addressError } from './address-error.ts';
-import { collect } from './admin-command.ts';
 import { passedSockets } from './passed-sockets.ts';
 import { namedUrl, trustFor } from './server-certificate.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
@@ -80,7 +76,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     for (const { model, reason } of opened.unavailable())
       log.warn({ model, reason }, 'model is not available');
     if (flags.demo) await showDemo(opened, config, baseUrl);
-    if (config.adminKey === undefined && !(await hasAdminKey(opened))) {
+    if (config.adminKey === undefined && !(await opened.store.keys.hasAdmin(Date.now()))) {
       const command = `parley key create --admin --data-dir ${resolve(config.dataDir)}`;
       log.warn(
         {},
@@ -186,16 +182,6 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
     ? `The keys of the first start are in ${file}.`
     : `${dataDir} has accounts or keys already, so no demo was added.`;
   await printData(`\n  Parley is ready at ${baseUrl}\n  ${why}\n\n`);
-}
-
-async function hasAdminKey({ services: { accounts } }: App): Promise<boolean> {
-  const keys = await collect(
-    (page) => accounts.listAdminKeys(create(ListAdminKeysRequestSchema, page)),
-    (page) => page.keys,
-  );
-  const isLive = ({ revokedAt, expiresAt }: Key) =>
-    revokedAt === undefined && (expiresAt === undefined || timestampMs(expiresAt) > Date.now());
-  return keys.some(isLive);
 }
 
 /** The first model of each type that works on this machine. */

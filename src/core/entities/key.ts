@@ -58,6 +58,8 @@ export interface KeyStore {
    */
   create(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
   findById(id: string): Promise<Key | undefined>;
+  /** Whether there is an admin key that is neither revoked nor expired. */
+  hasAdmin(atMs: number): Promise<boolean>;
   /** A page of the keys of an account, or of the admin keys, in order of creation. */
   list(accountId: AccountId | undefined, page: PageRequest): Promise<Page<Key, KeyId>>;
   /**

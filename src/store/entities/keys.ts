@@ -40,6 +40,15 @@ const keysOfAccount = statement((p: { accountId: string; after: string; size: nu
 const adminKeys = statement((p: { after: string; size: number }) =>
   keys.where('kind', '=', 'admin').where('id', '>', p.after).orderBy('id').limit(p.size),
 ).map(toKey);
+/** How many admin keys are neither revoked nor expired. */
+export const liveAdminKeys = statement((p: { atMs: number }) =>
+  query
+    .selectFrom('api_keys')
+    .select(sql<bigint>`count(*)`.as('count'))
+    .where('kind', '=', 'admin')
+    .where('revoked_at_ms', 'is', null)
+    .where(sql<boolean>`(expires_at_ms is null or expires_at_ms > ${p.atMs})`),
+).map(({ count }) => Number(count));
 
 const insert = statement((p: NewKeyRow) => query.insertInto('api_keys').values(columnsOf(p, keyColumns)));
 /** Waits on PostgreSQL until no other transaction adds keys to the account. */
@@ -90,6 +99,8 @@ export function keyStore(executor: Executor, find: KeyStore['find']): KeyStore {
     create: (key, audit, liveMax = Number.MAX_SAFE_INTEGER) => add(key, liveMax, audit),
 
     findById: (id) => executor.get(keyById, { id }),
+
+    hasAdmin: async (atMs) => ((await executor.get(liveAdminKeys, { atMs })) ?? 0) > 0,
 
     list: (accountId, page) =>
       pageOf(page, ({ size, after = '' }) =>

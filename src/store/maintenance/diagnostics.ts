@@ -76,8 +76,12 @@ async function diagnose(
   path: string,
   { signal, checksPages }: StoreDiagnosis,
 ): Promise<StoreDiagnostics> {
-  const find = async (sql: string) => connection.prepare<[], number>(sql).pluck().get();
-  const { diagnostics, newestRecordMs } = await diagnoseContents(schemaState(connection), find);
+  const { diagnostics, newestRecordMs } = await diagnoseContents(schemaState(connection), {
+    async get(statement, parameters) {
+      const row = connection.prepare(statement.sql).get(...statement.bind(parameters));
+      return row === undefined ? undefined : statement.toValue(row as never);
+    },
+  });
   const integrity = checksPages ? [await pages(connection, path, signal)] : [];
   return {
     diagnostics: [ok('database', `${path} can be read.`), ...diagnostics, ...integrity],

@@ -1,6 +1,9 @@
 /** The checks of `parley doctor` that both databases share: schema, admin keys, newest record. */
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
+import { liveAdminKeys } from '../entities/keys.ts';
 import type { SchemaState } from '../migrations/migrations.ts';
+import type { Queries } from '../sql/executor.ts';
+import { query, statement } from '../sql/statement.ts';
 
 export interface StoreDiagnostics {
   readonly diagnostics: readonly Diagnostic[];
@@ -8,22 +11,25 @@ export interface StoreDiagnostics {
   readonly newestRecordMs: number | undefined;
 }
 
-/** Returns `value` of the first row of a query. */
-type Find = (sql: string) => Promise<bigint | number | undefined>;
-
-const liveAdminKeys = (nowMs: number) => `select count(*) as value from api_keys where kind = 'admin'
-  and revoked_at_ms is null and (expires_at_ms is null or expires_at_ms > ${nowMs})`;
 /** Ids begin with their time: the last id is the newest. */
-const newestRequest = 'select started_at_ms as value from usage_records order by id desc limit 1';
-const newestChange = 'select created_at_ms as value from audit_entries order by id desc limit 1';
+const newestRequest = statement((_: object) =>
+  query.selectFrom('usage_records').select('started_at_ms as at').orderBy('id', 'desc').limit(1),
+).map(({ at }) => Number(at));
+const newestChange = statement((_: object) =>
+  query.selectFrom('audit_entries').select('created_at_ms as at').orderBy('id', 'desc').limit(1),
+).map(({ at }) => Number(at));
 
 /** Reads no other tables while the schema has none. */
-export async function diagnoseContents(schema: SchemaState, find: Find): Promise<StoreDiagnostics> {
+export async function diagnoseContents(
+  schema: SchemaState,
+  { get }: Pick<Queries, 'get'>,
+): Promise<StoreDiagnostics> {
   const diagnostics = [diagnoseSchema(schema)];
   if (schema.applied.length === 0) return { diagnostics, newestRecordMs: undefined };
-  diagnostics.push(diagnoseAdminKeys(Number(await find(liveAdminKeys(Date.now())))));
-  const times = [await find(newestRequest), await find(newestChange)].filter((time) => time !== undefined);
-  return { diagnostics, newestRecordMs: times.length === 0 ? undefined : Math.max(...times.map(Number)) };
+  diagnostics.push(diagnoseAdminKeys((await get(liveAdminKeys, { atMs: Date.now() })) ?? 0));
+  const times = [await get(newestRequest, {}), await get(newestChange, {})];
+  const known = times.filter((time) => time !== undefined);
+  return { diagnostics, newestRecordMs: known.length === 0 ? undefined : Math.max(...known) };
 }
 
 function diagnoseSchema({ applied, pending, tooNew }: SchemaState): Diagnostic {

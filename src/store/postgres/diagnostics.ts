@@ -3,6 +3,7 @@ import type { Client } from 'pg';
 import { type Diagnostic, ok, problem, warning } from '../../core/values/diagnostics.ts';
 import { diagnoseContents, type StoreDiagnostics } from '../maintenance/shared-diagnostics.ts';
 import { newClient } from './database/connection.ts';
+import { queriesBy } from './database/executor.ts';
 import { DatabaseUnusableError } from './database/storage-failures.ts';
 import { diagnosePooler } from './diagnostics-pooler.ts';
 import { diagnoseSettings } from './diagnostics-settings.ts';
@@ -35,9 +36,9 @@ export async function diagnosePostgres(diagnosis: PostgresDiagnosis): Promise<St
     return { diagnostics: [unreachable(found)], newestRecordMs: undefined };
   }
   try {
-    const find = async (sql: string) => (await client.query(sql)).rows[0]?.value;
     const schema = await schemaState(client);
-    const contents = await diagnoseContents(schema, find);
+    const queries = queriesBy(({ text, values = [] }) => client.query(text, [...values]));
+    const contents = await diagnoseContents(schema, queries);
     const diagnostics = [
       await diagnoseServer(client),
       ...(await diagnoseSettings(client)),
