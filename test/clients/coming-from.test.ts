@@ -10,7 +10,7 @@ import { readPage } from './page.ts';
 import { shell } from './shell.ts';
 
 const page = readPage('../coming-from');
-const docs = new URL('../../docs', import.meta.url).pathname;
+const docs = new URL('../../docs/', import.meta.url).pathname;
 const text = readFileSync(join(docs, 'coming-from.md'), 'utf8');
 
 describe('docs/coming-from.md', () => {

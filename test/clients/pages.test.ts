@@ -8,7 +8,7 @@ import { startParley } from '../support/parley.ts';
 import { readPage } from './page.ts';
 import { shell } from './shell.ts';
 
-const docs = new URL('../../docs', import.meta.url);
+const docs = new URL('../../docs/', import.meta.url);
 const index = readFileSync(new URL('clients.md', docs), 'utf8');
 
 describe('docs/clients.md', () => {

@@ -13,7 +13,7 @@ import { errorOf, type Parley, startParley } from '../support/parley.ts';
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { json } from '../support/upstream-answers.ts';
 
-const examples = new URL('../../examples', import.meta.url).pathname;
+const examples = new URL('../../examples/', import.meta.url).pathname;
 const names = readdirSync(examples).map((file) => file.replace('.yaml', ''));
 
 const folder = mkdtempSync(join(tmpdir(), 'parley-examples-'));

@@ -1,7 +1,7 @@
 /** Tells which parts of the sources have run, by V8's own counters. */
 import { type Profiler, Session } from 'node:inspector';
 
-const sources = new URL('../../src', import.meta.url).href;
+const sources = new URL('../../src/', import.meta.url).href;
 
 export class Coverage {
   readonly #session = new Session();

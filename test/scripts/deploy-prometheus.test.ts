@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { missingPrograms } from '../support/audio-files.ts';
 import { bearer, type Parley, startParley } from '../support/parley.ts';
 
-const folder = fileURLToPath(new URL('../../deploy/prometheus', import.meta.url));
+const folder = fileURLToPath(new URL('../../deploy/prometheus/', import.meta.url));
 const read = (name: string) => readFileSync(`${folder}${name}`, 'utf8');
 const rules: readonly { readonly expr: string }[] = parse(read('alerts.yaml')).groups[0].rules;
 const panels: readonly { readonly targets: readonly { readonly expr: string }[] }[] = JSON.parse(

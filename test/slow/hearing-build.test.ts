@@ -34,7 +34,7 @@ describe.skipIf(reason !== undefined)(`hearing${reason === undefined ? '' : `: $
   }, async () => {
     const work = folder.file('work');
     mkdirSync(work);
-    const scripts = new URL('../../scripts/hearing', import.meta.url).href;
+    const scripts = new URL('../../scripts/hearing/', import.meta.url).href;
     const [from, to] = [JSON.stringify(downloads), JSON.stringify(work)];
     const script = `
       import { compile } from '${scripts}compile.mjs';
