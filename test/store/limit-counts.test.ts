@@ -53,54 +53,6 @@ const budget = (amount: bigint, limit: bigint): CountedAmount => ({
 });
 
 describe('counted amounts', () => {
-  it('are reserved within their limits, all or none, and become what was used', async () => {
-    const [month, total] = [budget(6n, 10n), { ...budget(6n, 5n), period: 'all' }];
-    expect(await store.requests.reserve(start(), { hold: hold(6n), counted: [month, total] })).toMatchObject({
-      unit: 'credits',
-    });
-    expect(await store.requests.taken([month, total])).toEqual([0n, 0n]);
-    expect(await store.ledger.available(accountId)).toBe(1000n);
-    const request = start();
-    expect(await store.requests.reserve(request, { hold: hold(6n), counted: [month] })).toMatchObject({
-      kind: 'reserved',
-    });
-    expect(
-      await store.requests.reserve(start(), { hold: hold(5n), counted: [budget(5n, 10n)] }),
-    ).toMatchObject({ unit: 'credits' });
-    expect(await store.requests.taken([month])).toEqual([6n]);
-    await store.requests.settle(request.id, ended(2n));
-    expect(await store.requests.taken([month])).toEqual([2n]);
-    const failing = start();
-    await store.requests.reserve(failing, { hold: hold(6n), counted: [month] });
-    await store.requests.settle(failing.id, ended(undefined));
-    const others = { ...month, owner: accountId };
-    expect(await store.requests.taken([others, total, month])).toEqual([0n, 0n, 2n]);
-  });
-
-  it('give nothing to a request whose credits do not cover it', async () => {
-    const month = budget(2000n, 5000n);
-    expect(await store.requests.reserve(start(), { hold: hold(2000n), counted: [month] })).toMatchObject({
-      unit: 'balance',
-    });
-    expect(await store.requests.taken([month])).toEqual([0n]);
-  });
-
-  it('are raised within their limits', async () => {
-    const seconds = (amount: bigint): CountedAmount => ({
-      ...{ owner: accountId, unit: 'audio_seconds', period: '1970-01-01', amount, limit: 10n },
-    });
-    const request = start();
-    await store.requests.reserve(request, { counted: [seconds(0n)] });
-    expect(await store.requests.extend(request.id, [seconds(8n)])).toBeUndefined();
-    expect(await store.requests.extend(request.id, [seconds(11n)])).toMatchObject({
-      unit: 'audio_seconds',
-      taken: 0n,
-    });
-    expect(await store.requests.taken([seconds(0n)])).toEqual([8n]);
-    await store.requests.settle(request.id, ended(0n));
-    expect(await store.requests.taken([seconds(0n)])).toEqual([8n]);
-  });
-
   it('survive a kill as they were used, and running requests give theirs back', async () => {
     const month = budget(6n, 100n);
     const [spent, running] = [start(), start()];

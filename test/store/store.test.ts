@@ -85,31 +85,6 @@ describe('the store', () => {
     await expect.poll(records).toBe(99);
   });
 
-  it('counts the used units and releases the rest', async () => {
-    const record = start();
-    await store.requests.reserve(record, { counted: [reservation(100, 100)] });
-    expect(await store.requests.reserve(start(), { counted: [reservation(1, 100)] })).toMatchObject({
-      unit: 'fair_use',
-    });
-    await store.requests.settle(record.id, end(30));
-    expect(await used()).toBe(30);
-    expect(await store.requests.reserve(start(), { counted: [reservation(70, 100)] })).toMatchObject({
-      kind: 'reserved',
-    });
-  });
-
-  it('extends a reservation up to the limit, and not beyond', async () => {
-    const record = start();
-    await store.requests.reserve(record, { counted: [reservation(0, 100)] });
-    expect(await store.requests.extend(record.id, [reservation(100, 100)])).toBeUndefined();
-    expect(await store.requests.extend(record.id, [reservation(101, 100)])).toMatchObject({
-      unit: 'fair_use',
-    });
-    expect(await used()).toBe(100);
-    await store.requests.settle(record.id, end(0));
-    expect(await used()).toBe(0);
-  });
-
   it('settles a request once', async () => {
     const record = start();
     await store.requests.reserve(record, {});

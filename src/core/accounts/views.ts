@@ -14,7 +14,7 @@ import {
 import { unitsPerMonth } from '../billing/fair-use.ts';
 import type { Account } from '../entities/account.ts';
 import type { AuditEntry } from '../entities/audit.ts';
-import { fairUseCount } from '../entities/count.ts';
+import { fairUseCount, nextMonthMs } from '../entities/count.ts';
 import type { LedgerEntry } from '../entities/ledger.ts';
 import type { Limits } from '../entities/limits.ts';
 import { entitlementAt } from '../entities/subscription.ts';
@@ -22,7 +22,6 @@ import { countsOf, describeCount, describeLimits } from '../limits/messages.ts';
 import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { formatCredits } from '../values/money.ts';
-import { nextMonthMs } from '../values/month.ts';
 import type { AccountsDeps } from './deps.ts';
 
 /** The answer to a change of an account: the account after it. */

@@ -2,9 +2,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FairUseRules } from '../billing/fair-use.ts';
 import type { Alert, AlertDetails, AlertKind, WatchedAccount } from '../entities/alert.ts';
+import { periodOf } from '../entities/count.ts';
 import type { Clock } from '../values/clock.ts';
 import { type AccountId, newAlertId } from '../values/ids.ts';
-import { monthOf } from '../values/month.ts';
 import { budgetsOf, type Due, dueAlerts } from './conditions.ts';
 import { Deliveries, type DeliveriesDeps } from './deliveries.ts';
 
@@ -71,7 +71,7 @@ export class Alerts {
     const { store, clock, accessClock } = this.#deps;
     for (let after: string | undefined = ''; after !== undefined && !this.#isClosed; ) {
       const nowMs = clock.now();
-      const moment = { month: monthOf(nowMs), nowMs: accessClock.now() };
+      const moment = { month: periodOf('month', nowMs), nowMs: accessClock.now() };
       const page = await store.alerts.watched(moment, { after, size: accountsAtOnce });
       await this.#raiseFor(page, nowMs);
       after = page.length < accountsAtOnce ? undefined : page.at(-1)?.account.id;

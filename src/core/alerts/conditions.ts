@@ -2,11 +2,10 @@
 
 import { type FairUseRules, unitsPerMonth } from '../billing/fair-use.ts';
 import type { AlertDetails, AlertMark, CreditCount, WatchedAccount } from '../entities/alert.ts';
-import { periodEndMs, periodOf } from '../entities/count.ts';
+import { nextMonthMs, periodEndMs, periodOf } from '../entities/count.ts';
 import { budgetNames, type Limits } from '../entities/limits.ts';
 import { entitlementAt, type Period } from '../entities/subscription.ts';
 import { formatCredits, nanoCredits } from '../values/money.ts';
-import { monthOf, nextMonthMs } from '../values/month.ts';
 
 /** How long before its end a trial or plan raises an alert, and how long after it the end still does. */
 const noticeMs = 3 * 86_400_000;
@@ -111,7 +110,13 @@ function dueFairUse(
   return [
     {
       // Without a basis: nodes may differ in the allowance, during a reload or at the end of a trial.
-      mark: { kind: 'fair_use.used', subject: '', period: monthOf(nowMs), basis: '', threshold: percent },
+      mark: {
+        kind: 'fair_use.used',
+        subject: '',
+        period: periodOf('month', nowMs),
+        basis: '',
+        threshold: percent,
+      },
       details: { percent, used, limit: String(limit), resetsAtMs: nextMonthMs(nowMs) },
     },
   ];

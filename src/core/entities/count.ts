@@ -1,5 +1,4 @@
 /** Amounts that a key or an account uses in a day, a month or in all. They survive a restart. Times are UTC. */
-import { nextMonthMs } from '../values/month.ts';
 import { budgetNames, type Limits } from './limits.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -80,4 +79,10 @@ function dayOf(atMs: number): string {
 
 function nextDayMs(atMs: number): number {
   return (Math.floor(atMs / dayMs) + 1) * dayMs;
+}
+
+/** The first moment of the next month (UTC). */
+export function nextMonthMs(nowMs: number): number {
+  const date = new Date(nowMs);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }

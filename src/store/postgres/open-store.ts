@@ -17,7 +17,7 @@ export interface PostgresOptions {
   readonly url: string;
   /** Default: 10 */
   readonly connectionsMax?: number;
-  /** Default: nobody is told. */
+  /** Default: none. */
   readonly observer?: StoreObserver | undefined;
   /** How long this node counts as alive without a heartbeat. Default: 3 seconds */
   readonly leaseMs?: number;
@@ -43,7 +43,7 @@ export async function openPostgresStore({
   await migrateUrl(url);
   const health = new Health(observer);
   const pool = openPool({ url, connectionsMax, name: 'parley' });
-  // Heartbeats must not wait for requests. The same connection hears of changes that other nodes make.
+  // Heartbeats must not wait for requests. The same connection gets notifications of changes that other nodes make.
   const own = openPool({ url, connectionsMax: 1, name: 'parley node' });
   const executor = new PostgresExecutor(pool);
   const keyCache = new KeyCache(executor);
@@ -59,7 +59,7 @@ export async function openPostgresStore({
   return postgresStore({ executor, groups, node, partitions, keyCache, close });
 }
 
-/** Where a pooler or the database has no notifications, nodes hear of changes when the life of what they keep ends. */
+/** Where a pooler or the database has no notifications, nodes see changes when the life of their cached keys ends. */
 function listen(client: PoolClient, onChange: () => void): void {
   client.on('notification', onChange);
   client.query(`listen ${policyChannel}`).catch(() => undefined);

@@ -14,7 +14,7 @@ import { type BatchExecutor, Writer } from './writer/writer.ts';
 export interface StoreOptions extends DatabaseUse {
   /** Where writes run: on a thread of their own, as a server needs, or on the calling thread. Default: thread */
   readonly writes?: 'thread' | 'here';
-  /** Default: nobody is told. */
+  /** Default: none. */
   readonly observer?: StoreObserver | undefined;
 }
 

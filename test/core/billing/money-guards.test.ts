@@ -7,15 +7,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import * as pb from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { cliCall } from '../../../src/core/access/call.ts';
 import { tooMuchTaken } from '../../../src/core/accounts/checks.ts';
-import type { RecordStart } from '../../../src/core/entities/usage.ts';
-import { newRequestId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import type { Connection } from '../../../src/store/sqlite/database/connection.ts';
 import { openDatabase } from '../../../src/store/sqlite/database/open-database.ts';
 import { readBooks } from '../../support/books.ts';
 import { withFakes } from '../../support/fake-engines.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
-import { fairUse, outcomeOf } from '../../support/reservations.ts';
 
 describe('the tables', () => {
   let dataDir: string;
@@ -66,38 +63,6 @@ describe('the tables', () => {
 
   it('require the account of an entry', () => {
     expect(() => enter('three', 'load', 'second', 'nobody')).toThrow('FOREIGN KEY');
-  });
-});
-
-describe('the store', () => {
-  let parley: Parley;
-  beforeEach(async () => {
-    parley = await startParley({ engines: withFakes({}) });
-  });
-  afterEach(() => parley.close());
-
-  it('reserves units and credits together, or neither', async () => {
-    const { store } = parley.app;
-    const { items } = await store.keys.list(parley.accountId, { size: 1, after: undefined });
-    const [key] = items;
-    if (key === undefined) throw new Error('the account has no key');
-    const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
-    const start: RecordStart = {
-      id: newRequestId(1),
-      accountId: parley.accountId,
-      keyId: key.id,
-      operation: 'chat',
-      model: 'eliza',
-      wire: 'rest',
-      startedAtMs: 1,
-      characters: undefined,
-    };
-    const outcome = await store.requests.reserve(start, {
-      counted: [fairUse(parley.accountId, 5, 10)],
-      hold: { amount: nanoCredits(10_000_000_001n), price },
-    });
-    expect(outcomeOf(outcome)).toBe('balance');
-    expect(await store.requests.taken([fairUse(parley.accountId, 0, 0)])).toEqual([0n]);
   });
 });
 

@@ -10,7 +10,7 @@ const leaving = 'delete from nodes where epoch = $1';
 /** Its requests are released by others at once. */
 const dying = 'update nodes set dead = true where epoch = $1';
 /** A node in the middle of a transaction holds its row, and is skipped. */
-const judging = `update nodes set dead = true where epoch in
+const markingDead = `update nodes set dead = true where epoch in
   (select epoch from nodes where not dead and lease_until < clock_timestamp() and epoch <> $1 for update skip locked)`;
 
 /** Heartbeats in a lease. */
@@ -22,7 +22,7 @@ interface NodeDeps {
   readonly version: string;
   /** How long the node counts as alive without a heartbeat. */
   readonly leaseMs: number;
-  /** Called after each heartbeat, once this node may judge others. */
+  /** Called after each heartbeat, after a full lease, when this node may mark others dead. */
   readonly onDue: () => Promise<void>;
 }
 
@@ -111,9 +111,9 @@ export class Node {
       const { rowCount } = await pool.query(query);
       health.succeeded();
       if (rowCount === 0) this.lose(epoch);
-      // All leases run out while the database is away: nobody is judged before it had the time to renew its own.
+      // All leases run out while the database is away: a node is marked dead only after it had the time to renew its own.
       else if (++this.#beats > beatsPerLease) {
-        await pool.query(judging, [epoch]);
+        await pool.query(markingDead, [epoch]);
         this.#work();
       }
     } catch (error) {

@@ -12,7 +12,7 @@ export class UnknownOutcomeError extends Error {
   }
 }
 
-/** The database has rolled back what it was told to commit. */
+/** The database has rolled back instead of committing. */
 export class NotCommittedError extends Error {
   constructor() {
     super('The database rolled back a transaction instead of committing it.');

@@ -85,7 +85,7 @@ export class WriteSet {
   /** Further writes, which no decision depends on. */
   readonly steps: Step[] = [];
 
-  /** Sends all writes. The commit tells whether they succeeded. */
+  /** Sends all writes. The commit fails if one of them does. */
   write(transaction: Transaction, rows: ReadSet): void {
     for (const query of this.#queries(rows)) transaction.query(query);
   }

@@ -47,7 +47,7 @@ export class Writer {
 
   /** Resolves when nothing waits any more. */
   async close(): Promise<void> {
-    // A failed job has told its own caller.
+    // A failed job has rejected to its own caller.
     if (this.#isWriting) await this.run({ steps: [] }).catch(() => undefined);
     await this.#executor.close();
   }
