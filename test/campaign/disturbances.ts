@@ -87,12 +87,12 @@ async function loseCommits({ nodes }: Cluster): Promise<void> {
   await nodes.wire.restore();
 }
 
-/** Another program locks accounts and counters in the other order, at last for longer than a group waits for a lock. */
+/** Another program locks accounts and counts in the other order, at last for longer than a group waits for a lock. */
 async function lock({ nodes }: Cluster): Promise<void> {
   await withClient(nodes.postgres.url, async (client) => {
     for (let round = 0; round < 10; round++) {
       await client.query('begin');
-      await client.query('select 1 from fair_use for update');
+      await client.query('select 1 from limit_counts for update');
       await client.query('select 1 from accounts order by id desc for update').catch(() => undefined);
       await client.query('rollback');
     }

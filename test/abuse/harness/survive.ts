@@ -84,17 +84,15 @@ async function endedBooks(dataDir: string): Promise<Books> {
 }
 
 /** @param ids of the honest requests that were served */
-function bookFaults({ faults, accounts, records, units }: Books, ids: readonly string[]): string[] {
+function bookFaults({ faults, accounts, records }: Books, ids: readonly string[]): string[] {
   const states = new Map(records.map(({ id, state }) => [id, state]));
   const lost = ids.filter((id) => states.get(id) !== 'ok');
   const open = records.filter(({ state }) => state === 'started');
   const held = accounts.filter(({ held }) => held !== 0n);
-  const reserved = units.filter(({ reserved }) => reserved !== 0);
   return [
     ...faults.slice(0, 5),
     ...(lost.length > 0 ? [`${lost.length} served requests have no record of it: ${lost[0]}`] : []),
     ...(open.length > 0 ? [`${open.length} records have not ended`] : []),
     ...held.map(({ name, held }) => `${name} still holds ${held}`),
-    ...reserved.map(({ account, reserved }) => `${account} still reserves ${reserved} units`),
   ];
 }
