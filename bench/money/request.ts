@@ -1,11 +1,12 @@
 /** The measured request: a chat that costs less than its hold. */
 
 import type { Store } from '../../src/core/entities/store.ts';
-import type { RecordEnd, RecordStart, TokenUsage } from '../../src/core/entities/usage.ts';
-import { type AccountId, type KeyId, newRequestId } from '../../src/core/values/ids.ts';
+import type { TokenUsage } from '../../src/core/entities/usage.ts';
+import type { AccountId, KeyId } from '../../src/core/values/ids.ts';
 import { nanoCredits, type Price } from '../../src/core/values/money.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-store.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
+import { recordEnd, recordStart } from '../../test/support/usage-record.ts';
 
 export const price: Price = {
   inputPerMillion: nanoCredits(100_000_000n),
@@ -26,25 +27,10 @@ export interface MoneyPath {
   close(): Promise<void>;
 }
 
-export function startOf(accountId: AccountId, keyId: KeyId): RecordStart {
-  const startedAtMs = Date.now();
-  const known = { operation: 'chat', model: 'eliza', wire: 'rest', characters: undefined } as const;
-  return { ...known, id: newRequestId(startedAtMs), accountId, keyId, startedAtMs };
-}
+export const startOf = (accountId: AccountId, keyId: KeyId) =>
+  recordStart({ accountId, keyId }, { model: 'eliza' });
 
-export const end: RecordEnd = {
-  state: 'ok',
-  httpStatus: 200,
-  code: undefined,
-  firstOutputMs: 5,
-  durationMs: 9,
-  audioMsIn: undefined,
-  audioMsOut: undefined,
-  tokens,
-  fairUseUnits: undefined,
-  cost: costAmount,
-  overrun: undefined,
-};
+export const end = recordEnd('ok', { firstOutputMs: 5, durationMs: 9, tokens, cost: costAmount });
 
 /** Parley's own path. */
 export async function storePath(dataDir: string): Promise<MoneyPath> {

@@ -53,7 +53,10 @@ describe('parley speak', () => {
   it('prints file, size and times as JSON', async () => {
     const { stdout } = await run('speak', 'Hello.', '-o', 'json.flac', '--json');
     expect(JSON.parse(stdout)).toEqual({
-      ...{ file: 'json.flac', model: 'flite', format: 'flac', bytes: 13 },
+      file: 'json.flac',
+      model: 'flite',
+      format: 'flac',
+      bytes: 13,
       first_byte_ms: expect.any(Number),
       duration_ms: expect.any(Number),
     });

@@ -87,8 +87,11 @@ const byHolder: readonly Case[] = [
 
 function byAdmin(what: string, request: CaseRequest, rest: Partial<Case> = {}): Case {
   return {
-    ...{ what: `admin: alerts: ${what}`, server: 'builtin', caller: { key: 'admin' } },
-    ...{ request, records: [] },
+    what: `admin: alerts: ${what}`,
+    server: 'builtin',
+    caller: { key: 'admin' },
+    request,
+    records: [],
     ...rest,
   };
 }

@@ -32,7 +32,12 @@ export function answerOf(method: Method, messages: readonly Message[]): unknown 
 /** Without the members of segments that `verbose_json` always has, and a message only where the upstream tells them. */
 function withoutDetails({ transcript }: CreateTranscriptionResponse): CreateTranscriptionResponse {
   const segments = transcript?.segments.map(({ id, start, end, text, avgLogprob }) => ({
-    ...{ $typeName: 'parley.audio.v1.TranscriptSegment' as const, id, start, end, text, tokens: [] },
+    $typeName: 'parley.audio.v1.TranscriptSegment' as const,
+    id,
+    start,
+    end,
+    text,
+    tokens: [],
     ...(avgLogprob !== undefined && { avgLogprob }),
   }));
   return create(CreateTranscriptionResponseSchema, {

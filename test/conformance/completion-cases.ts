@@ -131,7 +131,10 @@ const severalPrompts: Case[] = [
     error: { code: 'deadline_exceeded' },
     records: [
       cancelled({
-        ...{ operation: 'chat', prompt_tokens: 9, completion_tokens: 2, tokens_source: 'estimated' },
+        operation: 'chat',
+        prompt_tokens: 9,
+        completion_tokens: 2,
+        tokens_source: 'estimated',
         ...aCost,
       }),
     ],

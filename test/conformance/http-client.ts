@@ -33,7 +33,10 @@ export function openHttp1({ origin, ca }: Target): HttpClient {
   return {
     send: async ({ method, path, headers, body, signal, onChunk }) => {
       const response = await send(origin + path, {
-        ...{ method, headers, dispatcher, body: body ?? null },
+        method,
+        headers,
+        dispatcher,
+        body: body ?? null,
         ...(signal && { signal }),
       });
       const read = await readAll(response.body, onChunk);

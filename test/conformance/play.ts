@@ -147,7 +147,10 @@ async function complete(params: ChatCompletionParams, signal: Signal) {
   const finishReason = chunks.at(-1)?.choices[0]?.finishReason;
   const message = { role: 'assistant', content: { value: { case: 'text', value: said } as const } };
   return create(ChatCompletionSchema, {
-    ...{ id, object: id && 'chat.completion', created, usage },
+    id,
+    object: id && 'chat.completion',
+    created,
+    usage,
     choices: [{ message, ...(finishReason !== undefined && { finishReason }) }],
     other: { seen: toJson(ChatCompletionParamsSchema, params) },
   });

@@ -73,8 +73,14 @@ const answers: Case[] = [
     answer: [
       {
         response: {
-          ...{ id: '<resp>', object: 'response', status: 'completed', model: 'eliza', usage },
-          ...{ instructions: 'Be brief.', metadata: { trace: 'a' }, tool_choice: 'auto' },
+          id: '<resp>',
+          object: 'response',
+          status: 'completed',
+          model: 'eliza',
+          usage,
+          instructions: 'Be brief.',
+          metadata: { trace: 'a' },
+          tool_choice: 'auto',
           output: [{ ...message([textOfTwo]), status: 'completed' }],
         },
       },

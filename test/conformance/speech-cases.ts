@@ -194,7 +194,10 @@ const upstreamStatuses: readonly [number, GrpcCode][] = [
 const failures: Case[] = [
   failure('speech whose engine cannot be reached', ['fail upstream_error'], { code: 'upstream_error' }),
   failure('speech whose upstream says 429', ['fail upstream_error 429 7'], {
-    ...{ code: 'upstream_error', httpStatus: 429, retryAfterSeconds: 7, grpc: 'RESOURCE_EXHAUSTED' },
+    code: 'upstream_error',
+    httpStatus: 429,
+    retryAfterSeconds: 7,
+    grpc: 'RESOURCE_EXHAUSTED',
   }),
   ...upstreamStatuses.map(([httpStatus, grpc]) =>
     failure(`speech whose upstream says ${httpStatus}`, [`fail upstream_error ${httpStatus}`], {

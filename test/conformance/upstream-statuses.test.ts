@@ -11,9 +11,17 @@ const statuses = Array.from({ length: 200 }, (_, index) => 400 + index);
 const retryAfterSeconds = 864_000;
 
 const named: Readonly<Record<number, keyof typeof grpcStatus>> = {
-  ...{ 401: 'FAILED_PRECONDITION', 402: 'FAILED_PRECONDITION', 403: 'FAILED_PRECONDITION' },
-  ...{ 404: 'NOT_FOUND', 409: 'ABORTED', 413: 'RESOURCE_EXHAUSTED', 429: 'RESOURCE_EXHAUSTED' },
-  ...{ 408: 'UNAVAILABLE', 425: 'UNAVAILABLE', 501: 'UNIMPLEMENTED', 504: 'DEADLINE_EXCEEDED' },
+  401: 'FAILED_PRECONDITION',
+  402: 'FAILED_PRECONDITION',
+  403: 'FAILED_PRECONDITION',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  413: 'RESOURCE_EXHAUSTED',
+  429: 'RESOURCE_EXHAUSTED',
+  408: 'UNAVAILABLE',
+  425: 'UNAVAILABLE',
+  501: 'UNIMPLEMENTED',
+  504: 'DEADLINE_EXCEEDED',
 };
 
 function expectedCode(status: number): number {

@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { RecordEnd } from '../../src/core/entities/usage.ts';
-import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../src/core/values/ids.ts';
+import { newAccountId, newKeyId, newLedgerEntryId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { openStore } from '../../src/store/sqlite/open-store.ts';
 import { liveBytes } from '../support/live-memory.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 const requests = 100_000;
 const warmUp = 10_000;
@@ -26,26 +26,13 @@ it(`is as it was before ${requests} requests`, { timeout: 600_000 }, async () =>
   await store.ledger.enter({ ...load, id: newLedgerEntryId(1), accountId, createdAtMs: 1 }, auditEntry());
   const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
   const hold = { amount: nanoCredits(50n), price };
-  const end: RecordEnd = {
-    state: 'ok',
-    httpStatus: 200,
-    code: undefined,
-    firstOutputMs: 1,
-    durationMs: 1,
-    audioMsIn: undefined,
-    audioMsOut: undefined,
-    tokens: undefined,
-    fairUseUnits: undefined,
-    overrun: undefined,
-    cost: nanoCredits(10n),
-  };
+  const end = recordEnd('ok', { cost: nanoCredits(10n) });
   /** One in sixteen runs on until its started record is written. */
   const request = async (n: number) => {
-    const id = newRequestId(Date.now());
-    const facts = { id, accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' } as const;
-    await store.requests.reserve({ ...facts, startedAtMs: Date.now(), characters: undefined }, { hold });
-    if (n % 16 === 0) await store.requests.started(id);
-    await store.requests.settle(id, end);
+    const start = recordStart({ accountId, keyId });
+    await store.requests.reserve(start, { hold });
+    if (n % 16 === 0) await store.requests.started(start.id);
+    await store.requests.settle(start.id, end);
   };
   const run = async (count: number) => {
     for (let n = 0; n < count; n += atOnce) {

@@ -1,16 +1,15 @@
 /** Alerts in the database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Alert, type AlertMark, alertsKept } from '../../src/core/entities/alert.ts';
-import { newAccountId, newAlertId } from '../../src/core/values/ids.ts';
-import { nanoCredits } from '../../src/core/values/money.ts';
+import { newAlert } from '../../src/core/alerts/alerts.ts';
+import { type AlertMark, alertsKept } from '../../src/core/entities/alert.ts';
+import { newAccountId } from '../../src/core/values/ids.ts';
+import { alertSettings } from '../support/alert-settings.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { auditEntry } from '../support/stored-key.ts';
 
 const accountId = newAccountId(1);
-const settings = {
-  ...{ accountId, webhookUrl: 'https://a.invalid/', percents: [50], webhookOffAtMs: undefined },
-  ...{ sealedSecret: 's', balanceBelow: nanoCredits(1n) },
-};
+const webhookUrl = 'https://a.invalid/';
+const settings = alertSettings(accountId, { webhookUrl, sealedSecret: 's' });
 const newest = { size: 1000, after: undefined };
 
 let parley: Parley;
@@ -23,15 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => parley.close());
 
-function alertAt(createdAtMs: number): Alert {
-  return {
-    ...{ id: newAlertId(createdAtMs), accountId, kind: 'test', createdAtMs, details: {} },
-    delivery: {
-      ...{ state: 'pending', attempts: 0, nextAttemptAtMs: createdAtMs },
-      ...{ deliveredAtMs: undefined, lastFailure: undefined },
-    },
-  };
-}
+const alertAt = (createdAtMs: number) => newAlert(accountId, 'test', {}, createdAtMs);
 
 const mark: AlertMark = { kind: 'test', subject: 's', period: '2026-11', basis: '10', threshold: 50 };
 const raise = (moved: Partial<AlertMark>, read?: Partial<AlertMark>) =>
@@ -105,7 +96,7 @@ describe('alerts', () => {
       nextAttemptAtMs: undefined,
     });
     await store.alerts.setSettings(accountId, settings, auditEntry());
-    await store.alerts.turnWebhookOff(accountId, settings.webhookUrl, 1, 'off');
+    await store.alerts.turnWebhookOff(accountId, webhookUrl, 1, 'off');
     const alert = alertAt(2);
     await store.alerts.raise(alert, { ...mark, subject: alert.id });
     expect((await store.alerts.list(accountId, newest)).items[0]).toMatchObject({

@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CountedAmount } from '../../src/core/entities/count.ts';
 import type { Store } from '../../src/core/entities/store.ts';
-import type { RecordEnd, RecordStart } from '../../src/core/entities/usage.ts';
 import {
   type AccountId,
   type KeyId,
@@ -15,6 +14,7 @@ import { nanoCredits } from '../../src/core/values/money.ts';
 import { outcomeOf } from '../support/reservations.ts';
 import { newStoreFolder, type StoreFolder, testsPostgres } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
 const hold = (amount: bigint) => ({ amount: nanoCredits(amount), price });
@@ -38,19 +38,12 @@ afterEach(async () => {
   await folder.remove();
 });
 
-const start = (): RecordStart => ({
-  ...{ id: newRequestId(Date.now()), accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' },
-  ...{ startedAtMs: 5, characters: undefined },
-});
-const ended = (cost: bigint | undefined): RecordEnd => ({
-  ...{ state: cost === undefined ? 'failed' : 'ok', httpStatus: 200, code: undefined },
-  ...{ firstOutputMs: 1, durationMs: 1, audioMsIn: undefined, audioMsOut: undefined },
-  ...{ tokens: undefined, fairUseUnits: undefined, overrun: undefined },
-  cost: cost === undefined ? undefined : nanoCredits(cost),
-});
-const budget = (amount: bigint, limit: bigint): CountedAmount => ({
-  ...{ owner: keyId, unit: 'credits', period: '1970-01', amount, limit },
-});
+const start = () => recordStart({ accountId, keyId }, { id: newRequestId(Date.now()), startedAtMs: 5 });
+const ended = (cost: bigint | undefined) =>
+  cost === undefined ? recordEnd('failed') : recordEnd('ok', { cost: nanoCredits(cost) });
+const budget = (amount: bigint, limit: bigint): CountedAmount => {
+  return { owner: keyId, unit: 'credits', period: '1970-01', amount, limit };
+};
 
 describe('counted amounts', () => {
   it('survive a kill as they were used, and running requests give theirs back', async () => {

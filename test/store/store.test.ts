@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { recordBytes } from '../../src/core/entities/idempotency.ts';
 import type { LedgerEntry } from '../../src/core/entities/ledger.ts';
 import type { Store } from '../../src/core/entities/store.ts';
-import type { RecordEnd, RecordStart } from '../../src/core/entities/usage.ts';
 import {
   type AccountId,
   type KeyId,
@@ -16,6 +15,7 @@ import { nanoCredits } from '../../src/core/values/money.ts';
 import { fairUse } from '../support/reservations.ts';
 import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 let folder: StoreFolder;
 beforeEach(async () => {
@@ -47,29 +47,9 @@ describe('the store', () => {
   });
   afterEach(() => store.close());
 
-  const start = (): RecordStart => ({
-    id: newRequestId(Date.now()),
-    accountId,
-    keyId,
-    operation: 'speech',
-    model: 'm',
-    wire: 'rest',
-    startedAtMs: 5,
-    characters: 3,
-  });
-  const end = (fairUseUnits: number | undefined): RecordEnd => ({
-    state: 'ok',
-    httpStatus: 200,
-    code: undefined,
-    firstOutputMs: 1,
-    durationMs: 2,
-    audioMsIn: undefined,
-    audioMsOut: 7.4,
-    tokens: undefined,
-    fairUseUnits,
-    cost: undefined,
-    overrun: undefined,
-  });
+  const speech = { operation: 'speech', startedAtMs: 5, characters: 3 } as const;
+  const start = () => recordStart({ accountId, keyId }, { ...speech, id: newRequestId(Date.now()) });
+  const end = (fairUseUnits: number | undefined) => recordEnd('ok', { audioMsOut: 7.4, fairUseUnits });
   const reservation = (units: number, limit: number) => fairUse(accountId, units, limit);
   const used = async () => Number((await store.requests.taken([reservation(0, 0)]))[0]);
 
@@ -120,7 +100,12 @@ describe('the store', () => {
   it('removes expired idempotency records a few at a time, and that of the same key at once', async () => {
     const claim = (key: string, nowMs: number, forgetBeforeMs: number) =>
       store.idempotency.claim({
-        ...{ accountId, operation: 'chat', key, fingerprint: `${nowMs}`, nowMs, forgetBeforeMs },
+        accountId,
+        operation: 'chat',
+        key,
+        fingerprint: `${nowMs}`,
+        nowMs,
+        forgetBeforeMs,
         requestId: newRequestId(nowMs),
       });
     for (let n = 1; n <= 50; n++) await claim(`old ${n}`, n, 0);
@@ -137,10 +122,10 @@ describe('the store', () => {
   it('removes the oldest answers of an account beyond its bytes, and no claim of a running request', async () => {
     const other = newAccountId(2);
     await store.accounts.create({ id: other, name: 'other', createdAtMs: 1 }, auditEntry());
-    const claimOf = (id: AccountId, key: string, nowMs: number) => ({
-      ...{ accountId: id, operation: 'chat' as const, key, fingerprint: 'f', nowMs, forgetBeforeMs: 0 },
-      requestId: newRequestId(nowMs),
-    });
+    const claimOf = (id: AccountId, key: string, nowMs: number) => {
+      const facts = { accountId: id, operation: 'chat', key, fingerprint: 'f', nowMs } as const;
+      return { ...facts, forgetBeforeMs: 0, requestId: newRequestId(nowMs) };
+    };
     const keep = async (id: AccountId, key: string, nowMs: number) => {
       const claim = claimOf(id, key, nowMs);
       await store.idempotency.claim(claim);

@@ -7,17 +7,12 @@ import {
   type TotalDimension,
   totalDimensions,
 } from '../../src/core/entities/usage.ts';
-import {
-  type AccountId,
-  type KeyId,
-  newAccountId,
-  newKeyId,
-  newRequestId,
-} from '../../src/core/values/ids.ts';
+import { type AccountId, type KeyId, newAccountId, newKeyId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
 import { Random } from '../support/random.ts';
 import { newStoreFolder, type StoreFolder } from '../support/store-folder.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
+import { recordEnd, recordStart } from '../support/usage-record.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const firstMs = Date.UTC(2026, 9, 29);
@@ -48,26 +43,26 @@ function randomRecord(random: Random, owners: readonly (readonly [AccountId, Key
   const model = random.pick(['a', 'b', '']) || undefined;
   const state = random.pick(['ok', 'failed', 'refused'] as const);
   const tokens = { promptTokens: random.below(100), completionTokens: random.below(100), totalTokens: 0 };
+  const characters = operation === 'speech' ? random.below(50) : undefined;
   return {
-    start: {
-      ...{ id: newRequestId(startedAtMs), accountId, keyId, operation, model, wire: 'rest', startedAtMs },
-      characters: operation === 'speech' ? random.below(50) : undefined,
-    },
-    end: {
-      ...{ state, httpStatus: 200, code: undefined, firstOutputMs: 1, durationMs: 1 },
-      ...{ audioMsIn: undefined, audioMsOut: random.below(1000), overrun: undefined },
+    start: recordStart({ accountId, keyId }, { operation, model, startedAtMs, characters }),
+    end: recordEnd(state, {
+      audioMsOut: random.below(1000),
       tokens: operation === 'chat' ? { ...tokens, source: 'reported' } : undefined,
-      fairUseUnits: undefined,
       cost: operation === 'chat' && state === 'ok' ? nanoCredits(BigInt(random.below(1000))) : undefined,
-    },
+    }),
   };
 }
 
 function dimensionOf(name: TotalDimension, { start, end }: Ended): string {
   const day = new Date(start.startedAtMs).toISOString().slice(0, 10);
   const values: Record<TotalDimension, string> = {
-    ...{ account: start.accountId, key: start.keyId, month: day.slice(0, 7), day },
-    ...{ operation: start.operation, state: end.state },
+    account: start.accountId,
+    key: start.keyId,
+    month: day.slice(0, 7),
+    day,
+    operation: start.operation,
+    state: end.state,
     model: end.state === 'refused' ? '' : (start.model ?? ''),
   };
   return values[name];

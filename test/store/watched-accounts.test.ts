@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Key } from '../../src/core/entities/key.ts';
 import { newAccountId, newKeyId } from '../../src/core/values/ids.ts';
 import { nanoCredits } from '../../src/core/values/money.ts';
+import { alertSettings } from '../support/alert-settings.ts';
 import { type Parley, startParley } from '../support/parley.ts';
 import { auditEntry, storedKey } from '../support/stored-key.ts';
 
@@ -16,11 +17,7 @@ beforeEach(async () => {
   ({ store } = parley.app);
   for (const accountId of accounts) {
     await store.accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
-    const settings = {
-      ...{ accountId, webhookUrl: undefined, percents: [50], webhookOffAtMs: undefined },
-      ...{ sealedSecret: undefined, balanceBelow: nanoCredits(1n) },
-    };
-    await store.alerts.setSettings(accountId, settings, auditEntry());
+    await store.alerts.setSettings(accountId, alertSettings(accountId), auditEntry());
   }
 });
 afterEach(() => parley.close());

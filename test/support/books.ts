@@ -194,7 +194,10 @@ type RecordRow = Record<'account' | 'account_id' | 'key_id' | 'id' | 'operation'
 function toRecord(row: RecordRow): BookedRecord {
   const { account, id, operation, state } = row;
   return {
-    ...{ account, id, operation, state },
+    account,
+    id,
+    operation,
+    state,
     owners: [row.account_id, row.key_id],
     characters: numberOf(row.characters),
     httpStatus: numberOf(row.http_status),

@@ -126,7 +126,10 @@ export async function startCalledServer(): Promise<CalledServer> {
         stream: chatOf,
         complete: async (params) =>
           create(ChatCompletionSchema, {
-            ...{ id: 'chat-1', object: 'chat.completion', model: 'eliza', usage },
+            id: 'chat-1',
+            object: 'chat.completion',
+            model: 'eliza',
+            usage,
             choices: [
               {
                 index: 0,

@@ -4,8 +4,11 @@ import type { Books } from './books.ts';
 
 /** More than any test uses. */
 const enough = {
-  ...{ requests_per_minute: 1_000_000, tokens_per_minute: 1_000_000_000, concurrent_requests: 10_000 },
-  ...{ audio_seconds_per_day: 1_000_000, characters_per_day: 1_000_000_000 },
+  requests_per_minute: 1_000_000,
+  tokens_per_minute: 1_000_000_000,
+  concurrent_requests: 10_000,
+  audio_seconds_per_day: 1_000_000,
+  characters_per_day: 1_000_000_000,
   budgets: { day: '1000', month: '1000', total: '1000' },
 };
 /** For some fifty short chats. */

@@ -62,8 +62,14 @@ export async function startLimited(
   const file = join(folder, 'parley.yaml');
   writeFileSync(file, settings);
   const engine: LimitedEngine = {
-    ...{ promptTokens: 1, completionTokens: undefined, text: 'a', seconds: 1, goesOn: Promise.resolve() },
-    ...{ fails: false, outputLimits: [], running: 0 },
+    promptTokens: 1,
+    completionTokens: undefined,
+    text: 'a',
+    seconds: 1,
+    goesOn: Promise.resolve(),
+    fails: false,
+    outputLimits: [],
+    running: 0,
   };
   const clock = options.clock ?? new TestClock();
   const parley = await startParley({ file, clock, engines: enginesOf(engine), ...options });

@@ -246,7 +246,10 @@ async function begin({ clock, settings: file }: MoneyFolder, folder: StoreFolder
 /** YAML has JSON in it. Prices are written as texts, as numbers of JSON are floats. */
 function settings(): string {
   const chat = chatModels.map((id) => ({
-    ...{ id, type: 'chat', engine: 'builtin', contextTokens: chatTokens },
+    id,
+    type: 'chat',
+    engine: 'builtin',
+    contextTokens: chatTokens,
     price: { input: inCredits(prices[id].input), output: inCredits(prices[id].output) },
   }));
   const audio = [

@@ -240,8 +240,15 @@ export const rareHistory: readonly Step[] = [
   {
     step: 'request',
     request: {
-      ...{ account: first, flaw: undefined, idempotencyKey: undefined },
-      ...{ operation: 'chat', streamed: false, model: 'dear', bytes: 5, maxTokens: 1, n: 1 },
+      account: first,
+      flaw: undefined,
+      idempotencyKey: undefined,
+      operation: 'chat',
+      streamed: false,
+      model: 'dear',
+      bytes: 5,
+      maxTokens: 1,
+      n: 1,
     },
   },
   {

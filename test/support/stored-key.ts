@@ -3,7 +3,7 @@ import type { Key } from '../../src/core/entities/key.ts';
 import { type AccountId, type KeyId, newAuditId } from '../../src/core/values/ids.ts';
 
 /** A key as a store keeps it: of an account, for chat, whose hash is `hash`, never revoked. */
-export function storedKey(id: KeyId, accountId: AccountId, more: Partial<Key> = {}): Key {
+export function storedKey(id: KeyId, accountId: AccountId | undefined, more: Partial<Key> = {}): Key {
   return {
     id,
     originId: id,

@@ -164,7 +164,10 @@ describe('fair use', () => {
     await expect
       .poll(() => sent().at(-1))
       .toMatchObject({
-        ...{ type: 'fair_use.used', percent: 1, used: '3000', limit: '300000' },
+        type: 'fair_use.used',
+        percent: 1,
+        used: '3000',
+        limit: '300000',
         resets_at: '2026-12-01T00:00:00Z',
       });
   });

@@ -4,25 +4,27 @@ import { dueAlerts } from '../../../src/core/alerts/conditions.ts';
 import type { AlertMark, WatchedAccount } from '../../../src/core/entities/alert.ts';
 import { newAccountId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
+import { alertSettings } from '../../support/alert-settings.ts';
 
 const id = newAccountId(1);
 const nowMs = Date.UTC(2026, 10, 28, 12);
 const noMoney = { balance: nanoCredits(0n), held: nanoCredits(0n) };
+const never = { limits: undefined, suspendedAtMs: undefined, deletedAtMs: undefined };
+const account = { id, name: 'a', createdAtMs: 1, ...noMoney, ...never };
 
 it('raises a percent of fair use once in a month, also where nodes differ in the allowance', () => {
   const marks: AlertMark[] = [];
   const dueWith = (planUnitsPerMonth: number, percents: readonly number[]) => {
     const watched: WatchedAccount = {
       account: {
-        ...{ id, name: 'a', createdAtMs: 1, limits: undefined, ...noMoney },
-        ...{ suspendedAtMs: undefined, deletedAtMs: undefined },
+        ...account,
         subscription: { plan: { startsAtMs: 1, endsAtMs: nowMs + 86_400_000 * 30 }, trial: undefined },
       },
-      settings: {
-        ...{ accountId: id, percents, webhookUrl: undefined, sealedSecret: undefined },
-        ...{ balanceBelow: undefined, webhookOffAtMs: undefined },
-      },
-      ...{ unitsUsed: 50n, latestLoad: '', keys: [], marks },
+      settings: alertSettings(id, { percents, balanceBelow: undefined }),
+      unitsUsed: 50n,
+      latestLoad: '',
+      keys: [],
+      marks,
     };
     const fairUse = {
       planUnitsPerMonth,

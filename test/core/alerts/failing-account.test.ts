@@ -1,7 +1,7 @@
 /** An account whose alerts cannot be raised: the others have theirs. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type AccountId, newAccountId } from '../../../src/core/values/ids.ts';
-import { nanoCredits } from '../../../src/core/values/money.ts';
+import { alertSettings } from '../../support/alert-settings.ts';
 import { type Parley, startParley } from '../../support/parley.ts';
 import { auditEntry } from '../../support/stored-key.ts';
 import { startReceiver, toReceivers, type WebhookReceiver } from '../../support/webhook-receiver.ts';
@@ -30,11 +30,8 @@ afterEach(async () => {
 async function watch(accountId: AccountId): Promise<void> {
   const { store } = parley.app;
   await store.accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
-  const settings = {
-    ...{ accountId, webhookUrl: receiver.origin, percents: [50], webhookOffAtMs: undefined },
-    ...{ sealedSecret: 'whsec_c2VjcmV0', balanceBelow: nanoCredits(1n) },
-  };
-  await store.alerts.setSettings(accountId, settings, auditEntry());
+  const webhook = { webhookUrl: receiver.origin, sealedSecret: 'whsec_c2VjcmV0' };
+  await store.alerts.setSettings(accountId, alertSettings(accountId, webhook), auditEntry());
 }
 
 it('delays no other account, and is logged once', async () => {

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Unsettled } from '../../../src/core/billing/unsettled.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
-import type { RecordEnd, RecordStart } from '../../../src/core/entities/usage.ts';
 import { newAccountId, newKeyId, newRequestId } from '../../../src/core/values/ids.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const accountId = newAccountId(1);
 const keyId = newKeyId(1);
@@ -35,17 +35,12 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const end: RecordEnd = {
-  ...{ state: 'failed', httpStatus: 503, code: 'overloaded', firstOutputMs: undefined, durationMs: 1 },
-  ...{ audioMsIn: undefined, audioMsOut: undefined, tokens: undefined, fairUseUnits: undefined },
-  ...{ cost: undefined, overrun: undefined },
-};
+const end = recordEnd('failed', { httpStatus: 503, code: 'overloaded', firstOutputMs: undefined });
 
 /** A request that is refused because its record cannot be written. */
 async function refuse(): Promise<void> {
   const id = newRequestId(Date.now());
-  const facts = { id, accountId, keyId, operation: 'chat', wire: 'rest', startedAtMs: 1 } as const;
-  const start: RecordStart = { ...facts, model: undefined, characters: undefined };
+  const start = recordStart({ accountId, keyId }, { id, model: undefined, startedAtMs: 1 });
   const reason: unknown = await store.requests.record(start, end).then(
     () => undefined,
     (error) => error,

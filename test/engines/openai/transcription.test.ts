@@ -30,8 +30,16 @@ afterAll(async () => {
 
 const seconds = (count: number) => wavFile(new Int16Array(count * 16_000).fill(9));
 const segment = (start: unknown, end: unknown, text: unknown = ' Some words.', more: object = {}) => ({
-  ...{ id: 7, seek: 0, start, end, text, tokens: [1, 2], avg_logprob: -0.25 },
-  ...{ compression_ratio: 1, no_speech_prob: 0.01, temperature: 0 },
+  id: 7,
+  seek: 0,
+  start,
+  end,
+  text,
+  tokens: [1, 2],
+  avg_logprob: -0.25,
+  compression_ratio: 1,
+  no_speech_prob: 0.01,
+  temperature: 0,
   ...more,
 });
 const heard = {
@@ -274,8 +282,16 @@ describe('an answer with times', () => {
     upstream.answer(path, json({ ...heard, segments: [told] }));
     expect(segmentsOf(await verbose())).toEqual([
       {
-        ...{ id: 0, seek: 100, start: 1, end: 2, text: 'Hello.', tokens: [], temperature: 0, avg_logprob: 0 },
-        ...{ compression_ratio: expect.any(Number), no_speech_prob: 0 },
+        id: 0,
+        seek: 100,
+        start: 1,
+        end: 2,
+        text: 'Hello.',
+        tokens: [],
+        temperature: 0,
+        avg_logprob: 0,
+        compression_ratio: expect.any(Number),
+        no_speech_prob: 0,
       },
     ]);
   });

@@ -475,12 +475,18 @@ describe('transcription by a remote', () => {
   const word = (text: string, startMs: number) => ({ word: text, startMs, endMs: startMs + 100 });
   const segments = [
     {
-      ...{ startMs: 0, endMs: 250, text: 'one two', words: [word('one', 0), word('two', 125)] },
+      startMs: 0,
+      endMs: 250,
+      text: 'one two',
+      words: [word('one', 0), word('two', 125)],
       avgLogprob: -0.5,
       details: { seek: 3, tokens: [7, 8], temperature: 0.5, compressionRatio: 1.5, noSpeechProb: 0.25 },
     },
     {
-      ...{ startMs: 333.125, endMs: 500, text: 'three', words: [word('three', 333.125)] },
+      startMs: 333.125,
+      endMs: 500,
+      text: 'three',
+      words: [word('three', 333.125)],
       avgLogprob: undefined,
       details: { tokens: [] },
     },

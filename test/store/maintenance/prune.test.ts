@@ -23,6 +23,7 @@ import { nanoCredits } from '../../../src/core/values/money.ts';
 import { bearer, errorOf, startParley, TestClock } from '../../support/parley.ts';
 import { newStoreFolder, type StoreFolder } from '../../support/store-folder.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const day = 86_400_000;
 const firstDayMs = Date.UTC(2026, 9, 1);
@@ -86,12 +87,13 @@ class Archive {
   async #addOne(one: Request): Promise<RequestId> {
     const id = newRequestId(one.atMs - one.idLeadMs);
     const { operation, model } = one;
-    const start: RecordStart = {
-      ...{ id, operation, model, wire: 'rest', startedAtMs: one.atMs },
-      accountId: this.accounts[one.account] ?? newAccountId(1),
-      keyId: this.#keys[one.account] ?? newKeyId(1),
-      characters: operation === 'speech' ? one.units : undefined,
-    };
+    const accountId = this.accounts[one.account] ?? newAccountId(1);
+    const keyId = this.#keys[one.account] ?? newKeyId(1);
+    const characters = operation === 'speech' ? one.units : undefined;
+    const start = recordStart(
+      { accountId, keyId },
+      { id, operation, model, startedAtMs: one.atMs, characters },
+    );
     const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
     const hold = { amount: nanoCredits(BigInt(one.tokens ?? 0) * 7n), price };
     if (one.state !== 'started' && one.state !== 'ok') {
@@ -137,15 +139,13 @@ class Archive {
 
 function endOf(one: Request, state: RecordEnd['state']): RecordEnd {
   const { tokens, units, audioMs, operation } = one;
-  return {
-    ...{ state, httpStatus: 200, code: undefined, firstOutputMs: 1, durationMs: 2 },
+  return recordEnd(state, {
     audioMsIn: operation === 'transcription' ? audioMs : undefined,
     audioMsOut: operation === 'speech' ? audioMs : undefined,
     tokens: tokens === undefined ? undefined : tokensOf(tokens),
     fairUseUnits: units,
     cost: state === 'ok' ? nanoCredits(BigInt(tokens ?? 0) * 5n) : undefined,
-    overrun: undefined,
-  };
+  });
 }
 
 function tokensOf(promptTokens: number): TokenUsage {
@@ -222,16 +222,28 @@ describe('pruning', () => {
     expect(totals).toEqual([
       {
         of: { operation: 'chat', model: '', state: 'refused' },
-        ...{ ...sums, requests: 1n, fairUseUnits: 0n, cost: 0n },
+        ...sums,
+        requests: 1n,
+        fairUseUnits: 0n,
+        cost: 0n,
       },
       {
         of: { operation: 'chat', model: 'eliza', state: 'ok' },
-        ...{ ...sums, requests: 2n, fairUseUnits: 14n, cost: 505n },
-        ...{ promptTokens: 101n, completionTokens: 202n },
+        ...sums,
+        requests: 2n,
+        fairUseUnits: 14n,
+        cost: 505n,
+        promptTokens: 101n,
+        completionTokens: 202n,
       },
       {
         of: { operation: 'speech', model: 'flite', state: 'failed' },
-        ...{ ...sums, requests: 1n, fairUseUnits: 7n, cost: 0n, characters: 7n, audioMsOut: 1_500n },
+        ...sums,
+        requests: 1n,
+        fairUseUnits: 7n,
+        cost: 0n,
+        characters: 7n,
+        audioMsOut: 1_500n,
       },
     ]);
     expect(await archive.store.usage.totals({ ...query, groupBy: ['model'], totalsMax: 2 })).toBe('too_many');
@@ -241,8 +253,15 @@ describe('pruning', () => {
   it('works in small steps, stops at its maximum, and continues later', async () => {
     const archive = await opened();
     const many = Array.from({ length: 1_100 }, (_, at) => ({
-      ...{ account: 0, idLeadMs: 0, atMs: firstDayMs + at, operation: 'speech', model: 'flite', state: 'ok' },
-      ...{ units: 1, tokens: undefined, audioMs: 1 },
+      account: 0,
+      idLeadMs: 0,
+      atMs: firstDayMs + at,
+      operation: 'speech',
+      model: 'flite',
+      state: 'ok',
+      units: 1,
+      tokens: undefined,
+      audioMs: 1,
     })) satisfies Request[];
     await archive.add(many);
     const first = await archive.prune(firstDayMs + day, 300);
@@ -279,10 +298,9 @@ describe('pruning', () => {
     const archive = await opened();
     const accountId = archive.accounts[0] ?? newAccountId(1);
     for (let at = 0; at < 45; at++) {
-      await archive.store.idempotency.claim({
-        ...{ accountId, operation: 'chat', key: `k${at}`, fingerprint: 'f', forgetBeforeMs: 0 },
-        ...{ requestId: newRequestId(at), nowMs: at < 41 ? 1_000 : 3_000 },
-      });
+      const key = { accountId, operation: 'chat', key: `k${at}`, fingerprint: 'f' } as const;
+      const times = { nowMs: at < 41 ? 1_000 : 3_000, forgetBeforeMs: 0 };
+      await archive.store.idempotency.claim({ ...key, ...times, requestId: newRequestId(at) });
     }
     const cut = { recordsBeforeMs: 0, answersBeforeMs: 2_000 };
     expect(await archive.store.usage.countPrunable(cut)).toEqual({ records: 0, answers: 41 });

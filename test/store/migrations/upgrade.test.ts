@@ -54,7 +54,10 @@ function contents(): Record<string, Rows> {
 /** Fair use moves to the counts, without the units that requests reserve: those end with the process. */
 function upgraded({ fair_use: fairUse = [], limit_counts: counts = [], ...tables }: Record<string, Rows>) {
   const moved = fairUse.map((row) => ({
-    ...{ owner: row['account_id'], unit: 'fair_use', period: row['month'], used: row['used_units'] },
+    owner: row['account_id'],
+    unit: 'fair_use',
+    period: row['month'],
+    used: row['used_units'],
   }));
   const records = tables['usage_records']?.map((row) => ({
     ...row,

@@ -6,9 +6,9 @@ import { newWebhookSecret } from '../../../src/core/alerts/signature.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
 import type { AlertObserver } from '../../../src/core/entities/webhook.ts';
 import { type AccountId, newAccountId } from '../../../src/core/values/ids.ts';
-import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { HttpSender } from '../../../src/webhooks/http-sender.ts';
+import { alertSettings } from '../../support/alert-settings.ts';
 import { TestClock } from '../../support/parley.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { auditEntry } from '../../support/stored-key.ts';
@@ -45,11 +45,8 @@ async function open(): Promise<Store> {
 
 async function watch(store: Store, accountId: AccountId): Promise<void> {
   await store.accounts.create({ id: accountId, name: accountId, createdAtMs: 1 }, auditEntry());
-  const settings = {
-    ...{ accountId, webhookUrl: receiver.origin, percents: [50], webhookOffAtMs: undefined },
-    ...{ sealedSecret: newWebhookSecret(), balanceBelow: nanoCredits(1n) },
-  };
-  await store.alerts.setSettings(accountId, settings, auditEntry());
+  const webhook = { webhookUrl: receiver.origin, sealedSecret: newWebhookSecret() };
+  await store.alerts.setSettings(accountId, alertSettings(accountId, webhook), auditEntry());
 }
 
 const clock = new TestClock();

@@ -1,7 +1,7 @@
 /** A database that is away, does not answer, or answers too late. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
-import type { RecordEnd, RecordStart } from '../../../src/core/entities/usage.ts';
+import type { RecordEnd } from '../../../src/core/entities/usage.ts';
 import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
@@ -10,6 +10,7 @@ import { withClient } from '../../support/postgres/client.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { DatabaseProxy } from '../../support/postgres/proxy.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const accountId = newAccountId(1);
 const keyId = newKeyId(1);
@@ -42,15 +43,10 @@ afterEach(async () => {
   await database.drop();
 });
 
-const start = (): RecordStart => ({
-  ...{ id: newRequestId(Date.now()), accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' },
-  ...{ startedAtMs: Date.UTC(2026, 10, 5), characters: undefined },
-});
-const end = (state: RecordEnd['state'], cost?: bigint): RecordEnd => ({
-  ...{ state, httpStatus: 200, durationMs: 2, code: undefined, firstOutputMs: 1, audioMsIn: undefined },
-  ...{ audioMsOut: undefined, tokens: undefined, fairUseUnits: undefined, overrun: undefined },
-  cost: cost === undefined ? undefined : nanoCredits(cost),
-});
+const start = () =>
+  recordStart({ accountId, keyId }, { id: newRequestId(Date.now()), startedAtMs: Date.UTC(2026, 10, 5) });
+const end = (state: RecordEnd['state'], cost?: bigint) =>
+  recordEnd(state, { cost: cost === undefined ? undefined : nanoCredits(cost) });
 const books = () => readPostgresBooks(database);
 const reserved = async () => {
   const record = start();

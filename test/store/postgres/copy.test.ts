@@ -235,7 +235,9 @@ describe('parley store copy', () => {
     });
     const counts = tables.find(({ table }: { table: string }) => table === 'limit_counts');
     expect(counts).toEqual({
-      ...{ table: 'limit_counts', rows: 2, sums: { used: '24' } },
+      table: 'limit_counts',
+      rows: 2,
+      sums: { used: '24' },
       sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
   });

@@ -1,7 +1,6 @@
 /** Fair use beside nodes of the version that has a table for it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
-import type { RecordStart } from '../../../src/core/entities/usage.ts';
 import { newAccountId, newKeyId, newRequestId } from '../../../src/core/values/ids.ts';
 import { postgresMigrations } from '../../../src/store/migrations/migrations.ts';
 import { openPool } from '../../../src/store/postgres/database/connection.ts';
@@ -12,6 +11,7 @@ import { readPostgresBooks } from '../../support/postgres/books.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { fairUse, outcomeOf } from '../../support/reservations.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const accountId = newAccountId(1);
 const keyId = newKeyId(1);
@@ -34,10 +34,8 @@ async function open(): Promise<Store> {
   return store;
 }
 
-const startOf = (): RecordStart => ({
-  ...{ id: newRequestId(Date.now()), accountId, keyId, operation: 'speech', model: 'm', wire: 'rest' },
-  ...{ startedAtMs: Date.UTC(2026, 10, 5), characters: 3 },
-});
+const speech = { operation: 'speech', startedAtMs: Date.UTC(2026, 10, 5), characters: 3 } as const;
+const startOf = () => recordStart({ accountId, keyId }, { ...speech, id: newRequestId(Date.now()) });
 const taken = async () => (await store?.requests.taken([fairUse(accountId, 0, 0)]))?.[0];
 
 describe('an upgrade', () => {
@@ -84,11 +82,7 @@ describe('nodes of two versions', () => {
     await requests.extend(running.id, [fairUse(accountId, 8, 40)]);
     expect(await other()).toMatchObject([{ used_units: 10n, reserved_units: 28n }]);
     await database.query('update fair_use set used_units = 12, reserved_units = reserved_units - 20');
-    await requests.settle(running.id, {
-      ...{ state: 'ok', httpStatus: 200, code: undefined, firstOutputMs: 1, durationMs: 1 },
-      ...{ audioMsIn: undefined, audioMsOut: 1, tokens: undefined, fairUseUnits: 8, cost: undefined },
-      overrun: undefined,
-    });
+    await requests.settle(running.id, recordEnd('ok', { audioMsOut: 1, fairUseUnits: 8 }));
     expect(await other()).toMatchObject([{ used_units: 20n, reserved_units: 0n }]);
     const { faults } = await readPostgresBooks(database);
     // The requests of the other version are not there.

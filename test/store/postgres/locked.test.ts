@@ -1,19 +1,13 @@
 /** Another program that keeps the row of an account: only requests of that account wait. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
-import type { RecordEnd } from '../../../src/core/entities/usage.ts';
-import {
-  type AccountId,
-  newAccountId,
-  newKeyId,
-  newLedgerEntryId,
-  newRequestId,
-} from '../../../src/core/values/ids.ts';
+import { type AccountId, newAccountId, newKeyId, newLedgerEntryId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { withClient } from '../../support/postgres/client.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(1n) };
 const hold = { amount: nanoCredits(10n), price };
@@ -39,18 +33,12 @@ afterEach(async () => {
 });
 
 const reserve = async (accountId: AccountId) => {
-  const id = newRequestId(Date.now());
-  const keyId = keys.get(accountId) ?? newKeyId(3);
-  const start = { id, accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' } as const;
-  const outcome = await store.requests.reserve({ ...start, startedAtMs: 5, characters: undefined }, { hold });
+  const start = recordStart({ accountId, keyId: keys.get(accountId) ?? newKeyId(3) });
+  const outcome = await store.requests.reserve(start, { hold });
   expect(outcome.kind).toBe('reserved');
-  return id;
+  return start.id;
 };
-const end: RecordEnd = {
-  ...{ state: 'ok', httpStatus: 200, code: undefined, firstOutputMs: 1, durationMs: 1 },
-  ...{ audioMsIn: undefined, audioMsOut: undefined, tokens: undefined, fairUseUnits: undefined },
-  ...{ cost: nanoCredits(3n), overrun: undefined },
-};
+const end = recordEnd('ok', { cost: nanoCredits(3n) });
 
 it('holds up neither the requests of other accounts nor, once it is gone, those of its own', async () => {
   const running = await Promise.all([locked, locked, locked, free].map(reserve));

@@ -5,13 +5,13 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
-import type { RecordStart } from '../../../src/core/entities/usage.ts';
 import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { readPostgresBooks } from '../../support/postgres/books.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { recordStart } from '../../support/usage-record.ts';
 
 const program = fileURLToPath(new URL('../../support/postgres/node-process.ts', import.meta.url));
 const leaseMs = 600;
@@ -46,10 +46,8 @@ async function open(): Promise<Store> {
   return store;
 }
 
-const start = (): RecordStart => ({
-  ...{ id: newRequestId(Date.now()), accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' },
-  ...{ startedAtMs: Date.UTC(2026, 10, 5), characters: undefined },
-});
+const start = () =>
+  recordStart({ accountId, keyId }, { id: newRequestId(Date.now()), startedAtMs: Date.UTC(2026, 10, 5) });
 const books = () => readPostgresBooks(database);
 const recordOf = async (id: string) => (await books()).records.find((record) => record.id === id);
 

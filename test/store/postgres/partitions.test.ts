@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/core/entities/store.ts';
-import type { RecordEnd, RecordStart } from '../../../src/core/entities/usage.ts';
-import { newAccountId, newKeyId, newRequestId } from '../../../src/core/values/ids.ts';
+import { newAccountId, newKeyId } from '../../../src/core/values/ids.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { newDatabase, type TestDatabase } from '../../support/postgres/database.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 const accountId = newAccountId(1);
 const keyId = newKeyId(1);
@@ -27,15 +27,8 @@ afterEach(async () => {
   await database.drop();
 });
 
-const startAt = (startedAtMs: number): RecordStart => ({
-  ...{ id: newRequestId(startedAtMs), accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' },
-  ...{ startedAtMs, characters: undefined },
-});
-const refused: RecordEnd = {
-  ...{ state: 'refused', httpStatus: 400, code: 'x', firstOutputMs: undefined, durationMs: 2 },
-  ...{ audioMsIn: undefined, audioMsOut: undefined, tokens: undefined, fairUseUnits: undefined },
-  ...{ cost: undefined, overrun: undefined },
-};
+const startAt = (startedAtMs: number) => recordStart({ accountId, keyId }, { startedAtMs });
+const refused = recordEnd('refused', { httpStatus: 400, code: 'x', firstOutputMs: undefined });
 const counts = async () => {
   const rows = await database.query<{ name: string; count: bigint }>(
     'select tableoid::regclass::text as name, count(*) from usage_records group by 1 order by 1',

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Reservation } from '../../../src/core/entities/reservation.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
-import type { RecordEnd, RecordStart } from '../../../src/core/entities/usage.ts';
 import { newAccountId, newKeyId, newLedgerEntryId, newRequestId } from '../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import type { Connection } from '../../../src/store/sqlite/database/connection.ts';
@@ -19,6 +18,7 @@ import { type BatchExecutor, Writer } from '../../../src/store/sqlite/writer/wri
 import { readBooks } from '../../support/books.ts';
 import { fairUse } from '../../support/reservations.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 /** An executor whose batches wait until they are let through, or fail. */
 class Gated implements BatchExecutor {
@@ -96,19 +96,13 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true });
 });
 
-const start = (): RecordStart => ({
-  ...{ id: newRequestId(Date.now()), accountId, keyId, operation: 'chat', model: 'm', wire: 'rest' },
-  ...{ startedAtMs: Date.UTC(2026, 10, 5), characters: undefined },
-});
-const end = (cost: bigint | undefined, fairUseUnits?: number): RecordEnd => ({
-  ...{
-    state: cost === undefined && fairUseUnits === undefined ? 'failed' : 'ok',
-    httpStatus: 200,
-    durationMs: 2,
-  },
-  ...{ code: undefined, firstOutputMs: 1, audioMsIn: undefined, audioMsOut: undefined, tokens: undefined },
-  ...{ fairUseUnits, cost: cost === undefined ? undefined : nanoCredits(cost), overrun: undefined },
-});
+const start = () =>
+  recordStart({ accountId, keyId }, { id: newRequestId(Date.now()), startedAtMs: Date.UTC(2026, 10, 5) });
+const end = (cost: bigint | undefined, fairUseUnits?: number) =>
+  recordEnd(cost === undefined && fairUseUnits === undefined ? 'failed' : 'ok', {
+    fairUseUnits,
+    cost: cost === undefined ? undefined : nanoCredits(cost),
+  });
 const funds = async () => {
   const account = await store.accounts.find('a');
   return account && [account.balance, account.held];

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LedgerEntry } from '../../../src/core/entities/ledger.ts';
 import type { Store } from '../../../src/core/entities/store.ts';
-import type { RecordEnd, RecordStart } from '../../../src/core/entities/usage.ts';
 import {
   type AccountId,
   type KeyId,
@@ -16,6 +15,7 @@ import {
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openStore } from '../../../src/store/sqlite/open-store.ts';
 import { auditEntry, storedKey } from '../../support/stored-key.ts';
+import { recordEnd, recordStart } from '../../support/usage-record.ts';
 
 let dataDir: string;
 beforeEach(() => {
@@ -47,29 +47,9 @@ describe('the store of SQLite', () => {
   });
   afterEach(() => store.close());
 
-  const start = (): RecordStart => ({
-    id: newRequestId(Date.now()),
-    accountId,
-    keyId,
-    operation: 'speech',
-    model: 'm',
-    wire: 'rest',
-    startedAtMs: 5,
-    characters: 3,
-  });
-  const end = (fairUseUnits: number | undefined): RecordEnd => ({
-    state: 'ok',
-    httpStatus: 200,
-    code: undefined,
-    firstOutputMs: 1,
-    durationMs: 2,
-    audioMsIn: undefined,
-    audioMsOut: 7.4,
-    tokens: undefined,
-    fairUseUnits,
-    cost: undefined,
-    overrun: undefined,
-  });
+  const speech = { operation: 'speech', startedAtMs: 5, characters: 3 } as const;
+  const start = () => recordStart({ accountId, keyId }, { ...speech, id: newRequestId(Date.now()) });
+  const end = (fairUseUnits: number | undefined) => recordEnd('ok', { audioMsOut: 7.4, fairUseUnits });
   it('debits a request once: the entry has the id of the request', async () => {
     const record = start();
     const reserve = { hold: { amount: nanoCredits(2n), price } };

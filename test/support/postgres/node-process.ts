@@ -8,6 +8,7 @@ import { type AccountId, type KeyId, newRequestId } from '../../../src/core/valu
 import { nanoCredits } from '../../../src/core/values/money.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open-store.ts';
 import { fairUse } from '../reservations.ts';
+import { recordEnd, recordStart } from '../usage-record.ts';
 
 const [url = '', leaseMs, account, key] = process.argv.slice(2);
 const accountId = account as AccountId;
@@ -16,39 +17,17 @@ const store = await openPostgresStore({ url, leaseMs: Number(leaseMs) });
 const nowMs = Date.now();
 const id = newRequestId(nowMs);
 const price = { inputPerMillion: nanoCredits(1n), outputPerMillion: nanoCredits(2n) };
-await store.idempotency.claim({
-  ...{ accountId, operation: 'chat', key: 'once', fingerprint: 'f', requestId: id, nowMs, forgetBeforeMs: 0 },
+const claim = { accountId, operation: 'chat', key: 'once', fingerprint: 'f', requestId: id } as const;
+await store.idempotency.claim({ ...claim, nowMs, forgetBeforeMs: 0 });
+await store.requests.reserve(recordStart({ accountId, keyId }, { id, startedAtMs: nowMs }), {
+  hold: { amount: nanoCredits(40n), price },
+  counted: [fairUse(accountId, 6, 9)],
 });
-const start = {
-  id,
-  accountId,
-  keyId,
-  operation: 'chat',
-  model: 'm',
-  wire: 'rest',
-  startedAtMs: nowMs,
-} as const;
-await store.requests.reserve(
-  { ...start, characters: undefined },
-  { hold: { amount: nanoCredits(40n), price }, counted: [fairUse(accountId, 6, 9)] },
-);
 process.stdout.write(`${id}\n`);
 
 for await (const _ of createInterface(process.stdin)) {
   try {
-    await store.requests.settle(id, {
-      state: 'ok',
-      httpStatus: 200,
-      code: undefined,
-      firstOutputMs: 1,
-      durationMs: 2,
-      audioMsIn: undefined,
-      audioMsOut: undefined,
-      tokens: undefined,
-      fairUseUnits: 6,
-      cost: nanoCredits(30n),
-      overrun: undefined,
-    });
+    await store.requests.settle(id, recordEnd('ok', { fairUseUnits: 6, cost: nanoCredits(30n) }));
     process.stdout.write('settled\n');
   } catch (error) {
     process.stdout.write(`${toParleyError(error).code}\n`);

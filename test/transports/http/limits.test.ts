@@ -441,8 +441,11 @@ describe('the port sends 100 Continue for a body that waits for it', () => {
     const stream = port
       .openSession()
       .request({
-        ...{ ':method': 'POST', ':path': to, authorization },
-        ...{ 'content-type': 'application/json', expect: '100-continue' },
+        ':method': 'POST',
+        ':path': to,
+        authorization,
+        'content-type': 'application/json',
+        expect: '100-continue',
       });
     await once(stream, 'continue');
     stream.end(body);

@@ -19,12 +19,24 @@ describe('POST /completions', () => {
   it('asks for a chat with the parameters that a chat has, and answers in the legacy form', async () => {
     upstream.answer(path, json(completion('hello there')));
     const shared = {
-      ...{ temperature: 0.5, top_p: 0.9, n: 1, stop: ['x'], seed: 5, user: 'u' },
-      ...{ frequency_penalty: 1, presence_penalty: -1, logit_bias: { '5': 2 } },
+      temperature: 0.5,
+      top_p: 0.9,
+      n: 1,
+      stop: ['x'],
+      seed: 5,
+      user: 'u',
+      frequency_penalty: 1,
+      presence_penalty: -1,
+      logit_bias: { '5': 2 },
     };
     const body = {
-      ...{ model: 'served', prompt: ['Go on'], max_tokens: 7, best_of: 1, echo: false },
-      ...{ suffix: null, logprobs: null },
+      model: 'served',
+      prompt: ['Go on'],
+      max_tokens: 7,
+      best_of: 1,
+      echo: false,
+      suffix: null,
+      logprobs: null,
     };
     const answer = await client.completions.create({ ...body, ...shared });
     expect(answer).toMatchObject({ object: 'text_completion', model: 'served', usage: reported });
@@ -32,7 +44,10 @@ describe('POST /completions', () => {
       { text: 'hello there', index: 0, logprobs: null, finish_reason: 'stop' },
     ]);
     expect(upstream.requests.at(-1)?.json).toEqual({
-      ...{ ...shared, model: 'upstream-model', stream: false, max_tokens: 7 },
+      ...shared,
+      model: 'upstream-model',
+      stream: false,
+      max_tokens: 7,
       messages: [{ role: 'user', content: 'Go on' }],
     });
   });
@@ -89,7 +104,10 @@ describe('POST /completions', () => {
   it('has usage on every piece that asks for it, null on all but the last', async () => {
     upstream.answer(path, events(chunks('hel', 'lo')));
     const stream = await client.completions.create({
-      ...{ model: 'served', prompt: 'Go on', stream: true, stream_options: { include_usage: true } },
+      model: 'served',
+      prompt: 'Go on',
+      stream: true,
+      stream_options: { include_usage: true },
     });
     const told = [];
     for await (const { choices, usage } of stream) told.push([choices.length, usage]);

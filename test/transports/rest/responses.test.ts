@@ -29,8 +29,14 @@ describe('POST /responses', () => {
   it('asks for a chat with the parameters that a chat has', async () => {
     const schema = { type: 'object', properties: { x: { type: ['string', 'null'] } } };
     const parameters = {
-      ...{ temperature: 0.5, top_p: 0.9, top_logprobs: 2, user: 'u', safety_identifier: 's' },
-      ...{ prompt_cache_key: 'k', service_tier: 'auto', parallel_tool_calls: false },
+      temperature: 0.5,
+      top_p: 0.9,
+      top_logprobs: 2,
+      user: 'u',
+      safety_identifier: 's',
+      prompt_cache_key: 'k',
+      service_tier: 'auto',
+      parallel_tool_calls: false,
     };
     const body = {
       ...parameters,
@@ -50,12 +56,18 @@ describe('POST /responses', () => {
     expect((await parley.call('/responses', init)).status).toBe(200);
     const request = upstream.requests.at(-1);
     expect(request?.json).toEqual({
-      ...{ model: 'upstream-model', stream: false, max_tokens: 7, ...parameters, logprobs: true },
+      model: 'upstream-model',
+      stream: false,
+      max_tokens: 7,
+      ...parameters,
+      logprobs: true,
       messages: [
         { role: 'system', content: 'Be brief.' },
         { role: 'user', content: 'hello' },
       ],
-      ...{ reasoning_effort: 'low', verbosity: 'low', seed: 12_345_678_901_234_567_000 },
+      reasoning_effort: 'low',
+      verbosity: 'low',
+      seed: 12_345_678_901_234_567_000,
       response_format: { type: 'json_schema', json_schema: { name: 'x', schema, strict: true } },
       tools: [
         { type: 'function', function: { name: 'f', description: 'd', parameters: schema, strict: false } },
@@ -67,16 +79,26 @@ describe('POST /responses', () => {
 
   it('keeps back what a chat has no form for, and nulls', async () => {
     const { limit, ...others } = await sent({
-      ...{ store: true, truncation: 'auto', include: ['reasoning.encrypted_content'], metadata: { a: 'b' } },
-      ...{ stream_options: { include_obfuscation: false }, max_tool_calls: 3, n: 4, n_cmpl: 4, N: 4 },
-      ...{ previous_response_id: null, conversation: null, background: false, prompt: null, tools: [] },
-      ...{
-        temperature: null,
-        instructions: null,
-        text: { format: { type: 'text' } },
-        max_output_tokens: null,
-      },
-      ...{ reasoning: null, tool_choice: null },
+      store: true,
+      truncation: 'auto',
+      include: ['reasoning.encrypted_content'],
+      metadata: { a: 'b' },
+      stream_options: { include_obfuscation: false },
+      max_tool_calls: 3,
+      n: 4,
+      n_cmpl: 4,
+      N: 4,
+      previous_response_id: null,
+      conversation: null,
+      background: false,
+      prompt: null,
+      tools: [],
+      temperature: null,
+      instructions: null,
+      text: { format: { type: 'text' } },
+      max_output_tokens: null,
+      reasoning: null,
+      tool_choice: null,
     });
     expect(limit).toBe(4096);
     expect(others).toEqual({ messages: [{ role: 'user', content: 'hello' }] });
@@ -98,7 +120,10 @@ describe('POST /responses', () => {
         },
         { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'f', arguments: '{}', status: 'completed' },
         {
-          ...{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' },
+          type: 'message',
+          id: 'msg_1',
+          role: 'assistant',
+          status: 'completed',
           content: [{ type: 'output_text', text: 'Calling.', annotations: [], logprobs: [] }],
         },
         { type: 'function_call_output', call_id: 'a', output: [{ type: 'input_text', text: 'done' }] },

@@ -47,7 +47,11 @@ async function speak() {
 
 async function transcribe() {
   const listener = new openai.STT({
-    ...{ model: 'gpt-transcribe', baseURL, apiKey, language: 'en', keywords: ['Ada'] },
+    model: 'gpt-transcribe',
+    baseURL,
+    apiKey,
+    language: 'en',
+    keywords: ['Ada'],
     useRealtime: false,
   });
   const samples = new Int16Array(new Uint8Array(readFileSync(file)).buffer);

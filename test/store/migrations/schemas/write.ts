@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Alert } from '../../../../src/core/entities/alert.ts';
+import { newAlert } from '../../../../src/core/alerts/alerts.ts';
 import type { AuditEntry } from '../../../../src/core/entities/audit.ts';
 import type { IdempotencyClaim } from '../../../../src/core/entities/idempotency.ts';
 import type { Key } from '../../../../src/core/entities/key.ts';
@@ -17,17 +17,17 @@ import {
   type AccountId,
   type KeyId,
   newAccountId,
-  newAlertId,
   newAuditId,
   newKeyId,
   newLedgerEntryId,
-  newRequestId,
   type RequestId,
 } from '../../../../src/core/values/ids.ts';
 import { nanoCredits } from '../../../../src/core/values/money.ts';
 import { migrations } from '../../../../src/store/migrations/migrations.ts';
 import { openStore } from '../../../../src/store/sqlite/open-store.ts';
 import { fairUse } from '../../../support/reservations.ts';
+import { storedKey } from '../../../support/stored-key.ts';
+import { recordEnd, recordStart } from '../../../support/usage-record.ts';
 
 const day = 86_400_000;
 const startMs = Date.UTC(2026, 10, 1, 12);
@@ -48,21 +48,16 @@ async function newAccount(store: Store, name: string): Promise<AccountId> {
 
 function newKey(kind: Key['kind'], accountId: AccountId | undefined, name: string): Key {
   const createdAtMs = tick();
-  const id = newKeyId(createdAtMs);
-  return {
-    ...{ id, originId: id, kind, accountId, name, hash: `hash of ${name}`, lastFour: 'wxyz' },
-    ...{ scopes: accountId ? ['speech', 'chat'] : [], createdAtMs },
-    ...{ expiresAtMs: undefined, revokedAtMs: undefined },
-  };
+  const scopes: Key['scopes'] = accountId ? ['speech', 'chat'] : [];
+  const names = { name, hash: `hash of ${name}`, lastFour: 'wxyz' };
+  return storedKey(newKeyId(createdAtMs), accountId, { kind, scopes, createdAtMs, ...names });
 }
 
 function newEntry(accountId: AccountId, kind: 'load' | 'adjustment', amount: bigint): LedgerEntry {
   const createdAtMs = tick();
   const id = newLedgerEntryId(createdAtMs);
-  return {
-    ...{ id, accountId, kind, createdAtMs, amount: nanoCredits(amount) },
-    ...{ reason: `a ${kind} – “ü”`, reference: `${kind}-1` },
-  };
+  const reasons = { reason: `a ${kind} – “ü”`, reference: `${kind}-1` };
+  return { id, accountId, kind, createdAtMs, amount: nanoCredits(amount), ...reasons };
 }
 
 interface Caller {
@@ -73,23 +68,11 @@ interface Caller {
 function newStart(caller: Caller, operation: RecordStart['operation'], model?: string): RecordStart {
   const startedAtMs = tick();
   const characters = operation === 'speech' ? 12 : undefined;
-  return {
-    ...caller,
-    id: newRequestId(startedAtMs),
-    operation,
-    model,
-    wire: 'rest',
-    startedAtMs,
-    characters,
-  };
+  return recordStart(caller, { operation, model, startedAtMs, characters });
 }
 
-const end = (state: RecordEnd['state'], facts: Partial<RecordEnd> = {}): RecordEnd => ({
-  ...{ state, httpStatus: 200, code: undefined, firstOutputMs: 3, durationMs: 40 },
-  ...{ audioMsIn: undefined, audioMsOut: undefined, tokens: undefined },
-  ...{ fairUseUnits: undefined, cost: undefined, overrun: undefined },
-  ...facts,
-});
+const end = (state: RecordEnd['state'], facts: Partial<RecordEnd> = {}) =>
+  recordEnd(state, { firstOutputMs: 3, durationMs: 40, ...facts });
 
 const month = '2026-11';
 const price = { inputPerMillion: nanoCredits(100_000_000n), outputPerMillion: nanoCredits(400_000_000n) };
@@ -97,10 +80,8 @@ const hold = { amount: nanoCredits(50_000n), price };
 const tokens = { promptTokens: 20, completionTokens: 30, totalTokens: 50, source: 'reported' } as const;
 
 function newClaim(accountId: AccountId, key: string, requestId: RequestId): IdempotencyClaim {
-  return {
-    ...{ accountId, operation: 'chat', key, fingerprint: `print of ${key}`, requestId },
-    ...{ nowMs, forgetBeforeMs: 0 },
-  };
+  const fingerprint = `print of ${key}`;
+  return { accountId, operation: 'chat', key, fingerprint, requestId, nowMs, forgetBeforeMs: 0 };
 }
 
 /** Requests with every kind of end, and some that run when the process is killed. */
@@ -121,8 +102,11 @@ async function addRequests(store: Store, caller: Caller): Promise<void> {
   );
   const speech = newStart(caller, 'speech', 'flite');
   const counted = {
-    ...{ owner: caller.keyId, unit: 'characters' as const, period: '2026-11-01' },
-    ...{ amount: 12n, limit: 100n },
+    owner: caller.keyId,
+    unit: 'characters' as const,
+    period: '2026-11-01',
+    amount: 12n,
+    limit: 100n,
   };
   await store.requests.reserve(speech, { counted: [fairUse(caller.accountId, 12, 1_000), counted] });
   await store.requests.settle(speech.id, end('ok', { fairUseUnits: 12, audioMsOut: 1_234 }));
@@ -217,15 +201,9 @@ async function addAlerts(store: Store, accountId: AccountId): Promise<void> {
   await store.alerts.setSettings(accountId, settings, audit('alerts.set', accountId));
   for (const state of ['none', 'pending'] as const) {
     const createdAtMs = tick();
-    const alert: Alert = {
-      ...{ id: newAlertId(createdAtMs), accountId, kind: 'fair_use.used', createdAtMs },
-      details: { percent: 50, used: '500', limit: '1000' },
-      delivery: {
-        ...{ state, attempts: 0, nextAttemptAtMs: createdAtMs },
-        ...{ deliveredAtMs: undefined, lastFailure: undefined },
-      },
-    };
+    const details = { percent: 50, used: '500', limit: '1000' };
+    const alert = newAlert(accountId, 'fair_use.used', details, createdAtMs);
     const mark = { kind: alert.kind, subject: state, period: month, basis: '1000', threshold: 50 };
-    await store.alerts.raise(alert, mark);
+    await store.alerts.raise({ ...alert, delivery: { ...alert.delivery, state } }, mark);
   }
 }

@@ -1,0 +1,12 @@
+import type { StoredAlertSettings } from '../../src/core/entities/alert.ts';
+import type { AccountId } from '../../src/core/values/ids.ts';
+import { nanoCredits } from '../../src/core/values/money.ts';
+
+/** Alerts at half of a limit and below the least balance, without a webhook where none is given. */
+export function alertSettings(
+  accountId: AccountId,
+  more: Partial<StoredAlertSettings> = {},
+): StoredAlertSettings {
+  const webhook = { webhookUrl: undefined, sealedSecret: undefined, webhookOffAtMs: undefined };
+  return { accountId, percents: [50], balanceBelow: nanoCredits(1n), ...webhook, ...more };
+}
