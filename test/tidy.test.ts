@@ -187,6 +187,11 @@ describe('the house', () => {
     expect(leaks.map(([file]) => file)).toEqual([]);
   });
 
+  it('spreads no literal into another, which only keeps the formatter from breaking lines', () => {
+    const all = globSync('{src,test,console,bench,scripts}/**/*.{ts,tsx,mjs}');
+    expect(all.filter((file) => /\.\.\.\{/.test(readFileSync(file, 'utf8')))).toEqual([]);
+  });
+
   it('reads the environment in config only', () => {
     const readers = [...sources].filter(([, text]) => /process\.env/.test(text)).map(([file]) => file);
     const allowed = /^src\/(config|cli)\//;
