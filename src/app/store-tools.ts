@@ -5,6 +5,7 @@ import { openPostgresSide } from '../store/copy/postgres-side.ts';
 import type { Side } from '../store/copy/side.ts';
 import { openSqliteSide } from '../store/copy/sqlite-side.ts';
 import type { TableFacts } from '../store/copy/table-digest.ts';
+import { firstRecordMs } from '../store/copy/tables.ts';
 import { migrateUrl } from '../store/postgres/migrate-url.ts';
 import { migrateFolder, pendingMigrations } from '../store/sqlite/migrate-folder.ts';
 
@@ -41,7 +42,7 @@ export async function copyConfiguredStore(
   const isBack = to === 'sqlite';
   const source = await open(isBack ? openPostgresSide(url) : openSqliteSide(dataDir, false));
   const target = await open(
-    isBack ? openSqliteSide(dataDir, true) : openPostgresSide(url, await source.firstRecordMs()),
+    isBack ? openSqliteSide(dataDir, true) : openPostgresSide(url, await source.get(firstRecordMs, {})),
   );
   const tables = await copyStore(source, target, options);
   return { from: source.name, to: target.name, tables };

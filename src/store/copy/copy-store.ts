@@ -1,6 +1,8 @@
 /** Copies all that a database holds to another one, of either kind. */
-import { CopyError, commonTables, type Side, type Table } from './side.ts';
+import { requestOfDebit } from '../../core/values/ids.ts';
+import { CopyError, type Side } from './side.ts';
 import { differenceOf, TableDigest, type TableFacts } from './table-digest.ts';
+import { type Row, type Table, tables } from './tables.ts';
 
 export interface CopyProgress {
   readonly step: 'copy' | 'verify';
@@ -17,9 +19,9 @@ export interface CopyOptions {
 }
 
 /**
- * Copies the tables that both databases have, by the columns that they have at this moment. It then reads the copy and compares each table
- * with what it has read of the source: the number of rows, the sum of each column of numbers, and a hash of all values in the order of the
- * primary key. The books of both must be right. All or nothing: the target keeps what was written only if all of this holds.
+ * Copies all tables. It then reads the copy and compares each table with what it has read of the source: the number of rows, the sum of
+ * each column of numbers, and a hash of all values in the order of the primary key. The books of both must be right. All or nothing: the
+ * target keeps what was written only if all of this holds.
  * @throws CopyError; the reason of the signal
  */
 export async function copyStore(
@@ -27,26 +29,22 @@ export async function copyStore(
   target: Side,
   { onProgress, signal }: CopyOptions,
 ): Promise<TableFacts[]> {
-  const tables = commonTables(await source.tables(), await target.tables());
-  await checkEmpty(target, tables);
+  await checkEmpty(target);
   await checkBooks(source);
   const kept = (text: string) => target.kept(source.kept(text));
   const copied: TableFacts[] = [];
   for (const step of ['copy', 'verify'] as const) {
     for (const table of tables) {
-      const read = step === 'copy' ? source : target;
-      const digest = new TableDigest(table, kept);
-      const rowsTotal = await source.count(table);
-      let rows = 0;
-      for await (const batch of read.rows(table)) {
+      const digest = new TableDigest(kept);
+      const rowsTotal = await countOf(source, table);
+      for await (const rows of rowsOf(step === 'copy' ? source : target, table)) {
         signal.throwIfAborted();
-        digest.add(batch);
-        if (step === 'copy') await target.insert(table, batch);
-        rows += batch.length;
-        onProgress({ step, table: table.name, rows, rowsTotal });
+        digest.add(rows);
+        if (step === 'copy') await target.insert(table, rows);
+        onProgress({ step, table: table.name, rows: digest.rows, rowsTotal });
       }
-      if (step === 'copy') copied.push(digest.facts());
-      else checkSame(copied, digest.facts());
+      if (step === 'copy') copied.push(digest.facts(table.name));
+      else checkSame(copied, digest.facts(table.name));
     }
   }
   await checkBooks(target);
@@ -55,18 +53,38 @@ export async function copyStore(
   return copied;
 }
 
-async function checkEmpty(target: Side, tables: readonly Table[]): Promise<void> {
+async function countOf(side: Side, { count }: Table): Promise<number> {
+  return (await side.get(count, {})) ?? 0;
+}
+
+async function* rowsOf(side: Side, { first, after, rowsAtOnce }: Table): AsyncIterable<readonly Row[]> {
+  let rows = await side.all(first, {});
+  while (rows.length > 0) {
+    yield rows.map(withReference);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < rowsAtOnce) return;
+    rows = await side.all(after, last);
+  }
+}
+
+/** PostgreSQL keeps no reference of a debit: its id is that of the request. */
+function withReference(row: Row): Row {
+  if (row['kind'] !== 'debit' || row['reference'] !== null) return row;
+  return { ...row, reference: requestOfDebit(String(row['id'])) };
+}
+
+async function checkEmpty(target: Side): Promise<void> {
   for (const table of tables) {
-    if ((await target.count(table)) === 0) continue;
+    if ((await countOf(target, table)) === 0) continue;
     throw new CopyError(
       `${target.name} is not empty: there are rows in ${table.name}. Choose an empty database.`,
     );
   }
 }
 
-async function checkBooks({ faults, name }: Side): Promise<void> {
-  const found = await faults();
-  if (found.length > 0) throw new CopyError(`${name} cannot be copied. ${found.join(' ')}`);
+async function checkBooks(side: Side): Promise<void> {
+  const found = await side.faults();
+  if (found.length > 0) throw new CopyError(`${side.name} cannot be copied. ${found.join(' ')}`);
 }
 
 function checkSame(copied: readonly TableFacts[], found: TableFacts): void {

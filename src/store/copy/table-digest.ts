@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Row, Table, Value } from './side.ts';
+import type { Row, Value } from './tables.ts';
 
 /** Facts that are equal for equal tables. */
 export interface TableFacts {
@@ -13,42 +13,29 @@ export interface TableFacts {
 
 /** Adds up the rows of a table. */
 export class TableDigest {
-  readonly #table: Table;
   readonly #kept: (text: string) => string;
   readonly #hash = createHash('sha256');
-  readonly #sums = new Map<string, bigint>();
-  #rows = 0;
+  readonly #sums: Record<string, bigint> = {};
+  rows = 0;
 
   /** @param kept how both databases keep a text */
-  constructor(table: Table, kept: (text: string) => string) {
-    this.#table = table;
+  constructor(kept: (text: string) => string) {
     this.#kept = kept;
   }
 
   add(rows: readonly Row[]): void {
-    const { columns } = this.#table;
     for (const row of rows) {
-      for (const [index, value] of row.entries()) {
-        if (typeof value !== 'bigint') continue;
-        const column = columns[index] ?? '';
-        this.#sums.set(column, (this.#sums.get(column) ?? 0n) + value);
+      for (const [column, value] of Object.entries(row)) {
+        if (typeof value === 'bigint') this.#sums[column] = (this.#sums[column] ?? 0n) + value;
       }
-      this.#hash.update(`${JSON.stringify(row.map((value) => this.#encoded(value)))}\n`);
+      const values = Object.values(row).map((value) => this.#encoded(value));
+      this.#hash.update(`${JSON.stringify(values)}\n`);
     }
-    this.#rows += rows.length;
+    this.rows += rows.length;
   }
 
-  facts(): TableFacts {
-    const sums = this.#table.columns.flatMap((column) => {
-      const sum = this.#sums.get(column);
-      return sum === undefined ? [] : [[column, sum] as const];
-    });
-    return {
-      table: this.#table.name,
-      rows: this.#rows,
-      sums: Object.fromEntries(sums),
-      sha256: this.#hash.digest('hex'),
-    };
+  facts(table: string): TableFacts {
+    return { table, rows: this.rows, sums: this.#sums, sha256: this.#hash.digest('hex') };
   }
 
   /** Values of different types never have the same form. */

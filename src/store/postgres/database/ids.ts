@@ -23,8 +23,12 @@ const prefixes: Readonly<Record<string, string>> = {
   latest_load: 'led',
 };
 
+/** Stands for an empty id: sums from before keys were counted apart have one. */
+const noUuid = '00000000-0000-0000-0000-000000000000';
+
 /** The uuid of an id; null, which equals nothing, if the text is no id. */
 export function toUuid(id: string): string | null {
+  if (id === '') return noUuid;
   return digitsOfId.exec(id)?.[1] ?? null;
 }
 
@@ -37,6 +41,7 @@ export function boundUuid(bound: string): string | null {
 
 /** @param column of the uuid, or the table whose `id` it is */
 export function fromUuid(column: string, uuid: string): string {
+  if (uuid === noUuid) return '';
   const prefix = prefixes[column];
   if (prefix === undefined) throw new Error(`the column ${column} has no ids`);
   return `${prefix}_${uuid.replaceAll('-', '')}`;

@@ -1,3 +1,4 @@
+import type { Queries } from '../../sql/executor.ts';
 import type { Statement } from '../../sql/statement.ts';
 import type { Connection } from './connection.ts';
 import { reading } from './storage-failures.ts';
@@ -40,4 +41,13 @@ export class Reader {
     }
     return prepared;
   }
+}
+
+/** The queries of a connection, for callers that wait anyway. */
+export function queriesOn(connection: Connection): Queries {
+  const reader = new Reader(connection);
+  return {
+    get: async (statement, parameters) => reader.get(statement, parameters),
+    all: async (statement, parameters) => reader.all(statement, parameters),
+  };
 }

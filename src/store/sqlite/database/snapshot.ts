@@ -1,6 +1,6 @@
 import Sqlite from 'better-sqlite3';
 import type { Queries } from '../../sql/executor.ts';
-import { Reader } from './reader.ts';
+import { queriesOn } from './reader.ts';
 import { forCaller, unusable } from './storage-failures.ts';
 
 /**
@@ -13,11 +13,7 @@ export async function readSnapshot<T>(path: string, read: (snapshot: Queries) =>
   try {
     connection.defaultSafeIntegers(true);
     connection.exec('begin');
-    const reader = new Reader(connection);
-    return await read({
-      get: async (statement, parameters) => reader.get(statement, parameters),
-      all: async (statement, parameters) => reader.all(statement, parameters),
-    });
+    return await read(queriesOn(connection));
   } catch (error) {
     throw forCaller(error);
   } finally {

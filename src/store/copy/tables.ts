@@ -1,0 +1,75 @@
+/** The tables that a copy has, and the queries that read them from either database. */
+import { sql } from 'kysely';
+import type { Database } from '../sql/schema.ts';
+import { query, type Statement, statement } from '../sql/statement.ts';
+
+/** Ids are texts, whole numbers bigints. */
+export type Value = bigint | string | Uint8Array | null;
+export type Row = Readonly<Record<string, Value>>;
+
+/** The versions that caches compare describe the database itself. */
+type Copied = Exclude<keyof Database, 'policy'>;
+
+/** The columns of the primary keys. A table comes after those that it refers to. */
+const keys: { readonly [Name in Copied]: readonly (keyof Database[Name] & string)[] } = {
+  accounts: ['id'],
+  subscriptions: ['account_id', 'kind'],
+  api_keys: ['id'],
+  ledger_entries: ['account_id', 'id'],
+  limit_counts: ['owner', 'unit', 'period'],
+  usage_records: ['id'],
+  usage_rollups: ['day', 'account_id', 'key_id', 'operation', 'model', 'state'],
+  kept_answers: ['account_id', 'operation', 'key'],
+  audit_entries: ['id'],
+  alert_settings: ['account_id'],
+  alert_marks: ['account_id', 'kind', 'subject'],
+  alerts: ['id'],
+  ended_sessions: ['owner', 'session'],
+};
+
+/** Nodes, versions and reservations of one database, which the other does not have. */
+const ownColumns = ['counted', 'node_epoch', 'policy_version', 'rate_uses', 'reserved', 'reserved_month'];
+
+const rowsAtOnce = 2_000;
+/** A row with an answer may have 8 MB. */
+const answersAtOnce = 5;
+
+/** When the oldest request began. */
+export const firstRecordMs = statement((_: object) =>
+  query.selectFrom('usage_records').select('started_at_ms').orderBy('id').limit(1),
+).map((row) => Number(row.started_at_ms));
+
+export interface Table {
+  readonly name: Copied;
+  readonly count: Statement<object, number>;
+  /** The first rows by their primary key. */
+  readonly first: Statement<object, Row>;
+  /** The rows after another one. */
+  readonly after: Statement<Row, Row>;
+  readonly rowsAtOnce: number;
+}
+
+export const tables = Object.entries(keys).map(([name, key]) => tableOf(name as Copied, key));
+
+function tableOf(name: Copied, key: readonly string[]): Table {
+  const size = name === 'kept_answers' ? answersAtOnce : rowsAtOnce;
+  const columns = sql.join(key.map((column) => sql.ref(column)));
+  const rows = () => query.selectFrom(name).selectAll().orderBy(sql`${columns}`).limit(sql.lit(size));
+  return {
+    name,
+    rowsAtOnce: size,
+    count: statement((_: object) => query.selectFrom(name).select(sql<bigint>`count(*)`.as('count'))).map(
+      ({ count }) => Number(count),
+    ),
+    first: statement(rows).map(copied),
+    after: statement((p: Row) =>
+      rows().where(sql<boolean>`(${columns}) > (${sql.join(key.map((column) => sql`${p[column]}`))})`),
+    ).map(copied),
+  };
+}
+
+/** A row without the columns of its database alone, in the order in which both hash it. */
+function copied(row: object): Row {
+  const values: [string, Value][] = Object.entries(row).filter(([column]) => !ownColumns.includes(column));
+  return Object.fromEntries(values.sort(([one], [other]) => (one < other ? -1 : 1)));
+}
