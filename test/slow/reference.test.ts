@@ -206,7 +206,9 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     const { page } = await open(parley, '/docs');
     const form = await tryIt(page, 'createChatCompletion', parley.apiKey);
     await form.getByText('As a command').click();
-    const command = (await form.locator('details pre').textContent()) ?? '';
+    const shown = form.locator('details pre');
+    await expect.poll(() => shown.textContent()).toContain('$KEY');
+    const command = (await shown.textContent()) ?? '';
     expect(command).not.toContain(parley.apiKey);
     const { stdout } = await shell(command, { env: { KEY: parley.apiKey } });
     expect(JSON.parse(stdout)).toMatchObject({ object: 'chat.completion' });

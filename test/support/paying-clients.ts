@@ -212,18 +212,23 @@ export class PayingClients {
     if (response.ok) this.answered.push({ id, operation, usage: tokens });
   }
 
-  #fetch(
+  /** Sends a request again that crossed the end of an idle connection: such a request has not run. */
+  async #fetch(
     { baseUrl }: Server,
     path: string,
     key: string,
     body: object,
     headers: Record<string, string> = {},
   ): Promise<Response> {
-    return fetch(baseUrl + path, {
-      method: 'POST',
-      headers: { ...jsonType, ...headers, authorization: `Bearer ${key}` },
-      body: JSON.stringify(body),
-    });
+    for (;;) {
+      const response = await fetch(baseUrl + path, {
+        method: 'POST',
+        headers: { ...jsonType, ...headers, authorization: `Bearer ${key}` },
+        body: JSON.stringify(body),
+      });
+      if (response.status !== 408) return response;
+      await response.arrayBuffer();
+    }
   }
 
   async #post(
