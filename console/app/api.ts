@@ -1,4 +1,4 @@
-/** The server, called by the typed clients that are made from its schemas, with the cookie of the session. */
+/** Typed clients of the server, generated from its schemas, with the session's cookie. */
 import { Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
@@ -44,7 +44,7 @@ export interface Failure {
   readonly param?: string;
 }
 
-/** Notes a lost connection or session wherever a call fails, also in the middle of a stream. */
+/** Records a lost connection or session, wherever a call fails, also in the middle of a stream. */
 export function noteFailure(error: unknown): unknown {
   if (isOffline(error)) connectionLost();
   if (error instanceof ConnectError && error.code === Code.Unauthenticated) {

@@ -1,4 +1,4 @@
-/** Whether the server can be reached. While it cannot, asks again until it answers. */
+/** Whether the server can be reached. If not, asks again until it answers. */
 import { useEffect, useState } from 'preact/hooks';
 
 const retryMs = 2_000;

@@ -1,4 +1,4 @@
-/** Shows the sign-in page, or the pages of whoever has signed in. */
+/** Shows the sign-in page, or the pages for the signed-in key. */
 import { useEffect, useState } from 'preact/hooks';
 import { useConnectionLost } from './connection.ts';
 import { pagesFor } from './pages.tsx';
@@ -50,7 +50,7 @@ function Pages({ session }: { readonly session: SignedIn }) {
         <>
           <h1>Not found</h1>
           <p>
-            This console has no such page. <a href="/console">Go to the first page.</a>
+            The console has no such page. <a href="/console">Go to the home page.</a>
           </p>
         </>
       ) : (

@@ -4,7 +4,7 @@ export function csvLine(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }
 
-/** A quote mark in front keeps a spreadsheet from reading text as a formula. */
+/** A leading quote mark keeps spreadsheets from reading text as a formula. */
 function csvCell(text: string): string {
   const plain = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;

@@ -9,15 +9,15 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-/** Whether the form of a dialog waits for the server, and what changes it. */
+/** Whether the dialog's form waits for the server, and the function that sets it. */
 const BusyContext = createContext<readonly [isBusy: boolean, setBusy: (isBusy: boolean) => void]>([
   false,
   () => {},
 ]);
 
 /**
- * A native modal dialog. Escape closes it, but not while its form waits for an answer, which may be a secret. Then the focus goes back to
- * where it was.
+ * A native modal dialog. Escape closes it, but not while its form waits for an answer, which may contain a secret.
+ * After closing, the focus returns to where it was.
  */
 export function Dialog({ title, onClose, children }: Props) {
   const element = useRef<HTMLDialogElement>(null);
@@ -28,7 +28,7 @@ export function Dialog({ title, onClose, children }: Props) {
     const before = document.activeElement;
     element.current?.showModal();
     return () => {
-      // The element is gone by now: it would not let anything behind it take the focus.
+      // The element is gone by now; otherwise it would keep the focus from anything behind it.
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);
@@ -41,7 +41,7 @@ export function Dialog({ title, onClose, children }: Props) {
       aria-labelledby={id}
       onClose={onClose}
       onCancel={stayWhileBusy}
-      // Browsers let a second Escape pass `cancel`.
+      // Browsers do not emit `cancel` for a second Escape.
       onKeyDown={(event) => event.key === 'Escape' && stayWhileBusy(event)}
     >
       <div class="title">
@@ -61,15 +61,15 @@ export function Dialog({ title, onClose, children }: Props) {
 }
 
 interface FormProps {
-  /** The words of the button. */
+  /** Label of the button. */
   readonly action: string;
-  /** Whether the action takes something away. */
+  /** Whether the action removes something. */
   readonly isGrave?: boolean;
   readonly onSubmit: (values: FormData) => Promise<void>;
   readonly children?: ComponentChildren;
 }
 
-/** A form that calls the server, and shows its words if it refuses: at the field that they are about, or below all fields. */
+/** A form that calls the server. Shows the server's refusal at the field that it concerns, or below all fields. */
 export function CallForm({ action, isGrave = false, onSubmit, children }: FormProps) {
   const [refusal, setRefusal] = useState<Refusal>();
   const [isBusy, setBusy] = useContext(BusyContext);

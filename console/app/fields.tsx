@@ -8,7 +8,7 @@ interface ChoiceProps {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** The words of the empty choice. Default: there is none. */
+  /** Label of the empty choice. Default: no empty choice. */
   readonly all?: string;
   readonly options: readonly Option[];
 }
@@ -40,7 +40,7 @@ interface SegmentsProps {
   readonly options: readonly { readonly value: string; readonly text: string }[];
 }
 
-/** A choice of a few, all in sight. */
+/** A choice among a few, all visible. */
 export function Segments({ label, value, onChange, options }: SegmentsProps) {
   const name = useId();
   return (
@@ -62,9 +62,9 @@ export function Segments({ label, value, onChange, options }: SegmentsProps) {
   );
 }
 
-/** The field that the server refused, with its words. Forms provide it. */
+/** The field that the server refused, with the server's message. Forms provide it. */
 export interface Refusal {
-  /** The name of the field. */
+  /** Name of the field. */
   readonly param: string;
   readonly message: string;
 }
@@ -99,7 +99,7 @@ interface DescribedProps extends Labelled {
   readonly children: (attributes: object) => ComponentChildren;
 }
 
-/** A field with its label, its hint, and what the server says of it. */
+/** A field with its label, its hint, and the server's message about it. */
 function Described({ label, hint, name, children }: DescribedProps) {
   const id = useId();
   const refusal = useContext(RefusalContext);

@@ -33,7 +33,7 @@ export function nanoOf(credits: string): bigint {
   return credits.startsWith('-') ? -nano : nano;
 }
 
-/** With two places, or the first two that are not zero. */
+/** With two decimals, or as many as show the first two digits that are not zero. */
 export function creditsText(nano: bigint): string {
   const value = Number(nano) / Number(nanoPerCredit);
   const size = Math.abs(value);
@@ -79,7 +79,7 @@ export function Day({ at }: { readonly at: Timestamp | Date }) {
   );
 }
 
-/** Such as `in 13 days` or `5 minutes ago`. */
+/** Relative time, such as `in 13 days` or `5 minutes ago`. */
 export function spanText(at: Date, now = Date.now()): string {
   const ms = at.getTime() - now;
   const size = Math.abs(ms);

@@ -13,7 +13,7 @@ interface Request {
 }
 
 interface Props {
-  /** Changes when the ledger is to be read again. */
+  /** Changes when the ledger must be reloaded. */
   readonly turn: string;
   readonly read: (
     request: Request,

@@ -1,4 +1,4 @@
-/** A list that is read a page at a time. */
+/** A list that is loaded a page at a time. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { failureOf } from './api.ts';

@@ -26,7 +26,7 @@ export interface ConsolePage {
   /** Pages of one section share its entry in the navigation. */
   readonly section: string;
   readonly matches: RegExp;
-  /** Its path in the navigation; undefined if it has none. */
+  /** Path of its navigation entry; undefined if it has none. */
   readonly href?: string;
   readonly show: (shown: Shown) => ComponentChildren;
 }

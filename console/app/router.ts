@@ -21,14 +21,14 @@ export function navigate(href: string): void {
   document.getElementById('content')?.focus();
 }
 
-/** Draws again whenever the address changes. */
+/** Renders again whenever the address changes. */
 export function usePath(): string {
   const [path, setPath] = useState(currentPath);
   useAddress(() => setPath(currentPath()));
   return path;
 }
 
-/** A filter in the query. Empty if it is not there; setting it to that removes it. */
+/** A filter in the query. Empty if it is missing; setting it to empty removes it. */
 export function useQuery(name: string): readonly [string, (value: string) => void] {
   const read = () => new URLSearchParams(location.search).get(name) ?? '';
   const [value, setValue] = useState(read);
@@ -55,7 +55,7 @@ function useAddress(update: () => void): void {
   }, []);
 }
 
-/** Follows links to other pages of the console without loading the page anew. */
+/** Follows links to other pages of the console without reloading the page. */
 export function followLinks(): void {
   document.addEventListener('click', (event) => {
     const { target, button, metaKey, ctrlKey, shiftKey, altKey } = event;

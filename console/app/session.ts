@@ -1,4 +1,4 @@
-/** The session: who has signed in. Its cookie is out of reach of scripts. */
+/** The session of the signed-in key. Scripts cannot read its cookie. */
 import { useEffect, useState } from 'preact/hooks';
 
 export interface SessionKey {
@@ -20,7 +20,7 @@ export interface SignedIn {
 
 interface SignedOut {
   readonly signed_in: false;
-  /** Why the session ended, if it did not end by signing out. */
+  /** Why the session ended, if not by signing out. */
   readonly reason?: string;
 }
 
@@ -35,7 +35,7 @@ function set(session: Session): void {
   changes.dispatchEvent(new Event('change'));
 }
 
-/** Undefined until the server has said. */
+/** Undefined until the server has answered. */
 export function useSession(): Session | undefined {
   const [session, setSession] = useState(current);
   useEffect(() => {
@@ -47,7 +47,10 @@ export function useSession(): Session | undefined {
   return session;
 }
 
-/** Asks the server. @throws TypeError if it cannot be reached */
+/**
+ * Asks the server.
+ * @throws TypeError if it cannot be reached
+ */
 export async function loadSession(): Promise<void> {
   const response = await fetch(path);
   set(
@@ -57,9 +60,9 @@ export async function loadSession(): Promise<void> {
   );
 }
 
-/** @throws Error with the server's words; TypeError if it cannot be reached */
+/** @throws Error with the server's message; TypeError if it cannot be reached */
 export async function signIn(key: string): Promise<void> {
-  // A header takes no other characters, and no key has them.
+  // Headers accept no other characters, and no key has them.
   const headers = { authorization: `Bearer ${key.trim().replace(/[^\x20-\x7e]/g, '?')}` };
   const response = await fetch(path, { method: 'POST', headers });
   if (!response.ok) throw new Error(await wordsOf(response));

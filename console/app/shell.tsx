@@ -31,7 +31,7 @@ export function Shell({ session, pages, current, isLost, children }: Props) {
       </header>
       <main id="content" tabIndex={-1}>
         <p class="offline" role="status">
-          {isLost && <span>The server cannot be reached. This page goes on when it answers.</span>}
+          {isLost && <span>The server cannot be reached. This page continues when it answers.</span>}
         </p>
         {children}
       </main>
@@ -43,7 +43,7 @@ function Navigation({ pages, current }: Pick<Props, 'pages' | 'current'>) {
   const path = usePath();
   const menu = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
-    // The menu of a narrow window closes once a page is chosen.
+    // The menu of a narrow window closes when a page is chosen.
     if (menu.current && !matchMedia('(min-width: 60rem)').matches) menu.current.open = false;
   }, [path]);
   return (

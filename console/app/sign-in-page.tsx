@@ -7,7 +7,7 @@ export function SignInPage({ reason }: { readonly reason: string | undefined }) 
   const input = useRef<HTMLInputElement>(null);
   const [problem, setProblem] = useState(reason);
   const [isBusy, setBusy] = useState(false);
-  // The page is there for this field alone.
+  // The field is the purpose of this page.
   useEffect(() => input.current?.focus(), []);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();

@@ -46,7 +46,7 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
 
 interface ShowProps<T> {
   readonly of: Loaded<T>;
-  /** Such as `the ledger`. */
+  /** Name of the part, such as `the ledger`. */
   readonly what: string;
   readonly children: (value: T) => ComponentChildren;
 }
@@ -81,7 +81,9 @@ function Failed({ failure, what, onRetry }: FailedProps) {
   return (
     <div class="state" role="alert">
       <strong>
-        {failure.kind === 'forbidden' ? 'Your key may not do this.' : `This is not there: ${what}.`}
+        {failure.kind === 'forbidden'
+          ? 'Your key may not do this.'
+          : `${what.charAt(0).toUpperCase()}${what.slice(1)} could not be loaded.`}
       </strong>
       <p>{failure.message}</p>
       <button type="button" onClick={onRetry}>

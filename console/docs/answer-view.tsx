@@ -12,7 +12,7 @@ export function AnswerView({ received, id }: { readonly received: Received; read
         </strong>{' '}
         <span>{contentType}</span> <span>{count(bytes)} bytes</span>{' '}
         <span>first byte after {milliseconds(headersMs)}</span>{' '}
-        {endMs === undefined ? <span>…</span> : <span>whole after {milliseconds(endMs)}</span>}
+        {endMs === undefined ? <span>…</span> : <span>complete after {milliseconds(endMs)}</span>}
       </p>
       {requestId !== null && (
         <p class="facts">

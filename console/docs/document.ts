@@ -1,4 +1,4 @@
-/** The OpenAPI document as this page reads it: the server made it, so its shape is known. */
+/** The OpenAPI document, typed for this page. The server generated it, so its shape is known. */
 
 export interface Schema {
   readonly $ref?: string;
@@ -69,13 +69,13 @@ export interface Tag {
 
 export type KeyKind = 'apiKey' | 'adminKey';
 
-/** An operation with all that it refers to. */
+/** An operation with everything that it refers to. */
 export interface Operation extends Omit<OperationObject, 'parameters'> {
   readonly verb: 'GET' | 'POST';
-  /** From the root of the server. */
+  /** Path from the root of the server. */
   readonly path: string;
   readonly parameters: readonly Parameter[];
-  /** The kind of key that it needs; undefined for none. */
+  /** Kind of key that the operation needs; undefined for none. */
   readonly key: KeyKind | undefined;
 }
 
@@ -84,7 +84,7 @@ export interface Api {
   readonly description: string;
   readonly tags: readonly Tag[];
   readonly operations: readonly Operation[];
-  /** The schema that a reference names, with what stands beside the reference. */
+  /** The schema that a reference names, with the members beside the reference. */
   resolve(schema: Schema): Schema;
 }
 

@@ -130,7 +130,7 @@ function useHash(): string {
   useEffect(() => {
     const show = () => {
       setHash(location.hash);
-      // The content is drawn by this script: the browser looked for the target too early.
+      // This script draws the content, so the browser looked for the target too early.
       document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
     };
     show();

@@ -132,7 +132,7 @@ function Example({ value }: { readonly value: unknown }) {
 
 interface FoldedProps {
   readonly title: string;
-  /** `invite` looks like a button. */
+  /** `invite` styles it as a button. */
   readonly kind?: 'invite';
   readonly children: () => preact.JSX.Element;
 }

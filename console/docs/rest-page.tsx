@@ -29,7 +29,7 @@ export function RestPage({ document }: { readonly document: Parameters<typeof re
           OpenAPI 3.1 document
         </a>
       </p>
-      {groups.length === 0 && <p>Nothing here has “{query}”.</p>}
+      {groups.length === 0 && <p>No results for “{query}”.</p>}
       {groups.map(({ tag, operations }) => (
         <section key={tag.name} aria-labelledby={`tag-${tag.name}`}>
           <h2 id={`tag-${tag.name}`}>{tag.name}</h2>
@@ -51,7 +51,7 @@ function grouped({ tags, operations }: Api, query: string) {
     .filter((group) => group.operations.length > 0);
 }
 
-/** All that a search looks into. */
+/** All text that a search covers. */
 function textOf({
   operationId,
   summary,

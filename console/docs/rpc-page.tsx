@@ -42,7 +42,7 @@ const kinds: Readonly<Record<Method['kind'], string>> = {
   unary: 'one request, one response',
   server_streaming: 'one request, a stream of responses',
   client_streaming: 'a stream of requests, one response',
-  bidi_streaming: 'streams both ways',
+  bidi_streaming: 'a stream in both directions',
 };
 
 /** The services and messages for gRPC, gRPC-Web and Connect. */
@@ -67,7 +67,7 @@ export function RpcPage({ document: { packages } }: { readonly document: RpcDocu
       <p class="buttons">
         <a href="/docs/parley-proto.tar.gz">All .proto files (tar.gz)</a>
       </p>
-      {found.length === 0 && <p>Nothing here has “{query}”.</p>}
+      {found.length === 0 && <p>No results for “{query}”.</p>}
       {found.map((one) => (
         <PackageView key={one.name} content={one} />
       ))}
@@ -118,7 +118,7 @@ function MessageView({ message: { name, comment, fields } }: { readonly message:
         <a href={`#${name}`}>{shortName(name)}</a> <span class="type">message</span>
       </h3>
       <Prose text={comment} />
-      {fields.length === 0 && <p class="facts">It has no fields.</p>}
+      {fields.length === 0 && <p class="facts">The message has no fields.</p>}
       <dl class="members">
         {fields.map((field) => (
           <div key={field.name}>
@@ -152,7 +152,7 @@ function shortName(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1);
 }
 
-/** The RPCs and messages of a package that have all words of the search. */
+/** The RPCs and messages of a package that contain all words of the search. */
 function filtered(one: Package, query: string): Package {
   const words = query.toLowerCase().split(/\s+/);
   const has = (value: Method | Message) => {

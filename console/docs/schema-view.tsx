@@ -58,7 +58,7 @@ function Members({ api, schema }: Props) {
 
 /** Allowed values and limits. */
 export function Facts({ schema }: { readonly schema: Schema }) {
-  // The values of a member that may be null are those of its other alternative.
+  // If a member may be null, its values are those of the other alternative.
   const [values] = [schema, ...(schema.anyOf ?? [])]
     .map((one) => one.enum ?? one.items?.enum)
     .filter((one) => one !== undefined);
@@ -85,7 +85,7 @@ export function Facts({ schema }: { readonly schema: Schema }) {
   );
 }
 
-/** An inner object. It is drawn when it is opened, as a schema may contain itself. */
+/** An inner object, drawn when opened, as a schema may contain itself. */
 function Inner({ api, schema }: Props) {
   const [isOpen, open] = useState(false);
   const inner = objectIn(api, schema);
@@ -98,7 +98,7 @@ function Inner({ api, schema }: Props) {
   );
 }
 
-/** The schema with members inside of lists and alternatives; undefined for a plain value. */
+/** The schema of the members inside lists and alternatives; undefined for a plain value. */
 function objectIn(api: Api, schema: Schema): Schema | undefined {
   const own = api.resolve(schema);
   if (own.properties !== undefined) return own;

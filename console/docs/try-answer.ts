@@ -1,4 +1,4 @@
-/** Sends a request and tells what comes back, piece by piece. */
+/** Sends a request and reports the answer, piece by piece. */
 import { createParser } from 'eventsource-parser';
 import type { Prepared } from './try-request.ts';
 
@@ -18,7 +18,7 @@ export type ReceivedBody =
   | { readonly kind: 'events'; readonly text: string; readonly events: readonly string[] }
   | { readonly kind: 'audio'; readonly url: string | undefined; readonly isPlayable: boolean };
 
-/** @param tell is called with the answer so far */
+/** @param tell called with the answer so far */
 export async function send(
   { method, path, headers, body }: Prepared,
   signal: AbortSignal,
@@ -79,7 +79,7 @@ function readerOf(contentType: string): BodyReader {
 
 function audioReader(contentType: string): BodyReader {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
-  // Raw samples have no header: no player knows their rate.
+  // Raw samples have no header, so no player knows their rate.
   const isPlayable = !contentType.startsWith('audio/pcm');
   return {
     read: (chunk) => chunks.push(chunk),
@@ -110,7 +110,7 @@ interface EventData {
   readonly delta?: string;
 }
 
-/** The text that an event adds, in the forms of chats and transcripts. */
+/** The text that an event adds, for chats and transcripts. */
 function textOf(data: string): string {
   if (data === '[DONE]') return '';
   const { choices = [], delta } = JSON.parse(data) as EventData;

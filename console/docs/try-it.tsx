@@ -77,7 +77,7 @@ function useSending() {
   return { received, failure, isRunning, run, stop: () => abort.current?.abort() };
 }
 
-/** Audio that nobody can play any more. */
+/** Audio that cannot be played any more. */
 function release(received: Received | undefined): void {
   if (received?.body.kind === 'audio' && received.body.url !== undefined)
     URL.revokeObjectURL(received.body.url);
@@ -98,7 +98,7 @@ function KeyField({ kind }: { readonly kind: KeyKind }) {
         value={key}
         onInput={({ currentTarget }) => setKey(currentTarget.value)}
       />
-      <small>It is kept in this tab until you close it, and sent to this server only.</small>
+      <small>The key is kept in this tab until you close it, and sent only to this server.</small>
     </div>
   );
 }

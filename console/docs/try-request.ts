@@ -1,4 +1,4 @@
-/** A request made of the fields of a form, for the network and as a command. */
+/** A request built from the fields of a form, to send it or to show it as a command. */
 import type { Operation, Schema } from './document.ts';
 
 /** Texts of the fields by their names; a list for fields with several values. */

@@ -1,4 +1,4 @@
-/** The part of the app that commands use on a data folder without a server: accounts and keys, backup and restore. */
+/** The part of the app for commands that work on a data folder without a server: accounts and keys, backup and restore. */
 import type { Config } from '../config/config.ts';
 import { steadyClock } from '../core/access/steady-clock.ts';
 import { accountsApi } from '../core/accounts/service.ts';
@@ -20,8 +20,8 @@ export interface AdminApp {
 }
 
 /**
- * Opens the configured store until `close`. The owner of a data folder creates its database if it is missing; a guest uses it beside the
- * running server. Everybody is a guest of PostgreSQL.
+ * Opens the configured store until `close`. The owner of a data folder creates a missing database; a guest uses it
+ * beside the running server. With PostgreSQL every caller is a guest.
  * @throws DataInUseError while another process owns the database
  */
 export async function openAdmin(config: Config, use: DatabaseUse = {}): Promise<AdminApp> {

@@ -27,7 +27,7 @@ interface AlertsContext {
 
 /**
  * Begins to raise and send alerts.
- * @param opened collects what must be closed, in reverse order
+ * @param opened collects resources to close, in reverse order
  */
 export function openAlerts(
   { alerts, sealingKey }: Config,
@@ -44,7 +44,7 @@ export function openAlerts(
 
 const silent: Log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** For a command on the data folder: sets and lists, but sends nothing. */
+/** For a command on the data folder, which sets and lists alerts but sends nothing. */
 export function alertsWithoutServer(
   { alerts, sealingKey }: Config,
   { store, clock, accessClock }: Pick<AlertsContext, 'store' | 'clock' | 'accessClock'>,

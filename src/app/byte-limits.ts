@@ -3,10 +3,10 @@ import { getHeapStatistics } from 'node:v8';
 import type { Config } from '../config/config.ts';
 import type { ByteLimits } from '../transports/byte-budget.ts';
 
-/** Parsed requests are larger than their bytes, and the rest of the program needs memory as well. */
+/** Share of the memory. Parsed requests are larger than their bytes, and the rest of the program needs memory as well. */
 const partOfMemory = 1 / 4;
 const partOfAddress = 1 / 4;
-/** Holds a few of the largest requests, however little memory there is. */
+/** Minimum, enough for a few of the largest requests on any machine. */
 const bytesMin = 64 * 1_048_576;
 
 /** The limits of request bodies in memory, with defaults that fit this process. */
@@ -20,9 +20,9 @@ export function byteLimits({
   return { bytesMax, bytesPerAddressMax: Math.min(bytesMax, ofAddress), waitMsMax: bufferWaitMsMax };
 }
 
-/** The least of what the machine has, what its cgroup allows, and what V8 takes for its heap. */
+/** Memory that the process may use: the smallest of machine, cgroup and V8's heap. */
 function usableBytes(): number {
-  // 0, or more than the machine has, where there is no such limit.
+  // 0, or more than the machine has, if there is no such limit.
   const constrained = process.constrainedMemory() || Infinity;
   return Math.min(totalmem(), constrained, getHeapStatistics().heap_size_limit);
 }

@@ -1,4 +1,4 @@
-/** The composition root: wires every part to the others. The program and its tests start the same app. */
+/** The composition root: wires the parts together. The program and its tests start the same app. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, checkReload } from '../config/config.ts';
@@ -49,23 +49,23 @@ import { version } from './version.ts';
 export interface AppOverrides {
   readonly clock?: Clock;
   readonly log?: Log;
-  /** Engines by their names in the configuration, in place of those that it describes. */
+  /** Engines by configured name, which replace the configured ones. */
   readonly engines?: Readonly<Record<string, EngineSet>>;
   readonly openStore?: OpenStore;
-  /** Default: none; the configured addresses are bound. */
+  /** Default: none; the server binds the configured addresses. */
   readonly sockets?: ListeningSockets;
-  /** Time without a request after which the heap is collected. Default: a minute. */
+  /** Idle time after which garbage is collected. Default: a minute. */
   readonly quietMs?: number | undefined;
-  /** How alerts are timed and names of webhooks resolved. Default: as in production */
+  /** Timing of alerts and resolution of webhooks. Default: as in production */
   readonly alerts?: Pick<Parameters<typeof openAlerts>[1], 'intervalMs' | 'resolve'>;
-  /** Default: those of the last build. */
+  /** Default: the files of the last build. */
   readonly pages?: ReadonlyMap<string, Buffer>;
 }
 
 export interface App {
   /** The base URL of clients, with version prefix: `http://127.0.0.1:8080/api/v1`. */
   readonly baseUrl: string;
-  /** The base URL of administration, which may have a port of its own. */
+  /** The base URL of administration, which may have its own port. */
   readonly adminBaseUrl: string;
   /** Whether `/console` is served. */
   readonly hasConsole: boolean;
@@ -76,11 +76,12 @@ export interface App {
   /** Models that cannot be called on this machine, with the reason. */
   unavailable(): readonly { readonly model: string; readonly reason: string }[];
   /**
-   * Takes over engines, models, prices and fair-use rules of another configuration, all or nothing. Running requests keep theirs.
+   * Switches to the engines, models, prices and fair-use rules of another configuration, all or nothing. Running
+   * requests keep the old ones.
    * @throws if anything else differs
    */
   reload(config: Config): void;
-  /** Lets running requests finish, then releases everything. */
+  /** Waits for running requests, then releases all resources. */
   close(): Promise<void>;
 }
 
@@ -95,7 +96,7 @@ export async function createApp(config: Config, overrides: AppOverrides = {}): P
   }
 }
 
-/** @param opened collects what must be closed, in reverse order */
+/** @param opened collects resources to close, in reverse order */
 async function open(config: Config, overrides: AppOverrides, opened: AsyncDisposableStack): Promise<App> {
   const clock = overrides.clock ?? systemClock;
   const log = overrides.log ?? createLog(config.log.level);
@@ -161,7 +162,7 @@ async function open(config: Config, overrides: AppOverrides, opened: AsyncDispos
   };
 }
 
-/** The gate, and the sessions of the console unless it is turned off. */
+/** The gate, and the sessions of the console unless the console is turned off. */
 function openAccess(
   { adminKey, console, limits }: Config,
   deps: Omit<GateDeps, 'givenAdmin' | 'knownHeaders' | 'rates' | 'failedKeys'>,
@@ -174,13 +175,13 @@ function openAccess(
   };
 }
 
-/** Without the reference or the console, if it is turned off. */
+/** Omits the reference or the console if it is turned off. */
 function pagesOf(config: Config, { pages = readPageFiles() }: AppOverrides): ReadonlyMap<string, Buffer> {
   const isOpen = (path: string) => config[path.startsWith('console/') ? 'console' : 'docs'].access === 'open';
   return new Map([...pages].filter(([path]) => isOpen(path)));
 }
 
-/** Loads the libraries of tracing only if it is configured. */
+/** Loads the tracing libraries only if tracing is configured. */
 async function openTracer({ tracing: { endpoint, sampleRatio } }: Config): Promise<Tracer> {
   if (endpoint === undefined) return noTracer;
   const { createTraces } = await import('../telemetry/traces.ts');
@@ -218,7 +219,7 @@ function observedBy(
 interface Reloadable {
   readonly engines: Engines;
   readonly catalog: Catalog;
-  /** Changed in place: its readers read it anew for each request. */
+  /** Changed in place, as its readers read it again for each request. */
   readonly fairUse: FairUseRules;
 }
 

@@ -22,19 +22,18 @@ interface DataDeps {
   readonly openStore?: OpenStore | undefined;
 }
 
-/** Opens the store of a data folder, in place of the configured one. */
+/** Opens the store of a data folder, instead of the configured one. */
 export type OpenStore = (
   dataDir: string,
   options: { readonly observer: StoreObserver; readonly waitMs: number },
 ) => Promise<Store>;
 
-/** How long to wait for the folder: a command, or a server that is about to end, may own it for a moment. */
+/** How long to wait for the folder, which a command or a closing server may own for a moment. */
 const waitMs = 2_000;
 
 /**
- * Also releases requests left open by a dead process, and starts to remove old records if the configuration says so.
- *
- * @param opened collects what must be closed, in reverse order
+ * Also releases requests left open by a dead process, and starts to remove old records if configured.
+ * @param opened collects resources to close, in reverse order
  * @throws DataInUseError if another process owns the database
  */
 export async function openData(
@@ -71,10 +70,10 @@ async function openConfigured(
     return openSqliteStore(dataDir, { observer, waitMs });
   }
   if (storeUrl === undefined) throw new Error('there is no URL of the database');
-  // The address of the server and the keys of its first start are in this folder.
+  // The folder has the server's address and the keys of its first start.
   makeFolder(dataDir, 0o700);
   warn([privacy(dataDir)]);
-  // Loaded only here: most servers need no driver for PostgreSQL.
+  // Loaded only here, as most servers need no PostgreSQL driver.
   const { openPostgresStore } = await import('../store/postgres/open-store.ts');
   const { diagnosePoolerAt } = await import('../store/postgres/diagnostics-pooler.ts');
   const url = storeUrl.reveal();

@@ -22,7 +22,7 @@ export function readFirstRun(dataDir: string): FirstRun | undefined {
   try {
     return firstRunFile.parse(JSON.parse(readFileSync(firstRunPath(dataDir), 'utf8')));
   } catch {
-    // The file is a convenience, so a malformed one is no error.
+    // The file is a convenience, so a malformed one is not an error.
     return undefined;
   }
 }
@@ -36,9 +36,8 @@ interface DemoApp {
 }
 
 /**
- * Writes `<dataDir>/first-run.json`, readable by its owner only. Completes an earlier start that was interrupted, with new keys,
- * because nobody has seen the earlier ones. Returns undefined, and creates nothing, if the store is not empty.
- *
+ * Writes `<dataDir>/first-run.json`, readable by its owner only. If an earlier start was interrupted, completes it with
+ * new keys, as nobody has seen the earlier ones. Returns undefined, and creates nothing, if the store is not empty.
  * @param baseUrl the address for clients on this machine
  */
 export async function createDemo(

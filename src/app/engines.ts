@@ -1,4 +1,4 @@
-/** Opens the engines of a configuration, and replaces them when it is reloaded. */
+/** Opens the configured engines, and replaces them on a reload. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, EngineConfig } from '../config/config.ts';
 import type { TokenCounter } from '../core/entities/engine.ts';
@@ -17,7 +17,7 @@ interface EngineDeps {
   readonly tokens: TokenCounter;
   readonly log: Log;
   readonly tracer: Tracer;
-  /** Replacements for configured engines, by their names, for tests. */
+  /** Replacements for configured engines by name, for tests. */
   readonly given: Readonly<Record<string, EngineSet>>;
 }
 
@@ -39,8 +39,8 @@ export class Engines {
   }
 
   /**
-   * Switches to the engines of a configuration and returns its models. Engines with unchanged settings keep running; the
-   * others close once no request can run on them.
+   * Switches to the engines of a configuration and returns its models. Engines with unchanged settings keep running;
+   * the others close once no request can run on them.
    * @throws if an engine cannot be opened or a model has no engine; then nothing changes
    */
   use(config: Config): readonly CatalogModel[] {
@@ -60,7 +60,7 @@ export class Engines {
     }
   }
 
-  /** For readiness. An engine that is down does not make the server unready. */
+  /** For readiness. An unreachable engine does not make the server unready. */
   counts() {
     const all = [...this.#opened.values()];
     const up = all.filter(({ set }) => set.reading().isUp).length;

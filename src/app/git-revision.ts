@@ -3,15 +3,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The root of the clone as seen from the sources and from the build in dist/. */
+/** The root of the clone, relative to the sources and to the build in dist/. */
 const roots = ['../..', '../../..'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
 
 /**
- * The commit of the clone that holds this file, with the suffix `-dirty` if files have changed since; undefined without a clone or
+ * The commit of this file's clone, with the suffix `-dirty` if files have changed since; undefined without a clone or
  * git. The executable replaces this file.
  */
 export function gitRevision(): string | undefined {
-  // Without this check, git would report the commit of a project that Parley is installed in.
+  // Without this check, git would report the commit of a project in which Parley is installed.
   const root = roots.find((folder) => existsSync(join(folder, '.git')));
   if (root === undefined) return undefined;
   const args = [

@@ -1,6 +1,6 @@
 /**
- * Returns memory to the system after a busy time. V8 collects garbage only while it allocates, so without this the garbage
- * of a thousand streams would stay until the next thousand.
+ * Returns memory to the system after a busy time. V8 only collects garbage while it allocates, so without this the
+ * garbage of a thousand streams would stay until the next thousand.
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -8,17 +8,17 @@ import type { RequestObserver } from '../core/entities/request-observer.ts';
 import { returnFreedMemory } from '../store/sqlite/freed-memory.ts';
 
 /**
- * A collection blocks the process for some 100 ms, and V8 drops optimized code with it: the next 20,000 requests cost up to twice the CPU.
- * So it waits until there was no request for this time.
+ * A collection blocks the process for some 100 ms, and V8 drops optimized code with it, so that the next 20,000
+ * requests need up to twice the CPU. It therefore waits until there was no request for this time.
  */
 const quietMsDefault = 60_000;
-/** The heap must have grown by this since the last collection. */
+/** Minimum growth of the heap since the last collection. */
 const grownBytesMin = 32 * 1024 * 1024;
-/** Freed memory goes back under load, too: that takes a few milliseconds. */
+/** Under load freed memory is also returned, which takes a few milliseconds. */
 const returnEveryMsDefault = 15_000;
 
 export class IdleMemory {
-  /** Counts running requests, so that none has to wait for a collection. */
+  /** Counts running requests, so that no request has to wait for a collection. */
   readonly observer: Pick<RequestObserver, 'began' | 'ended'>;
   readonly #quietMs: number;
   #running = 0;

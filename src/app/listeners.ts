@@ -1,4 +1,4 @@
-/** The ports of a server. REST, gRPC, Connect and gRPC-Web share each of them. */
+/** The ports of a server. REST, gRPC, Connect and gRPC-Web share each port. */
 import type { Config } from '../config/config.ts';
 import type { Gate } from '../core/access/gate.ts';
 import type { Sessions } from '../core/access/sessions.ts';
@@ -36,15 +36,15 @@ interface Wiring {
   readonly tls: TlsPair | undefined;
   readonly tracer: Tracer;
   readonly probes: Probes;
-  /** The files for browsers, by their paths. */
+  /** The files for browsers, by path. */
   readonly pages: ReadonlyMap<string, Buffer>;
-  /** Undefined: no console. */
+  /** Undefined for no console. */
   readonly sessions: Sessions | undefined;
   readonly bytes: ByteBudget;
   readonly sockets: ListeningSockets;
 }
 
-/** File descriptors of TCP sockets that the service manager listens on, used in place of the configured addresses. */
+/** File descriptors of TCP sockets from the service manager, which replace the configured addresses. */
 export interface ListeningSockets {
   readonly main?: number;
   readonly admin?: number;
@@ -62,7 +62,7 @@ const audiences: Readonly<Record<Audience, Omit<SessionPort, 'sessions'>>> = {
 
 interface Port {
   readonly baseUrl: string;
-  /** Has every answer over HTTP/1 close its connection. Requests are still served. */
+  /** Makes every answer over HTTP/1 close its connection. Requests are still served. */
   leave(): void;
   /** Waits for running requests. */
   close(): Promise<void>;

@@ -10,7 +10,7 @@ import { failoverSpeech } from '../engines/failover/speech.ts';
 import { failoverTranscription } from '../engines/failover/transcription.ts';
 
 /**
- * @param addedAtMs the creation time of a model that has none in the configuration
+ * @param addedAtMs the creation time of a model without a configured one
  * @throws if an engine of the model does not exist or does not offer its operation
  */
 export function toCatalogModel(

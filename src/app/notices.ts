@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** The file as seen from the sources and from the build in dist/. */
+/** The file, relative to the sources and to the build in dist/. */
 const files = ['../../THIRD-PARTY-NOTICES.md', '../../../THIRD-PARTY-NOTICES.md'];
 
 /** The licences of third-party packages. The executable replaces this file, and embeds them. */

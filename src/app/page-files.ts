@@ -2,16 +2,16 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder that `scripts/build-console.mjs` writes, as seen from the build in dist/ and from the sources. */
+/** The folder that `scripts/build-console.mjs` writes, relative to the build in dist/ and to the sources. */
 const folders = ['../../console', '../../dist/console'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
 
-/** Only the built folder has it. */
+/** This file exists only in the built folder. */
 const document = 'api/v1/openapi.json';
 
 /**
- * The files for browsers, by their paths on the server. There are none before the first build. The executable replaces this file, and
+ * The files for browsers, by path on the server. Empty before the first build. The executable replaces this file, and
  * embeds them.
  */
 export function readPageFiles(): ReadonlyMap<string, Buffer> {

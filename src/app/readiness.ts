@@ -1,9 +1,9 @@
 import type { StoreObserver, StoreTrouble } from '../core/entities/store.ts';
 import type { Log } from '../core/values/log.ts';
 
-/** Reasons that anyone may read at /readyz. */
+/** Reasons that /readyz shows to anyone. */
 const reasons: Readonly<Record<StoreTrouble, string>> = {
-  moved: 'The database is not in the data folder any more.',
+  moved: 'The database is missing from the data folder.',
   locked: 'Another program locks the database.',
   unwritable: 'The database cannot be written.',
   unreachable: 'The database cannot be reached.',
@@ -11,10 +11,10 @@ const reasons: Readonly<Record<StoreTrouble, string>> = {
 
 const advice: Readonly<Record<StoreTrouble, string>> = {
   moved:
-    'Put back what was removed from the data folder, moved or replaced, or restart the server to use what is there now.',
+    'Restore the files that were removed from the data folder, moved or replaced, or restart the server to use the present ones.',
   locked: 'Find the program that has the database open, and end it.',
-  unwritable: 'Free some space, or repair the disk. The error says which.',
-  unreachable: 'Start it, or repair the network between. The error says more.',
+  unwritable: 'Free some space, or repair the disk. The error has details.',
+  unreachable: 'Start it, or repair the network. The error has details.',
 };
 
 /** Whether load balancers should send requests: not while the server stops, nor while the store fails. */
@@ -30,7 +30,7 @@ export class Readiness implements StoreObserver {
     this.#dataDir = dataDir;
   }
 
-  /** Undefined if it is ready. */
+  /** Undefined when ready. */
   whyNot(): string | undefined {
     if (this.#isStopping) return 'The server is stopping.';
     return this.#trouble && reasons[this.#trouble];
@@ -62,7 +62,7 @@ export class Readiness implements StoreObserver {
 
   lost(what: string, cause: unknown): void {
     setImmediate(() => {
-      throw new Error(`${what} The server ends: its next start reads what the disk holds.`, { cause });
+      throw new Error(`${what} The server ends. Its next start reads the data on the disk.`, { cause });
     });
   }
 

@@ -1,4 +1,4 @@
-/** The part of the app that brings databases up to date and copies them. */
+/** The part of the app that migrates and copies databases. */
 import type { Config } from '../config/config.ts';
 import { type CopyOptions, copyStore } from '../store/copy/copy-store.ts';
 import { openPostgresSide } from '../store/copy/postgres-side.ts';
@@ -22,8 +22,8 @@ export interface Copied {
 }
 
 /**
- * Copies the database of the data folder to the PostgreSQL database of the configuration, or back.
- * @param to the kind of the database that gets the copy. It must be empty
+ * Copies the database of the data folder to the configured PostgreSQL database, or back.
+ * @param to the kind of the target database, which must be empty
  * @throws CopyError; DataInUseError; DatabaseUnusableError; NewerSchemaError
  */
 export async function copyConfiguredStore(
@@ -49,8 +49,8 @@ export async function copyConfiguredStore(
 }
 
 /**
- * Brings the configured database to the schema of this program. Returns the names of the migrations that it applied.
- * @param isDry whether to change nothing, and return those that it would apply
+ * Migrates the configured database to this program's schema. Returns the names of the applied migrations.
+ * @param isDry returns the pending migrations without applying them
  * @throws NewerSchemaError; DataInUseError if a server uses the data folder; DatabaseUnusableError
  */
 export async function migrateConfiguredStore(

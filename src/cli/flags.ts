@@ -1,4 +1,4 @@
-/** The flags that several commands have. */
+/** Flags that several commands share. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   type Config,
@@ -36,7 +36,7 @@ export interface AdminFlags extends ServerFlags {
   readonly adminKey?: string;
   /** For `isOwn`. */
   readonly apiKey?: string;
-  /** Whether the command is about the account of the API key. Default: false, it needs an admin key or the data folder. */
+  /** Whether the command is about the API key's account. Default: false; it needs an admin key or the data folder. */
   readonly isOwn?: boolean;
 }
 
@@ -75,7 +75,7 @@ export function withAdminFlags(command: Command): Command {
   return withConfigFlags(command);
 }
 
-/** For a command that an API key may run as well, for its own account. */
+/** For a command that an API key may also run, for its own account. */
 export function withOwnFlags(command: Command): Command {
   return withAdminFlags(command).addOption(
     apiKeyOption('an API key, for its own account (default: the key of `serve --demo`)'),
@@ -110,7 +110,10 @@ export function configOptions({ config, dataDir, host, port, logLevel }: ServeCo
 /** A command may read the configuration more than once, but warns once. */
 const shownWarnings = new Set<string>();
 
-/** Warns on standard error of variables that are ignored. @throws ConfigError */
+/**
+ * Warns on standard error about ignored variables.
+ * @throws ConfigError
+ */
 export function configOf(flags: ConfigFlags): Config {
   const { config, warnings } = loadWithFlags(flags);
   for (const warning of warnings) {

@@ -19,7 +19,7 @@ type Message = ChatCompletion | ChatCompletionChunk;
 type Said = 'message' | 'delta';
 
 interface ChatCodec<M extends Message> {
-  /** Takes ownership of the JSON of an upstream. Keeps all members as they are. */
+  /** Takes ownership of an upstream's JSON. Keeps all members unchanged. */
   decode(json: JsonObject): ChatForm<M>;
   /** The JSON for a client, with all members that its types promise. */
   encode(form: ChatForm<M>): JsonObject;
@@ -27,10 +27,10 @@ interface ChatCodec<M extends Message> {
 
 type Defaults = readonly (readonly [member: string, value: JsonValue])[];
 
-/** The default that a protobuf message has, so that an answer is the same on every wire. */
+/** The default in a protobuf message, so that an answer is the same on every wire. */
 const impliedInChoice: Defaults = [['index', 0]];
 
-/** Members that clients' types promise: of a choice, and of its text. */
+/** Members that clients' types require: of a choice, and of its text. */
 const promised: Readonly<Record<Said, { readonly choice: Defaults; readonly text: Defaults }>> = {
   message: {
     choice: [
@@ -98,7 +98,7 @@ class JsonForm<M extends Message> implements ChatForm<M> {
 
   get message(): M {
     const message = this.#codec.decodeLeniently(withDoubles(this.json));
-    // In a message an absent field says what null does in JSON, where `encode` writes it again.
+    // An absent field in a message stands for null in JSON, where `encode` writes it again.
     for (const choice of message.choices) dropNulls(choice, promised[this.#said].choice);
     return message;
   }
@@ -118,9 +118,9 @@ class JsonForm<M extends Message> implements ChatForm<M> {
   takeUsage(): Usage | undefined {
     const { usage, ...others } = this.json;
     if (usage === undefined) return undefined;
-    // A copy costs a fifth of `delete`, which makes the object slow from then on.
+    // A copy costs a fifth of `delete`, which would slow down the object from then on.
     this.json = others;
-    // Usage that is not an object is dropped: clients look here for the metered usage.
+    // Usage that is not an object is dropped, as clients read the metered usage here.
     return isObject(usage) ? usageCodec.decodeLeniently(withDoubles(usage)) : undefined;
   }
 
@@ -147,7 +147,7 @@ function givePromised(choice: JsonObject, said: Said): void {
   if (isObject(text)) giveDefaults(text, promised[said].text);
 }
 
-/** The same text as core/chat/text finds in a message. */
+/** The same text that core/chat/text finds in a message. */
 function saidText(said: JsonValue | undefined): string {
   if (!isObject(said)) return '';
   const reasoning = reasoningMembers.map((member) => said[member]).find((text) => typeof text === 'string');

@@ -1,7 +1,7 @@
 /**
- * Converts between the JSON of the REST API and the messages of the schema. A message with an `other_members` field keeps
- * members that the schema does not name, and their `null` values, at every depth. Codecs are built once from the
- * descriptors, so that the cost of a request depends on its own members only.
+ * Converts between the JSON of the REST API and the messages of the schema. In messages with an `other_members` field,
+ * members that the schema does not name and their `null` values stay, at every depth. Codecs are built once, so that a
+ * request costs only its own members.
  */
 import type { DescMessage, JsonValue, MessageShape } from '@bufbuild/protobuf';
 import { decoderOf, FieldError, type Place } from './decode.ts';
@@ -14,14 +14,16 @@ export type Decoded<T> =
 
 export interface JsonCodec<T> {
   /**
-   * Decodes a request up to the first error: a member that the schema names must have its type. A document that is not an object (or
-   * an array, for a message that is a list) is an error with an empty path.
-   *
-   * @param isStrict whether that holds at a path. At others, members of an unexpected type are kept as they are, with the unknown
-   *   ones. Default: it holds everywhere.
+   * Decodes a request up to the first error: each member that the schema names must have its type. A document of
+   * another kind than the schema's is an error with an empty path.
+   * @param isStrict whether a path is checked; elsewhere members of other types are kept as they are. Default:
+   * everywhere
    */
   decode(json: JsonValue, isStrict?: (path: string) => boolean): Decoded<T>;
-  /** Decodes what another server wrote: keeps members of an unexpected type as they are. Other JSON than an object is an empty one. */
+  /**
+   * Decodes JSON of another server. Keeps members of an unexpected type unchanged. JSON that is not an object decodes
+   * as an empty one.
+   */
   decodeLeniently(json: JsonValue): T;
   encode(message: T): JsonValue;
 }

@@ -13,9 +13,9 @@ import { formOf, isAlwaysPresent, isObject, objectShape, onlyField, setMember } 
 
 /** A member of a JSON document with a value of the wrong type. */
 export class FieldError extends Error {
-  /** Such as `messages[0].role`. Empty for the document itself. */
+  /** Path such as `messages[0].role`. Empty for the document itself. */
   readonly path: string;
-  /** Such as `a string`. */
+  /** Type in words, such as `a string`. */
   readonly expected: string;
 
   constructor(path: string, expected: string) {
@@ -26,17 +26,17 @@ export class FieldError extends Error {
   }
 }
 
-/** Where in a document a decoder is. One object serves the whole document, so that a member costs no memory of its own. */
+/** The decoder's place in a document. One object serves the whole document, so that a member costs no memory of its own. */
 export interface Place {
   /** Names of members and indexes of elements, from the outside in. */
   readonly path: (string | number)[];
   /** Whether a value of the wrong type at a path is an error. Otherwise it is kept with the unknown members. */
   readonly isStrict: (path: string) => boolean;
-  /** Whether `isStrict` is true for no path, or only for some. */
+  /** Whether `isStrict` is true nowhere, somewhere or everywhere. */
   readonly isLenient: boolean;
 }
 
-/** Returns a value of the schema. For JSON of another type, returns undefined, or throws a FieldError where the place is strict. */
+/** Returns a value of the schema. For JSON of another type, returns undefined, or throws a FieldError if the place is strict. */
 type Decoder<T = unknown> = (json: JsonValue, place: Place) => T | undefined;
 type Decodable = Record<string, unknown>;
 
@@ -95,7 +95,7 @@ function objectDecoder(message: DescMessage): Decoder {
   };
 }
 
-/** Whether a value that its field did not take is kept with the unknown members: an empty one, or any in lenient mode. */
+/** Whether a value that does not fit its field is kept with the unknown members: an empty one, or any in lenient mode. */
 function isKept(value: JsonValue, { isLenient }: Place): boolean {
   return value === null || isLenient || isEmpty(value);
 }
@@ -132,13 +132,13 @@ function listDecoder(field: ListField): Decoder {
   const takesEmpty = isAlwaysPresent(field);
   return (json, place) => {
     if (!Array.isArray(json)) return wrong(place, 'an array');
-    // The schema does not tell an empty list from an absent one; JSON does.
+    // Messages do not distinguish an empty list from an absent one; JSON does.
     if (json.length === 0 && !takesEmpty) return undefined;
     return decodeItems(json, place, decode);
   };
 }
 
-/** Undefined if an item has the wrong type. The items after it are not decoded. */
+/** Undefined if an item has the wrong type. Later items are not decoded. */
 function decodeItems(json: readonly JsonValue[], place: Place, decode: Decoder): unknown[] | undefined {
   const items: unknown[] = [];
   for (const [index, item] of json.entries()) {
@@ -173,7 +173,7 @@ function mapDecoder(field: MapField): Decoder {
   };
 }
 
-/** Decodes with the first field that takes this type of JSON. */
+/** Decodes with the first field that accepts this type of JSON. */
 function unionDecoder(message: DescMessage): Decoder {
   const members = message.fields.map((field) => ({
     field,
@@ -243,7 +243,7 @@ function decodeTimestamp(json: JsonValue, place: Place): Timestamp | undefined {
   return Number.isNaN(ms) ? wrong(place, 'a time such as 2030-01-31T12:00:00Z') : timestampFromMs(ms);
 }
 
-/** Whether the date exists: `Date.parse` takes February 30 for March 2. */
+/** Whether the date exists: `Date.parse` reads February 30 as March 2. */
 function isDay(time: string): boolean {
   const day = time.slice(0, 10);
   const ms = Date.parse(day);
@@ -256,7 +256,7 @@ function wrong({ path, isStrict }: Place, expected: string): undefined {
   return undefined;
 }
 
-/** Decodes a member or an element. After an error, the place is not used again. */
+/** Decodes a member or an element. After an error the place must not be used again. */
 function within(place: Place, step: string | number, json: JsonValue, decode: Decoder): unknown {
   place.path.push(step);
   const decoded = decode(json, place);

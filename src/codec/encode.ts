@@ -62,7 +62,7 @@ function objectEncoder(message: DescMessage): Encoder {
       if (!isAbsent(member)) result[name] = encode(member);
     }
     const rest = other && (Reflect.get(value as object, other.localName) as JsonObject | undefined);
-    // A field of its own is never overwritten: its value may be one that was checked.
+    // A field of the schema is never overwritten, as its value may have been checked.
     for (const [name, member] of Object.entries(rest ?? {})) {
       if (!Object.hasOwn(result, name) || isUnset(result[name], implicit.has(name))) {
         setMember(result, name, member);
@@ -72,7 +72,7 @@ function objectEncoder(message: DescMessage): Encoder {
   };
 }
 
-/** Fields that always have a value: their default may mean that they were never set. */
+/** Fields that always have a value, even if it is the default and was never set. */
 function hasImplicitPresence({ presence }: DescField): boolean {
   return presence === FeatureSet_FieldPresence.IMPLICIT;
 }
@@ -120,7 +120,7 @@ function elementEncoder(field: DescField & { readonly fieldKind: 'list' }): Enco
   throw new Error(`${field} is a list of enums, which the JSON of this schema does not use`);
 }
 
-/** 64-bit integers are JSON numbers if those are exact, else strings. */
+/** 64-bit integers are JSON numbers if a double is exact, else strings. */
 function scalarEncoder(scalar: ScalarType): Encoder {
   if (scalar !== ScalarType.INT64) return (value) => value as JsonValue;
   return (value) => {

@@ -1,16 +1,22 @@
-/** Bounds on a document before it is decoded. Its bytes alone say little: two of them make an object of a hundred. */
+/**
+ * Limits on a document, checked before it is decoded. Its bytes alone say little: two bytes can become an object of a
+ * hundred.
+ */
 export interface ElementLimits {
-  /** JSON: opening brackets and commas. Messages: messages, elements of lists and unknown fields; four single values count as one. */
+  /**
+   * JSON: opening brackets and commas. Messages: messages, elements of lists and unknown fields; four single values
+   * count as one.
+   */
   readonly elementsMax: number;
   /** Objects and arrays, or messages, within each other. */
   readonly levelsMax: number;
-  /** Members of one object or map: with their number the cost of each grows. Default: no limit. */
+  /** Members of one object or map, as each costs more the more there are. Default: no limit. */
   readonly membersMax?: number;
 }
 
-/** Bounds on the request of an RPC. */
+/** Limits on the request of an RPC. */
 export interface RequestLimits extends ElementLimits {
-  /** Whether a field that the schema does not have is refused. */
+  /** Whether to refuse a field that the schema does not have. */
   readonly isStrict: boolean;
 }
 
@@ -41,7 +47,7 @@ export class JsonScan {
     this.#limits = limits;
   }
 
-  /** Reads the next piece. Returns the limit that the text exceeds by its end; undefined if none. */
+  /** Reads the next piece. Returns the limit that the text exceeds so far, if any. */
   read(piece: Uint8Array): Excess | undefined {
     const { elementsMax, levelsMax, membersMax = Number.POSITIVE_INFINITY } = this.#limits;
     for (let at = this.#isInString ? this.#endOfString(piece, 0) : 0; at < piece.length; at++) {
@@ -67,7 +73,7 @@ export class JsonScan {
     return undefined;
   }
 
-  /** Counts a comma. Returns those of the innermost object so far. */
+  /** Counts a comma. Returns the commas of the innermost object so far. */
   #endOfMember(): number {
     const innermost = this.#commas.length - 1;
     const commas = (this.#commas[innermost] ?? 0) + 1;
@@ -75,7 +81,7 @@ export class JsonScan {
     return commas;
   }
 
-  /** Where a string that goes on at `start` has ended, or the end of the piece. */
+  /** Where a string that continues at `start` ends, or the end of the piece. */
   #endOfString(piece: Uint8Array, start: number): number {
     let at = this.#isInEscape ? start + 1 : start;
     while (at < piece.length && piece[at] !== ascii.quote) at += piece[at] === ascii.backslash ? 2 : 1;

@@ -4,34 +4,34 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import type { ElementLimits, Excess, RequestLimits } from './json-scan.ts';
 import { unknownNumber } from './unknown-fields.ts';
 
-/** How a field may be encoded. */
+/** The valid encodings of a field. */
 interface Encoding {
   readonly wireType: WireType;
-  /** The message in a field of that type. */
+  /** The type of the message in the field. */
   readonly message: MessageForm | undefined;
-  /** The least bytes of an element of a list that may be packed; undefined if it may not. */
+  /** Minimum bytes of a list element if the list may be packed; else undefined. */
   readonly packedBytes: number | undefined;
   /** A single value costs a fraction of a message or an element, and JSON in a message has three of them for each member. */
   readonly elements: number;
-  /** Whether it is an entry of a map. */
+  /** Whether the message is an entry of a map. */
   readonly isEntry?: boolean;
 }
 
 interface FieldForm extends Encoding {
-  /** As in JSON. */
+  /** The same as in JSON. */
   readonly name: string;
 }
 
 const elementsOfSingle = 0.25;
 
-/** Strict if a request refuses unknown fields. */
+/** Strict for a request that refuses unknown fields. */
 type ScanLimits = ElementLimits & Partial<RequestLimits>;
 
 type MessageForm = ReadonlyMap<number, FieldForm>;
 
 /**
  * Returns the limit that the message exceeds; undefined if none.
- * @throws if it is malformed; `invalid_parameter` for an unknown field where the limits are strict
+ * @throws if it is malformed; `invalid_parameter` for an unknown field if the limits are strict
  */
 export function scanMessage(schema: DescMessage, bytes: Uint8Array, limits: ScanLimits): Excess | undefined {
   const scan = new MessageScan(new BinaryReader(bytes), limits);
@@ -82,7 +82,7 @@ class MessageScan {
     this.#elements += field?.elements ?? 1;
     if (this.#elements > this.#limits.elementsMax) return 'elementsMax';
     const isPacked = wireType === WireType.LengthDelimited && field?.packedBytes !== undefined;
-    // Decoders differ in how they take a field of another type, and so in what they would read.
+    // Decoders differ on a field of another type, so they could read something else.
     if (field !== undefined && wireType !== field.wireType && !isPacked)
       throw new Error('a field has another type');
     if (wireType === WireType.StartGroup) return this.read(noFields, this.#reader.len, number);
@@ -152,7 +152,7 @@ function scalarForm(scalar: ScalarType, isList: boolean): Encoding {
   return { wireType, message: undefined, packedBytes, elements: isList ? 1 : elementsOfSingle };
 }
 
-/** The type of a scalar on the wire, and the least bytes that it takes. */
+/** The type of a scalar on the wire, and the minimum bytes that it needs. */
 function wireTypeOf(scalar: ScalarType): readonly [WireType, number] {
   switch (scalar) {
     case ScalarType.STRING:

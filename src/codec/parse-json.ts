@@ -1,18 +1,18 @@
-/** Parses JSON whose integers keep their digits. A reviver would do the same at a hundred times the cost. */
+/** Parses JSON without rounding integers. A reviver would cost a hundred times as much. */
 import { randomUUID } from 'node:crypto';
 import { isObject, setMember } from './shape.ts';
 
-/** Doubles have every integer of fewer digits. */
+/** Doubles represent every integer with fewer digits. */
 const digitsMin = 16;
 const manyDigits = /\d{16}/;
 const longInteger = /(?<![\d.eE+-])-?[1-9]\d{15,}(?![\d.eE])/g;
-/** Longer texts are parsed with doubles alone: looking for digits would hold the event loop for too long. */
+/** Longer texts are parsed with doubles alone, as the search for digits would block the event loop for too long. */
 const charactersMax = 4 * 1024 * 1024;
-/** Begins the strings that stand for long integers. No client can know it. */
+/** Prefix of the strings that stand for long integers. No client can know it. */
 const mark = randomUUID();
 
 /**
- * `JSON.parse`, with a raw JSON object in the place of each integer that a double would round.
+ * `JSON.parse`, with a raw JSON object in place of each integer that a double would round.
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
@@ -21,7 +21,7 @@ export function parseJson(text: string): unknown {
   return marked === text ? JSON.parse(text) : unmarked(JSON.parse(marked));
 }
 
-/** The text with marked strings in the place of long integers. */
+/** The text with marked strings in place of long integers. */
 function withMarks(text: string): string {
   let result = '';
   let copied = 0;
@@ -45,7 +45,7 @@ function markOf(digits: string): string {
   return String(Number(digits)) === digits ? digits : `"${mark}${digits}"`;
 }
 
-/** Where the string that goes on at `start` has ended. */
+/** Where the string that continues at `start` ends. */
 function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let at = quote;

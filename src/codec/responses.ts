@@ -1,4 +1,4 @@
-/** The JSON of answers of the Responses API, with all members that its clients' types promise. */
+/** The JSON of answers of the Responses API, with all members that its clients' types require. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import {
   type Response,
@@ -64,7 +64,7 @@ function typed(json: JsonValue): JsonObject {
   return given(json, promisedByType.get(type) ?? {});
 }
 
-/** Adds what is promised and absent. The JSON is the encoder's own. */
+/** Adds required members that are absent. The JSON is the encoder's own. */
 function given(json: JsonValue, promised: JsonObject): JsonObject {
   if (!isObject(json)) throw new Error('an answer is not an object');
   for (const [name, value] of Object.entries(promised)) json[name] ??= value;

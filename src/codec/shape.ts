@@ -1,4 +1,4 @@
-/** How a message looks in JSON, as its schema says, and how to handle the members of JSON objects. */
+/** The JSON form of a message according to its schema, and functions for members of JSON objects. */
 import { type DescField, type DescMessage, hasOption, type JsonObject } from '@bufbuild/protobuf';
 import {
   always_present as alwaysPresent,
@@ -9,7 +9,7 @@ import {
 
 interface ObjectShape {
   readonly fields: readonly DescField[];
-  /** The field for members that no other field takes; undefined if they are dropped. */
+  /** The field for members that no other field accepts; undefined if they are dropped. */
   readonly other: DescField | undefined;
 }
 

@@ -11,7 +11,7 @@ interface Rendered {
   readonly text: string;
 }
 
-/** @throws `unsupported_response_format` for a name that is not one of the five */
+/** @throws `unsupported_response_format` for any other name than the five */
 export function readTranscriptFormat(name: string | undefined): TranscriptFormat {
   const format = transcriptFormats.find((known) => known === (name ?? 'json'));
   if (format !== undefined) return format;
@@ -45,7 +45,7 @@ function plain(transcript: Transcript) {
   return { text: transcript.text, usage: usageOf(transcript) };
 }
 
-/** Each second that was begun, as fair use counts them. */
+/** Seconds, rounded up, as fair use counts them. */
 function usageOf({ duration }: Transcript) {
   return { type: 'duration', seconds: Math.ceil(duration) };
 }
@@ -63,7 +63,10 @@ function verbose(transcript: Transcript, withSegments: boolean) {
   };
 }
 
-/** All members are there, and none is null: clients compute with them. Unknown probabilities are those of certain speech. */
+/**
+ * All members are present and none is null, as clients compute with them. Unknown probabilities get the values of
+ * certain speech.
+ */
 function verboseSegment(segment: TranscriptSegment) {
   const { id, start, end, text, tokens } = segment;
   return {
@@ -80,7 +83,7 @@ function verboseSegment(segment: TranscriptSegment) {
   };
 }
 
-/** The compression ratio of the text. Clients take a high value as a sign of a model that repeats itself. */
+/** The compression ratio of the text. Clients read a high value as a sign of a model that repeats itself. */
 function compressionRatio(text: string): number {
   const bytes = Buffer.from(text);
   return bytes.length === 0 ? 0 : bytes.length / deflateSync(bytes).length;
@@ -102,7 +105,7 @@ function vtt({ segments }: Transcript): string {
   return `WEBVTT\n\n${cues.join('')}`;
 }
 
-/** `01:02:03,450` of 3723.45 seconds. */
+/** `01:02:03,450` for 3723.45 seconds. */
 function clock(seconds: number, point: ',' | '.'): string {
   const ms = Math.round(seconds * 1000);
   const pad = (value: number, digits: number) => String(value).padStart(digits, '0');

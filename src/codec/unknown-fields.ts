@@ -1,26 +1,29 @@
-/** Refuses fields that a schema does not have, at every depth. A misspelt limit would otherwise count as absent, and set none. */
+/**
+ * Refuses fields that a schema does not have, at every depth. A misspelt limit would otherwise count as absent and set
+ * no limit.
+ */
 import type { DescField, DescMessage, JsonValue } from '@bufbuild/protobuf';
 import { ParleyError } from '../core/values/errors.ts';
 import { quote } from '../core/values/quote.ts';
 import { didYouMean } from '../core/values/suggestion.ts';
 import { isObject } from './shape.ts';
 
-/** Paths that `error.param` repeats: a client may send anything. */
+/** Paths that `error.param` may repeat. Others could contain anything. */
 const plainPath = /^[\w.[\]-]{1,200}$/;
 
 interface JsonRules {
-  /** Whether an empty list is refused. Messages cannot tell it from an absent one. Default: false. */
+  /** Whether to refuse an empty list, which messages cannot distinguish from an absent one. Default: false. */
   readonly refusesEmptyLists?: boolean;
 }
 
-/** @throws `invalid_parameter` for the first member of the JSON that the message does not have */
+/** @throws `invalid_parameter` for the first JSON member that the message does not have */
 export function refuseUnknownMembers(
   message: DescMessage,
   json: JsonValue,
   rules: JsonRules = {},
   path = '',
 ): void {
-  // The JSON of these has a form of its own.
+  // Messages with their own JSON form.
   if (message.typeName.startsWith('google.protobuf.') || !isObject(json)) return;
   const fields = new Map(message.fields.map((field) => [field.jsonName, field]));
   for (const [name, value] of Object.entries(json)) {
@@ -46,7 +49,7 @@ function messagesIn(field: DescField, json: JsonValue): readonly MessageIn[] {
     : [];
 }
 
-/** @param known the names of fields that are at the path */
+/** @param known the names of the fields at the path */
 export function unknownField(path: string, name: string, known: readonly string[]): ParleyError {
   const meant = didYouMean(name, known);
   const takes = known.length === 0 ? 'It takes none.' : `It takes ${known.join(', ')}.`;

@@ -1,19 +1,19 @@
-/** Bounds on the answers of upstreams. Beyond them an answer is an `upstream_error`. */
+/** Bounds on the answers of upstreams. A larger answer is an `upstream_error`. */
 import type { ChatCompletionParams } from '../../gen/parley/chat/v1/chat_pb.ts';
 import type { ElementLimits } from '../codec/json-scan.ts';
 
-/** Six hours of transcribed words, or 1,500 tokens with the log probabilities of 20 others each. */
+/** Room for six hours of transcribed words, or 1,500 tokens with the log probabilities of 20 others each. */
 export const answerLimits: ElementLimits = { elementsMax: 250_000, levelsMax: 512 };
 
-/** A JSON text of up to so many bytes is within `answerLimits`, as each level takes two. */
+/** A JSON text of this many bytes cannot exceed `answerLimits`, as each level takes two. */
 export const harmlessBytes = 1_024;
 
-/** Bytes of a chat answer whatever its limit: servers repeat prompts, and some ignore the limit. */
+/** Minimum bytes of a chat answer, whatever its limit: servers repeat prompts, and some ignore the limit. */
 const answerBytesBase = 4 * 1024 * 1024;
-/** Enough for a token in a chunk of its own with the log probabilities of 20 others, or for 50 ms of audio. */
+/** Room for a token in a chunk of its own with the log probabilities of 20 others, or for 50 ms of audio. */
 const bytesPerToken = 4 * 1024;
 
-/** The most bytes that an answer to this request may have, in all its choices. */
+/** Maximum bytes of the answer to this request, all choices together. */
 export function chatAnswerBytesMax({ maxTokens, maxCompletionTokens, n }: ChatCompletionParams): number {
   const tokens = maxTokens ?? maxCompletionTokens ?? Number.POSITIVE_INFINITY;
   return answerBytesBase + tokens * (n ?? 1) * bytesPerToken;

@@ -16,19 +16,22 @@ export interface DiagnosedModel {
   readonly type: 'speech' | 'transcription' | 'chat';
   /** The engine's names of the voices that the catalog uses. */
   readonly voices: readonly string[];
-  /** Whether its server has to tell the context of the chat model. */
+  /** Whether the upstream must report the context of the chat model. */
   readonly needsContext: boolean;
 }
 
 const ignore = () => undefined;
-/** For an engine that is only opened to be diagnosed. */
+/** Options for an engine that is only opened to be diagnosed. */
 export const silentLog = { info: ignore, warn: ignore, error: ignore };
 
-/** Checks that an engine has the voices that the catalog uses, and any at all. @param available the engine's voices */
+/**
+ * Checks that an engine has voices, among them those that the catalog uses.
+ * @param available the engine's voices
+ */
 export function voicesDiagnostic({ id, voices }: DiagnosedModel, available: readonly string[]): Diagnostic {
   const subject = `voices of ${id}`;
   if (available.length === 0) {
-    const advice = 'Write them in the configuration: `voices` of the engine, each with its language.';
+    const advice = 'Write its voices in the configuration: `voices` of the engine, each with its language.';
     return problem(subject, 'It lists no voices, so the model cannot speak.', advice);
   }
   const missing = voices.filter((voice) => !available.includes(voice));
@@ -47,7 +50,7 @@ export function shortened(names: readonly string[]): string {
 
 const reasonCharactersMax = 200;
 
-/** Why a call failed, as the system or the other server says it, on one line. */
+/** Why a call failed, in the words of the system or the other server, on one line. */
 export function failureReason({ cause, message }: ParleyError): string {
   const reason = cause instanceof Error ? cause.message || codeOf(cause) || cause.name : message;
   return reason.replace(/\s+/g, ' ').trim().slice(0, reasonCharactersMax);

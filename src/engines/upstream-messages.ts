@@ -1,4 +1,7 @@
-/** Client messages for failures of an upstream, shared by the engines that call one. The upstream's own words stay in the log. */
+/**
+ * Client messages for failures of an upstream, shared by the engines that call one. The upstream's own words stay in
+ * the log.
+ */
 export const upstreamMessages = {
   unreachable: 'The engine behind this model cannot be reached. Try again.',
   tooSlow: 'The engine behind this model took too long. Try again, or ask for less.',

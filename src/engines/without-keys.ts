@@ -1,4 +1,4 @@
-/** Removes keys from the words of an upstream, which may repeat the one that it was called with. */
+/** Removes keys from an upstream's words, which may repeat the key that it was called with. */
 
 const removed = '[key]';
 /** Long enough to be a key. */
@@ -19,7 +19,7 @@ function isKeyLike(word: string): boolean {
   return keyPrefix.test(word) || word.split(/[^A-Za-z\d]/).some(isRandom);
 }
 
-/** A long run without a gap: with digits, or with more capitals than words have, or longer than words are. */
+/** A long run without a gap, with digits, with more capitals than words have, or longer than words are. */
 function isRandom(run: string): boolean {
   const [digits, capitals] = [/\d/g, /[A-Z]/g].map((kind) => run.match(kind)?.length ?? 0) as [
     number,

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { systemCode } from './reason.ts';
 
 /**
- * Creates a folder and its missing parents, each with this mode. Does nothing if it exists. The recursive mkdir of Node
- * never returns if an existing parent refuses new folders, as /proc or a deleted working directory does.
+ * Creates a folder and its missing parents, each with this mode. Does nothing if it exists. Node's recursive mkdir
+ * never returns if an existing parent refuses new folders, such as /proc or a deleted working directory.
  * @throws the system error
  */
 export function makeFolder(path: string, mode = 0o777): void {
@@ -31,7 +31,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    // The error of mkdir says what is in the way.
+    // mkdir's error describes the obstacle.
     return false;
   }
 }

@@ -15,7 +15,7 @@ const reasons = new Map([
   ['EROFS', 'the disk is read-only'],
 ]);
 
-/** The reason of a file error in words, to put in brackets. */
+/** The reason of a file error in words, for use in brackets. */
 export function fileReason(error: unknown): string {
   const code = systemCode(error);
   return (code && reasons.get(code)) ?? code ?? String(error);

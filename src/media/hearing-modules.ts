@@ -5,7 +5,7 @@ type ModuleName = 'decoder' | 'recogniser';
 const compiled = new Map<ModuleName, Promise<WebAssembly.Module>>();
 
 /**
- * A module of hearing, compiled at its first use. Threads get it by message and share its code.
+ * The module of the recogniser or decoder, compiled at its first use. Threads get it by message and share its code.
  * Rejects while its file is missing; a later call tries again.
  */
 export function hearingModule(name: ModuleName): Promise<WebAssembly.Module> {

@@ -1,5 +1,5 @@
 /**
- * Voice activity detection in frames of 10 ms, against a noise floor that adapts to the recording. It measures two bands,
+ * Voice activity detection in frames of 10 ms, against a noise floor that adapts to the recording. Measures two bands,
  * each with its own floor, so that neither hum nor hiss hides a voice. A doubtful frame counts as speech.
  */
 
@@ -9,7 +9,7 @@ export const frameSamples = 160;
 const windowFrames = 50;
 export const windowSamples = windowFrames * frameSamples;
 
-/** Half a second of audio, or less at the end of a recording, with the verdict and level of each frame. */
+/** Half a second of audio, or less at the end of a recording, with the decision and level of each frame. */
 export interface JudgedWindow {
   /** The samples, padded with zeros at the end of the recording; undefined if all are zero. */
   readonly samples: Int16Array | undefined;
@@ -22,17 +22,17 @@ export interface JudgedWindow {
 /** The floor is measured over windows behind, so that a long word does not count as noise, and ahead, for the start. */
 const floorWindowsBehind = 12;
 const floorWindowsAhead = 4;
-/** Frames below this are digital silence or dither, and are ignored for the floor. */
+/** Frames below this level are digital silence or dither. The floor ignores them. */
 const emptyLevelDb = 3;
 /** Speech starts when frames are this far above the floor... */
 const onsetDb = 8;
-/** ...for so many frames in a row, longer than a click... */
+/** ...for this many frames in a row, longer than a click... */
 const onsetFrames = 5;
 /** ...and ends when they are closer to the floor than this... */
 const offsetDb = 5;
-/** ...for so many frames in a row. */
+/** ...for this many frames in a row. */
 const offsetFrames = 8;
-/** Frames this far below the loudest around them are no speech, even in a silent room: a fading voice. */
+/** Frames this far below the loudest around them are not speech, even in a silent room: a fading voice. */
 const speechRangeDb = 50;
 /** Share of a new frame in the smoothed energy. */
 const smoothing = 0.5;
@@ -50,7 +50,7 @@ const emptyRange: LevelRange = { quietest: Number.POSITIVE_INFINITY, loudest: 0 
 
 interface MeasuredWindow {
   readonly samples: Int16Array | undefined;
-  /** Below `windowFrames` only at the end of the recording. */
+  /** Less than `windowFrames` only at the end of the recording. */
   readonly frames: number;
   readonly low: BandLevels;
   readonly high: BandLevels;
@@ -59,17 +59,17 @@ interface MeasuredWindow {
 }
 
 interface SpeechDetector {
-  /** Takes the next `windowSamples` samples and keeps them. Returns the windows that are judged, perhaps none. */
+  /** Takes the next `windowSamples` samples and keeps them. Returns the windows that are decided, perhaps none. */
   push(samples: Int16Array): JudgedWindow[];
   /** Takes the rest of the recording, less than a window. Returns all remaining windows. */
   end(rest: Int16Array): JudgedWindow[];
 }
 
-/** A detector for one recording. It holds about eight seconds of audio, at any length of the recording. */
+/** A detector for one recording. Holds about eight seconds of audio, whatever the length of the recording. */
 export function createSpeechDetector(): SpeechDetector {
   const meter = new Meter();
   const hysteresis = new Hysteresis();
-  /** Windows that the floor is measured over; the last `waiting` of them are not judged yet. */
+  /** Windows that the floor is measured over. The last `waiting` of them are not decided yet. */
   const windows: MeasuredWindow[] = [];
   let waiting = 0;
 
@@ -124,15 +124,15 @@ function floorOf(
 ): number {
   const ranges = windows.map(rangeOf);
   const quietest = Math.min(...ranges.map((range) => range.quietest));
-  // The median of the windows: a knock on the microphone does not hide a quiet voice.
+  // The median of the windows, so that a knock on the microphone does not hide a quiet voice.
   const loudness = ranges.map((range) => range.loudest).sort((a, b) => a - b)[ranges.length >> 1] ?? 0;
   return Math.max(Number.isFinite(quietest) ? quietest : 0, loudness - speechRangeDb);
 }
 
-/** Decides for each frame, by its distance from the floor, whether speech starts, goes on or ends. */
+/** Decides for each frame, by its distance from the floor, whether speech starts, continues or ends. */
 class Hysteresis {
   #isSpeech = false;
-  /** Frames in a row that contradict the present state. */
+  /** Frames in a row that contradict the current state. */
   #against = 0;
 
   next(aboveDb: number): boolean {

@@ -1,6 +1,9 @@
-/** Instances of WebAssembly modules that have no system: no files, no network, no clock. They see only the memory that they are handed. */
+/**
+ * Instances of WebAssembly modules without a system: no files, network or clock. They see only the memory that they are
+ * given.
+ */
 
-/** WASI's code of a file that is not open: there are no files. */
+/** WASI's code for a file that is not open: there are no files. */
 const noFile = 8;
 
 type Imports = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -10,7 +13,7 @@ export class WasmInstance {
   readonly #memory: WebAssembly.Memory;
   readonly #exports: Readonly<Record<string, unknown>>;
 
-  /** Throws where the module exports no memory. */
+  /** Throws if the module exports no memory. */
   constructor(module: WebAssembly.Module, imports: Imports = {}) {
     const { exports } = new WebAssembly.Instance(module, { wasi_snapshot_preview1: noSystem, ...imports });
     if (!(exports['memory'] instanceof WebAssembly.Memory)) throw new Error('the module exports no memory');
@@ -18,12 +21,12 @@ export class WasmInstance {
     this.#exports = exports;
   }
 
-  /** The memory as it is now: a later call may grow it, which leaves this view empty. */
+  /** The current memory. A later call may grow it, which leaves this view empty. */
   get bytes(): Uint8Array<ArrayBuffer> {
     return new Uint8Array(this.#memory.buffer);
   }
 
-  /** Grows the memory to at least so many bytes. */
+  /** Grows the memory to at least this many bytes. */
   growTo(bytes: number): void {
     const missing = bytes - this.#memory.buffer.byteLength;
     if (missing > 0) this.#memory.grow(Math.ceil(missing / 65_536));
@@ -47,5 +50,5 @@ export class WasmInstance {
   }
 }
 
-/** Answers every call of the system. A module that ends itself goes on behind `proc_exit`, where compilers put a trap. */
+/** Answers every system call. After `proc_exit` a module runs into the trap that compilers put there. */
 const noSystem = new Proxy<Record<string, () => number>>({}, { get: () => () => noFile });

@@ -1,4 +1,4 @@
-/** Types for the parts of WebAssembly in use: TypeScript declares them in its library for browsers only. */
+/** Types for the parts of WebAssembly in use. TypeScript declares them only in its library for browsers. */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array);
@@ -14,6 +14,6 @@ declare namespace WebAssembly {
     constructor(module: Module, imports: Readonly<Record<string, Readonly<Record<string, unknown>>>>);
     readonly exports: Readonly<Record<string, unknown>>;
   }
-  /** Compiles on other threads. Rejects if the bytes are no module. */
+  /** Compiles on other threads. Rejects if the bytes are not a module. */
   function compile(bytes: Uint8Array): Promise<Module>;
 }

@@ -4,7 +4,7 @@ import type { AlertObserver } from '../core/entities/webhook.ts';
 import { observeAlerts } from './alert-metrics.ts';
 import { metricsIn, observeRequests } from './request-metrics.ts';
 
-/** The state of an engine at the moment the metrics are read. */
+/** The state of an engine when the metrics are read. */
 export interface EngineReading {
   readonly engine: string;
   readonly isUp: boolean;
@@ -31,10 +31,10 @@ interface MetricsSources {
   readonly bufferedBytes: () => number;
 }
 
-/** Gauges of the library that are named like counters. They only add up others, such as `nodejs_active_handles`. */
+/** Gauges of the library that are named like counters. They only sum others, such as `nodejs_active_handles`. */
 const misnamed = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 
-/** Metrics of requests and engines, and of the memory, CPU and event loop of this process. Each call has its own registry. */
+/** Metrics of requests and engines, and of this process's memory, CPU and event loop. Each call has its own registry. */
 export function createMetrics(sources: MetricsSources): Metrics {
   const { version, isModel, engines } = sources;
   const registry = new Registry();

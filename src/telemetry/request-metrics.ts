@@ -9,7 +9,7 @@ const nanoPerCredit = Number(nanoCreditsPerCredit);
 /** Stands for every model outside the catalog, so that clients cannot create time series. */
 const otherModel = 'other';
 
-/** Makes the metrics of one registry. */
+/** Creates the metrics of one registry. */
 export function metricsIn(registry: Registry) {
   const registers = [registry];
   return {
@@ -42,7 +42,10 @@ interface Cell {
   value: number;
 }
 
-/** Values that requests change in place. The metric gets them only when it is read: finding a value by its labels costs as much as all else. */
+/**
+ * Values that requests change in place. The metric gets them only when it is read, as finding a value by its labels
+ * costs as much as everything else.
+ */
 class Tally<Label extends string> {
   readonly #cells = new Map<string, { readonly labels: Record<Label, string>; readonly cell: Cell }>();
 
@@ -62,9 +65,8 @@ class Tally<Label extends string> {
 }
 
 /**
- * Counts requests as they end. Every label has few values: operation, wire, state and code are fixed words, a model is one
- * of the catalog.
- *
+ * Counts requests as they end. Every label has few values: operation, wire, state and code are fixed words, a model is
+ * one of the catalog.
  * @param isModel whether the catalog has a model of that id now
  */
 export function observeRequests(registry: Registry, isModel: (id: string) => boolean): RequestObserver {
@@ -103,7 +105,7 @@ export function observeRequests(registry: Registry, isModel: (id: string) => boo
   };
 }
 
-/** Follows what runs and what it holds. */
+/** Tracks running requests and their holds. */
 function observeRunning(metrics: Metrics) {
   const running = new Map<Operation, number>();
   let holds = 0;
@@ -137,7 +139,7 @@ function observeRunning(metrics: Metrics) {
   };
 }
 
-/** The metrics that requests with the same end share. */
+/** The metrics that requests with the same outcome share. */
 interface Ended {
   readonly requests: Cell;
   readonly prompt: Cell | undefined;

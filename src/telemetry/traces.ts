@@ -23,14 +23,14 @@ import type { RecordEnd, RecordStart } from '../core/entities/usage.ts';
 import { toParleyError } from '../core/values/errors.ts';
 
 interface TracesOptions {
-  /** Receives spans by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */
+  /** URL that receives spans by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. */
   readonly endpoint: string;
   /** The share of traces to keep, from 0 to 1. For a trace that a client began, the client decides. */
   readonly sampleRatio: number;
   readonly version: string;
 }
 
-/** One span a request, with facts of its usage record. Never contains keys, prompts or audio. */
+/** Sends one span per request, with facts of its usage record. Never contains keys, prompts or audio. */
 export function createTraces({ endpoint, sampleRatio, version }: TracesOptions): Tracer {
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'parley', 'service.version': version }),
@@ -39,7 +39,7 @@ export function createTraces({ endpoint, sampleRatio, version }: TracesOptions):
   });
   const tracer = provider.getTracer('parley', version);
   const propagator = new W3CTraceContextPropagator();
-  // Not the global context of OpenTelemetry: a process may run several servers.
+  // Not the global context of OpenTelemetry, as a process may run several servers.
   const running = new AsyncLocalStorage<Context>();
   const spanOf = (): Span | undefined => {
     const context = running.getStore();

@@ -8,20 +8,21 @@ interface Line<Job> {
 /** A request's place in the queue. */
 export interface Place<Job> {
   add(job: Job): void;
-  /** Drops the jobs that are still queued, and frees the place. */
+  /** Drops the queued jobs, and frees the place. */
   leave(): void;
 }
 
 /**
- * Shares workers among owners, who take turns: however many requests an owner has, the others wait for one job of it. Among the
- * requests of an owner, first jobs go before all later ones, oldest request first; later jobs are taken from the requests in turn.
+ * Shares workers among owners in turn: however many requests an owner has, the others wait for one of its jobs. Among
+ * an owner's requests, first jobs precede all later ones, oldest request first; later jobs are taken from the requests
+ * in turn.
  */
 export class FairQueue<Job> {
   readonly #owners = new Map<string, OwnerQueue<Job>>();
   /** Owners with queued jobs, next turn first. */
   readonly #turns = new Set<OwnerQueue<Job>>();
 
-  /** Requests that hold a place. */
+  /** Requests that have a place. */
   get size(): number {
     return this.#sum(({ size }) => size);
   }
@@ -31,7 +32,7 @@ export class FairQueue<Job> {
     return this.#sum(({ waiting }) => waiting);
   }
 
-  /** The same of one owner. */
+  /** The same numbers for one owner. */
   of(owner: string): { readonly size: number; readonly waiting: number } {
     return this.#owners.get(owner) ?? { size: 0, waiting: 0 };
   }

@@ -8,17 +8,17 @@ export type { Session } from './thread.ts';
 export interface ThreadPoolOptions {
   /** The worker's entry, from `siblingWorker`. It calls `serveTasks`. */
   readonly entry: URL;
-  /** Threads at most, 1 or more. Each starts when there is work for it. */
+  /** Maximum number of threads, 1 or more. Each starts when there is work for it. */
   readonly threads: number;
-  /** CPU time of a task: one that takes more fails, and its thread ends. No limit by default. */
+  /** CPU time limit of a task. A task above it fails, and its thread ends. No limit by default. */
   readonly taskCpuMsMax?: number;
-  /** Groups whose first task waits for a thread, at most; half as many of one owner. No limit by default. */
+  /** Maximum number of groups whose first task waits for a thread; half as many for one owner. No limit by default. */
   readonly waitingMax?: number;
-  /** Open groups at most; half as many of one owner. No limit by default. */
+  /** Maximum number of open groups; half as many for one owner. No limit by default. */
   readonly openMax?: number;
   /**
-   * Whether an abort of a group, or the close of a session, ends the thread that runs a task of it. By default the task runs on,
-   * and its result is dropped.
+   * Whether the abort of a group, or the close of a session, ends the thread that runs its task. By default the task
+   * continues, and its result is dropped.
    */
   readonly abortEndsThread?: boolean;
   /** A thread without work ends after this time, which frees its memory. Default 20,000. */
@@ -27,16 +27,16 @@ export interface ThreadPoolOptions {
 
 /** The tasks of one request. */
 export interface TaskGroup<Task, Result> {
-  /** Rejects with `internal_error` where the task fails or its thread dies, and `request_cancelled` once the group was left. */
+  /** Rejects with `internal_error` if the task fails or its thread dies, and `request_cancelled` after the group was left. */
   run(task: Task, transfer?: readonly ArrayBuffer[]): Promise<Result>;
   /** Cancels the tasks that have not ended, and frees the group's place in the queue. */
   leave(): void;
 }
 
 export interface GroupOptions {
-  /** Default: that of the signal. Groups without an owner take turns as one, and may take all places. */
+  /** Default: the signal's. Groups without an owner count as one owner, and may take all places. */
   readonly owner?: string | undefined;
-  /** Whether it enters although too many wait. Default: false. */
+  /** Whether the group enters even if too many wait. Default: false. */
   readonly isOwed?: boolean;
 }
 
@@ -45,11 +45,15 @@ export interface ThreadPool<Task, Result> {
   /** Groups whose first task waits for a thread. */
   readonly waiting: number;
   /**
-   * Opens a group, whose tasks run one to a thread, fairly shared with the tasks of other groups (`FairQueue`). An abort
-   * leaves the group. Throws `overloaded` where too many groups wait or are open, or the pool is closed.
+   * Opens a group, whose tasks run one to a thread and share the threads fairly with other groups (`FairQueue`). An
+   * abort leaves the group.
+   * @throws `overloaded` if too many groups wait or are open, or the pool is closed
    */
   enter(signal?: Signal, options?: GroupOptions): TaskGroup<Task, Result>;
-  /** Opens a session on the thread with the least load. Its tasks start at once. Throws `overloaded` once the pool is closed. */
+  /**
+   * Opens a session on the thread with the least load. Its tasks start at once.
+   * @throws `overloaded` once the pool is closed
+   */
   openSession(): Session<Task, Result>;
   /** Ends the threads. Unfinished tasks fail with `overloaded`. */
   close(): Promise<void>;
@@ -61,12 +65,12 @@ export function createThreadPool<Task, Result>(options: ThreadPoolOptions): Thre
 
 const idleMsDefault = 20_000;
 
-/** The places that one account may take, so that others find one. */
+/** The places that one account may take, so that some remain for others. */
 export function shareOf(places: number): number {
   return Math.ceil(places / 2);
 }
 
-/** A client that was turned away may try again after this time: the queue of a busy server moves on within it. */
+/** A refused client may try again after this time, within which the queue of a busy server moves on. */
 const retryAfterSeconds = 2;
 
 interface Job<Task, Result> {
@@ -87,7 +91,7 @@ class Pool<Task, Result> implements ThreadPool<Task, Result> {
 
   constructor(options: ThreadPoolOptions) {
     if (!Number.isInteger(options.threads) || options.threads < 1) {
-      throw new RangeError('threads is a whole number from 1');
+      throw new RangeError('threads must be a whole number from 1');
     }
     this.#options = options;
     this.#threadOptions = { ...options, idleMs: options.idleMs ?? idleMsDefault };
@@ -197,7 +201,7 @@ class Group<Task, Result> {
     return promise.finally(() => this.#unfinished.delete(job));
   }
 
-  /** Fails what has not ended, and returns the threads that still run a task of the group. */
+  /** Fails all tasks that have not ended, and returns the threads that still run a task of the group. */
   cancel(failure: ParleyError): PoolThread<Task, Result>[] {
     this.#failure ??= failure;
     this.#place.leave();
@@ -212,8 +216,8 @@ function cancelled(cause: unknown): ParleyError {
 }
 
 /**
- * The URL of a worker-thread entry that lies beside the calling module. The sources run as TypeScript under the
- * tests and as JavaScript once built, so the extension follows the caller's own.
+ * The URL of a worker-thread entry beside the calling module. The sources run as TypeScript under the tests and as
+ * JavaScript once built, so the extension follows the caller's own.
  */
 export function siblingWorker(callerUrl: string, name: string): URL {
   const extension = callerUrl.endsWith('.ts') ? '.ts' : '.js';

@@ -13,9 +13,9 @@ export type FromThread<Result> =
 export interface ThreadOptions {
   /** The worker's entry, from `siblingWorker`. It calls `serveTasks`. */
   readonly entry: URL;
-  /** CPU time of a task: one that takes more fails, and its thread ends. No limit by default. */
+  /** CPU time limit of a task. A task above it fails, and its thread ends. No limit by default. */
   readonly taskCpuMsMax?: number | undefined;
-  /** Whether a session that is closed while it runs a task ends the thread. */
+  /** Whether closing a session while it runs a task ends the thread. */
   readonly abortEndsThread?: boolean | undefined;
   /** A thread without tasks and sessions ends after this time. */
   readonly idleMs: number;
@@ -23,7 +23,7 @@ export interface ThreadOptions {
 
 /** Tasks that share state, which the thread keeps until the session is closed. */
 export interface Session<Task, Result> {
-  /** Rejects with `internal_error` where the task fails or the thread dies. */
+  /** Rejects with `internal_error` if the task fails or the thread dies. */
   run(task: Task, transfer?: readonly ArrayBuffer[]): Promise<Result>;
   close(): void;
 }
@@ -35,10 +35,10 @@ interface RunningTask<Result> {
   timer?: NodeJS.Timeout;
 }
 
-/** A task that runs this many times longer than its limit of CPU time hangs, without using the CPU. */
+/** A task that runs this many times longer than its CPU time limit hangs, without using the CPU. */
 const hangFactor = 10;
 
-/** One worker thread. It keeps the process alive only while it runs a task. */
+/** A worker thread. Keeps the process alive only while it runs a task. */
 export class PoolThread<Task, Result> {
   readonly #worker: Worker;
   readonly #options: ThreadOptions;
@@ -49,7 +49,7 @@ export class PoolThread<Task, Result> {
   #idleTimer: NodeJS.Timeout | undefined;
   #failure: ParleyError | undefined;
 
-  /** Starts the thread. Calls `onEnd` once, as soon as the thread takes no more tasks. */
+  /** Starts the thread. Calls `onEnd` once, as soon as the thread accepts no more tasks. */
   constructor(options: ThreadOptions, onEnd: () => void) {
     this.#options = options;
     this.#onEnd = onEnd;
@@ -98,7 +98,7 @@ export class PoolThread<Task, Result> {
     };
   }
 
-  /** Ends the thread. Its tasks fail with `failure`, now and later. Resolves once the thread is gone. */
+  /** Ends the thread. Its tasks fail with `failure`, now and later. Resolves once the thread has ended. */
   async end(failure: ParleyError): Promise<void> {
     if (this.#failure === undefined) {
       this.#failure = failure;
@@ -118,7 +118,7 @@ export class PoolThread<Task, Result> {
     return Array.from(this.#tasks.values()).some((task) => task.session === session);
   }
 
-  /** Ends the thread when the task has used its CPU time, which takes longer by the clock on a busy machine. */
+  /** Ends the thread when the task has used its CPU time. On a busy machine that takes longer by the clock. */
   #limit(task: RunningTask<Result>): void {
     const { taskCpuMsMax: msMax } = this.#options;
     if (msMax === undefined) return;
@@ -135,7 +135,7 @@ export class PoolThread<Task, Result> {
     task.timer = setTimeout(check, msMax);
   }
 
-  /** CPU time of the thread in milliseconds: none while it starts, which can take seconds on a busy machine. */
+  /** CPU time of the thread in milliseconds. None while it starts, which can take seconds on a busy machine. */
   async #cpuMs(): Promise<number> {
     const { user, system } = await this.#worker.cpuUsage().catch(() => ({ user: 0, system: 0 }));
     return (user + system) / 1000;

@@ -1,4 +1,4 @@
-/** The token counter's thread: a task is a list of texts, its result the sum of their tokens. */
+/** Worker thread of the token counter: takes a list of texts, returns the sum of their tokens. */
 import { countTokens, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base';
 import { serveTasks } from '../threads/serve-tasks.ts';
 import { endOfPiece, pieceUnitsMax } from './pieces.ts';

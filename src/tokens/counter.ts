@@ -7,21 +7,15 @@ import { endOfPiece } from './pieces.ts';
 const sliceUnitsMax = 16_384;
 /** Texts sent at a time: some 2 ms of work for short ones. */
 const sliceTextsMax = 256;
-/** Counts that wait or run at a time, beside those that money depends on. */
+/** Maximum of waiting and running counts, beside those on which money depends. */
 const countsMax = 1024;
 
 /**
- * Counts o200k tokens in one worker thread, which starts with the first count (the vocabulary takes a third of a second
- * and some 60 MB) and ends when idle.
- *
- * A text of up to 512 UTF-16 code units is counted exactly as the tokenizer does, and so is a longer one that has a
- * place to cut in every 512 units, as texts in any language and code do: after a word, a number or before a blank. A
- * longer run without such a place is cut every 512 units, which may change the count by a token or two a cut, more often
- * up than down. Time grows linearly with the length. Special tokens such as `<|endoftext|>` count as plain text,
- * a lone surrogate as U+FFFD.
- *
- * Texts are counted in slices. Accounts take turns, and so do the requests of one, so that a huge text delays a short one by one slice.
- * An abort ends the count after the slice that the thread is at. `count` rejects with `internal_error` where the thread dies while it counts the text, or the counter is closed.
+ * Counts o200k tokens in one worker thread, which starts with the first count and ends when idle. The result is exact
+ * for any text with a place to cut in every 512 UTF-16 units, as natural text and code have. A longer run is cut
+ * anyway, which may change the count by a token or two a cut. Special tokens such as `<|endoftext|>` count as plain
+ * text. Accounts take turns in slices, and so do the requests of one, so that a huge text delays a short one by one
+ * slice.
  */
 export function createTokenCounter(): TokenCounter {
   const pool = createThreadPool<readonly string[], number>({
@@ -57,7 +51,7 @@ async function count(
   }
 }
 
-/** The texts, or parts of long ones, in lists that the thread counts in a short time. */
+/** Splits the texts into lists that the thread counts in a short time each. */
 function* slicesOf(texts: readonly string[]): Generator<readonly string[]> {
   let slice: string[] = [];
   let units = 0;

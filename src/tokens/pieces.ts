@@ -1,25 +1,25 @@
 /**
- * Finds places where a text can be cut and its pieces counted separately. The tokenizer splits a text into words, then
- * merges the bytes of each word in time that grows with the square of the word's length; so the length must be bounded.
+ * Finds places where a text can be cut and its pieces counted separately. The tokenizer merges the bytes of each word
+ * in time that grows with the square of the word's length, so the length must be bounded.
  */
 
 /**
- * UTF-16 code units passed to the tokenizer at once, at most. Shorter texts are never cut. At 512 the slowest text (one
+ * Maximum UTF-16 code units passed to the tokenizer at once. Shorter texts are never cut. At 512 the slowest text (one
  * letter of three bytes, repeated) takes 3 us a code unit, natural text 0.2 to 0.4 us.
  */
 export const pieceUnitsMax = 512;
 
 /**
  * Places that no word of the tokenizer spans in any context: after a run of digits; after a letter not followed by a
- * letter, a mark or an apostrophe; before a blank that does not follow a blank. A cut there does not change the count.
- * (A line break is not such a blank: the tokenizer joins it to punctuation.)
+ * letter, a mark or an apostrophe; before a blank that does not follow a blank. Line breaks do not count, as the
+ * tokenizer joins them to punctuation.
  */
 const safePlace = /(?<=\p{N})(?=\P{N})|(?<=\p{L})(?=[^\p{L}\p{M}'])|(?<=\S)(?=[^\S\r\n])/uy;
 
 /**
  * The end of the piece of `text` that starts at `start`: the last safe place within `unitsMax` code units. If the last
- * `pieceUnitsMax` of them contain none (a run of letters, signs or blanks), the piece ends between two characters, and the
- * sum of the counts may differ from the count of the whole by a token or two.
+ * `pieceUnitsMax` have none (a run of letters, signs or blanks), the piece ends between two characters, which may
+ * change the count by a token or two.
  */
 export function endOfPiece(text: string, start: number, unitsMax: number): number {
   const furthest = start + unitsMax;

@@ -1,4 +1,4 @@
-/** The bytes of request bodies that are in memory, on all wires and ports together, and who may have how many of them. */
+/** Shares the memory for request bodies, on all wires and ports together, among addresses. */
 
 import { ParleyError } from '../core/values/errors.ts';
 import { networkOf } from '../core/values/network.ts';
@@ -6,17 +6,17 @@ import type { Signal } from '../core/values/signal.ts';
 
 export interface ByteLimits {
   readonly bytesMax: number;
-  /** Those of one IPv4 address or IPv6 /64. */
+  /** Maximum for one IPv4 address or IPv6 /64. */
   readonly bytesPerAddressMax: number;
   /** How long a request waits for others to end. */
   readonly waitMsMax: number;
 }
 
-/** As much of its body as a waiting client may have sent: the window of an HTTP/2 stream and Node's buffers. */
+/** Bytes of its body that a waiting client may have sent: the window of an HTTP/2 stream and Node's buffers. */
 const sentBytesMax = 131_072;
-/** Bytes of a body of unknown length that it gets first. If it is larger, it gets as many as its limit at once. */
+/** Bytes admitted first for a body of unknown length. A larger body is then admitted up to its limit at once. */
 const firstBytes = 65_536;
-/** The most that gzip and deflate save. */
+/** Maximum ratio that gzip and deflate reach. */
 const compressionMax = 1_032;
 const retryAfterSeconds = 5;
 
@@ -65,7 +65,7 @@ export class ByteBudget {
     return this.#wait(share, body, bytes, signal);
   }
 
-  /** Takes bytes off a body, and admits others in their place. Use `BufferedBody.keep`. */
+  /** Removes bytes of a body, and admits others in their place. Use `BufferedBody.keep`. */
   release(body: BufferedBody, bytes: number): void {
     const share = this.#shares.get(body.network);
     if (share === undefined) return;
@@ -74,7 +74,7 @@ export class ByteBudget {
     this.#forget(body.network, share);
   }
 
-  /** A body larger than the limit fits where it is alone, or it would never be read. */
+  /** A body larger than the limit is admitted if it is alone, or it would never be read. */
   #fits(share: Share, body: BufferedBody, bytes: number): boolean {
     const { bytesMax, bytesPerAddressMax } = this.limits;
     const [all, ofAddress] = [this.#bytes - body.bytes, share.bytes - body.bytes];
@@ -100,7 +100,7 @@ export class ByteBudget {
 
   #wait(share: Share, body: BufferedBody, bytes: number, signal: Signal): Promise<void> {
     const { bytesMax, bytesPerAddressMax, waitMsMax } = this.limits;
-    // Waiting requests hold memory, too: the bytes that came with their headers.
+    // Waiting requests use memory, too: the bytes that came with their headers.
     const isCrowded =
       share.waiting.size >= bytesPerAddressMax / sentBytesMax || this.#waiters >= bytesMax / sentBytesMax;
     if (isCrowded) {
@@ -141,7 +141,7 @@ export class ByteBudget {
   }
 }
 
-/** The part of the budget that one request has. */
+/** One request's part of the budget. */
 export class BufferedBody {
   readonly network: string;
   /** Set by the budget. */
@@ -155,19 +155,19 @@ export class BufferedBody {
 
   /**
    * Resolves when the request may have this many bytes in memory, counted from its beginning.
-   * @throws `overloaded` if that takes too long, and the reason of the signal
+   * @throws `overloaded` if that takes too long, or the signal's reason
    */
   async admit(bytes: number, signal: Signal): Promise<void> {
     if (bytes > this.bytes) await this.#budget.take(this, bytes - this.bytes, signal);
   }
 
-  /** Gives back all but this many bytes. */
+  /** Releases all but this many bytes. */
   keep(bytes: number): void {
     if (bytes < this.bytes) this.#budget.release(this, this.bytes - bytes);
   }
 }
 
-/** The bytes to admit for a body of unknown length once this many have come. */
+/** The bytes to admit for a body of unknown length, once this many have arrived. */
 export function bytesForPart(received: number, bytesMax: number): number {
   return received <= firstBytes ? firstBytes : Math.max(received, bytesMax);
 }

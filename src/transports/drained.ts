@@ -1,7 +1,7 @@
 import { ParleyError } from '../core/values/errors.ts';
 import type { Signal } from '../core/values/signal.ts';
 
-/** The events of a stream that is written to. */
+/** The events of a writable stream. */
 interface Writable {
   readonly destroyed: boolean;
   once(event: 'drain' | 'close', listener: () => void): unknown;
@@ -9,9 +9,9 @@ interface Writable {
 }
 
 /**
- * Resolves when a client that reads slowly has room again. Has no timeout of its own: the port limits how long a client may go without
- * reading.
- * @throws `request_cancelled` when the client leaves, or is still behind when the time is up: it pays for what was sent
+ * Resolves when a slow client can receive more. The port limits how long a client may go without reading.
+ * @throws `request_cancelled` when the client leaves, or is still too slow when the deadline passes: what was sent is
+ * charged
  */
 export function drained(writable: Writable, signal: Signal): Promise<void> {
   return new Promise((resolve, reject) => {

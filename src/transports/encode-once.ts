@@ -4,7 +4,7 @@ import type { Operation } from '../core/entities/usage.ts';
 const repeated: ReadonlySet<Operation> = new Set<Operation>(['catalog']);
 
 /**
- * Encodes an operation's answers. An object that was encoded before is not encoded again.
+ * Encodes an operation's answers, and reuses the bytes of an object that was encoded before.
  * @param operation undefined for administration
  */
 export function answerEncoder<M extends object, T extends object | string>(

@@ -1,7 +1,10 @@
 import type { Client } from '../core/access/gate.ts';
 import { ParleyError } from '../core/values/errors.ts';
 
-/** Calls of health and reflection, and files of the reference, at once on a connection. Clients need a few. */
+/**
+ * Concurrent calls of health and reflection, and requests for files of the reference, on a connection. Clients need a
+ * few.
+ */
 const keylessCallsMax = 24;
 const retryAfterSeconds = 1;
 

@@ -1,4 +1,4 @@
-/** Headers that tell clients what is left of the running minute. */
+/** Headers with the remaining limits of the current minute. */
 
 import { minuteMs } from '../core/entities/rates.ts';
 import { type Rate, tightest } from '../core/limits/call-limits.ts';
@@ -9,7 +9,7 @@ export const noHeaders: Headers = {};
 const units = ['requests', 'tokens'] as const;
 const minuteSeconds = minuteMs / 1000;
 
-/** The names of all of them, for browsers. */
+/** All their names, for browsers. */
 export const rateHeaderNames: readonly string[] = [
   ...units.flatMap((unit) => ['limit', 'remaining', 'reset'].map((what) => `x-ratelimit-${what}-${unit}`)),
   'ratelimit-policy',
@@ -17,8 +17,8 @@ export const rateHeaderNames: readonly string[] = [
 ];
 
 /**
- * `x-ratelimit-*` as SDKs of OpenAI read them, for whichever of key and account has less left, and the fields `RateLimit-Policy` and
- * `RateLimit` of the IETF, for both. None without limits.
+ * `x-ratelimit-*` as OpenAI's SDKs read them, for whichever of key and account has less left, and the IETF's
+ * `RateLimit-Policy` and `RateLimit`, for both. None without limits.
  */
 export function rateHeaders(rates: readonly Rate[]): Headers {
   const [first] = rates;

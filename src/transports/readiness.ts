@@ -1,6 +1,6 @@
-/** Whether load balancers should send requests, which are served in any case. */
+/** Whether load balancers should send requests. Requests are served in any case. */
 export interface Readiness {
-  /** Undefined if it is ready. */
+  /** Undefined when ready. */
   whyNot(): string | undefined;
   readonly isStopping: boolean;
   /** Calls `listener` at every change. */

@@ -1,6 +1,6 @@
 /**
- * The steps that every transport takes for a request: id and deadline, the gate (asked with the headers alone, before a byte of the
- * body is read), the function of core, the end of the usage record, and the error for the client.
+ * The steps of every transport for a request: id and deadline; the gate, asked before a byte of the body is read; the
+ * function of core; the end of the usage record; the error for the client.
  */
 
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
@@ -37,7 +37,7 @@ export interface CallDeps {
 /** One request, from its headers to the end of its record. */
 export class ServedCall {
   readonly id: RequestId;
-  /** Set by the gate, also if it refuses the request. */
+  /** Set by the gate, even if it refuses the request. */
   limits: CallLimits | undefined;
   readonly #head: RequestHead;
   readonly #deps: CallDeps;
@@ -75,15 +75,15 @@ export class ServedCall {
     return this.#call?.isReplay ?? false;
   }
 
-  /** Headers of the answer that tell what is left of the limits of the minute. */
+  /** Headers of the answer with the remaining limits of the minute. */
   get rateHeaders(): Headers {
     return this.limits === undefined ? noHeaders : rateHeaders(this.limits.rates);
   }
 
   /**
-   * Asks the gate, with the headers alone. Called once, before the body is read.
-   * @param name the operation as traces show it
-   * @throws as the gate; `request_cancelled` if the client has left meanwhile
+   * Asks the gate, with the headers alone. Call once, before the body is read.
+   * @param name the operation's name in traces
+   * @throws the gate's errors; `request_cancelled` if the client has left in the meantime
    */
   async open(rpc: Rpc, name = `${rpc.method.parent.typeName}/${rpc.method.name}`): Promise<void> {
     const { header } = this.#head;
@@ -108,12 +108,12 @@ export class ServedCall {
     if (!this.#isClosed) this.#endKeyless = beginKeylessCall(this.#head.client);
   }
 
-  /** Asks the gate for a path that is no RPC. @throws as `Gate.openAdmin` */
+  /** Asks the gate for a path that is not an RPC. @throws the errors of `Gate.openAdmin` */
   openAdmin(): Promise<AdminCall> {
     return this.#deps.gate.openAdmin(this.#arrival);
   }
 
-  /** Asks the gate who signs in to the console. @throws as `Gate.identify` */
+  /** Asks the gate who signs in to the console. @throws the errors of `Gate.identify` */
   identify(): Promise<KeyHolder> {
     return this.#deps.gate.identify(this.#arrival);
   }
@@ -138,8 +138,9 @@ export class ServedCall {
   }
 
   /**
-   * Resolves when this many bytes of the body, counted from its beginning, may be in memory. They are given back when the call closes.
-   * @throws `overloaded` if there are too many others for too long
+   * Resolves when this many bytes of the body, counted from its beginning, may be in memory. They are released when the
+   * call closes.
+   * @throws `overloaded` if other requests use the memory for too long
    */
   async admitBytes(bytes: number): Promise<void> {
     this.#body ??= this.#deps.bytes.bodyOf(this.#head.client.address);
@@ -149,7 +150,7 @@ export class ServedCall {
     throw new ParleyError('request_cancelled');
   }
 
-  /** Gives back all but this many bytes, once the size of the request is known. */
+  /** Releases all but this many bytes, once the size of the request is known. */
   keepBytes(bytes: number): void {
     this.#body?.keep(bytes);
   }
@@ -197,7 +198,7 @@ export class ServedCall {
     request: MessageShape<I>,
   ): Promise<MessageShape<O>> {
     if (this.#adminCall === undefined) throw notOpened();
-    // The body may have come long after the gate was asked.
+    // The body may have arrived long after the gate was asked.
     return this.#within(async () => rpc.run(request, await this.#deps.gate.openAdmin(this.#arrival)));
   }
 
@@ -214,13 +215,14 @@ export class ServedCall {
     this.#deadline.cancel();
   }
 
-  /** Marks the answer as complete. Nothing aborts the call from then on. */
+  /** Marks the answer as complete. From then on nothing aborts the call. */
   finish(): void {
     this.#deadline.stop();
   }
 
   /**
-   * Ends the call with its connection or stream. Records a request that the gate opened but that nothing has begun to read.
+   * Ends the call with its connection or stream. Records a request that the gate opened but that nothing has begun to
+   * read.
    * @param hasLeft whether the client left before the whole answer was written
    */
   close(hasLeft: boolean): void {
@@ -245,7 +247,7 @@ export class ServedCall {
     return span === undefined ? run(call) : span.run(() => run(call)).finally(() => this.#end());
   }
 
-  /** Asks for each part within the span, since the consumer runs outside of it. */
+  /** Requests each part within the span, since the consumer runs outside of it. */
   async *#traced<T>(span: TraceSpan, parts: AsyncGenerator<T, void, void>): AsyncGenerator<T, void, void> {
     let isOver = false;
     try {
@@ -277,7 +279,7 @@ export class ServedCall {
     this.#endSpan();
   }
 
-  /** Ends the span once the connection is closed and the record has ended, in whichever order. */
+  /** Ends the span once the connection is closed and the record has ended, in either order. */
   #endSpan(): void {
     if (!this.#isClosed || this.#running > 0) return;
     this.#span?.end(this.#error);
@@ -290,5 +292,5 @@ export class ServedCall {
 }
 
 function notOpened(): Error {
-  return new Error('the gate has not been asked about this request');
+  return new Error('the gate was not asked about this request');
 }

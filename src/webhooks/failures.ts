@@ -1,6 +1,6 @@
-/** Why a webhook did not answer, in sentences for its owner. They say nothing of the network of the server. */
+/** Why a webhook did not answer, in sentences for its owner that reveal nothing about the server's network. */
 
-/** The name of a webhook has no address that may be reached. */
+/** The name of a webhook has no address that it may reach. */
 export class AddressRefused extends Error {
   constructor() {
     super('the address is not allowed');
@@ -9,7 +9,7 @@ export class AddressRefused extends Error {
 }
 
 const unresolvable: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'EAI_NODATA', 'ENODATA']);
-/** The name may have an address. */
+/** The name may still have an address. */
 const unanswered: ReadonlySet<unknown> = new Set([
   ...['EAI_AGAIN', 'ETIMEOUT', 'ESERVFAIL', 'EREFUSED', 'EBADRESP', 'ECANCELLED'],
 ]);
@@ -20,11 +20,11 @@ const timeouts: ReadonlySet<unknown> = new Set([
 export function failureOf(error: unknown): string {
   const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
   if (timeouts.has(name) || timeouts.has(code)) return 'The webhook did not answer in time.';
-  // One sentence, so that nobody learns which names the network of the server knows.
+  // One sentence for all cases, so that nobody learns which names the server's network knows.
   if (error instanceof AddressRefused || unresolvable.has(code)) {
     return 'The name of the webhook has no public address.';
   }
-  if (unanswered.has(code)) return 'The name of the webhook could not be looked up now.';
+  if (unanswered.has(code)) return 'The name of the webhook could not be looked up.';
   if (typeof code === 'string' && /CERT|SIGNATURE|ERR_TLS|SELF_SIGNED|ERR_SSL/.test(code)) {
     return 'The TLS certificate of the webhook could not be verified.';
   }

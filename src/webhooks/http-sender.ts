@@ -1,4 +1,4 @@
-/** Sends webhooks over HTTP. Each attempt has a connection of its own, to an address that is checked when it is opened. */
+/** Sends webhooks over HTTP. Each attempt has its own connection, to an address that is checked when the connection opens. */
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
@@ -15,7 +15,7 @@ type Scheme = 'http' | 'https';
 export interface SenderOptions {
   readonly rules: AddressRules;
   readonly userAgent: string;
-  /** From the name's resolution to the end of the answer's headers. Default: 10 seconds */
+  /** Limit from the name's resolution to the end of the answer's headers. Default: 10 seconds */
   readonly attemptMsMax?: number;
   /** Default: the resolver of this machine. */
   readonly resolve?: Resolve | undefined;
@@ -50,7 +50,7 @@ export class HttpSender implements WebhookSender {
         body,
         signal: either,
       });
-      // Nobody reads the answer. Its stream fails as the connection ends.
+      // Nobody reads the answer. Its stream fails when the connection ends.
       answer.on('error', () => undefined);
       return { status };
     } catch (error) {
@@ -71,7 +71,7 @@ export class HttpSender implements WebhookSender {
     };
   }
 
-  /** Only addresses that may be reached, so that none else is connected to, whatever the name resolves to at another time. */
+  /** Only permitted addresses, so that no other is connected to, whatever the name resolves to later. */
   #lookupFor(scheme: Scheme, signal: AbortSignal): LookupFunction {
     return (name, options, done) => {
       const use = (addresses: readonly LookupAddress[]) => {

@@ -1,26 +1,29 @@
-/** Resolves the names of webhooks. Queries to DNS hold none of the process's few threads, however slow the servers of a name are. */
+/** Resolves the names of webhooks. DNS queries do not occupy the process's few threads, however slow a name's servers are. */
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
 
-/** Resolves a name to all of its addresses. @param signal ends it early */
+/**
+ * Resolves a name to all its addresses.
+ * @param signal ends the resolution early
+ */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>;
 
-/** For each server of the machine's configuration. */
+/** Time limit for each server of the machine's configuration. */
 const queryMs = 3_000;
-/** Lookups by the system, each of which holds a thread. Node has four by default. */
+/** Maximum lookups by the system, each of which occupies a thread. Node has four by default. */
 const lookupsMax = 2;
-/** DNS has answered that there is none. Any other failure may pass. */
+/** DNS has answered that there is no address. Any other failure may pass. */
 const unknown: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);
 
 interface NameOptions {
-  /** Whether the system is asked about names that DNS does not know, such as those of its hosts file. */
+  /** Whether to ask the system about names that DNS does not know, such as those of its hosts file. */
   readonly asksSystem: boolean;
   /** DNS servers. Default: those of this machine */
   readonly servers?: readonly string[];
 }
 
 export function resolverOf({ asksSystem, servers }: NameOptions): Resolve {
-  /** By name: attempts at the same time share a lookup. */
+  /** By name: concurrent attempts share a lookup. */
   const lookups = new Map<string, Promise<readonly LookupAddress[]>>();
   const askSystem = async (name: string) => {
     const running = lookups.get(name);
@@ -31,7 +34,7 @@ export function resolverOf({ asksSystem, servers }: NameOptions): Resolve {
     return asked;
   };
   return async (name, signal) => {
-    // DNS does not have names of one label, such as localhost. No public address has one.
+    // DNS has no names of one label, such as localhost. No public address has one.
     if (!name.includes('.')) {
       if (!asksSystem) throw failure('ENOTFOUND', 'a name of one label');
       return askSystem(name);

@@ -205,7 +205,7 @@ describe('parley serve --demo on a used data folder', () => {
     await printed(['account', 'create', 'mine', ...flags]);
     const server = await serve(['--demo', ...flags]);
     await server.close();
-    expect(server.stdout()).toContain('has accounts or keys already, so no demo was added');
+    expect(server.stdout()).toContain('already has accounts or keys, so no demo was added');
     const { stdout } = await parley(['account', 'list', ...flags]);
     expect(stdout).not.toContain('demo');
   });

@@ -64,10 +64,10 @@ describe('a server', () => {
     lose();
     await expect.poll(async () => (await readyz()).status, soon).toBe(503);
     expect(await (await readyz()).json()).toMatchObject({
-      reason: 'The database is not in the data folder any more.',
+      reason: 'The database is missing from the data folder.',
     });
     expect(errorsLogged).toEqual([
-      expect.stringMatching(/Put back what was removed .* or restart the server/),
+      expect.stringMatching(/Restore the files that were removed .* or restart the server/),
     ]);
     rmSync(`${parley.dataDir}.moved`, { recursive: true, force: true });
   });

@@ -91,12 +91,12 @@ describe.each([
     await run('account', 'create', 'limited');
     await text('account', 'limits', 'limited', '--budget-per-month', '20', '--requests-per-minute', '60');
     expect(await text('account', 'show', 'limited')).toMatch(
-      /\nrequests a minute +60\n.*credits a month +0 of 20, from 0 again at \d{4}-/s,
+      /\nrequests per minute +60\n.*credits per month +0 of 20, from 0 again at \d{4}-/s,
     );
     const made = await json<Issued>('key', 'create', '--account', 'limited', '--models', 'gpt-*,eliza');
     const set = ['--addresses', '10.0.0.0/8', '--tokens-per-minute', '500'];
     const shown = await text('key', 'limits', made.key.id, ...set);
-    expect(shown).toMatch(/\nmodels +-\naddresses +10\.0\.0\.0\/8\n.*tokens a minute +500\n/s);
+    expect(shown).toMatch(/\nmodels +-\naddresses +10\.0\.0\.0\/8\n.*tokens per minute +500\n/s);
     expect(await text('key', 'limits', made.key.id, '--none')).toMatch(/\nlimits +none\n/);
     const { code, stderr } = await run('key', 'limits', made.key.id);
     expect([code, stderr]).toEqual([2, expect.stringContaining('give the limits, or --none')]);
@@ -166,14 +166,14 @@ describe.each([
     const none = await run('usage', '--account', 'acme');
     expect(none.code).toBe(0);
     expect(none.stdout).toMatch(/^TIME \(UTC\) .*\n$/);
-    expect(none.stderr).toBe('There are no such usage records.\n');
+    expect(none.stderr).toBe('No usage records found.\n');
     expect((await run('usage', '--account', 'acme', '--json')).stderr).toBe('');
   });
 
   it('create a key, and print only its secret on standard output', async () => {
     const { stdout, stderr } = await run('key', 'create', '--account', 'acme');
     expect(stdout).toMatch(secretPattern);
-    expect(stderr).toMatch(/^key_\w+: keep the key, it is not shown again\.\n$/);
+    expect(stderr).toMatch(/^key_\w+: keep the key\. It is not shown again\.\n$/);
     const issued = await json<Issued>(
       ...[
         'key',

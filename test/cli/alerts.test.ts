@@ -52,11 +52,9 @@ describe('parley alerts', () => {
   });
 
   it('refuse a setting without a value, and another account', async () => {
-    expect((await parley(['alerts', 'set', ...holder])).stderr).toContain(
-      'give --none, or some of --webhook',
-    );
+    expect((await parley(['alerts', 'set', ...holder])).stderr).toContain('give --none, or any of --webhook');
     const strange = await parley(['usage', '--own', '--account', 'other', ...holder]);
-    expect(strange.stderr).toContain('The API key is of another account, `acme`.');
+    expect(strange.stderr).toContain('The API key belongs to another account, `acme`.');
   });
 });
 

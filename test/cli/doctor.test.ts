@@ -207,12 +207,12 @@ describe('the port', () => {
       const database = folder.file('data/parley.db');
       copyFileSync(database, `${database}.copy`);
       renameSync(`${database}.copy`, database);
-      await until(() => server.stderr().includes('Put back'));
+      await until(() => server.stderr().includes('Restore'));
       expect(about(await doctor(own), 'readiness')).toEqual({
         area: 'ports',
         subject: 'readiness',
         state: 'problem',
-        found: 'The running server is not ready: The database is not in the data folder any more.',
+        found: 'The running server is not ready: The database is missing from the data folder.',
         advice: 'Its log says what to do.',
       });
     } finally {
@@ -567,7 +567,10 @@ models:
   - {id: untold, type: chat, engine: [mute, broken], price: {input: 0, output: 0}}
   - {id: written, type: chat, engine: mute, contextTokens: 500, outputTokensMax: 500, price: {input: 0, output: 0}}
 `);
-    expect(about(report, 'context of told')).toMatchObject({ state: 'ok', found: 'It tells 9000 tokens.' });
+    expect(about(report, 'context of told')).toMatchObject({
+      state: 'ok',
+      found: 'The upstream reports a context of 9000 tokens.',
+    });
     const asked = 'Write `contextTokens` of the model untold in parley.yaml.';
     const unknown = {
       state: 'problem',
@@ -575,7 +578,7 @@ models:
     };
     expect(about(report, 'context of untold', 'engine mute')).toMatchObject({
       ...unknown,
-      found: `The server of the engine mute does not tell the context of this model. ${asked}`,
+      found: `The server of the engine mute does not report the context of this model. ${asked}`,
     });
     expect(about(report, 'context of untold', 'engine broken')).toMatchObject({
       ...unknown,

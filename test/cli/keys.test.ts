@@ -32,7 +32,7 @@ describe('parley keys', () => {
     expect(app).toMatchObject({ scopes: ['chat'], limits: { models: ['eliza'], budgets: { day: '2' } } });
     const id = app?.id ?? '';
     expect(await printed(['keys', 'limits', id, '--characters-per-day', '100', ...flags])).toMatch(
-      /\nmodels +eliza\n.*characters a day +0 of 100, from 0 again at /s,
+      /\nmodels +eliza\n.*characters per day +0 of 100, from 0 again at /s,
     );
     expect(await printed(['keys', 'rotate', id, '--overlap', '1h', ...flags])).toMatch(/^pk_/);
     expect(await printed(['keys', 'revoke', id, ...flags])).toMatch(/\nrevoked +\d{4}-/);

@@ -79,7 +79,7 @@ describe('parley models', () => {
       const { code, stderr } = await run('models', '--base-url', url);
       await other.close();
       expect(code).toBe(1);
-      expect(stderr).toBe(`${url} does not answer as a Parley does (${found}). Check --base-url.\n`);
+      expect(stderr).toBe(`${url} does not answer like a Parley server (${found}). Check --base-url.\n`);
     }
   });
 });

@@ -63,7 +63,7 @@ describe('parley serve', () => {
     expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
       expect.stringMatching(/^no admin key: /),
       `listening on ${server.baseUrl}`,
-      'stopping: requests in flight finish first',
+      'stopping: running requests finish first',
     ]);
   });
 

@@ -104,7 +104,7 @@ describe('parley speak', () => {
     const key = await called.server.newKey();
     const { code, stderr } = await run('speak', 'Hello.', '-o', 'x.mp3', '--api-key', key);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^This key can call no model for speech\. .*\n$/);
+    expect(stderr).toMatch(/^This key cannot call any model for speech\. .*\n$/);
   });
 
   describe.skipIf(noTerminal !== undefined)(
@@ -113,7 +113,7 @@ describe('parley speak', () => {
       it('does not print audio', async () => {
         const terminal = parleyAtTerminal(['speak', 'Hello.'], called.options);
         expect(await terminal.ended).toBe(2);
-        expect(terminal.shown()).toContain('audio is not for a terminal: name a file with -o');
+        expect(terminal.shown()).toContain('audio cannot be written to a terminal: name a file with -o');
       });
 
       it('asks for a text instead of waiting for input', async () => {

@@ -156,13 +156,13 @@ function withoutParam(seen: Observation): Observation {
 
 /** The messages of the `openai` engine for each status of an upstream. */
 const wordsOfStatus: Readonly<Record<number, string>> = {
-  400: 'The model refused the request. Check its fields against what the model takes.',
+  400: 'The model refused the request. Check its fields against those that the model accepts.',
   401: 'The engine behind this model does not accept the key of this server. Only the operator of this server can fix that.',
   402: 'The engine behind this model has no credits left for this server. Only the operator of this server can fix that.',
   403: 'The engine behind this model does not accept the key of this server. Only the operator of this server can fix that.',
   404: 'The engine behind this model does not know the model name that this server uses for it. Only the operator of this server can fix that.',
   408: 'The engine behind this model did not finish in time. Try again, or ask for less.',
-  422: 'The model refused the request. Check its fields against what the model takes.',
+  422: 'The model refused the request. Check its fields against those that the model accepts.',
   429: 'The engine behind this model has had too many requests. Wait, then try again.',
   500: 'The engine behind this model failed. Try again.',
   502: 'The engine behind this model failed. Try again.',

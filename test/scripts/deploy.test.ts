@@ -288,13 +288,10 @@ describe('the Kubernetes example', () => {
 describe('parley health', () => {
   it('exits with 1 if no server answers, or one that is not Parley', async () => {
     const nobody = await parley(['health', '--base-url', 'http://127.0.0.1:9']);
-    expect([nobody.code, nobody.stderr]).toEqual([
-      1,
-      expect.stringContaining('does not answer as it should'),
-    ]);
+    expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining('is not healthy')]);
     const other = await startHttp((_, response) => response.end('hello'));
     const wrong = await parley(['health', '--base-url', other.origin]);
-    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('does not answer as it should')]);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('is not healthy')]);
     await other.close();
   });
 

@@ -67,7 +67,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const budget = rowOf(page, '50% of the budget for the day of the account is used: 1.00 of 2.00');
       await expect
         .poll(async () => {
-          await page.getByRole('button', { name: 'Read again' }).click();
+          await page.getByRole('button', { name: 'Reload' }).click();
           return budget.getByText('delivered', { exact: true }).count();
         })
         .toBe(1);

@@ -63,7 +63,7 @@ describe.skipIf(missingBrowser !== undefined)(
       await expect.poll(() => rows(page, 'Sums as a table').count()).toBe(1);
       await page.getByLabel('State').selectOption('failed');
       await page.getByText('No requests in this period.').waitFor();
-      await page.getByText('No such requests.').waitFor();
+      await page.getByText('No requests found.').waitFor();
       expect(complaints).toEqual([]);
     });
 

@@ -74,17 +74,17 @@ describe.skipIf(missingBrowser !== undefined)(
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name').fill('App');
       await dialog.getByText('Limits', { exact: true }).click();
-      await dialog.getByText('An empty field is as for the key of this session.').waitFor();
+      await dialog.getByText('An empty field is copied from the key of this session.').waitFor();
       expect(await dialog.getByLabel('Models').getAttribute('placeholder')).toBe('m');
-      await dialog.getByLabel('Credits a day').fill('3');
+      await dialog.getByLabel('Credits per day').fill('3');
       await dialog.getByLabel('Models').fill('m\nfree-1');
-      await submit(page, 'Make the key');
+      await submit(page, 'Create the key');
       await dialog.getByRole('alert').getByText('cannot give a wider limit `models`').waitFor();
       const refused = dialog.getByLabel('Models');
       expect(await refused.getAttribute('aria-invalid')).toBe('true');
       expect(await dialog.getByLabel('Name').inputValue()).toBe('App');
       await refused.fill('');
-      await submit(page, 'Make the key');
+      await submit(page, 'Create the key');
       const first = await shownSecret(page);
       await dialog.getByRole('button', { name: 'Copy' }).click();
       await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe(first);
@@ -95,13 +95,13 @@ describe.skipIf(missingBrowser !== undefined)(
       await page.getByRole('button', { name: 'Limits App' }).click();
       // Left empty when the key was made.
       expect(await dialog.getByLabel('Models').inputValue()).toBe('m');
-      await dialog.getByLabel('Credits a day').fill('10');
+      await dialog.getByLabel('Credits per day').fill('10');
       await submit(page, 'Set the limits');
       await rowOf(page, first).getByText('2.00 of 10.00 credits').waitFor();
       expect(await focused(page)).toBe('Limits App');
       await page.getByRole('button', { name: 'Rotate App' }).click();
       const { asked, answer } = await holdCall(page, 'RotateKey');
-      await submit(page, 'Make the new key');
+      await submit(page, 'Create the new key');
       await asked;
       // The answer has a secret: nothing closes the dialog before it.
       for (let times = 0; times < 3; times++) await page.keyboard.press('Escape');
@@ -128,7 +128,7 @@ describe.skipIf(missingBrowser !== undefined)(
       const { page, secret } = await openWith('/keys', { scopes: ['chat', 'manage'] });
       await rowOf(page, secret).getByRole('button', { name: 'Rotate' }).click();
       await page.getByRole('dialog').getByLabel('The old key ends').selectOption('at once');
-      await submit(page, 'Make the new key');
+      await submit(page, 'Create the new key');
       const next = await shownSecret(page);
       expect([await statusOf(secret), await statusOf(next)]).toEqual([401, 200]);
       await page.keyboard.press('Escape');

@@ -41,7 +41,7 @@ describe.skipIf(missingBrowser !== undefined)(
   () => {
     it('makes an account with trial, credits and a key that works, and takes it all back', async () => {
       const { page, complaints } = await open('/accounts');
-      await fill(page, 'New account', { Name: 'Blue Harbour' }, 'Make the account');
+      await fill(page, 'New account', { Name: 'Blue Harbour' }, 'Create the account');
       await page.getByRole('heading', { name: 'Blue Harbour' }).waitFor();
       await fill(page, 'Start the trial', {}, 'Start the trial');
       await page.getByText('14 days left').waitFor();
@@ -54,11 +54,11 @@ describe.skipIf(missingBrowser !== undefined)(
         'Enter the correction',
       );
       await page.getByTitle('2 credits').waitFor();
-      await fill(page, 'New key', { Name: 'Website' }, 'Make the key');
+      await fill(page, 'New key', { Name: 'Website' }, 'Create the key');
       const secret = await page.getByRole('dialog').getByLabel('The new key').inputValue();
       expect((await parley.call('/models', bearer(secret))).status).toBe(200);
       await page.keyboard.press('Escape');
-      await fill(page, 'Rotate Website', {}, 'Make the new key');
+      await fill(page, 'Rotate Website', {}, 'Create the new key');
       const next = await page.getByRole('dialog').getByLabel('The new key').inputValue();
       expect(next).not.toBe(secret);
       for (const key of [secret, next]) expect((await parley.call('/models', bearer(key))).status).toBe(200);
@@ -79,21 +79,21 @@ describe.skipIf(missingBrowser !== undefined)(
       const secret = await parley.newKey({ credits: '1' });
       const { page, complaints } = await open('/accounts/account-2');
       const status = async () => (await parley.call('/models', bearer(secret))).status;
-      await fill(page, 'Limits', { 'Credits a month': '20', Models: 'eliza' }, 'Set the limits');
+      await fill(page, 'Limits', { 'Credits per month': '20', Models: 'eliza' }, 'Set the limits');
       const limits = page.getByRole('region', { name: 'Limits' });
       await limits.getByText('0.00 of 20.00 credits').waitFor();
-      await fill(page, 'Limits', { 'Credits a month': '' }, 'Set the limits');
+      await fill(page, 'Limits', { 'Credits per month': '' }, 'Set the limits');
       await limits.getByText('0.00 of 20.00 credits').waitFor({ state: 'detached' });
       expect(await limits.textContent()).toContain('eliza');
       // Another operator changes them while this page is open.
       const changed = JSON.stringify({ limits: { models: ['eliza'], tokens_per_minute: 9000 } });
       await administer('/accounts/account-2/limits', changed);
-      await fill(page, 'Limits', { 'Requests a minute': '60' }, 'Set the limits');
+      await fill(page, 'Limits', { 'Requests per minute': '60' }, 'Set the limits');
       await limits.getByText('60', { exact: true }).waitFor();
       await limits.getByText('9,000').waitFor();
-      await fill(page, 'Limits account-2', { 'Requests a minute': '7' }, 'Set the limits');
+      await fill(page, 'Limits account-2', { 'Requests per minute': '7' }, 'Set the limits');
       await page.getByRole('button', { name: 'account-2', exact: true }).click();
-      await page.getByRole('dialog').getByText('Requests a minute').waitFor();
+      await page.getByRole('dialog').getByText('Requests per minute').waitFor();
       await page.keyboard.press('Escape');
       await fill(page, 'Rename', { Name: 'account-1' }, 'Rename it');
       await page.getByRole('dialog').getByRole('alert').getByText('account-1').waitFor();
@@ -160,7 +160,7 @@ describe.skipIf(missingBrowser !== undefined)(
         .first()
         .waitFor();
       await page.goto(`${new URL(parley.baseUrl).origin}/console/accounts?name=nobody`);
-      await page.getByText('No account has this in its name.').waitFor();
+      await page.getByText('No account name contains this text.').waitFor();
     });
 
     it('pages through many accounts', async () => {
@@ -192,7 +192,7 @@ describe.skipIf(missingBrowser !== undefined)(
 
     it('makes and revokes admin keys, and finds each change in the audit trail', async () => {
       const { page } = await open('/keys');
-      await fill(page, 'New admin key', { Name: 'Night shift' }, 'Make the key');
+      await fill(page, 'New admin key', { Name: 'Night shift' }, 'Create the key');
       const secret = await page.getByRole('dialog').getByLabel('The new key').inputValue();
       await page.keyboard.press('Escape');
       const own = await openSignedIn(browser, parley, secret);

@@ -120,12 +120,12 @@ describe.skipIf(missingBrowser !== undefined)(
       const { page } = await openSignedIn(browser, parley, parley.apiKey);
       await page.context().setOffline(true);
       await page.getByRole('link', { name: 'Credits' }).click();
-      await page.getByText('The server cannot be reached. This page goes on when it answers.').waitFor();
+      await page.getByText('The server cannot be reached. This page continues when it answers.').waitFor();
       await page.getByRole('button', { name: 'Try again' }).first().waitFor();
       await page.context().setOffline(false);
       await page.getByRole('heading', { name: 'Ledger' }).waitFor();
       await page.getByRole('cell', { name: 'load' }).waitFor();
-      await expect.poll(() => page.getByText('This page goes on').count()).toBe(0);
+      await expect.poll(() => page.getByText('This page continues').count()).toBe(0);
     });
 
     it('can be begun again when the server was away from the start', async () => {

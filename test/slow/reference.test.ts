@@ -103,7 +103,7 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     await page.keyboard.press('Enter');
     await expect.poll(() => page.evaluate('location.hash')).toBe('#adminPruneUsageRecords');
     await page.getByRole('searchbox').fill('nothing has this');
-    await page.getByText('Nothing here has').waitFor();
+    await page.getByText('No results for').waitFor();
   });
 
   it('sends a request with the key of the reader, which other forms and a reload keep', async () => {
@@ -155,7 +155,7 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     expect(await form.getByLabel('Body (JSON)').inputValue()).toContain('"stream": true');
     await send(form);
     await expect.poll(() => form.locator('.output').first().textContent()).toContain('Good morning.');
-    expect(await form.getByText('whole after').count()).toBe(0);
+    expect(await form.getByText('complete after').count()).toBe(0);
     await form.getByRole('button', { name: 'Stop' }).click();
     await form.getByText('Stopped.').waitFor();
   });
@@ -165,7 +165,7 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
     const form = await tryIt(page, 'createChatCompletion', parley.apiKey);
     await form.getByLabel('Stream the answer').check();
     await send(form);
-    await form.getByText('whole after').waitFor();
+    await form.getByText('complete after').waitFor();
     await form.getByText(/\d+ events/).click();
     expect(await form.locator('.output').last().textContent()).toContain('[DONE]');
     expect(complaints).toEqual([]);
@@ -223,7 +223,7 @@ describe.skipIf(missing !== undefined)(`the reference${missing === undefined ? '
         if (path === '/docs') {
           const form = await tryIt(page, 'createChatCompletion', parley.apiKey);
           await send(form);
-          await form.getByText('whole after').waitFor();
+          await form.getByText('complete after').waitFor();
           // An opened part may draw further closed parts.
           const closed = page.locator('#createTranscription details:not([open]) > summary');
           while ((await closed.count()) > 0) await closed.first().click();

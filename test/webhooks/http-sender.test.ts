@@ -154,7 +154,7 @@ describe('a name', () => {
     expect(new Set(await Promise.all(mute))).toEqual(new Set(['ECANCELLED']));
     const away = () => Promise.reject(Object.assign(new Error('away'), { code: 'ESERVFAIL' }));
     expect(await post('https://hook.example', { resolve: away })).toEqual({
-      failure: 'The name of the webhook could not be looked up now.',
+      failure: 'The name of the webhook could not be looked up.',
     });
     dns.close();
   });

@@ -44,7 +44,7 @@ function SettingFields({ settings }: { readonly settings: AlertSettings | undefi
         spellcheck={false}
         placeholder="https://"
         defaultValue={webhookUrl}
-        hint="Alerts are posted to this address, signed after Standard Webhooks. Empty: they are only listed"
+        hint="Alerts are posted to this address, signed according to Standard Webhooks. Empty: alerts are only listed"
       />
       <Field
         label="Percents"
@@ -64,7 +64,7 @@ function SettingFields({ settings }: { readonly settings: AlertSettings | undefi
       {webhookUrl !== '' && (
         <p>
           <label>
-            <input type="checkbox" name="new_secret" /> Make a new secret; the old one ends at once
+            <input type="checkbox" name="new_secret" /> Create a new secret; the old one ends at once
           </label>
         </p>
       )}
@@ -101,7 +101,7 @@ export function AlertsOffDialog({ owner, onClose, onDone }: Props) {
           onDone();
         }}
       >
-        <p>No alert is raised from then on. The webhook and its secret are forgotten.</p>
+        <p>No alerts are raised from then on. The webhook and its secret are deleted.</p>
       </CallForm>
     </Dialog>
   );

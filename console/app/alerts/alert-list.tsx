@@ -12,7 +12,7 @@ import { alertText, deliveryText } from './alert-words.ts';
 interface Props {
   readonly owner: AlertOwner;
   readonly session: SignedIn;
-  /** Read anew when it changes. */
+  /** Reloads when this value changes. */
   readonly turn: number;
 }
 
@@ -46,7 +46,7 @@ interface TableProps {
 }
 
 function AlertTable({ alerts, keys }: TableProps) {
-  if (alerts.length === 0) return <Empty title="No alert was raised yet." />;
+  if (alerts.length === 0) return <Empty title="No alerts yet." />;
   return (
     <Scroll label="Alerts">
       <table class="rows">

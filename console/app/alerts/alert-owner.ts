@@ -1,18 +1,18 @@
-/** Whose alerts a page shows, with the calls that read and change them. */
+/** The account whose alerts a page shows, with the calls that read and change them. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import type { Alert, AlertSettings, AlertSettingsSchema } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { admin, alerts } from '../api.ts';
 
 export interface AlertState {
-  /** Undefined: no alert is raised. */
+  /** Undefined if no alerts are raised. */
   readonly settings?: AlertSettings | undefined;
-  /** Since when the webhook is off, because it answered 410. */
+  /** When the webhook was turned off, because it answered 410. */
   readonly webhookOffAt?: Timestamp | undefined;
 }
 
 export interface WantedSettings {
-  /** Undefined: no alerts. */
+  /** Undefined for no alerts. */
   readonly settings?: MessageInitShape<typeof AlertSettingsSchema>;
   readonly newSecret?: boolean;
 }

@@ -43,7 +43,7 @@ function usedText({ used, limit }: Alert, text: (amount: string) => string): str
   return used === undefined || limit === undefined ? '' : `: ${text(used)} of ${text(limit)}`;
 }
 
-/** How an alert reached the webhook. */
+/** Delivery of an alert to the webhook, in words. */
 export function deliveryText({
   attempts,
   nextAttemptAt,

@@ -1,4 +1,4 @@
-/** The alerts of an account: what raises them, where they go, and those that were raised. */
+/** The alerts of an account: settings, webhook and raised alerts. */
 import { useState } from 'preact/hooks';
 import type { AlertSettings } from '../../../gen/parley/alerts/v1/alerts_pb.ts';
 import { failureOf } from '../api.ts';
@@ -33,7 +33,7 @@ export function Alerts({ owner, session }: Props) {
       <div class="title">
         <h2>Alerts</h2>
         <button type="button" onClick={listAgain}>
-          Read again
+          Reload
         </button>
       </div>
       <Show of={state} what="the settings of the alerts">
@@ -44,7 +44,7 @@ export function Alerts({ owner, session }: Props) {
       {step?.what === 'off' && <AlertsOffDialog owner={owner} onClose={close} onDone={done} />}
       {step?.what === 'secret' && (
         <SecretDialog title="The secret of the webhook" secret={step.secret} onClose={close}>
-          Copy it now: it is shown this once. The receiver checks with it that an alert comes from this
+          Copy it now: it is shown only once. The receiver uses it to check that an alert comes from this
           server.
         </SecretDialog>
       )}
@@ -64,7 +64,8 @@ function Settings({ of: { settings, webhookOffAt }, owner, onStep, onTest }: Set
     return (
       <Empty title="No alerts are raised.">
         <p>
-          They tell when a budget or fair use is nearly used, when few credits are left, and when a plan ends.
+          Alerts warn when a budget or fair use is nearly used up, when few credits are left, and when a plan
+          ends.
         </p>
         <button type="button" onClick={() => onStep({ what: 'set' })}>
           Set up alerts
@@ -77,9 +78,9 @@ function Settings({ of: { settings, webhookOffAt }, owner, onStep, onTest }: Set
       {webhookOffAt !== undefined && (
         <p class="notes">
           <strong>
-            The webhook answered 410, and is off since <Day at={webhookOffAt} />.
+            The webhook answered 410, and has been off since <Day at={webhookOffAt} />.
           </strong>{' '}
-          Set the alerts again to turn it on.
+          Save the alerts again to turn it on.
         </p>
       )}
       <SettingFacts of={settings} />

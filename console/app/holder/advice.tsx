@@ -21,14 +21,14 @@ export function adviceFor(own: Account, ownKey: Key, { key }: SignedIn): Advice[
     ...aboutPlan(own),
     ...aboutCredits(own),
     ...aboutFairUse(own),
-    ...aboutCounts(own, 'your account', 'The operator of this server raises it.'),
+    ...aboutCounts(own, 'your account', 'Ask the operator of this server to raise it.'),
     ...aboutCounts(ownKey, 'this key', raisesKey),
     ...aboutKey(key),
   ];
 }
 
 const raisesKey =
-  'The operator of this server raises it, or another key with the scope manage whose own limits allow it.';
+  'Ask the operator of this server to raise it, or use another key with the scope manage whose own limits allow it.';
 
 const counted: Readonly<Record<string, readonly [limit: string, refused: string]>> = {
   'budgets.day': ['The budget for the day', 'Chats are'],
@@ -47,17 +47,17 @@ function* aboutCount(count: LimitCount, whose: string, raise: string): Generator
   const [limit, refused] = counted[count.name] ?? [count.name, 'Requests are'];
   const again = count.resetsAt && spanText(timestampDate(count.resetsAt));
   if (share >= 1) {
-    const until = again === undefined ? '.' : ` until it begins anew ${again}.`;
+    const until = again === undefined ? '.' : `until it starts again ${again}.`;
     yield { title: `${limit} of ${whose} is used up.`, text: `${refused} refused${until} ${raise}` };
   } else if (share >= nearShare) {
-    const next = again === undefined ? '' : `It begins anew ${again}. `;
+    const next = again === undefined ? '' : `It starts again ${again}.`;
     yield { title: `${limit} of ${whose} is ${percentText(share)} used.`, text: next + raise };
   }
 }
 
 function* aboutPlan({ subscription }: Account): Generator<Advice> {
   const { state = 'none', endsAt } = subscription ?? {};
-  const open = 'The operator of this server opens a plan.';
+  const open = 'Ask the operator of this server for a plan.';
   if (state === 'none')
     yield { title: 'No plan.', text: `Speech and transcription are not open to you. ${open}` };
   if (state === 'ended')
@@ -71,7 +71,7 @@ function* aboutPlan({ subscription }: Account): Generator<Advice> {
 }
 
 function* aboutCredits({ balanceNanoCredits: balance, heldNanoCredits: held }: Account): Generator<Advice> {
-  const load = 'The operator of this server loads more.';
+  const load = 'Ask the operator of this server to load more.';
   if (balance - held <= 0n) yield { title: 'No credits are left.', text: `Chats are refused. ${load}` };
   else if (balance < fewNanoCredits) yield { title: 'Few credits are left.', text: load };
 }
@@ -81,8 +81,8 @@ function* aboutFairUse({ fairUse }: Account): Generator<Advice> {
   const share = Number(fairUse.usedUnits) / Number(fairUse.limitUnits);
   const again = fairUse.resetsAt === undefined ? '' : spanText(timestampDate(fairUse.resetsAt));
   if (share >= 1)
-    yield { title: 'Fair use is spent.', text: `Speech and transcription work again ${again}.` };
-  else if (share > 0.8) yield { title: 'Fair use is nearly spent.', text: `It begins anew ${again}.` };
+    yield { title: 'Fair use is used up.', text: `Speech and transcription work again ${again}.` };
+  else if (share > 0.8) yield { title: 'Fair use is nearly used up.', text: `It starts again ${again}.` };
 }
 
 function* aboutKey({ expires_at }: SignedIn['key']): Generator<Advice> {
@@ -91,6 +91,6 @@ function* aboutKey({ expires_at }: SignedIn['key']): Generator<Advice> {
   if (end.getTime() - Date.now() > 7 * dayMs) return;
   yield {
     title: `This key expires ${spanText(end)}.`,
-    text: 'Have a new key made, by the operator of this server or by a key with the scope manage that ends later.',
+    text: 'Ask for a new key, from the operator of this server or a key with the scope manage that expires later.',
   };
 }

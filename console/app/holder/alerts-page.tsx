@@ -11,9 +11,9 @@ export function AlertsPage({ session }: { readonly session: SignedIn }) {
       ) : (
         <section class="card">
           <p>
-            Alerts tell by webhook when a budget or fair use is nearly used, when few credits are left, and
+            Alerts warn by webhook when a budget or fair use is nearly used up, when few credits are left, and
             when a plan ends. To set and see them, sign in with a key that has the scope <code>manage</code>.
-            The operator of this server makes the first one.
+            The operator of this server creates the first one.
           </p>
         </section>
       )}

@@ -1,7 +1,7 @@
 import { CopyButton } from '../../shared/copy-button.tsx';
 import { Code } from '../scroll.tsx';
 
-/** For an account that has not called anything yet. */
+/** For an account without any requests yet. */
 export function FirstRequest() {
   const command = [
     `curl ${location.origin}/api/v1/chat/completions \\`,
@@ -13,7 +13,7 @@ export function FirstRequest() {
     <section class="card">
       <h2>Your first request</h2>
       <p>
-        Nothing has been asked in the last two weeks. Try it in the{' '}
+        There were no requests in the last two weeks. Try it in the{' '}
         <a href="/console/playground">playground</a>, or from a program:
       </p>
       <Code text={command} />

@@ -1,4 +1,4 @@
-/** The keys of the account for a key that manages; for others their own key. */
+/** The keys of the account for a key that can manage keys; for others only their own key. */
 import { management } from '../api.ts';
 import { KeyFacts } from '../keys/key-facts.tsx';
 import { KeyList } from '../keys/key-list.tsx';
@@ -20,8 +20,8 @@ function AllKeys({ of: { id, scopes } }: { readonly of: SignedIn['key'] }) {
     <>
       <KeyList owner={ownKeys(scopes, id)} />
       <p class="quiet">
-        A key of its own for each program can be limited and revoked without the others. No key gives another
-        more than it has itself.
+        With a separate key for each program, each can be limited and revoked on its own. No key can give
+        another more than it has.
       </p>
     </>
   );
@@ -47,11 +47,11 @@ function OwnKey() {
       <section class="card">
         <h2>Other keys</h2>
         <p>
-          To make, limit, rotate and revoke the keys of your account here, sign in with a key that has the
-          scope <code>manage</code>. The operator of this server makes the first one.
+          To create, limit, rotate and revoke the keys of your account here, sign in with a key that has the
+          scope <code>manage</code>. The operator of this server creates the first one.
         </p>
         <p class="quiet">
-          If this key may have been seen by others, have it revoked at once. This session ends with it.
+          If others may have seen this key, have it revoked at once. This session ends with it.
         </p>
       </section>
     </>

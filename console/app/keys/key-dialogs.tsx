@@ -39,7 +39,7 @@ export function NewKeyDialog({ owner, keys, onClose, onDone }: NewProps) {
   };
   return (
     <Dialog title={owner.scopes.length === 0 ? 'New admin key' : 'New key'} onClose={onClose}>
-      <CallForm action="Make the key" onSubmit={make}>
+      <CallForm action="Create the key" onSubmit={make}>
         <Field
           label="Name"
           name="name"
@@ -54,7 +54,7 @@ export function NewKeyDialog({ owner, keys, onClose, onDone }: NewProps) {
             {owner.scopes.map((scope) => (
               <label key={scope}>
                 <input type="checkbox" name="scopes" value={scope} defaultChecked={scope !== 'manage'} />{' '}
-                {scope === 'manage' ? 'manage: make, limit, rotate and revoke keys' : scope}
+                {scope === 'manage' ? 'manage: create, limit, rotate and revoke keys' : scope}
               </label>
             ))}
           </fieldset>
@@ -95,7 +95,7 @@ export function LimitsDialog({ of: key, owner, onClose, onDone }: KeyProps) {
             }}
           >
             {key.id === owner.ownId && (
-              <p>It is the key of this session: it can narrow its own limits, but not widen them again.</p>
+              <p>You are signed in with this key: it can narrow its own limits, but not widen them again.</p>
             )}
             <LimitFields limits={all.find(({ id }) => id === key.id)?.limits} own={ownKey(owner, all)} />
           </CallForm>
@@ -110,11 +110,11 @@ export function RotateDialog({ of: key, owner, onClose, onDone }: KeyProps) {
   return (
     <Dialog title={`Rotate ${key.name}`} onClose={onClose}>
       <CallForm
-        action="Make the new key"
+        action="Create the new key"
         onSubmit={async () => onDone(await owner.rotate(key.id, Number(seconds)))}
       >
-        <p>A new key takes the place of this one, with the same name, rights, limits and end.</p>
-        {key.id === owner.ownId && <p>It is the key of this session, which ends with it.</p>}
+        <p>A new key replaces this one, with the same name, rights, limits and expiry.</p>
+        {key.id === owner.ownId && <p>You are signed in with this key: the session ends with it.</p>}
         <Choice
           label="The old key ends"
           value={seconds}
@@ -144,7 +144,7 @@ export function RevokeDialog({ of: key, owner, onClose, onDone }: KeyProps) {
         }}
       >
         <p>Requests with this key are refused from then on. This cannot be undone.</p>
-        {key.id === owner.ownId && <p>It is the key of this session, which ends with it.</p>}
+        {key.id === owner.ownId && <p>You are signed in with this key: the session ends with it.</p>}
       </CallForm>
     </Dialog>
   );

@@ -1,4 +1,4 @@
-/** Keys in a card, with what can be done with each. */
+/** Keys in a card, with the actions on each. */
 import { useState } from 'preact/hooks';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
 import { Dialog } from '../dialog.tsx';
@@ -16,7 +16,7 @@ export type KeyStep =
 
 interface Props {
   readonly owner: KeyOwner;
-  /** Default: keys can be made. */
+  /** Default: keys can be created. */
   readonly isDeleted?: boolean;
 }
 
@@ -56,7 +56,7 @@ interface StepProps {
 
 function Step({ step, owner, keys, onStep }: StepProps) {
   const close = () => onStep(undefined);
-  // The list is read again once a secret is closed: the session may have ended with the old key.
+  // The list is reloaded once a secret is closed, as the session may have ended with the old key.
   const done = (issued?: IssuedKey) => {
     if (issued !== undefined) return onStep({ what: 'made', issued });
     close();
@@ -72,7 +72,7 @@ function Step({ step, owner, keys, onStep }: StepProps) {
           secret={step.issued.secret}
           onClose={() => done()}
         >
-          Copy it now. It is shown this once: the server keeps only its hash.
+          Copy it now. It is shown only once: the server stores only its hash.
         </SecretDialog>
       );
     case 'facts':

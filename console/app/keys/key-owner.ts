@@ -1,4 +1,4 @@
-/** Whose keys a page shows, with the calls that change them. */
+/** The account whose keys a page shows, with the calls that change them. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import type { LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
@@ -24,13 +24,13 @@ export interface KeyOwner {
   /** Empty for the account of this session, and for admin keys. */
   readonly accountId: string;
   readonly list: (signal: AbortSignal) => Promise<readonly Key[]>;
-  /** Scopes that a new key can have. Empty: those of administration. */
+  /** Scopes that a new key can have. Empty for admin keys. */
   readonly scopes: readonly string[];
-  /** The id of the key of this session, if it is one of these. */
+  /** Id of the session's key, if it is one of these. */
   readonly ownId?: string;
   /** Whether the keys have limits. */
   readonly isLimited: boolean;
-  /** The address of what a key was used for. */
+  /** Link to the usage of a key. */
   readonly usageOf?: (key: Key) => string;
   readonly create: (key: NewKey) => Promise<IssuedKey>;
   readonly setLimits: (keyId: string, limits: WantedLimits | undefined) => Promise<unknown>;

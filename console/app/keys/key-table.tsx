@@ -82,7 +82,7 @@ function Row({ of: key, owner, onStep }: RowProps) {
   );
 }
 
-/** The limit that is used most. The dialog of the key has all. */
+/** The most used limit. The key's dialog shows all. */
 function Limits({ of: { limits, limitCounts } }: { readonly of: Key }) {
   if (limits === undefined) return <span class="quiet">none</span>;
   const [most] = limitCounts.toSorted((one, other) => usedShare(other) - usedShare(one));

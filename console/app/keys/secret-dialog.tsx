@@ -10,7 +10,7 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
-/** A new secret, which only its holder can keep. */
+/** Shows a new secret, which only its holder can keep. */
 export function SecretDialog({ title, secret, onClose, children }: Props) {
   return (
     <Dialog title={title} onClose={onClose}>

@@ -1,4 +1,7 @@
-/** The form of the limits of a key or an account. Its names are those of the API, so that the server's words find their field. */
+/**
+ * The form for the limits of a key or an account. Its names are those of the API, so that the server's messages find
+ * their field.
+ */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
 import type { Key } from '../../../gen/parley/admin/v1/admin_pb.ts';
@@ -9,7 +12,7 @@ const wholeMax = 2_147_483_647;
 
 interface Props {
   readonly limits?: Limits | undefined;
-  /** The key of the session, if the server fills empty fields from it. */
+  /** The session's key, if the server fills empty fields from it. */
   readonly own?: Pick<Key, 'limits'> | undefined;
 }
 
@@ -18,8 +21,8 @@ export function LimitFields({ limits, own }: Props) {
     <>
       <p class="quiet">
         {own === undefined
-          ? 'An empty field limits nothing.'
-          : 'An empty field is as for the key of this session.'}
+          ? 'An empty field sets no limit.'
+          : 'An empty field is copied from the key of this session.'}
       </p>
       <div class="columns">
         {budgetPeriods.map(([period, label]) => (

@@ -4,7 +4,7 @@ import { spanText } from '../format.tsx';
 import { Bar } from '../meters.tsx';
 import { countText, countTitle, fixedLimits, usedShare } from './limit-names.ts';
 
-/** From here on a limit is said to be near. */
+/** Above this share a limit counts as nearly used up. */
 export const nearShare = 0.8;
 
 /** A key or an account. */
@@ -13,13 +13,13 @@ export interface LimitOwner {
   readonly limitCounts: readonly LimitCount[];
 }
 
-/** A limit with what is used of it. */
+/** A limit with its used amount. */
 export function LimitMeter({ count }: { readonly count: LimitCount }) {
   const share = usedShare(count);
   return <Bar label={countText(count)} share={share} isLow={share >= nearShare} />;
 }
 
-/** The limits, each with what is used of it where that lasts. */
+/** The limits, with the used amount of those that last. */
 export function LimitFacts({ owner: { limits, limitCounts } }: { readonly owner: LimitOwner }) {
   return (
     <dl class="facts">
@@ -29,7 +29,7 @@ export function LimitFacts({ owner: { limits, limitCounts } }: { readonly owner:
           <dd>
             <LimitMeter count={count} />
             {count.resetsAt !== undefined && (
-              <small class="quiet">begins anew {spanText(timestampDate(count.resetsAt))}</small>
+              <small class="quiet">starts again {spanText(timestampDate(count.resetsAt))}</small>
             )}
           </dd>
         </div>
@@ -45,7 +45,7 @@ export function LimitFacts({ owner: { limits, limitCounts } }: { readonly owner:
   );
 }
 
-/** Nothing if there are no limits. */
+/** Renders nothing if there are no limits. */
 export function LimitsCard({ title, owner }: { readonly title: string; readonly owner: LimitOwner }) {
   if (owner.limits === undefined) return null;
   return (

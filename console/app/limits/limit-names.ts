@@ -4,23 +4,23 @@ import { creditsText, nanoOf, secondsText, wholeText } from '../format.tsx';
 
 /** Whole numbers, in the order of the form. */
 export const wholeLimits = [
-  ['requestsPerMinute', 'requests_per_minute', 'Requests a minute'],
-  ['tokensPerMinute', 'tokens_per_minute', 'Tokens a minute'],
-  ['concurrentRequests', 'concurrent_requests', 'Requests at once'],
-  ['audioSecondsPerDay', 'audio_seconds_per_day', 'Seconds of audio a day'],
-  ['charactersPerDay', 'characters_per_day', 'Characters a day'],
+  ['requestsPerMinute', 'requests_per_minute', 'Requests per minute'],
+  ['tokensPerMinute', 'tokens_per_minute', 'Tokens per minute'],
+  ['concurrentRequests', 'concurrent_requests', 'Concurrent requests'],
+  ['audioSecondsPerDay', 'audio_seconds_per_day', 'Seconds of audio per day'],
+  ['charactersPerDay', 'characters_per_day', 'Characters per day'],
 ] as const;
 
 export const budgetPeriods = [
-  ['day', 'Credits a day'],
-  ['month', 'Credits a month'],
-  ['total', 'Credits in all'],
+  ['day', 'Credits per day'],
+  ['month', 'Credits per month'],
+  ['total', 'Credits in total'],
 ] as const;
 
 const countTitles: Readonly<Record<string, string>> = {
   'budgets.day': 'Credits today',
   'budgets.month': 'Credits this month',
-  'budgets.total': 'Credits in all',
+  'budgets.total': 'Credits in total',
   audio_seconds_per_day: 'Audio today',
   characters_per_day: 'Characters today',
 };
@@ -29,7 +29,7 @@ export const countTitle = ({ name }: LimitCount): string => countTitles[name] ??
 
 const isBudget = ({ name }: LimitCount): boolean => name.startsWith('budgets.');
 
-/** The used part of a limit, 0 to 1 or above. A limit of nothing is used up. */
+/** The used part of a limit, 0 to 1 or above. A limit of 0 is used up. */
 export function usedShare(count: LimitCount): number {
   const [used, limit] = isBudget(count)
     ? [Number(nanoOf(count.used)), Number(nanoOf(count.limit))]
@@ -37,7 +37,7 @@ export function usedShare(count: LimitCount): number {
   return limit === 0 ? 1 : used / limit;
 }
 
-/** Such as `3.50 of 20.00 credits`. */
+/** Text such as `3.50 of 20.00 credits`. */
 export function countText(count: LimitCount): string {
   const { name, used, limit } = count;
   if (isBudget(count)) return `${creditsText(nanoOf(used))} of ${creditsText(nanoOf(limit))} credits`;
@@ -46,7 +46,7 @@ export function countText(count: LimitCount): string {
   return `${wholeText(BigInt(used))} of ${wholeText(BigInt(limit))}`;
 }
 
-/** The limits that have no count which lasts, as text. */
+/** The limits without a lasting count, as text. */
 export function fixedLimits({ models, addresses, ...limits }: Limits): [name: string, text: string][] {
   const lists: [string, string][] = [
     ['Models', models.join(', ')],

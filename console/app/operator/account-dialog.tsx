@@ -27,7 +27,7 @@ interface Act {
   readonly action: string;
   readonly isGrave?: boolean;
   readonly fields: (account: Account) => ComponentChildren;
-  /** @param once an id of this dialog, under which money moves once */
+  /** @param once an id of this dialog, so that money moves only once */
   readonly run: (account: Account, values: FormData, once: string) => Promise<unknown>;
 }
 
@@ -56,7 +56,7 @@ const acts: Readonly<Record<AccountAction, Act>> = {
     action: 'End it now',
     isGrave: true,
     fields: () => (
-      <p>Speech and transcription are refused from then on. Chat goes on as long as there are credits.</p>
+      <p>Speech and transcription are refused from then on. Chat continues as long as there are credits.</p>
     ),
     run: ({ id: accountId }) => admin.endPlan({ accountId }),
   },
@@ -70,7 +70,7 @@ const acts: Readonly<Record<AccountAction, Act>> = {
   adjust: {
     title: 'Correct the balance',
     action: 'Enter the correction',
-    fields: () => <Money hint="Below zero to take credits, such as -2.5" />,
+    fields: () => <Money hint="Below zero to remove credits, such as -2.5" />,
     run: ({ id: accountId }, values, idempotencyKey) =>
       admin.adjustCredits({ ...money(accountId, values), idempotencyKey }),
   },
@@ -79,7 +79,7 @@ const acts: Readonly<Record<AccountAction, Act>> = {
     action: 'Set the limits',
     fields: ({ limits }) => (
       <>
-        <p>They hold for all keys of the account together, from the next request on.</p>
+        <p>They apply to all keys of the account together, from the next request on.</p>
         <LimitFields limits={limits} />
       </>
     ),
@@ -100,13 +100,13 @@ const acts: Readonly<Record<AccountAction, Act>> = {
     title: 'Suspend the account',
     action: 'Suspend it',
     isGrave: true,
-    fields: () => <p>All its requests are refused until you resume it. Running ones end as usual.</p>,
+    fields: () => <p>All its requests are refused until you resume it. Running requests end as usual.</p>,
     run: ({ id: accountId }) => admin.suspendAccount({ accountId }),
   },
   resume: {
     title: 'Resume the account',
     action: 'Resume it',
-    fields: () => <p>Its requests are served again, with the plan, the credits and the keys that it has.</p>,
+    fields: () => <p>Its requests are served again, with its plan, credits and keys.</p>,
     run: ({ id: accountId }) => admin.resumeAccount({ accountId }),
   },
   delete: {
@@ -150,12 +150,12 @@ interface Props {
 }
 
 export function AccountDialog({ accountId, action, onDone, onClose }: Props) {
-  // The page may be old, and some actions replace what they show.
+  // The page may be out of date, and some actions replace what it shows.
   const account = useLoaded(
     `${action} ${accountId}`,
     async (signal) => (await admin.getAccount({ accountId }, { signal })).account,
   );
-  // A second try after a lost answer enters nothing twice.
+  // Repeating the action after a lost answer enters nothing twice.
   const [once] = useState(
     () =>
       `console-${[...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`,

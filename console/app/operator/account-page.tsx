@@ -1,4 +1,4 @@
-/** One account: its plan, credits, keys and ledger, with the actions of an operator. */
+/** An account: its plan, credits, keys and ledger, with the operator's actions. */
 import { useState } from 'preact/hooks';
 import type { Account } from '../../../gen/parley/account/v1/account_pb.ts';
 import { alertsOfAccount } from '../alerts/alert-owner.ts';
@@ -31,7 +31,7 @@ export function AccountPage({ id, session }: Props) {
     setAction(undefined);
     if (action === 'delete') return navigate('/console/accounts');
     setTurn((last) => last + 1);
-    // The address may have the name, which may have changed.
+    // The address may contain the name, which may have changed.
     const path = `/console/accounts/${account.value?.id ?? id}`;
     if (action === 'rename' && location.pathname !== path) return navigate(path);
     account.reload();
@@ -60,7 +60,7 @@ export function AccountPage({ id, session }: Props) {
 interface PartsProps {
   readonly of: Account;
   readonly session: SignedIn;
-  /** The ledger is read anew when it changes. */
+  /** The ledger is reloaded when this changes. */
   readonly turn: number;
 }
 
@@ -95,7 +95,7 @@ function Head({ account, onAction }: HeadProps) {
         <a href={`/console/usage?account=${id}`}>Usage</a>
       </div>
       <p class="quiet">
-        <code>{id}</code>, made on {createdAt && <Day at={createdAt} />}
+        <code>{id}</code>, created on {createdAt && <Day at={createdAt} />}
       </p>
       {suspendedAt !== undefined && (
         <p class="notes">

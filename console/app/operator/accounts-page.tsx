@@ -60,7 +60,7 @@ export function AccountsPage() {
       {isMaking && (
         <Dialog title="New account" onClose={() => setMaking(false)}>
           <CallForm
-            action="Make the account"
+            action="Create the account"
             onSubmit={async (values) => {
               const { account } = await admin.createAccount({ name: String(values.get('name')) });
               navigate(`/console/accounts/${account?.id}`);
@@ -88,7 +88,9 @@ interface TableProps {
 
 function AccountTable({ accounts, isFiltered }: TableProps) {
   if (accounts.length === 0) {
-    return <Empty title={isFiltered ? 'No account has this in its name.' : 'There are no accounts yet.'} />;
+    return (
+      <Empty title={isFiltered ? 'No account name contains this text.' : 'There are no accounts yet.'} />
+    );
   }
   return (
     <Scroll label="Accounts">

@@ -6,7 +6,7 @@ export function AdminKeysPage({ session: { key } }: { readonly session: SignedIn
   return (
     <>
       <h1>Admin keys</h1>
-      <p class="quiet">Whoever has one of these can do all that you can do here.</p>
+      <p class="quiet">Anyone with one of these keys can do everything that you can do here.</p>
       <KeyList owner={adminKeys(key.id)} />
     </>
   );

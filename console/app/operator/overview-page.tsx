@@ -1,4 +1,4 @@
-/** The first page of an operator: whether the server is well, and how much it did. */
+/** An operator's first page: whether the server works, and how much it did. */
 
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import type { GetServerStateResponse } from '../../../gen/parley/admin/v1/admin_pb.ts';
@@ -54,11 +54,11 @@ function Server({
   return (
     <>
       {down.length + unavailable.length > 0 && (
-        <ul class="notes" aria-label="What needs you">
+        <ul class="notes" aria-label="Needs your attention">
           {down.map(({ name }) => (
             <li key={name}>
               <strong>The engine {name} cannot be reached.</strong>{' '}
-              <a href="/console/server">See the server</a>
+              <a href="/console/server">Show the server</a>
             </li>
           ))}
           {unavailable.map(({ id, reason }) => (

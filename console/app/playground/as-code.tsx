@@ -1,4 +1,4 @@
-/** The request on the screen, as programs write it. */
+/** The request on the screen, as code in several languages. */
 
 import { useState } from 'preact/hooks';
 import { CopyButton } from '../../shared/copy-button.tsx';

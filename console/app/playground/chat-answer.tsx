@@ -5,12 +5,12 @@ import { type Answer, costOf } from './chat-run.ts';
 
 interface Props {
   readonly id: string;
-  /** Undefined if it is not in the catalog any more. */
+  /** Undefined if the model is not in the catalog any more. */
   readonly model: Model | undefined;
   readonly answer: Answer;
 }
 
-/** One model's answer, with its tokens, cost and times. */
+/** A model's answer, with its tokens, cost and times. */
 export function ChatAnswer({ id, model, answer }: Props) {
   const { text, state, problem, promptTokens, completionTokens, firstMs, wholeMs, finish } = answer;
   const cost = model && costOf(model, answer);
@@ -27,7 +27,7 @@ export function ChatAnswer({ id, model, answer }: Props) {
         </p>
       )}
       {state === 'stopped' && <p class="quiet">Stopped.</p>}
-      {finish === 'length' && <p class="quiet">It reached its limit of tokens.</p>}
+      {finish === 'length' && <p class="quiet">The answer reached its limit of tokens.</p>}
       <p class="measures">
         {completionTokens === undefined ? (
           state === 'running' &&
@@ -43,7 +43,7 @@ export function ChatAnswer({ id, model, answer }: Props) {
           </span>
         )}
         {firstMs !== undefined && <span title="Until the first words">{durationText(firstMs)} to first</span>}
-        {wholeMs !== undefined && <span>{durationText(wholeMs)} in all</span>}
+        {wholeMs !== undefined && <span>{durationText(wholeMs)} in total</span>}
         {state !== 'running' && text !== '' && <CopyButton text={text} />}
       </p>
     </section>

@@ -152,7 +152,7 @@ function ModelChoice({ models, chosen, onChange }: ModelChoiceProps) {
         return (
           <label
             key={id}
-            title={price && `${price.input} in and ${price.output} out, in credits a million tokens`}
+            title={price && `${price.input} in and ${price.output} out, in credits per million tokens`}
           >
             <input
               type="checkbox"
@@ -193,7 +193,7 @@ function Settings({ settings, onChange }: SettingsProps) {
         onInput={set('temperature')}
       />
       <Field
-        label="Tokens at most"
+        label="Maximum tokens"
         type="number"
         min={1}
         step={1}

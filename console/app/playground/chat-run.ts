@@ -1,4 +1,4 @@
-/** Asks one model, and tells of the answer as it comes. */
+/** Asks one model, and reports the answer as it arrives. */
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
 import { chat, failureOf, isAborted, noteFailure } from '../api.ts';
 
@@ -32,7 +32,7 @@ export interface ChatText {
   readonly content: string;
 }
 
-/** The conversation as one model has had it, with a new question. */
+/** The conversation as one model has seen it, with a new question. */
 export function messagesFor(
   model: string,
   turns: readonly Turn[],
@@ -52,7 +52,7 @@ export function messagesFor(
   return [...first, ...earlier, { role: 'user', content: question }];
 }
 
-/** Resolves when the answer has ended, in whichever way. */
+/** Resolves when the answer has ended, in any way. */
 export async function ask(
   model: string,
   messages: readonly ChatText[],
@@ -97,14 +97,14 @@ export async function ask(
   }
 }
 
-/** The price of the tokens in nano-credits, as the server rounds it; undefined while they are not known. */
+/** The price of the tokens in nano-credits, rounded as on the server; undefined while they are unknown. */
 export function costOf({ price }: Model, { promptTokens, completionTokens }: Answer): bigint | undefined {
   if (price === undefined || promptTokens === undefined || completionTokens === undefined) return undefined;
   const whole = nanoOf(price.input) * BigInt(promptTokens) + nanoOf(price.output) * BigInt(completionTokens);
   return (whole + 999_999n) / 1_000_000n;
 }
 
-/** An exact decimal of credits in nano-credits. */
+/** Converts an exact decimal of credits to nano-credits. */
 function nanoOf(decimal: string): bigint {
   const [credits = '0', fraction = ''] = decimal.split('.');
   return BigInt(credits) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0').slice(0, 9));

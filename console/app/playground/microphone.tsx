@@ -39,7 +39,7 @@ export function Microphone({ onRecorded, onProblem }: Props) {
   );
 }
 
-/** The whole seconds since it began to run. */
+/** Whole seconds since the start. */
 function useSeconds(isRunning: boolean): number {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {

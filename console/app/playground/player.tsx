@@ -1,4 +1,4 @@
-/** A recording with its waveform, where it is and how long. */
+/** A recording with its waveform, position and length. */
 import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
@@ -30,7 +30,7 @@ export function Player({ audio, label, element, onTime, autoPlay = false }: Prop
       .then(({ drawWaveform }) =>
         canvas.current && !isGone ? drawWaveform(canvas.current, audio) : undefined,
       )
-      // A format that this browser cannot decode is still offered to its player.
+      // A format that this browser cannot decode may still play in its player.
       .then(
         () => setDrawn(true),
         () => undefined,

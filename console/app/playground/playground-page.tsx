@@ -56,7 +56,7 @@ export function PlaygroundPage({ path }: { readonly path: string }) {
   );
 }
 
-/** Keeps what one has typed while the models are read again. */
+/** Keeps the reader's input while the models are reloaded. */
 function Kept({ Panel, models }: { readonly Panel: Panel['Panel']; readonly models: readonly Model[] }) {
   const [first] = useState(models);
   return <Panel models={first} />;
@@ -66,8 +66,8 @@ function Closed({ title }: { readonly title: string }) {
   return (
     <Empty title={`Your key can call no model for this: ${title}.`}>
       <p>
-        Speech and transcription need a plan or its trial, and the key must have the right. Ask the operator
-        of this server.
+        Speech and transcription need a plan or its trial, and a key with that scope. Ask the operator of this
+        server.
       </p>
     </Empty>
   );

@@ -73,7 +73,7 @@ export function SpeechPanel({ models }: { readonly models: readonly Model[] }) {
             <Player audio={spoken.audio} label={`the voice ${spoken.voice}`} autoPlay />
             <p class="measures">
               <span>{durationText(spoken.firstMs)} to the first byte</span>
-              <span>{durationText(spoken.wholeMs)} in all</span>
+              <span>{durationText(spoken.wholeMs)} in total</span>
               <span>{wholeText(spoken.audio.size)} bytes</span>
               <button type="button" onClick={() => save(spoken.fileName, spoken.audio.type, [spoken.audio])}>
                 Save

@@ -1,4 +1,4 @@
-/** Transcription of a file or of the microphone, with the words lit as they are heard. */
+/** Transcription of a file or of the microphone. Highlights the words as they play. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Transcript } from '../../../gen/parley/audio/v1/transcription_pb.ts';
 import type { Model } from '../../../gen/parley/catalog/v1/catalog_pb.ts';
@@ -100,7 +100,7 @@ function Heard({ file, transcript, tookMs }: HeardProps) {
     <>
       <Player audio={file} label={file.name} element={player} onTime={setSeconds} />
       {text === '' ? (
-        <p class="state">Nothing is said in this recording.</p>
+        <p class="state">This recording contains no speech.</p>
       ) : (
         <p class="words" lang={language === 'english' ? 'en' : undefined}>
           {words.length === 0

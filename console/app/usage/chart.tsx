@@ -9,7 +9,7 @@ interface Props {
   readonly period: Period;
 }
 
-/** More groups are drawn as one. */
+/** Further groups are drawn as one. */
 const seriesMax = 6;
 
 export const seriesColor = (index: number): string => `var(--series-${Math.min(index, seriesMax) + 1})`;
@@ -96,7 +96,7 @@ function stepText(date: Date, { unit }: Period): string {
   return date.toLocaleDateString(undefined, { ...parts, timeZone: 'UTC' });
 }
 
-/** Changes with the theme, whose colors a canvas does not follow by itself. */
+/** Changes with the theme, as a canvas does not follow its colors. */
 function useTheme(): string {
   const media = matchMedia('(prefers-color-scheme: dark)');
   const read = () => `${document.documentElement.style.colorScheme} ${media.matches}`;

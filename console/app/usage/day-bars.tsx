@@ -6,7 +6,7 @@ interface Props {
   readonly days: number;
 }
 
-/** Requests of the last days as small bars, drawn without the charts' library. */
+/** Requests of the last days as small bars, drawn without the chart library. */
 export function DayBars({ totals, days }: Props) {
   const counts = Array.from({ length: days }, (_, index) => {
     const day = daysAgo(days - 1 - index)

@@ -1,4 +1,4 @@
-/** The filters of usage, which are in the address. */
+/** The filters of usage, which are stored in the address. */
 import { Choice } from '../fields.tsx';
 import { useQuery } from '../router.ts';
 import type { Names } from './names.ts';

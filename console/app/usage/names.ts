@@ -5,14 +5,14 @@ import { allKeys } from '../keys/all-keys.ts';
 import type { SignedIn } from '../session.ts';
 import { useLoaded } from '../states.tsx';
 
-/** Accounts of the filter and the tables. More are found by their name on their own page. */
+/** Accounts of the filter and the tables. More are found by name on the page of accounts. */
 const accountsMax = 1_000;
 
 type NamesById = ReadonlyMap<string, string>;
 
 export interface Names {
   readonly accounts: NamesById;
-  /** Keys of one account. A holder whose key does not manage sees only the name of that key. */
+  /** Keys of one account. A holder whose key cannot manage keys sees only the name of that key. */
   readonly keys: NamesById;
 }
 
@@ -30,7 +30,7 @@ export function useNames(session: SignedIn, accountId: string): Names {
 
 /**
  * Names of the keys of an account.
- * @param turn reads anew when it changes
+ * @param turn reloads when it changes
  */
 export function useKeyNames({ kind, key }: SignedIn, accountId: string, turn = 0): NamesById {
   const keys = useLoaded(`key names ${accountId} ${turn}`, async (signal) => {
@@ -48,5 +48,5 @@ export function useKeyNames({ kind, key }: SignedIn, accountId: string, turn = 0
 const namesOf = (keys: readonly Key[]): NamesById =>
   new Map(keys.map(({ id, name, lastFour }) => [id, keyName(name, lastFour)]));
 
-/** A key and the one that replaced it have the same name. */
+/** A key and its replacement have the same name. */
 const keyName = (name: string, lastFour: string): string => `${name} …${lastFour}`;

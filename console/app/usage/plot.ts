@@ -19,7 +19,7 @@ const heightPx = 260;
 /** Draws into an element, and again whenever its width changes. Returns a function that removes the chart. */
 export function plot(target: HTMLElement, plotted: Plotted): () => void {
   const { times, series } = plotted;
-  // Each series is drawn from the ground to the top of its stack, the highest first.
+  // Each series is drawn from zero to the top of its stack, the highest first.
   const stacked = stack(series.map(({ values }) => values)).reverse();
   const chart = new uPlot(
     optionsFor(plotted, target.clientWidth),
@@ -86,7 +86,7 @@ function spread(low: number, high: number): [number, number] {
   return [low - margin, high + margin];
 }
 
-/** A canvas takes no `light-dark()` and no variables: has the browser compute the color. */
+/** A canvas does not support `light-dark()` or variables, so the browser computes the color. */
 function resolved(color: string): string {
   const probe = document.createElement('i');
   probe.style.color = color;

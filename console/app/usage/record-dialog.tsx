@@ -11,7 +11,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** All that is known of one request. */
+/** All known facts of one request. */
 export function RecordDialog({ record, names, onClose }: Props) {
   const facts: [string, unknown][] = [
     ['Request id', <IdText key="id" id={record.id} />],

@@ -1,4 +1,4 @@
-/** The single requests, newest first, a page at a time, with search by the id of a request. */
+/** Single requests, newest first, a page at a time, with a search by request id. */
 
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { useRef, useState } from 'preact/hooks';
@@ -77,9 +77,9 @@ function Found({ kind, names, records, isById }: FoundProps) {
   const [shown, setShown] = useState<UsageRecord>();
   if (records.length === 0) {
     return (
-      <Empty title="No such requests.">
+      <Empty title="No requests found.">
         <p>
-          {isById ? 'Check the id: it is the header x-request-id of an answer.' : 'Choose other filters.'}
+          {isById ? 'Check the id: answers have it in the header x-request-id.' : 'Choose other filters.'}
         </p>
       </Empty>
     );
@@ -155,7 +155,7 @@ function amountText({ characters, audioSecondsIn, promptTokens, completionTokens
   return `${wholeText(promptTokens)} + ${wholeText(completionTokens ?? 0)} tokens`;
 }
 
-/** Saves all records that the filter selects, until it is stopped. */
+/** Saves all records that the filter selects, unless stopped. */
 function Export({ kind, filter }: { readonly kind: Kind; readonly filter: RecordFilter }) {
   const [count, setCount] = useState<number>();
   const [problem, setProblem] = useState<string>();

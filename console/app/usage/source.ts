@@ -7,7 +7,7 @@ import { dayMs } from '../format.tsx';
 import type { PageOf } from '../paged.tsx';
 import type { SignedIn } from '../session.ts';
 
-/** The operations that do something for a client. Others are look-ups, such as those of this console. */
+/** The operations that work for a client. Others are look-ups, such as those of this console. */
 export const served = ['chat', 'speech', 'transcription'] as const;
 
 export type Total = Omit<OwnTotal | AnyTotal, '$typeName'> & { readonly accountId?: string | undefined };
@@ -15,7 +15,7 @@ export type Total = Omit<OwnTotal | AnyTotal, '$typeName'> & { readonly accountI
 export interface RecordFilter {
   readonly startTime?: Timestamp;
   readonly endTime?: Timestamp;
-  /** Empty: all that are served. */
+  /** Empty: all operations above. */
   readonly operation: string;
   readonly model: string;
   readonly state: string;
@@ -28,7 +28,7 @@ export interface RecordFilter {
 
 export type Kind = SignedIn['kind'];
 
-/** Midnight in UTC, so many days before today. */
+/** Midnight in UTC, this many days before today. */
 export function daysAgo(days: number, nowMs = Date.now()): Date {
   return new Date(Math.floor(nowMs / dayMs) * dayMs - days * dayMs);
 }
@@ -55,8 +55,8 @@ export async function readTotals(
 }
 
 /**
- * The newest records, a page at a time. Each operation is a list of its own, since a list is of one operation or of all; a page token
- * is the id of the last record, and fits every list.
+ * The newest records, a page at a time. The API lists one operation or all, so each operation has its own list. A page
+ * token is the id of the last record, and fits every list.
  */
 export async function readRecords(
   kind: Kind,
@@ -65,7 +65,7 @@ export async function readRecords(
   signal: AbortSignal,
 ): Promise<PageOf<UsageRecord>> {
   const request = {
-    // An id is looked for at all times.
+    // A search by id covers all times.
     ...(id === '' && times),
     ...(model !== '' && { model }),
     ...(state !== '' && { state }),
@@ -79,7 +79,7 @@ export async function readRecords(
     kind === 'account'
       ? account.listUsageRecords({ ...request, ...wanted }, { signal })
       : admin.listUsageRecords({ ...request, ...one, ...wanted }, { signal });
-  // The server refuses what cannot be an id.
+  // The server refuses texts that cannot be an id.
   if (id !== '' && !/^req_[0-9a-f]{32}$/.test(id)) return { items: [], next: undefined };
   if (id !== '') return { items: (await list({})).records, next: undefined };
   const operations = operation === '' ? served : [operation];

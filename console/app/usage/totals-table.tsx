@@ -79,7 +79,7 @@ function Sum({ of, measure, show }: SumProps) {
   return <td class="right">{value === 0n ? <span class="quiet">–</span> : show(value)}</td>;
 }
 
-/** One line for each sum, with exact numbers. */
+/** One line per sum, with exact numbers. */
 function saveTotals(groups: readonly Group[], dimension: Dimension): void {
   const head = [
     dimension,

@@ -59,7 +59,7 @@ export function UsagePage({ session }: { readonly session: SignedIn }) {
   );
 }
 
-/** Keys have names within an account only. */
+/** Names of keys are unique only within an account. */
 function dimensionsFor(kind: Kind, accountId: string): readonly Dimension[] {
   if (kind === 'account') return dimensions.filter((name) => name !== 'account');
   return dimensions.filter((name) => name !== (accountId === '' ? 'key' : 'account'));
@@ -82,7 +82,7 @@ interface SumsProps {
   readonly period: (typeof periods)[number];
   readonly totals: readonly Total[];
   readonly dimension: Dimension;
-  /** Those that can be chosen. */
+  /** Keys that can be chosen. */
   readonly dimensions: readonly Dimension[];
   readonly onDimension: (name: string) => void;
 }
@@ -121,7 +121,7 @@ function Sums({ names, period, totals, dimension, dimensions: own, onDimension }
   );
 }
 
-/** The numbers that people look for first. */
+/** The main numbers. */
 function Key({ totals }: { readonly totals: readonly Total[] }) {
   const of = (name: string) => sumOf(totals, measures.find((one) => one.name === name) as Measure);
   const failed = sumOf(

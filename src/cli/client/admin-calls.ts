@@ -1,4 +1,4 @@
-/** The calls of admin commands, however they reach the store. */
+/** The calls of admin commands, through a server or the data folder. */
 import type { MessageInitShape, MessageShape } from '@bufbuild/protobuf';
 import type { AdminInput, AdminMethod, AdminOutput } from '../../core/services.ts';
 

@@ -1,6 +1,6 @@
 /**
- * How admin commands reach the store. One process owns it, so a command calls the server that uses the data folder, or opens the
- * folder itself if no server does. Whoever owns the folder can always make an admin key.
+ * Connects admin commands to the store, which one process owns. A command calls the server that uses the data folder,
+ * or opens the folder itself if no server does. The owner of the folder can always create an admin key.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
@@ -23,16 +23,16 @@ import { readServerFile } from './server-file.ts';
 export type { AdminConnection, AdminRequest, AdminResponse } from './admin-calls.ts';
 
 export interface AdminConnectionOptions {
-  /** Default: false. A command that only reads would otherwise create a folder in the wrong place. */
+  /** Whether to create a missing data folder. Default: false, as a command that only reads could create it in the wrong place. */
   readonly mayMakeFolder?: boolean;
   /**
-   * Whether to write the database beside the running server, unless an admin key is given. For keys only: the server sees them at
-   * once, but keeps other things in memory. Default: false
+   * Whether to write the database beside the running server, unless an admin key is given. Only for keys, which the
+   * server sees at once; it keeps other data in memory. Default: false
    */
   readonly mayBeGuest?: boolean;
 }
 
-/** Connects while `run` runs. */
+/** Connects for the duration of `run`. */
 export async function withAdmin(
   flags: AdminFlags,
   run: (admin: AdminConnection) => Promise<void>,
@@ -46,7 +46,7 @@ export async function withAdmin(
   }
 }
 
-/** A starting server, or another command, holds the folder for a moment without an address to call. */
+/** A starting server, or another command, may own the folder for a moment without an address to call. */
 const waitMsMax = 5_000;
 const retryMs = 50;
 
@@ -60,7 +60,7 @@ async function connectAdmin(
   const { dataDir, store } = config;
   if (store.kind === 'sqlite' && !mayMakeFolder && folderIsMissing(dataDir)) {
     throw new CliError(
-      `There is no data folder ${dataDir} yet. Name the right one with --data-dir, or a server with --base-url.`,
+      `There is no data folder ${dataDir} yet. Name another with --data-dir, or a server with --base-url.`,
     );
   }
   const { openAdmin, DataInUseError } = await import('../../app/administration.ts');
@@ -74,7 +74,7 @@ async function connectAdmin(
       const server = readServerFile(dataDir);
       if (server !== undefined) return onServer(adminServer(server.adminBaseUrl, flags));
       if (waitedMs >= waitMsMax) {
-        const message = `Another process uses the data folder ${dataDir}, and its address is unknown. Name the server with --base-url.`;
+        const message = `Another process, whose address is unknown, uses the data folder ${dataDir}. Name the server with --base-url.`;
         throw new CliError(message, error);
       }
     }

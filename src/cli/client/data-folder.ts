@@ -8,7 +8,7 @@ export function folderIsMissing(dataDir: string): boolean {
   return !existsSync(dataDir);
 }
 
-/** Turns a system or SQLite error about the data folder into a CliError; returns any other error unchanged. */
+/** Turns a system or SQLite error about the data folder into a CliError. Returns any other error unchanged. */
 export function dataFolderError(error: unknown, dataDir: string): unknown {
   const code = systemCode(error);
   const isOfFiles =
@@ -18,7 +18,7 @@ export function dataFolderError(error: unknown, dataDir: string): unknown {
     const message = `The data folder ${dataDir} cannot be used: the current working folder no longer exists. Change to another, or give an absolute path with --data-dir or PARLEY_DATA_DIR.`;
     return new CliError(message, error);
   }
-  // All parent folders exist by now, so this is a file system that allows no new folders, such as /proc.
+  // All parent folders exist, so this is a file system that allows no new folders, such as /proc.
   const reason = code === 'ENOENT' ? 'no folder can be created there' : fileReason(error);
   return new CliError(
     `The data folder ${dataDir} cannot be used (${reason}). Repair it, or choose another with --data-dir or PARLEY_DATA_DIR.`,

@@ -9,7 +9,7 @@ import { CliError } from '../terminal/command.ts';
 export class ServerError extends CliError {
   readonly code: string;
   readonly requestId: string;
-  /** The field at fault, if there is one. */
+  /** The field that the error is about, if any. */
   readonly param: string | undefined;
   /** The message without code and request id: problem and advice. */
   readonly words: string;
@@ -24,10 +24,10 @@ export class ServerError extends CliError {
   }
 }
 
-/** Such as ERR_TLS_CERT_ALTNAME_INVALID, SELF_SIGNED_CERT_IN_CHAIN or UNABLE_TO_VERIFY_LEAF_SIGNATURE. */
+/** TLS error codes such as ERR_TLS_CERT_ALTNAME_INVALID, SELF_SIGNED_CERT_IN_CHAIN or UNABLE_TO_VERIFY_LEAF_SIGNATURE. */
 const certificateCodes = /_CERT(_|$)|^CERT_|_SIGNATURE$/;
 
-/** @param hasBegun whether a part of the response came before the failure */
+/** @param hasBegun whether a part of the response arrived before the failure */
 export function failedCall(thrown: unknown, baseUrl: string, hasBegun = false): CliError {
   const error = ConnectError.from(thrown);
   const info = error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === 'parley');
@@ -42,7 +42,7 @@ export function failedCall(thrown: unknown, baseUrl: string, hasBegun = false): 
   }
   if (hasBegun) return new CliError('The answer was cut short. Try again.', error);
   return new CliError(
-    `${baseUrl} does not answer as a Parley does (${error.rawMessage}). Check --base-url.`,
+    `${baseUrl} does not answer like a Parley server (${error.rawMessage}). Check --base-url.`,
     error,
   );
 }
@@ -66,7 +66,7 @@ function failedConnection(code: string, baseUrl: string, error: Error): CliError
   );
 }
 
-/** The system's code for the failure of a connection; Connect wraps that error once or twice. */
+/** The system's code for a failed connection. Connect wraps that error once or twice. */
 function causeCode(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   return systemCode(error) ?? causeCode(error.cause);

@@ -1,4 +1,4 @@
-/** Which server a command calls, and with which key: flags and variables first, then the files of the data folder. */
+/** The server that a command calls, and its key: flags and variables first, then the files of the data folder. */
 import { readFirstRun } from '../../app/demo.ts';
 import {
   type AdminFlags,
@@ -27,11 +27,11 @@ export function clientServer({ baseUrl, apiKey, ...flags }: ClientFlags): Server
   if (key !== undefined) return new ServerConnection({ baseUrl: chosen, key });
   if (baseUrl === undefined && folderIsMissing(known.dataDir)) {
     throw new CliError(
-      `There is no data folder ${known.dataDir} yet. Name the right one with --data-dir, or a server with --base-url and a key for it with --api-key or PARLEY_API_KEY.`,
+      `There is no data folder ${known.dataDir} yet. Name another with --data-dir, or a server with --base-url and a key for it with --api-key or PARLEY_API_KEY.`,
     );
   }
   throw new CliError(
-    `There is no API key for ${chosen}. Give one with --api-key or PARLEY_API_KEY; \`parley key create --account NAME\` makes one.`,
+    `There is no API key for ${chosen}. Give one with --api-key or PARLEY_API_KEY; \`parley key create --account NAME\` creates one.`,
   );
 }
 
@@ -40,7 +40,7 @@ export function adminServer(baseUrl: string, { adminKey, ...flags }: AdminFlags)
   const key = adminKey || keyFor(baseUrl, knownServers(flags))?.adminKey;
   if (key !== undefined) return new ServerConnection({ baseUrl, key });
   throw new CliError(
-    `The server at ${baseUrl} needs an admin key. Give one with --admin-key or PARLEY_ADMIN_KEY; \`parley key create --admin\` on its machine makes one.`,
+    `The server at ${baseUrl} needs an admin key. Give one with --admin-key or PARLEY_ADMIN_KEY; \`parley key create --admin\` on its machine creates one.`,
   );
 }
 
@@ -53,7 +53,7 @@ interface KnownServers {
   readonly dataDir: string;
   /** Base URLs of the folder's own server: the running one, the one of the first start, the administration port. */
   readonly baseUrls: readonly string[];
-  /** The keys of the first start; for administration first the one that is given to the server at its start. */
+  /** The keys of the first start; for administration first the configured admin key of the server. */
   readonly keys: KnownKeys;
 }
 
@@ -66,7 +66,7 @@ function knownServers(flags: ConfigFlags): KnownServers {
   return { dataDir, baseUrls: baseUrls.filter((url) => url !== undefined), keys };
 }
 
-/** The keys of a data folder go to its own server only, never to another that a flag names. */
+/** The keys of a data folder are sent only to its own server, never to another that a flag names. */
 function keyFor(baseUrl: string, { baseUrls, keys }: KnownServers): KnownKeys | undefined {
   return baseUrls.includes(baseUrl) ? keys : undefined;
 }

@@ -8,10 +8,10 @@ import { CliError } from '../terminal/command.ts';
 import type { AdminConnection, AdminRequest, AdminResponse } from './admin-calls.ts';
 import type { ServerConnection } from './server-connection.ts';
 
-/** Their methods have the names and the messages of those for administrators, but for the account. */
+/** Methods with the names and messages of the administrators', but without the account. */
 const services = [AccountService, AlertsService];
 
-/** An account that a request names must be the key's own. */
+/** An account named in a request must be the key's own. */
 export function onOwnAccount(server: ServerConnection): AdminConnection {
   return {
     async invoke<K extends AdminMethod>(method: K, request: AdminRequest<K>): Promise<AdminResponse<K>> {
@@ -39,5 +39,5 @@ async function checkOwn(server: ServerConnection, idOrName: string): Promise<voi
     (client: Client<typeof AccountService>, options: CallOptions) => client.getAccount({}, options),
   );
   if (account?.id === idOrName || account?.name === idOrName) return;
-  throw new CliError(`The API key is of another account, \`${account?.name ?? ''}\`. Use an admin key.`);
+  throw new CliError(`The API key belongs to another account, \`${account?.name ?? ''}\`. Use an admin key.`);
 }

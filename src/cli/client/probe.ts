@@ -3,8 +3,8 @@ import { get as getHttps } from 'node:https';
 import { json } from 'node:stream/consumers';
 
 /**
- * Gets a JSON document without a key, whatever the status. Accepts any certificate, because the address of this machine is seldom
- * in it: nothing secret is sent, and the answer is not trusted with anything.
+ * Gets a JSON document without a key, whatever the status. Accepts any certificate, as this machine's address is rarely
+ * in it. Nothing secret is sent, and nothing important depends on the answer.
  */
 export function probe(url: URL, signal: AbortSignal): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();

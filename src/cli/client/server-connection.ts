@@ -10,12 +10,12 @@ import { CliError } from '../terminal/command.ts';
 import { failedCall } from './failed-call.ts';
 
 export interface Server {
-  /** Ends in the version prefix, with no slash behind it. */
+  /** Ends in the version prefix, without a trailing slash. */
   readonly baseUrl: string;
   readonly key: string;
 }
 
-/** Longer than a server lets a request take, unless it is configured otherwise. */
+/** Longer than a server's default limit for a request. */
 const callMsMax = 15 * 60_000;
 const connectMsMax = 10_000;
 
@@ -23,7 +23,10 @@ export class ServerConnection {
   readonly #server: Server;
   #transport: Promise<Transport> | undefined;
 
-  /** White space around the key does not count. @throws CliError if it is not a key for another reason */
+  /**
+   * Ignores white space around the key.
+   * @throws CliError if it is not a valid key for another reason
+   */
   constructor({ baseUrl, key: given }: Server) {
     const key = given.trim();
     const flaw = keyFlaw(key);
@@ -45,7 +48,10 @@ export class ServerConnection {
     }
   }
 
-  /** The messages of a response, as they come. @throws as `call` does */
+  /**
+   * The messages of a response, as they arrive.
+   * @throws the errors of `call`
+   */
   async *stream<S extends DescService, T>(
     service: S,
     run: (client: Client<S>, options: CallOptions) => AsyncIterable<T>,
@@ -75,7 +81,7 @@ export class ServerConnection {
 }
 
 async function openTransport({ baseUrl, key }: Server): Promise<Transport> {
-  // Loaded for a call only: most commands of an operator need none, and start faster without it.
+  // Loaded only for a call: most of an operator's commands need none, and start faster without it.
   const { createConnectTransport } = await import('@connectrpc/connect-node');
   return createConnectTransport({
     // The services are beside the REST API, at the root of the same port.
@@ -83,7 +89,7 @@ async function openTransport({ baseUrl, key }: Server): Promise<Transport> {
     httpVersion: '1.1',
     nodeOptions: { agent: agentFor(baseUrl) },
     defaultTimeoutMs: callMsMax,
-    // Audio does not get any smaller.
+    // No compression, as audio does not get smaller.
     acceptCompression: [],
     interceptors: [
       (next) => (request) => {
@@ -94,7 +100,7 @@ async function openTransport({ baseUrl, key }: Server): Promise<Transport> {
   });
 }
 
-/** Gives up on an address that does not answer, for which Node would wait minutes. */
+/** Gives up on an address that does not answer, for which Node would wait for minutes. */
 function agentFor(baseUrl: string): HttpAgent {
   const agent = baseUrl.startsWith('https:')
     ? new HttpsAgent({ keepAlive: true })

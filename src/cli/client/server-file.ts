@@ -8,7 +8,7 @@ export type ServerFile = z.infer<typeof serverFile>;
 
 const fileOf = (dataDir: string) => join(dataDir, 'server.json');
 
-/** Writes the file whole or not at all, readable by its owner only. */
+/** Writes the file atomically, readable by its owner only. */
 export function writeServerFile(dataDir: string, server: ServerFile): void {
   const unfinished = `${fileOf(dataDir)}.${server.pid}`;
   writeFileSync(unfinished, `${JSON.stringify(server)}\n`, { mode: 0o600 });
@@ -39,7 +39,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Replaces the address that means all addresses by the loopback address, which can be called. */
+/** Replaces the wildcard address by the loopback address, which can be called. */
 export function localUrl(baseUrl: string): string {
   return baseUrl.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }

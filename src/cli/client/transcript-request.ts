@@ -1,4 +1,4 @@
-/** One recording, sent to a server and returned as a transcript. */
+/** Sends one recording to a server and returns its transcript. */
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { MessageInitShape } from '@bufbuild/protobuf';
@@ -20,12 +20,15 @@ interface TranscriptOptions {
   /** Adds the times of each word, besides the segments, to `verbose_json`. Default: false */
   readonly words?: boolean;
   readonly language?: string;
-  /** Gets each segment as soon as it is recognised. */
+  /** Called with each segment as soon as it is recognised. */
   readonly onSegment: (segment: TranscriptSegment) => void;
   readonly signal: AbortSignal;
 }
 
-/** Returns the transcript in its format, with a line feed at the end. @throws CliError, ServerError */
+/**
+ * Returns the transcript in its format, ending in a line feed.
+ * @throws CliError, ServerError
+ */
 export async function requestTranscript(
   server: ServerConnection,
   path: string,
@@ -37,7 +40,7 @@ export async function requestTranscript(
     file: await readRecording(path),
     fileName: basename(path),
     ...(language && { language }),
-    // A server refuses what is named here at once if its model gives no times.
+    // A server refuses these formats at once if its model reports no times.
     timestampGranularities: words ? ['segment', 'word'] : isSubtitles ? ['segment'] : [],
   };
   try {
@@ -48,7 +51,7 @@ export async function requestTranscript(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof ServerError)) throw error;
-    // The server may have a lower limit.
+    // The server's limit may be lower.
     if (error.code === 'payload_too_large') throw tooLarge(path);
     if (error.param === 'timestamp_granularities') throw withoutTimes(words ? '--words' : format);
     throw error;
@@ -66,7 +69,7 @@ async function readTranscript(
     signal,
   );
   let transcript: Transcript | undefined;
-  // Read to its end: Connect keeps a stream open that its reader leaves.
+  // Read to its end, as Connect keeps a stream open after its reader leaves.
   for await (const { event } of parts) {
     if (event.case === 'segment') onSegment(event.value);
     if (event.case === 'transcript') transcript = event.value;

@@ -30,7 +30,7 @@ export function accountCommand(): Command {
   ]);
   const limit = adminCommand(
     'limits',
-    'Set the limits of an account as a whole, in place of all earlier ones.',
+    'Set the limits of an account as a whole, and replace all earlier ones.',
     [
       'parley account limits acme --budget-per-month 100 --requests-per-minute 600',
       'parley account limits acme --none',
@@ -42,7 +42,9 @@ export function accountCommand(): Command {
     'parley account list --name acme',
   ])
     .addCommand(createOne.argument('<name>', '1 to 100 characters, unique').action(createAccount))
-    .addCommand(list.option('--name <part>', 'only accounts with this in their name').action(listAccounts))
+    .addCommand(
+      list.option('--name <part>', 'only accounts with this text in their name').action(listAccounts),
+    )
     .addCommand(showOne.argument(...accountArgument).action(showAccount))
     .addCommand(withNoLimits(withLimitOptions(limit.argument(...accountArgument))).action(limitAccount))
     .addCommand(
@@ -125,7 +127,7 @@ function accountTable({ accounts }: { readonly accounts: readonly Account[] }): 
   ]);
 }
 
-/** The account in a response, one line for each fact. */
+/** The account in a response, one line per fact. */
 export function accountFacts({ account }: { readonly account?: Account | undefined }): string {
   return facts([
     ['name', account?.name],

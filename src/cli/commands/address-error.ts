@@ -48,7 +48,7 @@ function configuredAddress(error: unknown, { server, admin }: Config): Configure
   };
 }
 
-/** Whether the error is about the first address. It may have the address for a host name, and no port for port 0. */
+/** Whether the error is about the first address. For a host name the error may have the address, and for port 0 no port. */
 function isAbout(one: Address, other: Address, error: unknown): boolean {
   const port = memberOf(error, 'port');
   if (port !== undefined && one.port !== other.port) return port === one.port;

@@ -20,13 +20,13 @@ export function adminCommand(name: string, description: string, examples: readon
   return withAdminFlags(command.option(...jsonOption));
 }
 
-const jsonOption = ['--json', 'print one JSON document, as the REST API answers'] as const;
+const jsonOption = ['--json', 'print one JSON document, in the form of the REST API'] as const;
 
-/** A command about an account: one that an administrator names, else that of the API key. */
+/** A command about an account: one that an administrator names, else the API key's. */
 export function ownOrCommand(name: string, description: string, examples: readonly string[]): Command {
   return withOwnFlags(newCommand(name, description, examples).option(...jsonOption)).argument(
     '[account]',
-    'its id or name, for administrators (default: that of the API key)',
+    "its id or name, for administrators (default: the API key's account)",
   );
 }
 
@@ -36,11 +36,11 @@ export function ownOr(accountId: string | undefined, flags: AdminCommandFlags) {
   return { request: {}, connection: { ...flags, isOwn: true } };
 }
 
-/** A command that is about all accounts, or with `--own` about that of the API key. */
+/** A command about all accounts, or with `--own` about the API key's. */
 export function allOrOwnCommand(name: string, description: string, examples: readonly string[]): Command {
   return withOwnFlags(newCommand(name, description, examples).option(...jsonOption)).option(
     '--own',
-    'only of the account of the API key',
+    "only of the API key's account",
   );
 }
 
@@ -94,7 +94,7 @@ function parseLimit(text: string): number {
   throw new InvalidArgumentError('Write a whole number from 1 to 999999.');
 }
 
-/** The most items that the server puts on a page. */
+/** Maximum items that the server puts on a page. */
 const pageSizeMax = 1_000;
 
 export interface PageRequest {
@@ -102,7 +102,7 @@ export interface PageRequest {
   readonly pageToken?: string;
 }
 
-/** The pages of a list, up to `limit` items in all. */
+/** The pages of a list, up to `limit` items in total. */
 export async function* pages<Page extends { readonly nextPageToken?: string | undefined }, Item>(
   read: (request: PageRequest) => Promise<Page>,
   itemsOf: (page: Page) => readonly Item[],

@@ -1,4 +1,4 @@
-/** The alerts of an account: of one's own with a key that has the scope `manage`, of any for administrators. */
+/** The alerts of an account: the caller's own with a key that has the scope `manage`, any for administrators. */
 import { create } from '@bufbuild/protobuf';
 import { type Command, InvalidArgumentError } from 'commander';
 import { ListAlertsResponseSchema } from '../../../gen/parley/admin/v1/alerts_pb.ts';
@@ -20,7 +20,7 @@ import {
 } from './admin-command.ts';
 
 export function alertsCommand(): Command {
-  return newCommand('alerts', 'Set and list alerts of what is used up or ends, by webhook.', [
+  return newCommand('alerts', 'Set and list alerts about budgets, credits and plans, by webhook.', [
     'parley alerts set --webhook https://example.com/alerts --balance-below 5',
     'parley alerts test',
     'parley alerts list',
@@ -38,21 +38,21 @@ export function alertsCommand(): Command {
         .action(listAlerts),
     )
     .addCommand(
-      ownOrCommand('test', 'Post a test to the webhook, and show how it answers.', [
-        'parley alerts test',
-      ]).action(sendTest),
+      ownOrCommand('test', 'Post a test to the webhook, and show its answer.', ['parley alerts test']).action(
+        sendTest,
+      ),
     );
 }
 
 function setCommand(): Command {
-  return ownOrCommand('set', 'Set alerts, in place of all earlier settings.', [
+  return ownOrCommand('set', 'Set alerts, and replace all earlier settings.', [
     'parley alerts set --webhook https://example.com/alerts --percents 80,100 --balance-below 5',
     'parley alerts set acme --none',
   ])
-    .option('--webhook <url>', 'where to post alerts (default: they are only listed)')
+    .option('--webhook <url>', 'where to post alerts (default: alerts are only listed)')
     .option('--percents <list>', 'of budgets and fair use (default: 50,80,100)', parsePercents)
-    .option('--balance-below <credits>', 'the balance that raises an alert (default: none does)')
-    .option('--new-secret', 'make a new secret that signs, also for the same URL')
+    .option('--balance-below <credits>', 'the balance below which an alert is raised (default: none)')
+    .option('--new-secret', 'create a new signing secret, also for the same URL')
     .option('--none', 'no alerts')
     .action(setAlerts);
 }
@@ -76,7 +76,7 @@ function setAlerts(account: string | undefined, flags: SetFlags, command: Comman
   const { webhook: webhookUrl, percents = [], balanceBelow, newSecret, none = false } = flags;
   const hasSettings = [webhookUrl, flags.percents, balanceBelow].some((flag) => flag !== undefined);
   if (none === hasSettings)
-    usageError(command, 'give --none, or some of --webhook, --percents, --balance-below');
+    usageError(command, 'give --none, or any of --webhook, --percents, --balance-below');
   const settings = {
     percents,
     ...(webhookUrl !== undefined && { webhookUrl }),
@@ -89,7 +89,7 @@ function setAlerts(account: string | undefined, flags: SetFlags, command: Comman
     await show(flags, 'setAlertSettings', response, ({ settings: set, secret }) =>
       settingsFacts(set, undefined, secret),
     );
-    if (response.secret !== undefined) printStatus('Keep the secret, it is not shown again.');
+    if (response.secret !== undefined) printStatus('Keep the secret. It is not shown again.');
   });
 }
 

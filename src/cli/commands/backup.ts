@@ -39,7 +39,7 @@ interface RestoreFlags extends ConfigFlags, JsonFlag {
 }
 
 export function restoreCommand(): Command {
-  const command = newCommand('restore', 'Replace the database by a backup. The server must be stopped.', [
+  const command = newCommand('restore', 'Replace the database with a backup. The server must be stopped.', [
     'parley restore /backups/parley.db',
     'parley restore /backups/parley.db --no-keep   # delete the replaced database',
   ])
@@ -56,7 +56,7 @@ async function restore(file: string, flags: RestoreFlags): Promise<void> {
     const { keptAs, ...facts } = await replace(dataDir, file, { keep: flags.keep, nowMs: Date.now() });
     if (flags.json)
       return await printJson({ data_dir: dataDir, ...factsJson(facts), replaced: keptAs ?? null });
-    await printData(`${dataDir} has the database of ${file} now: ${factsText(facts)}.\n`);
+    await printData(`${dataDir} now has the database of ${file}: ${factsText(facts)}.`);
     if (keptAs !== undefined) printStatus(`The replaced database is kept as ${keptAs}.`);
     printStatus(
       'Keys, plans and balances are those of the backup: revoke again the keys revoked since then.',
@@ -85,15 +85,17 @@ function timeOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Turns a system error into a CliError; returns any other error unchanged. */
+/** Turns a system error into a CliError. Returns any other error unchanged. */
 function fileError(error: unknown, what: string): unknown {
   const isSystemError = systemCode(error) !== undefined && error instanceof Error && 'syscall' in error;
   return isSystemError ? new CliError(`${what} (${fileReason(error)}).`, error) : error;
 }
 
-/** @throws CliError if the configuration names another database than that of the data folder */
+/** @throws CliError if the configured database is not that of the data folder */
 function filesOf(flags: ConfigFlags): Config {
   const config = configOf(flags);
   if (config.store.kind === 'sqlite') return config;
-  throw new CliError('This command is for SQLite. PostgreSQL has its own, such as pg_dump and pg_restore.');
+  throw new CliError(
+    'This command is for SQLite. For PostgreSQL use its own tools, such as pg_dump and pg_restore.',
+  );
 }

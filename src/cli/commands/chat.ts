@@ -55,7 +55,7 @@ function said(role: 'system' | 'user' | 'assistant', text: string): Message {
   return { role, content: { value: { case: 'text', value: text } } };
 }
 
-/** A conversation: each question goes with all questions that were answered before, and their answers. */
+/** A conversation. Each question is sent with all earlier answered questions and their answers. */
 function talk(server: ServerConnection, model: string, before: readonly Message[]): Promise<void> {
   const messages = [...before];
   return converse(

@@ -48,7 +48,7 @@ export function creditsCommand(): Command {
     .addCommand(
       withEntryOptions(load, 'credits above zero, such as 25 or 0.5').action(enterBy('loadCredits')),
     )
-    .addCommand(withEntryOptions(adjust, 'credits, negative to take them').action(enterBy('adjustCredits')))
+    .addCommand(withEntryOptions(adjust, 'credits, negative to remove them').action(enterBy('adjustCredits')))
     .addCommand(balance.action(showCredits))
     .addCommand(ledger.addOption(limitOption('entries')).action(showLedger));
 }

@@ -16,10 +16,11 @@ const answerMsMax = 5_000;
 const answer = z.object({ status: z.string(), reason: z.string().optional() });
 
 export function healthCommand(): Command {
-  const command = newCommand('health', 'Check a running server. Exits with 0 if it is well, else with 1.', [
-    'parley health           # whether it answers',
-    'parley health --ready   # whether it accepts requests',
-  ]).option('--ready', 'check whether it accepts requests; a stopping server does not');
+  const command = newCommand(
+    'health',
+    'Check a running server. Exits with 0 if it is healthy, else with 1.',
+    ['parley health           # whether it answers', 'parley health --ready   # whether it accepts requests'],
+  ).option('--ready', 'check whether it accepts requests, which a stopping server does not');
   return withServerFlags(command).action(health);
 }
 
@@ -35,6 +36,6 @@ async function ask(url: URL): Promise<z.infer<typeof answer>> {
     return answer.parse(await probe(url, AbortSignal.timeout(answerMsMax)));
   } catch (error) {
     const reason = systemCode(error) ?? (error instanceof z.ZodError ? 'it is not a Parley' : String(error));
-    throw new CliError(`${url.origin} does not answer as it should (${reason}).`, error);
+    throw new CliError(`${url.origin} is not healthy (${reason}).`, error);
   }
 }

@@ -57,13 +57,13 @@ export function keyCommand(): Command {
     'parley key list --account acme',
     'parley key list --admin',
   ]);
-  const rotate = adminCommand('rotate', 'Replace a key by a new one and print that.', [
+  const rotate = adminCommand('rotate', 'Replace a key by a new one and print the new key.', [
     'parley key rotate key_… --overlap 24h   # the old key works for one more day',
   ]);
   const revoke = adminCommand('revoke', 'Revoke a key. It stops working at once.', [
     'parley key revoke key_…',
   ]);
-  const limit = adminCommand('limits', 'Set the limits of a key, in place of all earlier ones.', [
+  const limit = adminCommand('limits', 'Set the limits of a key, and replace all earlier ones.', [
     'parley key limits key_… --requests-per-minute 60 --budget-per-month 20',
     'parley key limits key_… --models "gpt-*" --addresses 10.0.0.0/8',
     'parley key limits key_… --none',
@@ -81,16 +81,16 @@ export function keyCommand(): Command {
     )
     .addCommand(
       rotate
-        .argument('<key-id>', 'as `parley key list` shows it')
+        .argument('<key-id>', 'the id from `parley key list`')
         .option('--overlap <span>', 'how long the old key still works, at most 30d (default: 0s)', parseSpan)
         .action(rotateKey),
     )
     .addCommand(
-      withNoLimits(withLimitOptions(limit.argument('<key-id>', 'as `parley key list` shows it'))).action(
+      withNoLimits(withLimitOptions(limit.argument('<key-id>', 'the id from `parley key list`'))).action(
         limitKey,
       ),
     )
-    .addCommand(revoke.argument('<key-id>', 'as `parley key list` shows it').action(revokeKey));
+    .addCommand(revoke.argument('<key-id>', 'the id from `parley key list`').action(revokeKey));
 }
 
 function withCreateOptions(command: Command): Command {
@@ -103,7 +103,7 @@ function withCreateOptions(command: Command): Command {
       ]),
     )
     .option('--name <name>', 'a name for the key', 'cli')
-    .option('--scopes <list>', `some of ${scopes.join(',')} (default: all but manage)`, parseScopes)
+    .option('--scopes <list>', `some of ${scopes.join(',')} (default: all except manage)`, parseScopes)
     .option(
       '--expires <when>',
       'a date such as 2027-01-31 (0:00 UTC), or a span such as 90d (default: never)',
@@ -134,7 +134,7 @@ async function issue<K extends 'createKey' | 'createAdminKey'>(
   response: AdminResponse<K>,
 ): Promise<void> {
   await show(flags, method, response, ({ secret }) => `${secret}\n`);
-  printStatus(`${response.key?.id}: keep the key, it is not shown again.`);
+  printStatus(`${response.key?.id}: keep the key. It is not shown again.`);
 }
 
 type KeysPage = Pick<ListKeysResponse, 'keys' | 'nextPageToken'>;
@@ -158,7 +158,7 @@ function rotateKey(keyId: string, flags: RotateFlags): Promise<void> {
     const rotated: RotateKeyResponse = await admin.invoke('rotateKey', { keyId, overlapSeconds });
     await show(flags, 'rotateKey', rotated, ({ secret }) => `${secret}\n`);
     const until = overlapSeconds === 0 ? 'no longer works' : `works for another ${overlapSeconds} seconds`;
-    printStatus(`${rotated.key?.id}: keep the key, it is not shown again. ${keyId} ${until}.`);
+    printStatus(`${rotated.key?.id}: keep the key. It is not shown again. ${keyId} ${until}.`);
   });
 }
 
@@ -177,7 +177,7 @@ function revokeKey(keyId: string, flags: AdminCommandFlags): Promise<void> {
   );
 }
 
-/** A key without its secret, one line for each fact. */
+/** A key without its secret, one line per fact. */
 export function keyFacts(key: Key | undefined): string {
   return facts([
     ['id', key?.id],

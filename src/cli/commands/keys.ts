@@ -1,4 +1,4 @@
-/** The keys and the usage of one's own account, with a key that has the scope `manage`. */
+/** The keys and the usage of the caller's own account, with a key that has the scope `manage`. */
 import { create, type DescMessage, type DescMethodUnary, type MessageShape } from '@bufbuild/protobuf';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import type { CallOptions, Client } from '@connectrpc/connect';
@@ -43,24 +43,24 @@ export function keysCommand(): Command {
     .addCommand(
       withNoLimits(
         withLimitOptions(
-          manageCommand('limits', 'Set the limits of a key, in place of all earlier ones.', [
+          manageCommand('limits', 'Set the limits of a key, and replace all earlier ones.', [
             'parley keys limits key_… --requests-per-minute 60',
             'parley keys limits key_… --none   # those of your own key stay',
-          ]).argument('<key-id>', 'as `parley keys list` shows it'),
+          ]).argument('<key-id>', 'the id from `parley keys list`'),
         ),
       ).action(limitKey),
     )
     .addCommand(
-      manageCommand('rotate', 'Replace a key by a new one and print that.', [
+      manageCommand('rotate', 'Replace a key by a new one and print the new key.', [
         'parley keys rotate key_… --overlap 24h',
       ])
-        .argument('<key-id>', 'as `parley keys list` shows it')
+        .argument('<key-id>', 'the id from `parley keys list`')
         .option('--overlap <span>', 'how long the old key still works, at most 30d (default: 0s)', parseSpan)
         .action(rotateKey),
     )
     .addCommand(
       manageCommand('revoke', 'Revoke a key. It stops working at once.', ['parley keys revoke key_…'])
-        .argument('<key-id>', 'as `parley keys list` shows it')
+        .argument('<key-id>', 'the id from `parley keys list`')
         .action(revokeKey),
     )
     .addCommand(usageCommand());
@@ -75,10 +75,14 @@ function createCommand(): Command {
     .option('--name <name>', 'a name for the key', 'cli')
     .option(
       '--scopes <list>',
-      `some of ${scopes.join(',')} (default: those of your key but manage)`,
+      `some of ${scopes.join(',')} (default: those of your key except manage)`,
       parseScopes,
     )
-    .option('--expires <when>', 'a date, or a span such as 90d (default: as your key)', parseExpiry)
+    .option(
+      '--expires <when>',
+      'a date, or a span such as 90d (default: the expiry of your key)',
+      parseExpiry,
+    )
     .action(createKey);
 }
 
@@ -95,7 +99,7 @@ function usageCommand(): Command {
 
 function manageCommand(name: string, description: string, examples: readonly string[]): Command {
   const command = newCommand(name, description, examples);
-  return withClientFlags(command.option('--json', 'print one JSON document, as the REST API answers'));
+  return withClientFlags(command.option('--json', 'print one JSON document, in the form of the REST API'));
 }
 
 /** Calls one method and prints its response. */
@@ -143,7 +147,7 @@ async function createKey(flags: CreateFlags): Promise<void> {
     (client, options) => client.createKey(request, options),
     ({ secret }) => `${secret}\n`,
   );
-  printStatus(`${key?.id}: keep the key, it is not shown again.`);
+  printStatus(`${key?.id}: keep the key. It is not shown again.`);
 }
 
 async function limitKey(keyId: string, flags: Flags & LimitFlags, command: Command): Promise<void> {
@@ -164,7 +168,7 @@ async function rotateKey(keyId: string, flags: Flags & { readonly overlap?: numb
     (client, options) => client.rotateKey(request, options),
     ({ secret }) => `${secret}\n`,
   );
-  printStatus(`${key?.id}: keep the key, it is not shown again.`);
+  printStatus(`${key?.id}: keep the key. It is not shown again.`);
 }
 
 async function revokeKey(keyId: string, flags: Flags): Promise<void> {

@@ -1,4 +1,4 @@
-/** The options with which commands set the limits of a key or an account. */
+/** The options that set the limits of a key or an account. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { LimitCount, Limits, LimitsSchema } from '../../../gen/parley/account/v1/limits_pb.ts';
@@ -25,14 +25,14 @@ export function withLimitOptions(command: Command): Command {
   return command
     .option('--models <list>', 'models that it may call, such as gpt-4o,claude-*', parseList)
     .option('--addresses <list>', 'addresses and networks that may call, such as 10.0.0.0/8', parseList)
-    .option('--requests-per-minute <number>', 'requests of speech, transcription and chat', parseCount)
+    .option('--requests-per-minute <number>', 'requests for speech, transcription and chat', parseCount)
     .option('--tokens-per-minute <number>', 'tokens of chats, prompt and answer', parseCount)
-    .option('--concurrent-requests <number>', 'requests that run at once', parseCount)
+    .option('--concurrent-requests <number>', 'concurrent requests', parseCount)
     .option('--audio-seconds-per-day <number>', 'seconds of audio to transcribe', parseCount)
     .option('--characters-per-day <number>', 'characters to speak', parseCount)
-    .option('--budget-per-day <credits>', 'credits in a day (UTC)')
-    .option('--budget-per-month <credits>', 'credits in a month (UTC)')
-    .option('--budget-in-all <credits>', 'credits in all');
+    .option('--budget-per-day <credits>', 'credits per day (UTC)')
+    .option('--budget-per-month <credits>', 'credits per month (UTC)')
+    .option('--budget-in-all <credits>', 'credits in total');
 }
 
 /** Adds the option that removes all limits. */
@@ -59,7 +59,10 @@ export function wantedLimits(flags: LimitFlags): WantedLimits | undefined {
   return Object.keys(limits).length > 0 ? limits : undefined;
 }
 
-/** The limits in place of all earlier ones. A command without options must not remove them by mistake. */
+/**
+ * The new limits, which replace all earlier ones. Without options the command fails, so that it does not remove them by
+ * mistake.
+ */
 export function replacingLimits(
   flags: LimitFlags & { readonly none?: boolean },
   command: Command,
@@ -69,7 +72,7 @@ export function replacingLimits(
   return limits ? { limits } : {};
 }
 
-/** Lines of facts: each limit, and what is used of it. */
+/** Lines of facts: each limit, and its used amount. */
 export function limitFacts(
   limits: Limits | undefined,
   counts: readonly LimitCount[],
@@ -79,9 +82,9 @@ export function limitFacts(
   return [
     ['models', models.join(', ') || undefined],
     ['addresses', addresses.join(', ') || undefined],
-    ['requests a minute', limits.requestsPerMinute?.toString()],
-    ['tokens a minute', limits.tokensPerMinute?.toString()],
-    ['requests at once', limits.concurrentRequests?.toString()],
+    ['requests per minute', limits.requestsPerMinute?.toString()],
+    ['tokens per minute', limits.tokensPerMinute?.toString()],
+    ['concurrent requests', limits.concurrentRequests?.toString()],
     ...counts.map(({ name, used, limit, resetsAt }): [string, string] => {
       const reset = timeText(resetsAt);
       return [countNames[name] ?? name, `${used} of ${limit}${reset ? `, from 0 again at ${reset}` : ''}`];
@@ -90,11 +93,11 @@ export function limitFacts(
 }
 
 const countNames: Readonly<Record<string, string>> = {
-  'budgets.day': 'credits a day',
-  'budgets.month': 'credits a month',
-  'budgets.total': 'credits in all',
-  audio_seconds_per_day: 'seconds a day',
-  characters_per_day: 'characters a day',
+  'budgets.day': 'credits per day',
+  'budgets.month': 'credits per month',
+  'budgets.total': 'credits in total',
+  audio_seconds_per_day: 'seconds per day',
+  characters_per_day: 'characters per day',
 };
 
 function parseList(text: string): string[] {

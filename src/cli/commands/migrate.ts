@@ -9,11 +9,11 @@ interface MigrateFlags extends ConfigFlags, JsonFlag {
 }
 
 export function migrateCommand(): Command {
-  const command = newCommand('migrate', 'Bring the database to the schema of this version.', [
-    'parley migrate --dry-run   # only show what it would apply',
-    'parley migrate             # before the first server of a new version starts',
+  const command = newCommand('migrate', 'Migrate the database to the schema of this version.', [
+    'parley migrate --dry-run # only list the pending migrations',
+    'parley migrate # before the first server of a new version starts',
   ])
-    .option('--dry-run', 'change nothing, only show what it would apply')
+    .option('--dry-run', 'change nothing, only list the pending migrations')
     .option('--json', 'print one JSON document');
   return withConfigFlags(command).action(migrate);
 }

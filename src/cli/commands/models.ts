@@ -20,7 +20,7 @@ export function modelsCommand(): Command {
     'parley models --type speech --json',
   ])
     .addOption(new Option('--type <type>', 'only models of this type').choices(modelTypes))
-    .option('--json', 'print one JSON document, as the REST API answers');
+    .option('--json', 'print one JSON document, in the form of the REST API');
   return withClientFlags(command).action(showModels);
 }
 
@@ -30,7 +30,10 @@ async function showModels(flags: ModelsFlags): Promise<void> {
   else await printData(modelTable(response));
 }
 
-/** The first model of a type that the key can call. @throws CliError for none */
+/**
+ * The first model of a type that the key can call.
+ * @throws CliError if there is none
+ */
 export async function firstModel(
   server: ServerConnection,
   type: (typeof modelTypes)[number],
@@ -39,7 +42,7 @@ export async function firstModel(
   const [model] = (await listModels(server, type, signal)).data;
   if (model !== undefined) return model.id;
   throw new CliError(
-    `This key can call no model for ${type}. \`parley models\` lists its models; speech and transcription need a plan or trial.`,
+    `This key cannot call any model for ${type}. \`parley models\` lists its models; speech and transcription need a plan or trial.`,
   );
 }
 

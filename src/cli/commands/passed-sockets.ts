@@ -1,18 +1,21 @@
-/** Listening sockets that systemd holds and passes on (`parley.socket`, sd_listen_fds(3)), so that a restart refuses no connection. */
+/**
+ * Listening sockets that systemd keeps and passes on (`parley.socket`, sd_listen_fds(3)), so that a restart refuses no
+ * connection.
+ */
 import type { ListeningSockets } from '../../app/listeners.ts';
 import { CliError } from '../terminal/command.ts';
 
-/** systemd passes its sockets as the descriptors from this one on. */
+/** First file descriptor of the sockets from systemd. */
 const firstFd = 3;
-/** The name of the socket for administration (`FileDescriptorName=admin`). Any other is for clients. */
+/** Name of the socket for administration (`FileDescriptorName=admin`). Any other is for clients. */
 const adminName = 'admin';
 
 /**
- * @param env LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, as systemd sets them
+ * @param env with LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES from systemd
  * @throws CliError if there are sockets that the server would not serve
  */
 export function passedSockets(env: NodeJS.ProcessEnv, hasAdminPort: boolean): ListeningSockets {
-  // A child inherits the variables of its parent, but the sockets are not for it.
+  // A child process inherits the variables, but the sockets are not meant for it.
   if (env['LISTEN_PID'] !== String(process.pid)) return {};
   const names = (env['LISTEN_FDNAMES'] ?? '').split(':');
   const sockets = Array.from({ length: Number(env['LISTEN_FDS'] ?? 0) }, (_, index) => ({

@@ -15,7 +15,7 @@ export function planCommand(): Command {
     'Start the 14-day trial of an account. Each account has one trial.',
     ['parley plan start-trial acme'],
   );
-  const activate = adminCommand('activate', 'Open the paid plan of an account, with an end.', [
+  const activate = adminCommand('activate', 'Open the paid plan of an account until a given time.', [
     'parley plan activate acme --until 30d',
   ]);
   const end = adminCommand('end', 'End the plan or trial of an account at once.', ['parley plan end acme']);

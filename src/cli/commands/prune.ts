@@ -18,9 +18,9 @@ interface PruneFlags extends AdminCommandFlags {
 }
 
 export function pruneCommand(): Command {
-  return adminCommand('prune', 'Remove old usage records. Keeps their totals and the whole ledger.', [
+  return adminCommand('prune', 'Remove old usage records. Their totals and the whole ledger stay.', [
     'parley prune --keep-days 90',
-    'parley prune --before 2027-01-01 --dry-run   # only show what it would remove',
+    'parley prune --before 2027-01-01 --dry-run # only count the records',
   ])
     .option(
       '--before <when>',
@@ -28,7 +28,7 @@ export function pruneCommand(): Command {
       parseMoment,
     )
     .option('--keep-days <number>', 'records older than this number of days', parseDays)
-    .option('--dry-run', 'remove nothing, only show what it would remove')
+    .option('--dry-run', 'remove nothing, only count the records')
     .action(prune);
 }
 
@@ -59,7 +59,7 @@ function pruneText(
   { dryRun }: PruneFlags,
 ): string {
   const done = dryRun ? 'Would remove' : 'Removed';
-  return `${done} ${recordsRemoved} usage records from before ${end.toISOString()}, and ${answersRemoved} idempotency records.\n`;
+  return `${done} ${recordsRemoved} usage records that started before ${end.toISOString()}, and ${answersRemoved} idempotency records.\n`;
 }
 
 function parseDays(text: string): number {

@@ -51,7 +51,7 @@ export function serveCommand(): Command {
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
-  // Until the configuration is read, a signal ends the process: the file may be a pipe that nobody closes.
+  // Until the configuration is read, a signal ends the process, as the file may be a pipe that nobody closes.
   const { config, warnings } = loadWithFlags(flags);
   const stopped = stopSignal();
   const log = createLog(config.log.level);
@@ -60,10 +60,10 @@ async function serve(flags: ServeFlags): Promise<void> {
     return serveByWorkers(flags.workers, flags, { config, log, stopped });
   const opening = open(config, log);
   const opened = await Promise.race([opening, stopped.then(() => undefined)]);
-  // Stopped while it opens: close it once it is open.
+  // Stopped while opening: close it once it is open.
   if (opened === undefined) return (await opening).close();
   const baseUrl = callable(config, opened.baseUrl);
-  // The parent of a worker tells systemd.
+  // A worker's parent notifies systemd.
   const manager = serviceManager(isWorker ? {} : process.env, log);
   let reloaded = Promise.resolve();
   const reload = () => {
@@ -85,7 +85,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     }
     log.info({ baseUrl: opened.baseUrl }, `listening on ${opened.baseUrl}`);
     manager.ready();
-    log.info({ signal: await stopped }, 'stopping: requests in flight finish first');
+    log.info({ signal: await stopped }, 'stopping: running requests finish first');
     manager.stopping();
   } finally {
     // Without a listener SIGHUP would end the process, and the running requests with it.
@@ -130,7 +130,7 @@ function writeAddresses(config: Config, addresses: Addresses): void {
   updateFirstRun(config.dataDir, baseUrl);
 }
 
-/** The URL as a client on this machine calls it. */
+/** The URL for clients on this machine. */
 function callable({ tls }: Config, url: string): string {
   return tls ? namedUrl(localUrl(url), tls.cert) : localUrl(url);
 }
@@ -150,7 +150,7 @@ async function reloadConfiguration(
     log.info({ models: config.models.map(({ id }) => id) }, 'configuration reloaded');
     for (const { model, reason } of app.unavailable()) log.warn({ model, reason }, 'model is not available');
   } catch (error) {
-    log.error({ err: error }, 'configuration not reloaded; the server keeps the previous one');
+    log.error({ err: error }, 'configuration not reloaded; the server continues with the previous one');
   }
   manager.ready();
 }
@@ -170,7 +170,7 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
   const { dataDir } = config;
   const file = firstRunPath(dataDir);
   const firstRun = await createDemo(app, { dataDir, baseUrl });
-  // A service's standard output reaches a log, where keys must not be.
+  // A service's standard output goes to a log, which must not contain keys.
   if (firstRun && process.stdout.isTTY) {
     const models = firstModels(config, app);
     const trust = config.tls ? trustFor(baseUrl, config.tls.cert) : {};
@@ -180,7 +180,7 @@ async function showDemo(app: App, config: Config, baseUrl: string): Promise<void
   }
   const why = readFirstRun(dataDir)
     ? `The keys of the first start are in ${file}.`
-    : `${dataDir} has accounts or keys already, so no demo was added.`;
+    : `${dataDir} already has accounts or keys, so no demo was added.`;
   await printData(`\n  Parley is ready at ${baseUrl}\n  ${why}\n\n`);
 }
 
@@ -195,7 +195,7 @@ function hasCurl(): boolean {
   return spawnSync('curl', ['--version'], { stdio: 'ignore' }).error === undefined;
 }
 
-/** A repeated signal counts as the same one for this long: under npm, Ctrl-C arrives twice. */
+/** Within this time a repeated signal counts as the same one: under npm, Ctrl-C arrives twice. */
 const sameSignalMs = 1_000;
 
 /** Resolves at the first SIGTERM or Ctrl-C. A second one ends the process at once. */

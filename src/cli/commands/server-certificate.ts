@@ -1,4 +1,4 @@
-/** How clients on the server's machine come to trust its certificate. */
+/** How clients on the server's machine can trust its certificate. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -7,7 +7,7 @@ import type { Trust } from '../terminal/demo-banner.ts';
 
 const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** The same address by a name that the certificate has: `localhost`, if it has that one only. */
+/** The same address by a name in the certificate: `localhost`, if the certificate has only that one. */
 export function namedUrl(baseUrl: string, certFile: string): string {
   const url = new URL(baseUrl);
   const [certificate] = readChain(certFile);
@@ -17,7 +17,7 @@ export function namedUrl(baseUrl: string, certFile: string): string {
   return baseUrl.replace(url.host, `localhost:${url.port}`);
 }
 
-/** The options that make a client accept the certificate of a server at this address. */
+/** The options that make a client accept the server's certificate at this address. */
 export function trustFor(baseUrl: string, certFile: string): Trust {
   const chain = readChain(certFile);
   const [certificate, last] = [chain[0], chain.at(-1)];

@@ -10,7 +10,7 @@ export interface ServiceManager {
   reloading(): void;
   /** The server accepts requests. Starts the watchdog's heartbeat. */
   ready(): void;
-  /** The server accepts no more requests and finishes the running ones. The heartbeat goes on until `close`. */
+  /** The server accepts no more requests and finishes the running ones. The heartbeat continues until `close`. */
   stopping(): void;
   close(): void;
 }
@@ -18,7 +18,7 @@ export interface ServiceManager {
 /** systemd recommends two heartbeats within its timeout. */
 const heartbeatsPerTimeout = 2;
 
-/** @param env NOTIFY_SOCKET and WATCHDOG_USEC, as systemd sets them */
+/** @param env with NOTIFY_SOCKET and WATCHDOG_USEC from systemd */
 export function serviceManager(env: NodeJS.ProcessEnv, log: Log): ServiceManager {
   if (!env['NOTIFY_SOCKET']) return { reloading() {}, ready() {}, stopping() {}, close() {} };
   const watchdogMs = Number(env['WATCHDOG_USEC'] ?? 0) / 1000;

@@ -33,7 +33,7 @@ export function speakCommand(): Command {
     'parley speak "Good morning." --format wav | aplay',
   ])
     .argument('[text...]', 'what to say (default, and for `-`: standard input)')
-    .option('-o, --output <file>', 'where the audio goes (default: standard output)')
+    .option('-o, --output <file>', 'where to write the audio (default: standard output)')
     .option('--voice <voice>', "one of the model's voices (default: the model's default voice)")
     .option('--model <model>', 'the model (default: the first speech model that the key can call)')
     .addOption(
@@ -68,7 +68,7 @@ async function speak(words: readonly string[], flags: SpeakFlags, command: Comma
   });
 }
 
-/** Reports wrong uses that the parser cannot detect, before anything is read or sent. */
+/** Reports misuse that the parser cannot detect, before anything is read or sent. */
 function checkUse(
   given: string | undefined,
   output: string | undefined,
@@ -76,7 +76,10 @@ function checkUse(
   command: Command,
 ): void {
   if (output === undefined && process.stdout.isTTY) {
-    usageError(command, 'audio is not for a terminal: name a file with -o, or send it on with |');
+    usageError(
+      command,
+      'audio cannot be written to a terminal: name a file with -o, or pipe it to a program with |',
+    );
   }
   if (output === undefined && json) usageError(command, '--json needs -o: standard output has the audio');
   if (given === undefined && process.stdin.isTTY) {
@@ -84,7 +87,7 @@ function checkUse(
   }
 }
 
-/** All of standard input, without the line feed at its end. */
+/** All of standard input, without the final line feed. */
 async function standardInput(): Promise<string> {
   return (await text(process.stdin)).replace(/\r?\n$/, '');
 }
@@ -122,7 +125,7 @@ function written(
   return { file, ...made, bytes, first_byte_ms: Math.round(firstByteMs ?? ms), duration_ms: Math.round(ms) };
 }
 
-/** The format by the file's extension. */
+/** The format for the file's extension. */
 function formatOf(output: string | undefined, command: Command): AudioFormat {
   if (output === undefined) return 'mp3';
   const format = formatsByExtension.get(extname(output).toLowerCase());

@@ -19,12 +19,12 @@ export function storeCommand(): Command {
     'parley store copy --to sqlite --data-dir /srv/copy',
   ])
     .addOption(
-      new Option('--to <kind>', 'the database that gets the copy; it must be empty')
+      new Option('--to <kind>', 'the target database, which must be empty')
         .choices(['postgres', 'sqlite'])
         .makeOptionMandatory(),
     )
     .option('--json', 'print one JSON document');
-  return newCommand('store', 'Copy the database to another kind.', [
+  return newCommand('store', 'Copy the database to another kind of database.', [
     'parley store copy --to postgres',
   ]).addCommand(withConfigFlags(copyOne).action(copy));
 }
@@ -64,7 +64,9 @@ async function report({ from, to, tables }: Copied, { json }: JsonFlag): Promise
       { title: 'SHA-256', cell: (one) => one.sha256 },
     ]),
   );
-  printStatus(`Everything of ${from} is in ${to}. Rows, sums and hashes are equal, and the books are right.`);
+  printStatus(
+    `Everything of ${from} is in ${to}. Rows, sums and hashes are equal, and the accounts balance.`,
+  );
 }
 
 function toJson({ table, rows, sums, sha256 }: Copied['tables'][number]): JsonObject {

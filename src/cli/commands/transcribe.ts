@@ -137,8 +137,8 @@ function makeOutputFolder(folder: string): void {
 }
 
 /**
- * Runs `work` on each item, at most `atOnce` at the same time, and yields the results in the order of the items, each as soon as
- * it and all before it are there. `work` must not reject.
+ * Runs `work` on each item, at most `atOnce` at the same time. Yields the results in the order of the items, each as
+ * soon as it and all earlier ones are ready. `work` must not reject.
  */
 async function* inOrder<T, R>(
   items: readonly T[],
@@ -146,7 +146,7 @@ async function* inOrder<T, R>(
   work: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {
   const jobs = items.map((item) => ({ item, done: Promise.withResolvers<R>() }));
-  // All lanes share one iterator, so each takes the next item that is left.
+  // All lanes share one iterator, so each takes the next remaining item.
   const waiting = jobs.values();
   const lane = async () => {
     for (const { item, done } of waiting) done.resolve(await work(item));
@@ -164,7 +164,7 @@ async function outcomeOf(file: string, run: () => Promise<string>): Promise<Outc
   }
 }
 
-/** Writes the transcript, which may fail as well. */
+/** Writes the transcript, which may also fail. */
 async function written(outcome: Outcome, write: Writer, progress: Progress): Promise<Outcome> {
   if ('error' in outcome) return outcome;
   const { file, transcript } = outcome;

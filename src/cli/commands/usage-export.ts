@@ -22,8 +22,8 @@ export function exportCommand(): Command {
     'parley usage export --jsonl --account acme --since 30d | gzip > acme.jsonl.gz',
   ]);
   return withFilters(command)
-    .option('--csv', 'as CSV (RFC 4180): a header line, then one line for each record')
-    .option('--jsonl', 'as JSON Lines: one object for each record')
+    .option('--csv', 'as CSV (RFC 4180): a header line, then one line per record')
+    .option('--jsonl', 'as JSON Lines: one object per record')
     .action((_, self: Command) => exportUsage(self.optsWithGlobals(), self));
 }
 
@@ -53,7 +53,7 @@ function csvLine(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`;
 }
 
-/** Quotes a cell if it needs quotes. A quote mark in front keeps a spreadsheet from reading text as a formula. */
+/** Quotes a cell if necessary. A leading quote mark keeps spreadsheets from reading text as a formula. */
 function csvCell(text: string): string {
   const plain = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;

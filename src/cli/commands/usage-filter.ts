@@ -20,10 +20,10 @@ export function withFilters(command: Command): Command {
     .option('--account <account>', "an account's id or name (default: all accounts)")
     .option(
       '--since <when>',
-      'only from then on: a date (0:00 UTC), a time, or a span before now such as 24h',
+      'only from this time on: a date (0:00 UTC), a time, or a span before now such as 24h',
       parseMoment,
     )
-    .option('--until <when>', 'only before then', parseMoment)
+    .option('--until <when>', 'only before this time', parseMoment)
     .option('--operation <operation>', 'speech, transcription, chat, catalog, account, admin or none')
     .option('--model <model>', 'only of this model')
     .option('--state <state>', 'ok, refused, failed, cancelled, interrupted, replayed or started')

@@ -17,15 +17,15 @@ interface TotalsFlags extends AdminCommandFlags {
 }
 
 export function totalsCommand(): Command {
-  return allOrOwnCommand('totals', 'Show totals of usage, with those of pruned records.', [
+  return allOrOwnCommand('totals', 'Show totals of usage, including pruned records.', [
     'parley usage totals',
     'parley usage totals --by account,month --since 2027-01-01',
     'parley usage totals --by model --account acme --json',
   ])
     .option('--by <what>', `group by some of ${totalDimensions.join(', ')}`, parseDimensions, ['month'])
     .option('--account <account>', "an account's id or name (default: all accounts)")
-    .option('--since <when>', 'only from that day on: a date, or a span before now such as 30d', parseMoment)
-    .option('--until <when>', 'only before that day', parseMoment)
+    .option('--since <when>', 'only from this day on: a date, or a span before now such as 30d', parseMoment)
+    .option('--until <when>', 'only before this day', parseMoment)
     .action((_, self: Command) => showTotals(self.optsWithGlobals()));
 }
 

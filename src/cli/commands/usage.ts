@@ -45,7 +45,7 @@ function showUsage(flags: UsageFlags): Promise<void> {
     const names = flags.account === undefined && !flags.json ? await accountNames(admin, ids) : undefined;
     const response = create(ListUsageRecordsResponseSchema, { records });
     await show(flags, 'listUsageRecords', response, () => usageTable(records, names));
-    if (records.length === 0 && !flags.json) printStatus('There are no such usage records.');
+    if (records.length === 0 && !flags.json) printStatus('No usage records found.');
   });
 }
 
@@ -58,7 +58,7 @@ function newest(admin: AdminConnection, flags: UsageFlags): Promise<UsageRecord[
   );
 }
 
-/** @param names account names by id, if the records are of several accounts */
+/** @param names account names by id, if the records belong to several accounts */
 function usageTable(records: readonly UsageRecord[], names: ReadonlyMap<string, string> | undefined): string {
   const account: Column<UsageRecord> = { title: 'ACCOUNT', cell: ({ accountId }) => names?.get(accountId) };
   return table(records, [

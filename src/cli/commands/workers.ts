@@ -1,4 +1,7 @@
-/** `serve --workers N`: processes that share the port, started by one that serves nothing itself. Each is a node of the database. */
+/**
+ * `serve --workers N`: processes that share the port, started by a parent that serves nothing itself. Each is a node of
+ * the database.
+ */
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { InvalidArgumentError } from 'commander';
@@ -7,10 +10,10 @@ import type { Log } from '../../core/values/log.ts';
 import { CliError } from '../terminal/command.ts';
 
 const workersMax = 256;
-/** When to start another in place of one that has ended. */
+/** Delay before a process that has ended is replaced. */
 const restartMs = 1_000;
 
-/** The addresses of a server, as a worker tells them. */
+/** The addresses of a server, as a worker reports them. */
 export interface Addresses {
   readonly baseUrl: string;
   readonly adminBaseUrl: string;
@@ -29,12 +32,12 @@ export function parseWorkers(text: string): number {
 export function checkWorkers({ store }: Config, { demo }: { readonly demo?: boolean | undefined }): void {
   if (store.kind === 'sqlite') {
     throw new CliError(
-      '--workers needs a PostgreSQL database (store.kind: postgres): one process owns an SQLite database, and several would wait for each other at every write.',
+      '--workers needs a PostgreSQL database (store.kind: postgres): only one process can own an SQLite database.',
     );
   }
   if (demo)
     throw new CliError(
-      '--demo and --workers do not go together. Start once with --demo, then with --workers.',
+      '--demo and --workers cannot be combined. Start once with --demo, then with --workers.',
     );
   if (process.env['LISTEN_PID'] === String(process.pid)) {
     throw new CliError(
@@ -43,12 +46,12 @@ export function checkWorkers({ store }: Config, { demo }: { readonly demo?: bool
   }
 }
 
-/** Tells the parent that this worker accepts requests. */
+/** Reports to the parent that this worker accepts requests. */
 export function announce(addresses: Addresses): void {
   process.send?.(addresses);
 }
 
-/** Lets this worker end, however far it came: its channel to the parent would keep it. */
+/** Lets this worker end, at any stage: its channel to the parent would keep it alive. */
 export function leave(): void {
   process.channel?.unref();
 }
@@ -57,16 +60,16 @@ interface WorkersDeps {
   readonly log: Log;
   /** Called once, when every worker accepts requests. */
   readonly onReady: (addresses: Addresses) => void;
-  /** Resolves when all have to end. */
+  /** Resolves when all must end. */
   readonly stopped: Promise<NodeJS.Signals>;
 }
 
 /**
- * Starts workers and replaces those that end, until `stopped`; then lets their requests finish.
+ * Starts workers and replaces those that end, until `stopped`; then waits for their requests.
  * @throws CliError if one ends before all have started
  */
 export async function superviseWorkers(count: number, { log, onReady, stopped }: WorkersDeps): Promise<void> {
-  // In a single executable there is no script before the arguments.
+  // A single executable has no script before the arguments.
   const [, script, ...args] = process.argv;
   if (script === process.execPath) cluster.setupPrimary({ exec: args[0] ?? '', args: args.slice(1) });
   const running = new Set<Worker>();
@@ -103,7 +106,7 @@ export async function superviseWorkers(count: number, { log, onReady, stopped }:
   }
 }
 
-/** @throws CliError if the worker ends before it sends one; it has said why */
+/** @throws CliError if the worker ends first, after reporting why */
 async function firstMessage(worker: Worker): Promise<Addresses> {
   const ended = once(worker, 'exit').then(() => {
     throw new CliError('A worker could not start.');

@@ -9,13 +9,13 @@ export interface Word {
 /** A flag that takes a value. */
 export interface ValueFlag {
   readonly names: readonly string[];
-  /** The allowed values; empty if any is, which may be a file. */
+  /** The allowed values; empty if any value is, which may be a file. */
   readonly values: readonly string[];
 }
 
 /** A command, and the words that may follow it. */
 export interface Place {
-  /** Such as `parley account create`. */
+  /** Words such as `parley account create`. */
   readonly path: string;
   readonly words: readonly Word[];
   readonly valueFlags: readonly ValueFlag[];

@@ -1,4 +1,4 @@
-/** The scripts with which shells complete command lines. They need no process of Parley to run. */
+/** Scripts with which shells complete command lines, without running Parley. */
 import type { Place, ValueFlag } from './places.ts';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
@@ -99,7 +99,7 @@ function fish(places: readonly Place[]): string {
       const flag = valueFlags.find(({ names }) => names.includes(text));
       return `${at} ${fishWord(text)}${fishValue(flag)} -d ${quoted(description)}`;
     });
-    // Files are no commands.
+    // Files are not commands.
     const hasCommands = places.some((place) => place.path.startsWith(`${path} `));
     return hasCommands ? [`${at} -f`, ...described] : described;
   });

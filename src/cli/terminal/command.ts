@@ -12,7 +12,7 @@ export class CliError extends Error {
 /** For arguments and flags that the command does not accept. */
 const usageExitCode = 2;
 
-/** Called by the parser: with exit code 0 after printing help, else after a wrong use. */
+/** Called by the parser: with exit code 0 after printing help, else after misuse. */
 function leave({ exitCode }: CommanderError): never {
   process.exit(exitCode === 0 ? 0 : usageExitCode);
 }
@@ -30,24 +30,24 @@ export function newCommand(name: string, description: string, examples: readonly
   return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
 }
 
-/** Such as `parley key create`. */
+/** Path such as `parley key create`. */
 function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
-/** The words of a text that was given without quotes; undefined for none. */
+/** The words of a text given without quotes; undefined if there are none. */
 export function joined(words: readonly string[]): string | undefined {
   return words.length === 0 ? undefined : words.join(' ');
 }
 
-/** Ends the program after a wrong use that the parser cannot detect. */
+/** Ends the program after misuse that the parser cannot detect. */
 export function usageError(command: Command, message: string): never {
   return command.error(`error: ${message}`);
 }
 
 /**
- * Runs work that Ctrl-C or SIGTERM ends. The work is aborted first, so that it can clean up; then the program ends by the same
- * signal, as its caller expects.
+ * Runs work that Ctrl-C or SIGTERM ends. First aborts the work, so that it can clean up. Then ends the program by the
+ * same signal, as its caller expects.
  */
 export async function interruptible(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const abort = new AbortController();

@@ -1,14 +1,13 @@
-/** A conversation at the terminal: each line is a question, and its answer is printed as it comes. */
+/** A conversation at the terminal: each line is a question, and its answer is printed as it arrives. */
 import { createInterface } from 'node:readline/promises';
 import { CliError } from './command.ts';
 import { printData, printStatus, shown } from './terminal.ts';
 
 /**
- * Reads questions until /quit or the end of the input. Ctrl-C ends a running answer, or else the conversation. A failed answer is
- * reported, and the conversation goes on.
- *
- * @param answered called after each answer that did not fail; an answer ended by Ctrl-C counts
- * @throws CliError at the end if an answer failed and the input is no terminal
+ * Reads questions until /quit or the end of the input. Ctrl-C ends a running answer, else the conversation. A failed
+ * answer is reported, and the conversation continues.
+ * @param answered called after each successful answer, and one ended by Ctrl-C
+ * @throws CliError at the end if an answer failed and the input is not a terminal
  */
 export async function converse(
   ask: (question: string, signal: AbortSignal) => AsyncIterable<string>,
@@ -50,7 +49,7 @@ export async function converse(
     throw new CliError(failures === 1 ? 'One answer failed.' : `${failures} answers failed.`);
 }
 
-/** Returns the text that came; undefined if the answer failed. */
+/** Returns the text received; undefined if the answer failed. */
 async function printAnswer(parts: AsyncIterable<string>, signal: AbortSignal): Promise<string | undefined> {
   let answer = '';
   try {

@@ -1,4 +1,4 @@
-/** Progress of a copy, on standard error: one changing line on a terminal, else a line for each table and every few seconds. */
+/** Progress of a copy, on standard error: one changing line on a terminal, else a line per table and every few seconds. */
 import type { CopyProgress } from '../../app/store-tools.ts';
 import { printStatus } from './terminal.ts';
 

@@ -1,6 +1,6 @@
 import type { FirstRun } from '../../app/demo.ts';
 
-/** The built-in recogniser understands every word of this in the default voice. */
+/** The built-in recogniser understands every word of this text in the default voice. */
 const sentence = 'Good morning. This is the voice of your own server, and it is ready to work.';
 const question = 'I am curious about my new server.';
 const recording = 'hello.mp3';
@@ -13,15 +13,15 @@ export interface BannerFacts {
   readonly hasDocs: boolean;
   readonly hasCurl: boolean;
   readonly trust: Trust;
-  /** Ids of models that work; the banner has a command for each. */
+  /** Ids of working models; the banner has a command for each. */
   readonly models: { readonly speech?: string; readonly transcription?: string; readonly chat?: string };
 }
 
-/** The options that make clients accept the server's certificate. Empty if any client accepts it, and without TLS. */
+/** The options that make clients accept the server's certificate. Empty without TLS, or if any client accepts it. */
 export interface Trust {
   /** The file of the certificate. */
   readonly caFile?: string;
-  /** The name that the certificate has for the server. */
+  /** The server's name in its certificate. */
   readonly name?: string;
 }
 

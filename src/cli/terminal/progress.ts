@@ -1,4 +1,4 @@
-/** Progress through recordings, on standard error: one changing line on a terminal, else a line for each finished file. */
+/** Progress through recordings, on standard error: one changing line on a terminal, else a line per finished file. */
 import { basename } from 'node:path';
 import { printable, printStatus } from './terminal.ts';
 import { spanText } from './times.ts';

@@ -25,7 +25,7 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
   return [undefined, ...rows].map((_, index) => `${line(index)}\n`).join('');
 }
 
-/** One line for each fact, with the values aligned. */
+/** One line per fact, with aligned values. */
 export function facts(entries: readonly (readonly [name: string, value: string | undefined])[]): string {
   const width = Math.max(...entries.map(([name]) => name.length));
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${shown(value)}\n`).join('');

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { JsonValue } from '@bufbuild/protobuf';
 
-/** Resolves once standard output can take more. */
+/** Resolves once standard output can accept more. */
 export async function printData(data: string | Uint8Array): Promise<void> {
   if (!process.stdout.write(data)) await once(process.stdout, 'drain');
 }
@@ -32,7 +32,7 @@ export function printable(text: string): string {
   return text.replace(controls, '');
 }
 
-/** Text of a model for standard output: unchanged, unless that is a terminal. */
+/** A model's text for standard output: unchanged, unless that is a terminal. */
 export function shown(text: string): string {
   return process.stdout.isTTY ? printable(text) : text;
 }

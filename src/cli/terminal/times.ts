@@ -1,4 +1,4 @@
-/** Times and time spans as people write and read them. */
+/** Times and time spans in the form that people read and write. */
 import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt';
 import { InvalidArgumentError } from 'commander';
 
@@ -43,17 +43,17 @@ export function parseMoment(text: string): Date {
   return parseExpiry(text);
 }
 
-/** Such as `2026-11-21 11:30:07`, in UTC. */
+/** Text such as `2026-11-21 11:30:07`, in UTC. */
 export function timeText(time: Timestamp | undefined): string | undefined {
   return time && timestampDate(time).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** Such as `2026-11-21`, in UTC. */
+/** Text such as `2026-11-21`, in UTC. */
 export function dateText(time: Timestamp | undefined): string | undefined {
   return timeText(time)?.slice(0, 10);
 }
 
-/** Such as `0.42 s`, `12.3 s` or `3 min 5 s`. */
+/** Text such as `0.42 s`, `12.3 s` or `3 min 5 s`. */
 export function spanText(ms: number): string {
   const seconds = ms / 1000;
   if (seconds < 9.995) return `${seconds.toFixed(2)} s`;

@@ -1,13 +1,12 @@
-/** Writes files that appear whole or not at all. */
+/** Writes files atomically. */
 import { realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileReason, systemCode } from '../../files/reason.ts';
 import { CliError } from './command.ts';
 
 /**
- * Writes to a temporary file in the same folder and renames it at the end. A device or a pipe is written to directly.
- *
- * @throws CliError if the file cannot be written, or whatever `parts` throws; the file is unchanged then
+ * Writes to a temporary file in the same folder and renames it at the end. Writes directly to a device or a pipe.
+ * @throws CliError if the file cannot be written, or the error of `parts`; then the file is unchanged
  */
 export async function writeWhole(path: string, parts: AsyncIterable<Uint8Array> | string): Promise<void> {
   try {

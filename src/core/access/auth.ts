@@ -11,15 +11,14 @@ export interface AuthDeps {
   readonly store: Pick<Store, 'keys'>;
   /** The time by which keys and subscriptions end. */
   readonly accessClock: Clock;
-  /** Holds the admin key that was given to the server at its start, if there is one. */
+  /** The admin key that the server was given at its start, if any. */
   readonly givenAdmin: KeyHolder | undefined;
   readonly knownHeaders: KnownHeaders;
 }
 
 /**
- * Finds the holder of a key. Unknown, malformed, revoked and expired keys all get `invalid_api_key`; a malformed key costs no
- * look-up.
- *
+ * Finds the holder of a key. Unknown, malformed, revoked and expired keys all get `invalid_api_key`; a malformed key is
+ * not looked up.
  * @param authorization the value of the `Authorization` header: `Bearer <key>`
  */
 export async function authenticate(
@@ -35,7 +34,7 @@ export async function authenticate(
   return holder;
 }
 
-/** The given admin key need not have the format of others. */
+/** The configured admin key need not have the format of others. */
 function hashOfKey(authorization: string, givenAdmin: KeyHolder | undefined): string {
   const secret = /^Bearer\s+(.*)$/is.exec(authorization)?.[1]?.trim();
   const hash = secret && givenAdmin && hashKey(secret);
@@ -44,12 +43,12 @@ function hashOfKey(authorization: string, givenAdmin: KeyHolder | undefined): st
   return hash || hashKey(secret);
 }
 
-/** Says what is wrong with the header as far as that is plain from it, so it tells nothing about the keys that exist. */
+/** Describes a flaw that the header itself shows. Reveals nothing about the existing keys. */
 function refused(authorization: string, secret: string | undefined): ParleyError {
   const advice = { kind: 'send_key' } as const;
   if (secret === undefined && authorization) {
     return new ParleyError('invalid_api_key', {
-      message: 'The `Authorization` header has another form than `Bearer` and a key.',
+      message: 'The `Authorization` header must be `Bearer` and a key.',
       advice,
     });
   }

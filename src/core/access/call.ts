@@ -1,4 +1,4 @@
-/** The request that an RPC function serves: everything but its message. */
+/** The request that an RPC function serves, without its message. */
 
 import type { Metering } from '../billing/metering.ts';
 import type { AccountFacts } from '../entities/account.ts';
@@ -13,7 +13,7 @@ export interface Caller {
   readonly keyId: KeyId;
   readonly account: AccountFacts;
   readonly scopes: readonly Scope[];
-  /** Decided when the gate opened the call; it holds for the whole request. */
+  /** Decided when the gate opened the call, for the whole request. */
   readonly entitlement: Entitlement;
   /** Undefined if neither the key nor its account has limits. */
   readonly limits: CallLimits | undefined;
@@ -24,22 +24,22 @@ export interface Call {
   readonly operation: Operation;
   readonly wire: Wire;
   readonly caller: Caller;
-  /** Aborts when the client has left or the request's time is up; its reason is a ParleyError. */
+  /** Aborts when the client has left or the request's time is up. Its reason is a ParleyError. */
   readonly signal: Signal;
   readonly startedAtMs: number;
   /** Bytes of the request's message. The transport sets it once it has read the message. */
   requestBytes: number;
-  /** The `Idempotency-Key` header as it came. */
+  /** The `Idempotency-Key` header as received. */
   readonly idempotencyKey: string | undefined;
-  /** The form in which the client wants the answer, if the transport has several. A repeated request must name the same one. */
+  /** The form in which the client wants the answer, if the transport has several. A repeated request must name the same form. */
   answerForm: string | undefined;
-  /** Set if the answer is that of an earlier request under the same Idempotency-Key. */
+  /** Whether the answer is that of an earlier request with the same Idempotency-Key. */
   isReplay: boolean;
   /** The request's usage record and its reservation. */
   readonly metering: Metering;
 }
 
-/** An admin call. It belongs to no account; it leaves an audit entry rather than a usage record. */
+/** An admin call. It belongs to no account and leaves an audit entry instead of a usage record. */
 export interface AdminCall {
   /** The id of the admin key, or `cli` for a command on the data folder itself. */
   readonly actor: string;

@@ -17,21 +17,21 @@ import { type AuthDeps, authenticate } from './auth.ts';
 import type { AdminCall, Call, Caller } from './call.ts';
 import type { FailedKeys } from './failed-keys.ts';
 
-/** The sender of a request, as its connection shows it. */
+/** The sender of a request, as the connection shows it. */
 export interface Client {
-  /** Without a port. Behind a trusted proxy, the address that the proxy names. */
+  /** Address without a port. Behind a trusted proxy, the address that the proxy names. */
   readonly address: string;
-  /** Notes that a request had a valid key. */
+  /** Records that a request had a valid key. */
   readonly noteKey: () => void;
 }
 
 /** The sender of a request, and the key that it sent. */
 interface Credentials {
   readonly wire: Wire;
-  /** The `Authorization` header as it came. */
+  /** The `Authorization` header as received. */
   readonly authorization: string | undefined;
   readonly client: Client;
-  /** Its answer, refusal or not, tells the limits of key and account. */
+  /** Headers with the limits of key and account go on every answer, also on a refusal. */
   readonly answer?: { limits: CallLimits | undefined };
 }
 
@@ -44,7 +44,7 @@ interface IncomingRequest extends AdminRequest {
   readonly operation: Operation;
   /** Aborts with a ParleyError as its reason. */
   readonly signal: Signal;
-  /** The `Idempotency-Key` header as it came. */
+  /** The `Idempotency-Key` header as received. */
   readonly idempotencyKey: string | undefined;
 }
 
@@ -65,9 +65,9 @@ export class Gate {
   }
 
   /**
-   * Opens a call. The refusal of an account's key is recorded before it is thrown.
-   * @throws `invalid_api_key` (`rate_limit_exceeded` after too many of them), `account_suspended`, `insufficient_scope`, `subscription_required`,
-   *   `rate_limit_exceeded` of the key or the account, checked in this order
+   * Opens a call. Records the refusal of an account's key before throwing it.
+   * @throws in this order: `invalid_api_key` (`rate_limit_exceeded` after too many of them), `account_suspended`,
+   * `insufficient_scope`, `subscription_required`, `rate_limit_exceeded` of the key or the account
    */
   async open(arrival: IncomingRequest): Promise<Call> {
     const { id, operation, wire, signal, idempotencyKey } = arrival;
@@ -102,7 +102,7 @@ export class Gate {
     return { keyId: key.id, account, scopes: key.scopes, entitlement, limits };
   }
 
-  /** The rights of a request whose key, plan, trial or limits may change before it is admitted. */
+  /** The rights of a request. Key, plan, trial and limits may change before it is admitted. */
   #rightsOf(holder: KeyHolder, arrival: IncomingRequest): Rights {
     const { policyVersion, account } = holder;
     const renew = async (): Promise<Rights> => {
@@ -112,7 +112,7 @@ export class Gate {
       const caller = this.#callerOf(next.key, next.account);
       checkAllowed(caller, arrival.operation);
       if (!hasSameLimits(next, holder)) throw rightsChanged();
-      // The month's limit depends on it.
+      // The month's limit depends on the plan.
       const isKept = caller.entitlement.state === this.#callerOf(holder.key, account).entitlement.state;
       if (!isKept && includedInPlan.has(arrival.operation)) throw rightsChanged();
       return this.#rightsOf(next, arrival);
@@ -121,7 +121,7 @@ export class Gate {
   }
 
   /**
-   * Finds the holder of a key that signs in to the console. Leaves no record: nothing is requested.
+   * Finds the holder of a key that signs in to the console. Leaves no record, as nothing is requested.
    * @throws `invalid_api_key` or `rate_limit_exceeded`
    */
   identify(arrival: AdminRequest): Promise<KeyHolder> {
@@ -129,7 +129,7 @@ export class Gate {
   }
 
   /**
-   * A refusal of an account's key is recorded before it is thrown.
+   * Opens an admin call. Records the refusal of an account's key before throwing it.
    * @throws `invalid_api_key` or `rate_limit_exceeded`; `insufficient_scope` for an account's key
    */
   async openAdmin(arrival: AdminRequest): Promise<AdminCall> {
@@ -142,8 +142,8 @@ export class Gate {
   }
 
   /**
-   * Records a request for a path or method that is not served, if its key is valid and belongs to an account. The answer is the same
-   * for any key, so an invalid one does not count as a failed key.
+   * Records a request for a path or method that is not served, if its key is valid and belongs to an account. The
+   * answer is the same for any key, so an invalid key does not count as a failure.
    */
   async recordUnserved(arrival: AdminRequest, error: ParleyError): Promise<void> {
     const startedAtMs = this.#deps.clock.now();

@@ -1,4 +1,4 @@
-/** Flaws of a key that was pasted or piped badly, for messages that help and never show the key. */
+/** Flaws of a key that was pasted or piped badly, for messages that help but never show the key. */
 
 /** A header carries printable ASCII, and a key has no spaces. */
 const outOfPlace = /[^\x21-\x7e]/;
@@ -9,7 +9,10 @@ const names = new Map([
   [' ', 'a space'],
 ]);
 
-/** Why no header can carry a key, in words that follow "The key"; undefined if one can. @param key without white space around it */
+/**
+ * Why no header can carry a key, in words that follow "The key"; undefined if one can.
+ * @param key without surrounding white space
+ */
 export function unsendable(key: string): string | undefined {
   const at = key.search(outOfPlace);
   if (at < 0) return key === '' ? 'is empty' : undefined;
@@ -18,10 +21,10 @@ export function unsendable(key: string): string | undefined {
   return `has ${names.get(character) ?? `the character U+${code}`} after its first ${at} characters`;
 }
 
-/** Flaws of a key of Parley, which has letters and digits only, in words as those of `unsendable`. */
+/** Flaws of a Parley key, which has only letters and digits, in words like those of `unsendable`. */
 export function keyFlaw(key: string): string | undefined {
   if (/^(["'`]).*\1$/.test(key)) return 'is in quotation marks';
   if (/^<.*>$/.test(key)) return 'is in angle brackets';
-  if (/(%0[ad]|\\[nr])$/i.test(key)) return 'ends with a line break that is written out';
+  if (/(%0[ad]|\\[nr])$/i.test(key)) return 'ends with a written-out line break';
   return unsendable(key);
 }

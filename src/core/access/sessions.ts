@@ -1,4 +1,7 @@
-/** Sessions of the console. A session is a key, sealed in a cookie that every node opens. Only sessions ended by a sign-out are stored. */
+/**
+ * Sessions of the console. A session is a key, sealed in a cookie that every node can open. Only sessions ended by a
+ * sign-out are stored.
+ */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { Key, KeyHolder } from '../entities/key.ts';
 import { endedSessionsMax } from '../entities/session.ts';
@@ -9,7 +12,7 @@ import { hashKey } from '../values/key-secret.ts';
 
 /** A session ends this long after its last request. */
 export const sessionIdleMs = 30 * 60_000;
-/** A session ends this long after its sign-in, used or not. */
+/** A session ends this long after its sign-in, even if in use. */
 export const sessionMsMax = 12 * 3_600_000;
 /** A request this long after the last renewal renews the session. */
 const renewAfterMs = 5 * 60_000;
@@ -18,7 +21,7 @@ const cipher = 'aes-256-gcm';
 const nonceBytes = 12;
 const tagBytes = 16;
 const idBytes = 12;
-/** Longer cookies are not ours. */
+/** Longer cookies are not sessions. */
 const tokenCharactersMax = 1_000;
 
 export interface SessionDeps {
@@ -44,9 +47,9 @@ export interface SealedSession {
 }
 
 /**
- * The token is the id of the key, then the session, encrypted under the stored hash of the key. It is bound to the key: a revoked or
- * expired key is refused at each request as without a session. A thief of the token does not learn the key, and a thief of the
- * database, who has the hashes, cannot make a token: it must contain the key itself.
+ * The token is the key's id, then the session and the key, encrypted under the key's stored hash. A revoked or expired
+ * key is refused at each request. A stolen token does not reveal the key; a stolen database cannot make tokens, as they
+ * contain the key itself.
  */
 export class Sessions {
   readonly #deps: SessionDeps;
@@ -63,8 +66,8 @@ export class Sessions {
   }
 
   /**
-   * Opens a token. Undefined if it is forged, damaged or has ended. The key may be revoked since: check it as any other.
-   * @returns the key's secret, and a new token if the session is due to be renewed
+   * Opens a token. Undefined if it is forged, damaged or has ended. Check the key like any other, as it may be revoked.
+   * @returns the key's secret, and a new token if the session is due for renewal
    */
   async open(token: string): Promise<{ secret: string; renewed: SealedSession | undefined } | undefined> {
     const live = await this.#findLive(token);
@@ -98,7 +101,7 @@ export class Sessions {
     if (key === undefined) return undefined;
     const session = unseal(key, sealed);
     if (session === undefined || session.expiresAtMs <= this.#deps.accessClock.now()) return undefined;
-    // An earlier version sealed it, without an id.
+    // From an earlier version, without an id.
     if (session.id === undefined) return undefined;
     const isEnded = await this.#deps.store.sessions.isEnded({ owner: key.id, session: session.id });
     return isEnded ? undefined : { key, session };

@@ -1,12 +1,12 @@
 import type { Store } from '../entities/store.ts';
 import type { Clock } from '../values/clock.ts';
 
-/** A clock that goes back further than this was wrong before: the time that it shows now counts. */
+/** After a larger step back the clock was wrong before, and its new time counts. */
 const setBackMsMax = 24 * 60 * 60 * 1000;
 
 /**
- * A time that does not go back, for keys, trials and plans: an expired key stays expired when the clock of the machine is set back.
- * Durations are measured with the other clock.
+ * A clock for keys, trials and plans that never goes back: an expired key stays expired when the machine's clock is set
+ * back. Durations are measured with the other clock.
  */
 export class SteadyClock implements Clock {
   readonly #clock: Clock;

@@ -1,4 +1,4 @@
-/** Raises alerts and delivers them, in the background of a server. No request waits for it. */
+/** Raises alerts and delivers them, in the background of a server. No request waits for them. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FairUseRules } from '../billing/fair-use.ts';
 import type { Alert, AlertDetails, AlertKind, WatchedAccount } from '../entities/alert.ts';
@@ -8,13 +8,13 @@ import { type AccountId, newAlertId } from '../values/ids.ts';
 import { budgetsOf, type Due, dueAlerts } from './conditions.ts';
 import { Deliveries, type DeliveriesDeps } from './deliveries.ts';
 
-/** Between two looks at all accounts. */
+/** Time between two looks at all accounts. */
 const intervalMsByDefault = 5_000;
-/** Accounts that are read at once, with all their keys: each may have a thousand. */
+/** Accounts that are read at once, with all their keys, of which each may have a thousand. */
 const accountsAtOnce = 10;
 
 export interface AlertsDeps extends DeliveriesDeps {
-  /** The time by which subscriptions end. */
+  /** The clock for the end of subscriptions. */
   readonly accessClock: Clock;
   readonly fairUse: FairUseRules;
 }
@@ -36,7 +36,7 @@ export class Alerts {
     this.#schedule();
   }
 
-  /** Ends what runs. */
+  /** Ends running work. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -75,7 +75,7 @@ export class Alerts {
       const page = await store.alerts.watched(moment, { after, size: accountsAtOnce });
       await this.#raiseFor(page, nowMs);
       after = page.length < accountsAtOnce ? undefined : page.at(-1)?.account.id;
-      // Reads of SQLite are synchronous: requests go on between pages.
+      // Reads of SQLite are synchronous, so other requests run between pages.
       await turn();
     }
   }

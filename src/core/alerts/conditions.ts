@@ -1,4 +1,4 @@
-/** Which alerts an account is due, by what it has used and when its trial or plan ends. */
+/** Decides which alerts an account is due, by its usage and the end of its trial or plan. */
 
 import { type FairUseRules, unitsPerMonth } from '../billing/fair-use.ts';
 import type { AlertDetails, AlertMark, CreditCount, WatchedAccount } from '../entities/alert.ts';
@@ -7,7 +7,7 @@ import { budgetNames, type Limits } from '../entities/limits.ts';
 import { entitlementAt, type Period } from '../entities/subscription.ts';
 import { formatCredits, nanoCredits } from '../values/money.ts';
 
-/** How long before its end a trial or plan raises an alert, and how long after it the end still does. */
+/** How long before the end of a trial or plan its alert is raised, and how long after it the alert is still useful. */
 const noticeMs = 3 * 86_400_000;
 
 export interface Moment {
@@ -18,15 +18,15 @@ export interface Moment {
   readonly fairUse: FairUseRules;
 }
 
-/** An alert that is due, unless its mark is there already. */
+/** A reached threshold. An alert is due unless the mark is already there. */
 interface Reached {
   readonly mark: AlertMark;
   readonly details: AlertDetails;
 }
 
-/** An alert whose mark moves on. */
+/** An alert to raise, whose mark advances. */
 export interface Due extends Reached {
-  /** The mark as it was read; undefined if there was none. */
+  /** The previous mark; undefined if there was none. */
   readonly read: AlertMark | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface WatchedBudget {
 }
 
 export function budgetsOf({ account, keys }: WatchedAccount, nowMs: number): readonly WatchedBudget[] {
-  // Several keys of one origin are a rotation with an overlap. The last is the one that stays.
+  // A rotation with an overlap leaves several keys of one origin. The last one stays.
   const owners = new Map<string, { readonly limits: Limits | undefined; readonly keyId?: string }>();
   owners.set(account.id, { limits: account.limits });
   for (const { id, originId, limits } of keys) owners.set(originId, { limits, keyId: id });
@@ -53,7 +53,7 @@ export function budgetsOf({ account, keys }: WatchedAccount, nowMs: number): rea
   );
 }
 
-/** @param used amounts of `budgets`, in their order */
+/** @param used amounts of `budgets`, in the same order */
 export function dueAlerts(
   watched: WatchedAccount,
   budgets: readonly WatchedBudget[],
@@ -122,7 +122,7 @@ function dueFairUse(
   ];
 }
 
-/** Each load arms it again. */
+/** Each load allows the alert again. */
 function dueBalance({ account, settings, latestLoad }: WatchedAccount): Reached[] {
   const { balanceBelow } = settings;
   if (balanceBelow === undefined || account.balance >= balanceBelow) return [];
@@ -135,7 +135,7 @@ function dueBalance({ account, settings, latestLoad }: WatchedAccount): Reached[
   ];
 }
 
-/** Neither an end that another subscription outlasts, nor one that is long over. */
+/** Skips an end that another subscription outlasts, and one that is long over. */
 function dueEnds({ account }: WatchedAccount, { accessNowMs }: Moment): Reached[] {
   const { trial, plan } = account.subscription;
   return [...dueEnd('trial', trial, plan, accessNowMs), ...dueEnd('plan', plan, trial, accessNowMs)];
@@ -162,7 +162,7 @@ function highestPercent(percents: readonly number[], used: bigint, limit: bigint
   return percents.findLast((percent) => used * 100n >= limit * BigInt(percent));
 }
 
-/** The same rule as that of the database, which decides. */
+/** The same rule as in the database, which decides. */
 function movesOn(before: AlertMark | undefined, mark: AlertMark): boolean {
   if (before === undefined || mark.period > before.period) return true;
   if (mark.period < before.period) return false;

@@ -1,4 +1,7 @@
-/** Sends alerts to webhooks: at least once, each attempt claimed before it begins, so that several nodes and restarts share the work. */
+/**
+ * Sends alerts to webhooks at least once. Each attempt is claimed before it begins, so that several nodes and restarts
+ * share the work.
+ */
 
 import type { Alert, DueAlert } from '../entities/alert.ts';
 import type { Store } from '../entities/store.ts';
@@ -10,14 +13,14 @@ import { webhookBody } from './messages.ts';
 import type { SecretSeal } from './secret-seal.ts';
 import { signedHeaders } from './signature.ts';
 
-/** After the first attempt. Longer than an attempt takes, so that two never run at once. */
+/** Pause after the first attempt. Longer than an attempt takes, so that two never run at once. */
 const firstRetryMs = 15_000;
 const retryMsMax = 4 * 3_600_000;
-/** An alert that is older is given up when an attempt fails. */
+/** An older alert is given up when an attempt fails. */
 const triedMsMax = 3 * 86_400_000;
-/** Attempts that run at once. */
+/** Concurrent attempts. */
 const attemptsAtOnce = 16;
-/** The receiver wants no more. */
+/** HTTP status by which a receiver refuses further alerts. */
 const gone = 410;
 
 export interface DeliveriesDeps {
@@ -29,7 +32,10 @@ export interface DeliveriesDeps {
   readonly observer: AlertObserver;
 }
 
-/** The time from the beginning of an attempt to the next one. @param attempt from 1 */
+/**
+ * The time from the beginning of an attempt to the next one.
+ * @param attempt counted from 1
+ */
 export function retryDelayMs(attempt: number): number {
   return Math.min(firstRetryMs * 2 ** (attempt - 1), retryMsMax);
 }
@@ -54,13 +60,13 @@ export class Deliveries {
     }
   }
 
-  /** Ends running attempts. Their alerts stay pending, until after the pause that an attempt begins with. */
+  /** Ends running attempts. Their alerts stay pending, and are tried again after the usual pause. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#running.values());
   }
 
-  /** Sends once, and records the outcome. An alert of the type `test` is not tried again. */
+  /** Sends once, and records the outcome. An alert of type `test` is not retried. */
   async attempt(due: DueAlert): Promise<void> {
     const { store, clock } = this.#deps;
     const { accountId, delivery } = due.alert;
@@ -80,7 +86,7 @@ export class Deliveries {
       return;
     }
     const isLast = due.alert.kind === 'test' || nowMs - due.alert.createdAtMs >= triedMsMax;
-    // Webhooks that fail wait behind the others: a slow one takes a place for the whole attempt.
+    // Failing webhooks wait behind the others, as a slow one takes a place for the whole attempt.
     const nextAtMs = nowMs + firstRetryMs;
     await store.alerts.endAttempt(due.alert, { state: isLast ? 'failed' : 'pending', failure, nextAtMs });
     if (isLast) this.#gaveUp(due.alert, attempt, failure);
@@ -100,7 +106,7 @@ export class Deliveries {
   async #post({ alert, webhookUrl: url, sealedSecret }: DueAlert): Promise<WebhookOutcome> {
     const { clock, sender, seal } = this.#deps;
     const secret = seal.open(sealedSecret, alert.accountId);
-    if (secret === undefined) return { failure: 'The secret cannot be read. Make a new one.' };
+    if (secret === undefined) return { failure: 'The secret cannot be read. Create a new one.' };
     const body = webhookBody(alert);
     const signature = signedHeaders({ secret, id: alert.id, nowMs: clock.now() }, body);
     return sender.post(

@@ -1,4 +1,4 @@
-/** Settings and alerts as requests, answers and webhooks have them. */
+/** Settings and alerts in the form of requests, answers and webhooks. */
 import { create, type MessageInitShape, toJsonString } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
@@ -74,7 +74,7 @@ export function describeAlert(alert: Alert): AlertMessage {
   });
 }
 
-/** The JSON that a webhook gets. Each attempt has the same. */
+/** The JSON for a webhook, the same in each attempt. */
 export function webhookBody(alert: Alert): string {
   const message = describeAlert(alert);
   delete message.delivery;

@@ -1,16 +1,16 @@
-/** Secrets of webhooks as the database keeps them. */
+/** Secrets of webhooks in the form in which the database stores them. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { AccountId } from '../values/ids.ts';
 
 const cipher = 'aes-256-gcm';
 const nonceBytes = 12;
 const tagBytes = 16;
-/** Before a sealed secret. One without it is not sealed. */
+/** Prefix of a sealed secret. */
 const sealedPrefix = 'sealed_';
 
 /**
- * Seals secrets with the key of the configuration, which the database does not hold: a thief of the database, or of a backup, learns none.
- * Without a key, secrets stay as they are. Each is bound to its account.
+ * Seals secrets with the configured key, which the database does not have, so that a stolen database or backup reveals
+ * none. Without a key, secrets are stored as they are. Each is bound to its account.
  */
 export class SecretSeal {
   readonly #key: string | undefined;
@@ -27,7 +27,7 @@ export class SecretSeal {
     return sealedPrefix + Buffer.concat([nonce, content, sealing.getAuthTag()]).toString('base64url');
   }
 
-  /** Undefined if another key sealed it. A secret from before there was a key is returned as it is. */
+  /** Undefined if another key sealed the secret. A secret stored before there was a key is returned unchanged. */
   open(sealed: string, accountId: AccountId): string | undefined {
     if (!sealed.startsWith(sealedPrefix)) return sealed;
     if (this.#key === undefined) return undefined;

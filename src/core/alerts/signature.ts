@@ -1,4 +1,4 @@
-/** Signatures of webhooks after the Standard Webhooks specification (standardwebhooks.com), with a symmetric secret. */
+/** Signs webhooks according to the Standard Webhooks specification (standardwebhooks.com), with a symmetric secret. */
 import { createHmac, randomBytes } from 'node:crypto';
 
 const prefix = 'whsec_';

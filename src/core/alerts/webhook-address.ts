@@ -1,4 +1,4 @@
-/** Where webhooks may go: to public addresses, and into the networks that the operator allows. */
+/** The addresses that webhooks may reach: public ones, and networks that the operator allows. */
 
 import { isWithinAddresses } from '../values/addresses.ts';
 import { bounds, hasLength } from '../values/bounds.ts';
@@ -10,14 +10,14 @@ const closedNetworks = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
   ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
   ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
-  // IPv6, within `publicNetworks`: those that carry IPv4 addresses, and for documentation.
+  // IPv6 networks within `publicNetworks` that are not public: those that carry IPv4 addresses, and for documentation.
   ...['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'],
 ] as const;
-/** Everything else of IPv6 is local, reserved, or carries an IPv4 address. */
+/** All other IPv6 is local, reserved, or carries an IPv4 address. */
 const publicNetworks = ['0.0.0.0/0', '2000::/3'] as const;
 
 export interface AddressRules {
-  /** Networks that need not be public, in CIDR notation. Plain HTTP is allowed into these only. */
+  /** Networks that need not be public, in CIDR notation. Plain HTTP is allowed only there. */
   readonly allowedNetworks: readonly string[];
 }
 
@@ -32,14 +32,17 @@ export function mayReach(
   return isWithinAddresses(publicNetworks, address) && !isWithinAddresses(closedNetworks, address);
 }
 
-/** The URL in its normal form. Its name is resolved, and the addresses checked, when it is called. @throws `invalid_parameter` */
+/**
+ * The normalised URL. Its name is resolved and its addresses checked when it is called.
+ * @throws `invalid_parameter`
+ */
 export function checkWebhookUrl(text: string, rules: AddressRules): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const { webhookUrl } = bounds;
   if (url === undefined || !hasLength(text, webhookUrl) || !hasLength(url.href, webhookUrl)) {
     throw refused(`must be a URL of at most ${webhookUrl.maxLength} characters.`);
   }
-  if (url.username !== '' || url.password !== '') throw refused('must have no user and no password.');
+  if (url.username !== '' || url.password !== '') throw refused('must not have a user or a password.');
   const isPlain = url.protocol === 'http:' && rules.allowedNetworks.length > 0;
   if (url.protocol !== 'https:' && !isPlain) throw refused('must begin with `https://`.');
   const address = literalAddress(url);

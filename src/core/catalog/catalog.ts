@@ -1,4 +1,4 @@
-/** The configured models, and the ones that a caller can call now. */
+/** The configured models, and the models that a caller can call now. */
 
 import type { Caller } from '../access/call.ts';
 import type { CatalogModel, ChatModel, SpeechModel, TranscriptionModel } from '../entities/model.ts';
@@ -11,7 +11,7 @@ export class Catalog {
     this.replace(models);
   }
 
-  /** Replaces all models. Running requests keep theirs. */
+  /** Replaces all models. Running requests keep the old ones. */
   replace(models: readonly CatalogModel[]): void {
     this.#models = new Map(models.map((model) => [model.id, model]));
   }
@@ -36,7 +36,7 @@ export class Catalog {
     return undefined;
   }
 
-  /** Models that cannot be called now, with the reason. Engines that are still connecting are left out. */
+  /** Models that cannot be called now, with the reason. Engines that are still connecting are omitted. */
   unavailable(): { readonly model: string; readonly reason: string }[] {
     return [...this.#models.values()].flatMap(({ id, engine }) => {
       const availability = engine.availability();
@@ -45,7 +45,7 @@ export class Catalog {
     });
   }
 
-  /** Those that can be called now by whoever may, in the configured order. */
+  /** Models that an entitled caller can call now, in the configured order. */
   availableSpeechModels(): SpeechModel[] {
     const models = [...this.#models.values()].filter((model) => model.type === 'speech');
     return models.filter(({ engine }) => engine.availability().available);

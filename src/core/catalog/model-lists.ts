@@ -8,18 +8,18 @@ import type { VoiceList } from '../entities/engine.ts';
 import type { CatalogModel } from '../entities/model.ts';
 import { describeModel } from './views.ts';
 
-/** Lists differ by a key's scopes, its plan, the filter and the models that can be called now. */
+/** Lists differ by the key's scopes, its plan, the filter and the currently callable models. */
 const listsMax = 64;
 
 interface Description {
-  /** The engine's voices when the description was made. */
+  /** The engine's voices when the description was created. */
   readonly offered: VoiceList | undefined;
   readonly model: Model;
 }
 
 /**
- * Caches the answers of ListModels. While nothing has changed, the same object is returned, so that a transport can cache its bytes.
- * Nobody may modify it.
+ * Caches the answers of ListModels. Until something changes, returns the same object, so that a transport can cache its
+ * bytes. Nobody may modify it.
  */
 export class ModelLists {
   readonly #descriptions = new WeakMap<CatalogModel, Description>();

@@ -37,7 +37,7 @@ export class CatalogOperations {
     return this.#lists.of(wanted);
   }
 
-  /** @throws `not_found` if the caller's key can call no such model */
+  /** @throws `not_found` if the caller's key cannot call such a model */
   async getModel(request: GetModelRequest, call: Call): Promise<GetModelResponse> {
     const model = this.#catalog.callableBy(call.caller).find(({ id }) => id === request.id);
     if (model === undefined) {
@@ -50,7 +50,7 @@ export class CatalogOperations {
     return create(GetModelResponseSchema, { model: describeModel(model) });
   }
 
-  /** @param call undefined for a caller without a key, who learns of all models that speak now */
+  /** @param call undefined for a caller without a key, who sees all models that can speak now */
   async listSpeechModels(
     _: ListSpeechModelsRequest,
     call: Call | undefined,
@@ -60,8 +60,8 @@ export class CatalogOperations {
   }
 
   /**
-   * @param call undefined for a caller without a key, who learns of all models that speak now
-   * @throws `unknown_model` if the caller can call no such speech model
+   * @param call undefined for a caller without a key, who sees all models that can speak now
+   * @throws `unknown_model` if the caller cannot call such a speech model
    */
   async listVoices({ model: id }: ListVoicesRequest, call: Call | undefined): Promise<ListVoicesResponse> {
     const models = this.#speechModels(call);

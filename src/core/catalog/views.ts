@@ -57,7 +57,7 @@ export function voicesOf(model: SpeechModel): VoiceList {
   return { voices, defaultVoice: model.defaultVoice ?? voices[0]?.id ?? offered.defaultVoice };
 }
 
-/** The voices of all these models, each once. */
+/** The voices of all these models, without duplicates. */
 export function listVoices(models: readonly SpeechModel[]): ListVoicesResponse {
   const known = new Map<string, OfferedVoice>();
   for (const model of models) {

@@ -8,7 +8,7 @@ import { quote } from '../values/quote.ts';
 import { takeChoices } from './output-limit.ts';
 
 /**
- * Checks the parameters that Parley relies on, and returns the model. All others are for the model to judge.
+ * Checks the parameters that Parley itself uses, and returns the model. The model checks the others.
  * @throws `missing_model`, `missing_messages`, `invalid_messages`, `unknown_model`, `invalid_parameter`
  */
 export function checkChatParams(params: ChatCompletionParams, catalog: Catalog): ChatModel {
@@ -30,7 +30,7 @@ export function checkChatParams(params: ChatCompletionParams, catalog: Catalog):
   return model;
 }
 
-/** @throws `upstream_error` if there is no choice, or one without a finish reason: the answer was cut short */
+/** @throws `upstream_error` for no choice, or one without a finish reason: the answer was cut short */
 export function checkWhole({ choices }: ChatAnswer): void {
   if (choices.length > 0 && choices.every(({ finishReason }) => finishReason)) return;
   throw new ParleyError('upstream_error', { cause: new Error('the answer has no finish reason') });
@@ -53,7 +53,7 @@ function checkMessages({ messages, other }: ChatCompletionParams): void {
   }
 }
 
-/** 0 and negative numbers mean no limit, as some servers have it. */
+/** 0 and negative numbers mean no limit, as on some servers. */
 function checkLimit(name: string, value: number | undefined): void {
   if (value === undefined || Number.isSafeInteger(value)) return;
   throw invalid(name, `\`${name}\` must be a whole number.`);

@@ -3,17 +3,15 @@ import type { Batches } from '../values/batches.ts';
 import { toParleyError } from '../values/errors.ts';
 import { OwnSignal, type Signal } from '../values/signal.ts';
 
-/** The longest that an answer is read on for its usage. The limit of its tokens bounds it, too. */
+/** Maximum time that an answer is read on for its usage. The limit of its tokens bounds it, too. */
 const readOnMsMax = 60_000;
 
-/**
- * The chunks of an engine that keeps working when the client leaves, so that its usage can still be read. Ends with `close`.
- */
+/** The chunks of an engine that continues when the client leaves, so that its usage can still be read. Ends with `close`. */
 export class DetachedChunks {
   readonly #client: Signal;
   readonly #stop = new OwnSignal();
   readonly #chunks: AsyncIterator<readonly ChatChunk[]>;
-  /** A reading that the client's leave interrupted. */
+  /** A read that was interrupted when the client left. */
   #pending: Promise<IteratorResult<readonly ChatChunk[]>> | undefined;
 
   constructor(start: (signal: Signal) => Batches<ChatChunk>, client: Signal) {
@@ -22,7 +20,10 @@ export class DetachedChunks {
     this.#chunks = start(this.#stop)[Symbol.asyncIterator]();
   }
 
-  /** The chunks while the client is there. @throws the reason of the client's signal */
+  /**
+   * The chunks while the client is connected.
+   * @throws the reason of the client's signal
+   */
   async *whileAwaited(): AsyncGenerator<readonly ChatChunk[]> {
     for (;;) {
       const { done, value } = await orAborted(this.#next(), this.#client);
@@ -31,7 +32,7 @@ export class DetachedChunks {
     }
   }
 
-  /** Reads to the end without the client, but not for longer than `readOnMsMax`. Never rejects. */
+  /** Reads to the end without the client, but at most for `readOnMsMax`. Never rejects. */
   async readOn(take: (chunks: readonly ChatChunk[]) => void): Promise<void> {
     const timer = setTimeout(() => this.#stop.abort(this.#client.reason), readOnMsMax);
     try {
@@ -41,13 +42,13 @@ export class DetachedChunks {
         take(value);
       }
     } catch {
-      // The chunks read until then count.
+      // The chunks read so far count.
     } finally {
       clearTimeout(timer);
     }
   }
 
-  /** Stops the engine if it still works. */
+  /** Stops the engine if it is still running. */
   async close(): Promise<void> {
     this.#stop.abort(this.#client.reason);
     await this.#pending?.catch(() => undefined);
@@ -65,12 +66,12 @@ export class DetachedChunks {
   }
 }
 
-/** Whether the client left, rather than the server's time was up. */
+/** Whether the client left, as opposed to the server's time limit. */
 export function hasLeft(signal: Signal): boolean {
   return signal.aborted && toParleyError(signal.reason).code === 'request_cancelled';
 }
 
-/** Rejects as soon as the signal aborts. The promise goes on. */
+/** Rejects as soon as the signal aborts. The promise continues. */
 function orAborted<T>(promise: Promise<T>, signal: Signal): Promise<T> {
   return new Promise((resolve, reject) => {
     const leave = () => reject(signal.reason);

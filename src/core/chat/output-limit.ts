@@ -1,11 +1,12 @@
 /**
- * The limit of an answer's length. Clients name it in several ways; Parley holds credits for one limit and sends that one alone.
+ * The limit of an answer's length. Clients name it in several ways; Parley holds credits for one limit and sends only
+ * that one.
  */
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { ChatCompletionParams } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { numberOf } from '../values/long-integers.ts';
 
-/** Names under which some servers take a limit besides the two of the schema. llama.cpp prefers `n_predict` to `max_tokens`. */
+/** Names that some servers accept for a limit besides the two of the schema. llama.cpp prefers `n_predict` to `max_tokens`. */
 const limitAliases: readonly string[] = [
   'n_predict',
   'num_predict',
@@ -18,12 +19,13 @@ const limitAliases: readonly string[] = [
 const limitNames: ReadonlySet<string> = new Set(['max_tokens', 'max_completion_tokens', ...limitAliases]);
 /** llama.cpp prefers it to `n`. */
 const choicesAlias = 'n_cmpl';
-/** Parameters that Parley relies on, besides the limits. */
+/** Parameters that Parley itself uses, besides the limits. */
 const reliedNames: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'stream_options', 'n']);
 
 /**
- * Removes every member that a server could take for a limit or for another parameter that Parley relies on.
- * @returns the client's limit for each choice: the least that is 1 or more. Infinity without one; 0 and -1 mean none, too
+ * Removes every member that a server could read as a limit or as another parameter that Parley uses.
+ * @returns the client's limit for each choice: the smallest that is 1 or more. Infinity if there is none; 0 and -1 also
+ * mean no limit
  */
 export function takeLimit({
   maxTokens = 0,
@@ -44,7 +46,7 @@ export function takeLimit({
   return least;
 }
 
-/** Moves an alias of `n` to `n`, so that it is checked and held for. */
+/** Renames an alias of `n` to `n`, so that it is checked and included in the hold. */
 export function takeChoices(params: ChatCompletionParams): void {
   const alias = numberOf(params.other?.[choicesAlias]);
   if (alias !== undefined) params.n = Math.max(params.n ?? 1, alias);
@@ -64,7 +66,7 @@ function isShadow(name: string, read: string, other: JsonObject): boolean {
   return name !== read || (other[name] !== null && name !== 'stream_options');
 }
 
-/** Servers written in Go read names of members in any case, by Unicode's rules: `\u017f` is an `s` to them. */
+/** Go servers ignore the case of member names, by Unicode's rules: `\u017f` matches `s`. */
 function folded(name: string): string {
   return name.toUpperCase().toLowerCase();
 }

@@ -1,10 +1,10 @@
-/** Whether a prompt can be longer than its own bytes tell, because it refers to something: an image, a file, the web. */
+/** Whether a prompt may have more tokens than its bytes, because it refers to something: an image, a file, the web. */
 import type { JsonValue } from '@bufbuild/protobuf';
 import type { ChatCompletionParams, ChatMessage, ContentPart } from '../../../gen/parley/chat/v1/chat_pb.ts';
 
 /** Types of content parts whose tokens are all in the request. */
 const textTypes: ReadonlySet<string> = new Set(['text', 'refusal']);
-/** Unknown members of a message that are text, though in objects. */
+/** Unknown members of a message that are text, although in objects. */
 const textMembers: ReadonlySet<string> = new Set([
   'reasoning_details',
   'thinking_blocks',
@@ -18,7 +18,7 @@ export function refersElsewhere(params: ChatCompletionParams): boolean {
   const { messages, tools, webSearchOptions, other = {} } = params;
   return (
     webSearchOptions !== undefined ||
-    // Tools of a form that the schema does not know.
+    // Tools of a form that the schema does not have.
     isFilled(other['tools']) ||
     isFilled(other['web_search_options']) ||
     tools.some(({ type }) => type !== undefined && !toolTypes.has(type)) ||
@@ -39,7 +39,7 @@ function isFilled(value: JsonValue | undefined): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length > 0;
 }
 
-/** Anything beside plain text may be a reference: some servers look at the members of a part, not at its type. */
+/** Anything but plain text may be a reference, as some servers look at the members of a part, not at its type. */
 function isReference({ type, imageUrl, inputAudio, file, other = {} }: ContentPart): boolean {
   return (
     imageUrl !== undefined ||

@@ -36,7 +36,7 @@ import { StreamedAnswer, withUsage } from './streamed-answer.ts';
 /** Attempts to reserve while other requests compete for the credits, budgets and tokens. */
 const holdAttemptsMax = 5;
 
-/** Idempotency records keep answers as messages, whatever form the engine sent. */
+/** Idempotency records store answers as messages, whatever form the engine sent. */
 const responseForm = messageForm(CreateChatCompletionResponseSchema);
 const keptForm: AnswerForm<ChatAnswer> = {
   toBytes: ({ message: completion }) =>
@@ -52,7 +52,7 @@ interface ChatJob {
   readonly bounds: TokenBounds;
 }
 
-/** A model that gets each message as a chat of its own, with all that is beside the messages. */
+/** A model that gets each message as a separate chat, with all other parameters. */
 type Adapt = (model: ChatModel, params: ChatCompletionParams) => ChatModel;
 
 export interface ChatDeps {
@@ -88,7 +88,7 @@ export class ChatOperations {
 
   /**
    * Runs a chat for any RPC: holds, answers, and meters. Changes `params`.
-   * @param adapt replaces the model. Default: the one of the catalog
+   * @param adapt wraps the catalog's model. Default: leaves it as it is
    */
   async complete(params: ChatCompletionParams | undefined, call: Call, adapt?: Adapt): Promise<ChatAnswer> {
     const job = await this.#reserve(params, call, adapt);
@@ -130,8 +130,8 @@ export class ChatOperations {
   }
 
   /**
-   * Notes the tokens of an answer that was cut short: the larger of the last report and our own count. A prompt with references cannot
-   * be counted here, so its answer is read on for a report after the client has left.
+   * Notes the tokens of a truncated answer: the larger of the last report and our own count. A prompt with references
+   * cannot be counted here, so its answer is read on for a report after the client has left.
    */
   async #meterCut(job: ChatJob, answer: StreamedAnswer, left: DetachedChunks | undefined): Promise<void> {
     const { hasOutput } = job.call.metering;
@@ -146,8 +146,8 @@ export class ChatOperations {
     const found = checkChatParams(params, this.#deps.catalog);
     const model = adapt?.(found, params) ?? found;
     const facts = this.#factsOf({ model, params, call, repeats: adapt ? params.messages.length - 1 : 0 });
-    // Try the largest hold first: mostly the credits cover it, and they need not be read. Between that read and the next attempt,
-    // other requests may take what is left.
+    // Try the largest hold first: usually the credits cover it, so they need not be read. Between that read and the
+    // next attempt, other requests may take the rest.
     let affordable = affordableCredits(nanoCredits(nanoCreditsMax));
     for (let attempt = 1; ; attempt++) {
       const plan = await planHold(facts, affordable);
@@ -172,7 +172,7 @@ export class ChatOperations {
     repeats,
   }: Omit<ChatJob, 'bounds'> & { readonly repeats: number }): HoldFacts {
     const requestedLimit = takeLimit(params);
-    // A prompt longer than the context is as good as any other that is too long.
+    // Any prompt longer than the context is refused alike, so its exact length does not matter.
     const bounds = { signal: call.signal, tokensMax: model.contextTokens, mayBeRefused: true };
     const count = (text: string) => this.#deps.tokens.count(text, bounds);
     const repeated =
@@ -192,7 +192,7 @@ export class ChatOperations {
     };
   }
 
-  /** Notes the tokens and the cost: from the model's report, or counted here if it gave none that can be true. */
+  /** Notes the tokens and the cost, from the model's report, or counted here if the report is missing or impossible. */
   async #meter(job: ChatJob, usage: Usage | undefined, text: string): Promise<Usage> {
     let reported = readReport(usage, text);
     let tokens = reported;
@@ -203,12 +203,12 @@ export class ChatOperations {
     }
     noteTokens(job, tokens);
     const { promptTokens, completionTokens, totalTokens } = tokens;
-    // Drop the details of a report that was rejected.
+    // Drop the details of a rejected report.
     const details = reported && usage;
     return create(UsageSchema, { ...details, promptTokens, completionTokens, totalTokens });
   }
 
-  /** Undefined for a report that cannot be true, which is logged: the operator may have to correct the model's settings. */
+  /** Undefined for an impossible report, which is logged, as the operator may have to correct the model's settings. */
   #believed(
     { model, call, bounds }: ChatJob,
     reported: TokenUsage | undefined,
@@ -216,11 +216,11 @@ export class ChatOperations {
   ): TokenUsage | undefined {
     if (reported === undefined || isPossible(reported, bounds, counted)) return reported;
     const facts = { requestId: call.id, model: model.id, reported, counted, bounds };
-    this.#deps.log.warn(facts, 'the model reports more tokens than it can have used: they are counted here');
+    this.#deps.log.warn(facts, 'the model reports more tokens than it can have used; counting them here');
     return undefined;
   }
 
-  /** @param signal ends the count. Without one it goes on after the client has left, who pays for it. */
+  /** @param signal ends the count. Without it the count continues after the client, who pays for it, has left. */
   async #count({ params, model }: ChatJob, answer: string, signal?: Signal): Promise<TokenUsage> {
     const { tokens } = this.#deps;
     const { contextTokens } = model;
@@ -239,7 +239,7 @@ export class ChatOperations {
   }
 }
 
-/** The record names the requested model, whatever becomes of the request. */
+/** The record names the requested model, whatever the outcome. */
 export function noteModel(
   params: { readonly model?: string | undefined } | undefined,
   { metering }: Call,
@@ -247,7 +247,7 @@ export function noteModel(
   if (params?.model) metering.note({ model: params.model });
 }
 
-/** For what an engine does not say of its answer. */
+/** Defaults for members that an engine omits. */
 function headOf({ model, call }: ChatJob, object: AnswerHead['object']): AnswerHead {
   const id = call.id.replace(/^req_/, 'chatcmpl-');
   return { id, object, created: Math.floor(call.startedAtMs / 1000), model: model.id };

@@ -4,8 +4,8 @@ import { type AnswerHead, type ChatChunk, messageChunk } from '../entities/chat-
 import { ParleyError } from '../values/errors.ts';
 
 /**
- * Collects a streamed answer. Chunks pass through as they arrive, except the one that completes the last choice: it is held until the
- * usage is known and settled.
+ * Collects a streamed answer. Chunks pass through as they arrive, except the one that completes the last choice, which
+ * is held until the usage is known and settled.
  */
 export class StreamedAnswer {
   readonly #head: AnswerHead;
@@ -15,7 +15,7 @@ export class StreamedAnswer {
   readonly #finished = new Map<number, boolean>();
   usage: Usage | undefined;
 
-  /** @param head for chunks that come without one */
+  /** @param head for chunks without one */
   constructor(head: AnswerHead) {
     this.#head = head;
   }
@@ -69,12 +69,12 @@ export class StreamedAnswer {
   }
 }
 
-/** Drops nulls, which must not replace a value that came earlier. */
+/** Drops nulls, which must not replace an earlier value. */
 function withoutNulls(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }
 
-/** The last chunk with the usage on it, or with the usage in a chunk of its own where the client asked for that. */
+/** The last chunk with the usage, or followed by a chunk with the usage if the client asked for that. */
 export function withUsage(last: ChatChunk, usage: Usage, apart: boolean): ChatChunk[] {
   if (!apart) {
     last.setUsage(usage);

@@ -1,6 +1,6 @@
 /**
- * Several prompts in one request: one hold, one record and one list of choices. The engine gets each prompt as a chat of its own, one
- * after the other.
+ * Several prompts in one request: one hold, one record and one list of choices. The engine gets each prompt as a
+ * separate chat, one after the other.
  */
 import { create } from '@bufbuild/protobuf';
 import {
@@ -20,12 +20,12 @@ import type { ChatModel } from '../entities/model.ts';
 import type { TokenUsage } from '../entities/usage.ts';
 import type { Signal } from '../values/signal.ts';
 
-/** An answer may have as much of the context as the longest prompt leaves by its bytes, and never less than this share. */
+/** An answer may use the part of the context that the longest prompt leaves by its bytes, but at least this share. */
 const answerShareMin = 1 / 8;
 
 /**
- * The model for params whose messages are prompts, and whose `n` counts the choices of all of them. Changes the params as it runs: they
- * keep the prompts that have begun, so that a client that leaves pays for no others.
+ * The model for params whose messages are prompts, and whose `n` counts the choices of all of them. Changes the params
+ * as it runs to the prompts that have begun, so that a client that leaves pays for no others.
  */
 export function forEachPrompt(model: ChatModel, { messages }: ChatCompletionParams): ChatModel {
   const { engine, contextTokens, outputTokensMax } = model;
@@ -60,7 +60,7 @@ async function complete(
   return messageAnswer(create(ChatCompletionSchema, { choices, usage: sumOf(reports) }));
 }
 
-/** The head that each chunk gets when it leaves. */
+/** Placeholder; each chunk gets its head when it leaves. */
 const noHead = { id: '', object: 'chat.completion.chunk', created: 0, model: '' } as const;
 
 async function* stream(
@@ -103,7 +103,7 @@ function shifted<T extends { readonly index: number }>(choices: readonly T[], of
 
 type Report = TokenUsage | undefined;
 
-/** Zero, which counts as no report, if one of them has none: then all are counted. */
+/** Zero counts as no report: if one prompt has none, all are counted here. */
 function sumOf(reports: readonly Report[]): Usage {
   const sum = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
   for (const report of reports) {

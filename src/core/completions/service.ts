@@ -33,7 +33,7 @@ interface CompletionDeps {
 
 const answerForm = messageForm(CreateCompletionResponseSchema);
 
-/** Implements CompletionsService: each request is a chat, and is metered as one. */
+/** Implements CompletionsService: each request is a chat, and is metered like one. */
 export class CompletionOperations {
   readonly #deps: CompletionDeps;
 
@@ -106,7 +106,7 @@ function toChatParams(params: CompletionParams): ChatCompletionParams {
   const { $typeName: _, $unknown: __, prompt, suffix, echo, bestOf, logprobs, other, ...shared } = params;
   if (params.model === undefined) throw new ParleyError('missing_model', { param: 'model' });
   const texts = textsOf(prompt);
-  if (suffix) throw refused('suffix', 'Put all of the text into `prompt`.');
+  if (suffix) throw refused('suffix', 'Put the whole text into `prompt`.');
   if (echo) throw refused('echo', 'The answer never repeats the prompt.');
   if (logprobs !== undefined) throw refused('logprobs', 'Use `POST /chat/completions` for them.');
   if ((bestOf ?? 1) > (params.n ?? 1)) throw refused('best_of', 'Use `n`.');
@@ -136,15 +136,15 @@ function multiplyChoices(chat: ChatCompletionParams): void {
   const repeated = toJsonString(ChatCompletionParamsSchema, { ...chat, messages: [] });
   if (repeated.length * messages.length > repeatedUnitsMax) {
     throw new ParleyError('invalid_input', {
-      message: 'All that is sent beside `prompt` goes with each of its texts, and is too much for so many.',
+      message: 'Everything beside `prompt` is sent with each of its texts, which is too much for so many.',
       param: 'prompt',
     });
   }
-  // Such a chat goes on after its client has left, which would begin the next prompts.
+  // Such a chat continues after its client has left, and would begin the next prompts.
   if (refersElsewhere(chat)) {
     throw invalid(
       'prompt',
-      '`prompt` must be one text beside tools and searches. Send a request for each text.',
+      'With tools or searches `prompt` must be one text. Send a request for each text.',
     );
   }
   chat.n = choices;

@@ -11,20 +11,20 @@ export interface AccountFacts extends Limited {
   readonly name: string;
   readonly createdAtMs: number;
   readonly subscription: Subscription;
-  /** Since when its requests are refused. */
+  /** When its requests began to be refused. */
   readonly suspendedAtMs?: number | undefined;
   /** A deleted account keeps its records and its ledger. */
   readonly deletedAtMs?: number | undefined;
 }
 
 export interface Account extends AccountFacts {
-  /** The sum of the account's ledger entries. */
+  /** Sum of the account's ledger entries. */
   readonly balance: NanoCredits;
-  /** The sum of the holds of its running requests; never more than the balance. */
+  /** Sum of the holds of its running requests; never more than the balance. */
   readonly held: NanoCredits;
 }
 
-/** Whether all requests of an account are refused, for a time or for good. */
+/** Whether all requests of an account are refused, temporarily or permanently. */
 export function isSuspended(account: Pick<AccountFacts, 'suspendedAtMs' | 'deletedAtMs'>): boolean {
   return account.suspendedAtMs !== undefined || account.deletedAtMs !== undefined;
 }
@@ -35,8 +35,8 @@ export interface AccountStore {
   create(account: Pick<Account, 'id' | 'name' | 'createdAtMs'>, audit: AuditEntry): Promise<boolean>;
   find(idOrName: string): Promise<Account | undefined>;
   /**
-   * Without deleted ones.
-   * @param nameContains a part of the name, in either case of the letters A to Z. Default: all accounts
+   * Excludes deleted accounts.
+   * @param nameContains a part of the name, with A to Z in either case. Default: all accounts
    */
   list(page: PageRequest, nameContains?: string): Promise<Page<Account, AccountId>>;
   /** False if the account had a trial before. */

@@ -7,18 +7,18 @@ import type { Count } from './count.ts';
 import type { Limits } from './limits.ts';
 
 export interface AlertSettings {
-  /** Undefined: alerts are only listed and logged. */
+  /** Undefined if alerts are only listed and logged. */
   readonly webhookUrl: string | undefined;
-  /** Rising. */
+  /** In rising order. */
   readonly percents: readonly number[];
   readonly balanceBelow: NanoCredits | undefined;
 }
 
 export interface StoredAlertSettings extends AlertSettings {
   readonly accountId: AccountId;
-  /** The secret that signs, as `SecretSeal` keeps it. Undefined without a webhook. */
+  /** The signing secret, sealed by `SecretSeal`. Undefined without a webhook. */
   readonly sealedSecret: string | undefined;
-  /** Since when nothing is sent, because the webhook answered 410. */
+  /** When sending stopped, because the webhook answered 410. */
   readonly webhookOffAtMs: number | undefined;
 }
 
@@ -51,7 +51,7 @@ export type DeliveryState = 'none' | 'pending' | 'delivered' | 'failed';
 export interface AlertDelivery {
   readonly state: DeliveryState;
   readonly attempts: number;
-  /** Set while it is pending. An attempt moves it on when it begins. */
+  /** Set while the alert is pending. An attempt advances it when it begins. */
   readonly nextAttemptAtMs: number | undefined;
   readonly deliveredAtMs: number | undefined;
   /** A sentence about the latest failed attempt. */
@@ -67,16 +67,16 @@ export interface Alert {
   readonly delivery: AlertDelivery;
 }
 
-/** How far something that is watched has gone. An alert is raised where its mark moves on, so once. */
+/** How far a watched amount has come. An alert is raised when its mark advances, so only once. */
 export interface AlertMark {
   readonly kind: AlertKind;
-  /** Tells apart what is watched of one kind, such as budgets. */
+  /** Distinguishes watched amounts of one kind, such as budgets. */
   readonly subject: string;
-  /** Sorts by time. Only a later period begins anew. */
+  /** Sorts by time. Only a later period starts over. */
   readonly period: string;
-  /** The limit, amount or end that the threshold is of. Another one begins anew. Empty for fair use. */
+  /** The limit, amount or end to which the threshold belongs. Another basis starts over. Empty for fair use. */
   readonly basis: string;
-  /** In one period of one basis only a higher threshold moves the mark on. */
+  /** Within a period and basis only a higher threshold advances the mark. */
   readonly threshold: number;
 }
 
@@ -84,9 +84,9 @@ export interface AlertMark {
 export type CreditCount = Pick<Count, 'owner' | 'period'>;
 
 export interface WatchMoment {
-  /** The month of the units of fair use, such as `2026-11`. */
+  /** The month of the fair-use units, such as `2026-11`. */
   readonly month: string;
-  /** Keys that have expired by then are left out. */
+  /** Keys that have expired by then are omitted. */
   readonly nowMs: number;
 }
 
@@ -96,15 +96,15 @@ export interface WatchedKey {
   readonly limits: Limits;
 }
 
-/** An account with settings of alerts, and all that they are about. Amounts are those of ended requests. */
+/** An account with alert settings, and everything that they watch. Amounts are those of ended requests. */
 export interface WatchedAccount {
   readonly account: Account;
   readonly settings: StoredAlertSettings;
   /** Units of fair use in the month. */
   readonly unitsUsed: bigint;
-  /** The id of the latest entry of the ledger that added credits; empty if none did. */
+  /** Id of the latest ledger entry that added credits; empty if none did. */
   readonly latestLoad: string;
-  /** Those with limits that are neither revoked nor expired, in order of creation. */
+  /** Keys with limits that are neither revoked nor expired, in order of creation. */
   readonly keys: readonly WatchedKey[];
   readonly marks: readonly AlertMark[];
 }
@@ -120,11 +120,11 @@ export type AttemptEnd =
   | {
       readonly state: 'pending' | 'failed';
       readonly failure: string;
-      /** No alert of the account is attempted before. */
+      /** Earliest time of the next attempt for any alert of the account. */
       readonly nextAtMs: number;
     };
 
-/** Settings of alerts, and the alerts that were raised. */
+/** Settings of alerts, and raised alerts. */
 export interface AlertStore {
   settings(accountId: AccountId): Promise<StoredAlertSettings | undefined>;
   /** Replaces the settings. Without a webhook, pending alerts are given up. */
@@ -138,8 +138,9 @@ export interface AlertStore {
   /** The nano-credits that ended requests have used, in the order of the counts. */
   usedCredits(counts: readonly CreditCount[]): Promise<readonly bigint[]>;
   /**
-   * Adds an alert if its mark moves on, and keeps the latest `alertsKept`. It is pending only if the account has a webhook then. False if another node was first.
-   * @param read the mark when the caller decided: within its period no other is replaced. Default: none
+   * Adds an alert if its mark advances, and keeps the latest `alertsKept`. It is pending only if the account has a
+   * webhook. False if another node was first.
+   * @param read the mark on which the caller decided; within its period no other is replaced. Default: none
    */
   raise(alert: Alert, mark: AlertMark, read?: AlertMark): Promise<boolean>;
   /** Newest first. */
@@ -149,9 +150,9 @@ export interface AlertStore {
   /** Counts an attempt and moves the next one on. False if another node was first. */
   claim(alert: Alert, nextAttemptAtMs: number): Promise<boolean>;
   endAttempt(alert: Alert, end: AttemptEnd): Promise<void>;
-  /** Gives up all pending alerts of the webhook, until its settings are set again. */
+  /** Gives up all pending alerts of the webhook, and sends none until its settings are set again. */
   turnWebhookOff(accountId: AccountId, webhookUrl: string, atMs: number, failure: string): Promise<void>;
 }
 
-/** Alerts that are kept of an account. */
+/** Number of alerts kept per account. */
 export const alertsKept = 1_000;

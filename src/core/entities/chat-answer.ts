@@ -1,4 +1,4 @@
-/** Chat answers and chunks, in the form in which the engine received them. They are converted only if a transport needs to. */
+/** Chat answers and chunks in the form in which the engine received them. They are converted only if a transport needs to. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { ChatCompletion, ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import { numberOf } from '../values/long-integers.ts';
@@ -14,16 +14,16 @@ export interface AnswerHead {
   readonly model: string;
 }
 
-/** The parts of an answer that core reads and writes. Everything else stays as it came. */
+/** The parts of an answer that core reads and writes. Everything else stays unchanged. */
 export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> {
   /** All text, including tool calls and reasoning. Empty for a chunk with only a role, a finish reason or usage. */
   readonly text: string;
   readonly choices: readonly ChoiceState[];
   /** Members that the schema does not name. */
   readonly other: JsonObject | undefined;
-  /** The answer as a message of the schema; converted on each read if it came in another form. */
+  /** The answer as a message of the schema, converted on each read if it arrived in another form. */
   readonly message: Message;
-  /** Sets the model, and all else that the engine left out, empty or in another type. */
+  /** Sets the model, and every member that the engine omitted, left empty or sent in another type. */
   setHead(head: AnswerHead): void;
   setUsage(usage: Usage): void;
   /** Returns the reported usage and removes it from the answer. */
@@ -33,7 +33,7 @@ export interface ChatForm<Message extends ChatCompletion | ChatCompletionChunk> 
 
 export interface ChoiceState {
   readonly index: number;
-  /** Undefined or empty while the choice goes on. */
+  /** Undefined or empty until the choice ends. */
   readonly finishReason?: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export function messageChunk(chunk: ChatCompletionChunk): ChatChunk {
   return new MessageForm(chunk, chunkText);
 }
 
-/** Whole seconds since 1970; undefined for a time that is none. Some servers send a fraction, or a text. */
+/** Whole seconds since 1970; undefined for an invalid time. Some servers send a fraction, or a text. */
 export function secondsOf(created: JsonValue | undefined): number | undefined {
   const seconds = typeof created === 'string' ? Number(created) : numberOf(created);
   return seconds !== undefined && seconds >= 1 && Number.isSafeInteger(Math.floor(seconds))

@@ -1,4 +1,4 @@
-/** The text of chat messages, for counting tokens where a model does not report them. */
+/** The text of chat messages, for counting tokens if a model does not report them. */
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type {
   ChatCompletion,
@@ -10,7 +10,7 @@ import type {
   ToolCall,
 } from '../../../gen/parley/chat/v1/chat_pb.ts';
 
-/** Members in which models put their reasoning. Its tokens are output tokens. */
+/** Members in which models send their reasoning. Its tokens are output tokens. */
 export const reasoningMembers: readonly string[] = ['reasoning_content', 'reasoning'];
 
 /** All text of a conversation and its tools, one line a message. */
@@ -19,7 +19,7 @@ export function promptText({ messages, tools }: ChatCompletionParams): string {
   return [...spoken, ...tools.map(definitionText)].join('\n');
 }
 
-/** The bytes of `promptText`, without making it: a long prompt would be copied to be measured. */
+/** Size of `promptText` in bytes, without building it, as that would copy a long prompt. */
 export function promptBytes({ messages, tools }: ChatCompletionParams): number {
   const lineBytes = (line: string) => Buffer.byteLength(line) + 1;
   let bytes = 0;
@@ -66,7 +66,7 @@ function callText({ function: called, custom }: ToolCall): string {
   return (called?.name ?? '') + (called?.arguments ?? '') + (custom?.name ?? '') + (custom?.input ?? '');
 }
 
-/** The reasoning that a message or a delta shows. */
+/** The reasoning in a message or a delta. */
 export function reasoningText(other: JsonObject | undefined): string {
   if (other === undefined) return '';
   const texts: (JsonValue | undefined)[] = reasoningMembers.map((member) => other[member]);

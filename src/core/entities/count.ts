@@ -9,14 +9,14 @@ type LimitedUnit = 'credits' | 'audio_seconds' | 'characters';
 
 /** A unit that is counted for an owner in a period. */
 export interface Count {
-  /** The id of an account, or that of a key before its first rotation. */
+  /** Id of an account, or of a key before its first rotation. */
   readonly owner: string;
   readonly unit: CountedUnit;
   /** A day such as `2026-11-22`, a month such as `2026-11`, or `all`. */
   readonly period: string;
 }
 
-/** An amount that a request reserves, and the limit of the amounts used and reserved together. */
+/** An amount that a request reserves, and the limit on used and reserved amounts together. */
 export interface CountedAmount extends Count {
   readonly amount: bigint;
   readonly limit: bigint;
@@ -61,13 +61,13 @@ export function periodOf(name: (typeof budgetNames)[number], atMs: number): stri
   return name === 'day' ? dayOf(atMs) : dayOf(atMs).slice(0, 'yyyy-mm'.length);
 }
 
-/** When a period of this moment ends; undefined for one that never does. */
+/** When the period of this moment ends; undefined for one that never ends. */
 export function periodEndMs(period: string, atMs: number): number | undefined {
   if (period === 'all') return undefined;
   return period === dayOf(atMs) ? nextDayMs(atMs) : nextMonthMs(atMs);
 }
 
-/** The latest day: most requests are of the same one. */
+/** The latest day, cached because most requests fall on the same one. */
 let latest = { number: 0, day: '1970-01-01' };
 
 /** A UTC day, such as `2026-11-22`. */

@@ -11,7 +11,7 @@ export type Availability =
   | {
       readonly available: false;
       readonly reason: string;
-      /** The engine does not know yet. Default: false. */
+      /** Whether the engine does not know yet. Default: false. */
       readonly isPending?: boolean;
     };
 
@@ -52,28 +52,28 @@ export interface SpeechEngine extends Engine {
   voices(): VoiceList;
   /** Runs before the reservation. @throws `invalid_input` if nothing of the text can be spoken; `overloaded` */
   check(request: SpeechRequest, signal: Signal): Promise<void> | void;
-  /** The audio rejects with `overloaded` or `upstream_error`. Abort stops the work at once. */
+  /** The audio rejects with `overloaded` or `upstream_error`. An abort stops the work at once. */
   synthesize(request: SpeechRequest, signal: Signal): SpeechOutput;
 }
 
 export interface TranscriptionRequest {
   /** The whole file as it was uploaded, in any of the ten formats. */
   readonly audio: Uint8Array;
-  /** The file name from the client, only a hint. */
+  /** The client's file name, only a hint. */
   readonly fileName: string | undefined;
   /** The language hint from the client. */
   readonly language: string | undefined;
-  /** Languages that may be spoken, where the client hints at several. Default: none. */
+  /** Languages that may be spoken, if the client names several. Default: none. */
   readonly languages?: readonly string[];
   /** Words and phrases that may be spoken. Default: none. */
   readonly keywords?: readonly string[];
-  /** The hint at words and style from the client. */
+  /** The client's hint about words and style. */
   readonly prompt?: string | undefined;
-  /** The hint at the randomness from the client. */
+  /** The client's hint about randomness. */
   readonly temperature?: number | undefined;
-  /** Whether the answer is useless without the times of segments. Default: false. */
+  /** Whether the answer is useless without segment times. Default: false. */
   readonly needsSegments?: boolean;
-  /** Whether the client wants times of words besides those of segments. Default: false. */
+  /** Whether the client wants word times besides those of segments. Default: false. */
   readonly words?: boolean;
   readonly signal: Signal;
 }
@@ -84,7 +84,7 @@ export interface TranscriptWord {
   readonly endMs: number;
 }
 
-/** Measures of a segment as Whisper models give them; undefined if the engine gives none. */
+/** Measures of a segment as Whisper models report them; undefined if the engine reports none. */
 export interface SegmentDetails {
   /** In units of 10 ms. */
   readonly seek?: number | undefined;
@@ -100,19 +100,19 @@ export interface TranscriptSegment {
   readonly endMs: number;
   readonly text: string;
   readonly words: readonly TranscriptWord[];
-  /** The mean natural-log probability of the words; undefined if the engine does not know it. */
+  /** Mean natural-log probability of the words; undefined if the engine does not know it. */
   readonly avgLogprob: number | undefined;
-  /** Default: none is known. */
+  /** Default: none. */
   readonly details?: SegmentDetails;
 }
 
 export type TranscriptionEvent =
-  /** The audio known so far: sent before recognition, and again as more is decoded. */
+  /** The length of audio known so far: sent before recognition, and again as more is decoded. */
   | { readonly kind: 'audio'; readonly durationMs: number }
   | { readonly kind: 'segment'; readonly segment: TranscriptSegment }
   /**
-   * The last event. `durationMs` is the best known length of the audio; `language` an English name such as `english`, empty
-   * if unknown; `text` the whole transcript. Default: the segments, joined by spaces.
+   * The last event. `durationMs` is the best known length of the audio; `language` an English name such as `english`,
+   * empty if unknown; `text` the whole transcript. Default: the segments, joined by spaces.
    */
   | { readonly kind: 'done'; readonly durationMs: number; readonly language: string; readonly text?: string };
 
@@ -128,14 +128,14 @@ export interface ChatEngine extends Engine {
   readonly tokenizer?: 'o200k' | undefined;
   /**
    * Tokens of prompt and answer together, if the engine knows.
-   * @throws `engine_unavailable` with the reason of `availability`, if it has to know and does not
+   * @throws `engine_unavailable` with the reason of `availability`, if the engine must know but does not
    */
   contextTokens?(): number | undefined;
   /** The whole answer, with usage if the engine reports it. */
   complete(params: ChatCompletionParams, signal: Signal): Promise<ChatAnswer>;
   /**
-   * The answer in chunks, as soon as they arrive; chunks that arrive together form a batch. Usage, if the engine reports it,
-   * is on the chunk with the finish reason or on a later one. The reader owns the chunks and may change them.
+   * The answer in chunks, as they arrive; chunks that arrive together form a batch. Usage, if the engine reports it, is
+   * on the chunk with the finish reason or a later one. The reader owns the chunks and may change them.
    */
   stream(params: ChatCompletionParams, signal: Signal): Batches<ChatChunk>;
 }
@@ -143,17 +143,17 @@ export interface ChatEngine extends Engine {
 export interface CountBounds {
   /** Ends the count. */
   readonly signal?: Signal;
-  /** Beyond as many tokens the text is not read on; the count is then some number above. */
+  /** The text is not counted beyond this many tokens; the result is then some larger number. */
   readonly tokensMax?: number;
-  /** Whether the count may be refused while too many wait. Default: false, for counts that money depends on. */
+  /** Whether the count may be refused while too many others wait. Default: false, for counts on which money depends. */
   readonly mayBeRefused?: boolean;
 }
 
 /** Counts tokens of the o200k vocabulary, off the main thread, in bounded time for any input. */
 export interface TokenCounter {
   /**
-   * The tokens of a text, or the sum of those of several.
-   * @throws `overloaded` if it may be refused, `internal_error`, or the reason of the signal
+   * The tokens of a text, or the sum of several.
+   * @throws `overloaded` if it may be refused, `internal_error`, or the signal's reason
    */
   count(text: string | readonly string[], bounds?: CountBounds): Promise<number>;
   close(): Promise<void>;

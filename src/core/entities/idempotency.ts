@@ -3,10 +3,10 @@ import type { Operation } from './usage.ts';
 
 /** How long an answer is stored: 24 hours. */
 export const keptMs = 24 * 60 * 60 * 1000;
-/** Counted for each record beside its answer, so that a limit of bytes is one of records, too. */
+/** Added to the bytes of each answer, so that a limit on bytes also limits records. */
 export const recordBytes = 4_096;
 
-/** The claim of a request on its Idempotency-Key. A repeated request has the same fingerprint. */
+/** A request's claim on its Idempotency-Key. A repeated request has the same fingerprint. */
 export interface IdempotencyClaim {
   readonly accountId: AccountId;
   readonly operation: Operation;
@@ -18,10 +18,10 @@ export interface IdempotencyClaim {
   readonly forgetBeforeMs: number;
 }
 
-/** The end of a claim: keeps the answer of its request, or frees the key. */
+/** The end of a claim: stores the answer of its request, or frees the key. */
 export interface ClaimEnd {
   readonly claim: IdempotencyClaim;
-  /** Undefined: frees the key. */
+  /** Undefined to free the key. */
   readonly answer: Uint8Array | undefined;
 }
 
@@ -31,7 +31,7 @@ export type ClaimOutcome =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'kept'; readonly answer: Uint8Array };
 
-/** Idempotency records: claims on Idempotency-Keys, and the answers kept for them. */
+/** Idempotency records: claims on Idempotency-Keys, and stored answers. */
 export interface IdempotencyStore {
   /** Claims an Idempotency-Key for a request, or returns the state of the first request with it. */
   claim(claim: IdempotencyClaim): Promise<ClaimOutcome>;

@@ -6,14 +6,14 @@ import type { AuditEntry } from './audit.ts';
 import type { Limited, Limits } from './limits.ts';
 
 export const scopes = ['speech', 'transcription', 'chat', 'manage'] as const;
-/** The scopes of a key for which none are named. */
+/** The scopes of a key that is created without any. */
 export const defaultScopes: readonly Scope[] = ['speech', 'transcription', 'chat'];
 
 export type Scope = (typeof scopes)[number];
 
 export interface Key extends Limited {
   readonly id: KeyId;
-  /** The id of the key before its first rotation. Budgets and rates go on under it. */
+  /** Id of the key before its first rotation. Budgets and rates continue under it. */
   readonly originId: KeyId;
   /** Undefined for an admin key. */
   readonly accountId: AccountId | undefined;
@@ -25,11 +25,11 @@ export interface Key extends Limited {
   readonly createdAtMs: number;
   readonly expiresAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
-  /** To the minute. */
+  /** Rounded to the minute. */
   readonly lastUsedAtMs?: number | undefined;
 }
 
-/** A revoked key is refused whatever the clock says. */
+/** A revoked key is refused, whatever the time. */
 export function isLive(key: Pick<Key, 'revokedAtMs' | 'expiresAtMs'>, nowMs: number): boolean {
   return key.revokedAtMs === undefined && (key.expiresAtMs ?? Infinity) > nowMs;
 }
@@ -42,19 +42,20 @@ export interface KeyHolder {
   readonly policyVersion?: bigint | undefined;
 }
 
-/** Revoked at once, which no clock undoes, or expiring later. */
+/** Revoked at once and permanently, or expiring later. */
 export type KeyEnd = { readonly revokedAtMs: number } | { readonly expiresAtMs: number };
 
 /** API keys of accounts, and admin keys. */
 export interface KeyStore {
   /**
    * Also finds revoked and expired keys. An implementation may cache keys: one without `policyVersion` is never
-   * outdated, and any other at most by a second.
+   * outdated, any other at most by a second.
    */
   find(hash: string): Promise<KeyHolder | undefined>;
   /**
-   * @param liveMax keys of an account that may be neither revoked nor expired when this one is made, itself included. Default: any number
-   * @returns false, and no change, if that were more
+   * @param liveMax maximum keys of the account that are neither revoked nor expired, including this one. Default: any
+   * number
+   * @returns false, without a change, above it
    */
   create(key: Key, audit: AuditEntry, liveMax?: number): Promise<boolean>;
   findById(id: string): Promise<Key | undefined>;

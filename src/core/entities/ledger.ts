@@ -22,8 +22,9 @@ export interface LedgerStore {
   /** The balance of an account less its holds. */
   available(accountId: AccountId): Promise<NanoCredits>;
   /**
-   * Enters a load or an adjustment. A repeated reference enters nothing: the outcome is `entered` for an equal entry, else
-   * `conflict`. An adjustment cannot take the balance below the holds, and no entry can take it over the largest amount.
+   * Enters a load or an adjustment. A repeated reference enters nothing: the outcome is `entered` for an equal entry,
+   * else `conflict`. An adjustment cannot take the balance below the holds, and no entry can take it over the largest
+   * amount.
    */
   enter(entry: LedgerEntry, audit: AuditEntry): Promise<EntryOutcome>;
   /** Newest first. */

@@ -4,36 +4,36 @@ import type { NanoCredits } from '../values/money.ts';
 import { present } from '../values/present.ts';
 
 export interface Budgets {
-  /** Credits in a day (UTC). */
+  /** Credits per day (UTC). */
   readonly day?: NanoCredits | undefined;
-  /** Credits in a month (UTC). */
+  /** Credits per month (UTC). */
   readonly month?: NanoCredits | undefined;
-  /** Credits in all. */
+  /** Credits in total. */
   readonly total?: NanoCredits | undefined;
 }
 
-/** A member that is undefined sets no limit. */
+/** An undefined member sets no limit. */
 export interface Limits {
   /** Ids of models that may be called; `*` stands for any characters. */
   readonly models?: readonly string[] | undefined;
   /** Addresses and networks (CIDR) that may call. */
   readonly addresses?: readonly string[] | undefined;
-  /** Requests of speech, transcription and chat in a minute of the clock. */
+  /** Requests for speech, transcription and chat per minute of the clock. */
   readonly requestsPerMinute?: number | undefined;
-  /** Tokens of chats, prompt and answer, in a minute of the clock. */
+  /** Tokens of chats, prompt and answer, per minute of the clock. */
   readonly tokensPerMinute?: number | undefined;
-  /** Requests of speech, transcription and chat that run at once. */
+  /** Concurrent requests for speech, transcription and chat. */
   readonly concurrentRequests?: number | undefined;
-  /** Seconds of audio to transcribe in a day (UTC). */
+  /** Seconds of audio to transcribe per day (UTC). */
   readonly audioSecondsPerDay?: number | undefined;
-  /** Characters to speak in a day (UTC). */
+  /** Characters to speak per day (UTC). */
   readonly charactersPerDay?: number | undefined;
   readonly budgets?: Budgets | undefined;
 }
 
 /** A key or an account. */
 export interface Limited {
-  /** Undefined: none. */
+  /** Undefined for no limits. */
   readonly limits?: Limits | undefined;
 }
 
@@ -46,7 +46,7 @@ export const rateNames = [
 ] as const;
 export const budgetNames = ['day', 'month', 'total'] as const;
 
-/** The limits without members that are not set; undefined if none is left. */
+/** The limits without unset members; undefined if none is left. */
 export function compactLimits(limits: Limits): Limits | undefined {
   const budgets = present(limits.budgets ?? {});
   const others = present({ ...limits, budgets: undefined });

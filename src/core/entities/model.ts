@@ -12,7 +12,7 @@ interface ModelFacts {
 export interface SpeechModel extends ModelFacts {
   readonly type: 'speech';
   readonly engine: SpeechEngine;
-  /** Maps the voice names that callers send to the engine's. Undefined: callers use the engine's names. */
+  /** Maps the voice names that callers send to the engine's. Undefined if callers use the engine's names. */
   readonly voiceNames: ReadonlyMap<string, string> | undefined;
   readonly defaultVoice: string | undefined;
 }
@@ -26,7 +26,7 @@ export interface ChatModel extends ModelFacts {
   readonly type: 'chat';
   readonly engine: ChatEngine;
   readonly price: Price;
-  /** @throws `engine_unavailable` while the engine must tell and cannot, as `outputTokensMax` does */
+  /** @throws `engine_unavailable` while the engine does not know its context, as does `outputTokensMax` */
   readonly contextTokens: number;
   readonly outputTokensMax: number;
 }

@@ -3,11 +3,11 @@ export interface NodeState {
   /** Its host and process. */
   readonly name: string;
   readonly version: string;
-  /** `late`: its lease is over. `dead`: others release its requests. */
+  /** `late`: its lease has ended. `dead`: others release its requests. */
   readonly state: 'alive' | 'late' | 'dead';
   /** When its lease ends or ended, by the clock of the database. */
   readonly leaseEndsAtMs: number;
-  /** Since the end of its lease. 0 while it is alive. */
+  /** Time since the end of its lease. 0 while it is alive. */
   readonly lateMs: number;
   /** Whether it is this process. */
   readonly isOwn: boolean;

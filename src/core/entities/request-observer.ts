@@ -1,13 +1,13 @@
 import type { NanoCredits } from '../values/money.ts';
 import type { RecordEnd, RecordStart, Wire } from './usage.ts';
 
-/** Follows requests for metrics. Runs in the path of each request, so it must be fast and must not throw. */
+/** Observes requests for metrics. Runs in the path of each request, so it must be fast and must not throw. */
 export interface RequestObserver {
   /** A request with a valid key has arrived. */
   began(start: RecordStart): void;
   /** The request holds credits. */
   held(amount: NanoCredits): void;
-  /** The request has ended and its record is written. `held` is the hold that was released. */
+  /** The request has ended and its record is written. `held` is the released hold. */
   ended(start: RecordStart, end: RecordEnd, held: NanoCredits | undefined): void;
   /** A request without a valid key was refused. */
   refusedKey(wire: Wire): void;

@@ -9,22 +9,23 @@ import type { RequestStore } from './reservation.ts';
 import type { SessionStore } from './session.ts';
 import type { UsageStore } from './usage.ts';
 
-/** Is told when writes begin to fail, when they succeed again, and when the process has to end. */
+/** Notified when writes begin to fail, when they succeed again, and when the process has to end. */
 export interface StoreObserver {
   /**
-   * @param trouble the files are not in the data folder any more; another program locks the database; it cannot be written; or it
-   *   cannot be reached
+   * @param trouble the files are missing from the data folder, another program locks the database, it cannot be
+   * written, or it cannot be reached
    */
   failing(trouble: StoreTrouble, cause: unknown): void;
   working(): void;
-  /** Memory and disk may differ: the process must end, and its next start reads what the disk holds. */
+  /** Memory and disk may differ, so the process must end. Its next start reads the data on the disk. */
   lost(what: string, cause: unknown): void;
 }
 export type StoreTrouble = 'moved' | 'locked' | 'unwritable' | 'unreachable';
 
 /**
- * Persistence: whole operations, each atomic, and durable once its promise resolves. An implementation may group operations
- * of many requests into one transaction. While the database cannot be used, operations reject with `overloaded` and change nothing.
+ * Persistence: whole operations, each atomic, and durable once its promise resolves. An implementation may group
+ * operations of many requests into one transaction. While the database cannot be used, operations reject with
+ * `overloaded` and change nothing.
  */
 export interface Store {
   readonly requests: RequestStore;

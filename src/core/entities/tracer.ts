@@ -1,13 +1,13 @@
 import type { RecordEnd, RecordStart } from './usage.ts';
 
-/** Headers of a request, by their lower-case names. */
+/** Headers of a request, by lower-case name. */
 export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The part of a trace that one request makes up. */
+/** The part of a trace that belongs to one request. */
 export interface TraceSpan {
-  /** Runs work within the span, so that what it calls belongs to the trace. */
+  /** Runs work within the span, so that nested calls belong to the trace. */
   run<T>(work: () => T): T;
-  /** Ends the span; an error of this server marks it as failed. Called once. */
+  /** Ends the span. An error of this server marks it as failed. Call once. */
   end(error?: unknown): void;
 }
 
@@ -19,7 +19,7 @@ export interface Tracer {
   note(start: RecordStart, end: RecordEnd): void;
   /** The headers that continue the running trace on another server. */
   outgoing(): Record<string, string>;
-  /** Sends the spans that are left. */
+  /** Sends the remaining spans. */
   close(): Promise<void>;
 }
 

@@ -6,7 +6,7 @@ import { scopes } from './key.ts';
 
 export type Wire = 'rest' | 'connect' | 'grpc' | 'grpc-web';
 
-/** `admin` is an admin path that refuses an account's key; `none` a path or method that is not served. */
+/** `admin` is an admin path that refuses an account's key; `none` is a path or method that is not served. */
 export const operations = [...scopes, 'catalog', 'account', 'admin', 'none'] as const;
 
 export type Operation = (typeof operations)[number];
@@ -23,7 +23,7 @@ export const recordStates = [
 
 export type RecordState = (typeof recordStates)[number];
 
-/** The facts of a request when it starts. */
+/** The facts of a request at its start. */
 export interface RecordStart {
   readonly id: RequestId;
   readonly accountId: AccountId;
@@ -36,7 +36,7 @@ export interface RecordStart {
   readonly characters: number | undefined;
 }
 
-/** The facts of a request when it has ended. */
+/** The facts of a request at its end. */
 export interface RecordEnd {
   readonly state: Exclude<RecordState, 'started'>;
   readonly httpStatus: number;
@@ -47,7 +47,7 @@ export interface RecordEnd {
   readonly audioMsOut: number | undefined;
   readonly tokens: TokenUsage | undefined;
   readonly fairUseUnits: number | undefined;
-  /** The price of the tokens; in a stored record, the part of it that was debited. */
+  /** The price of the tokens; in a stored record, the part that was debited. */
   readonly cost: NanoCredits | undefined;
   /** The price beyond the hold, the available credits and the budgets. Only the store knows it. */
   readonly overrun: NanoCredits | undefined;
@@ -61,7 +61,7 @@ export interface TokenUsage {
   readonly source: 'reported' | 'estimated';
 }
 
-/** A stored request. Facts that are not known yet or do not apply are undefined. */
+/** A stored request. Facts that are unknown or do not apply are undefined. */
 export type UsageRecord = RecordStart & {
   readonly [K in keyof RecordEnd]: K extends 'state' ? RecordState : RecordEnd[K] | undefined;
 };
@@ -69,9 +69,9 @@ export type UsageRecord = RecordStart & {
 export interface RecordFilter {
   readonly accountId?: AccountId | undefined;
   readonly keyId?: string | undefined;
-  /** The earliest start. */
+  /** Earliest start, inclusive. */
   readonly fromMs?: number | undefined;
-  /** The first start that is too late. */
+  /** Latest start, exclusive. */
   readonly untilMs?: number | undefined;
   readonly operation?: string | undefined;
   readonly model?: string | undefined;
@@ -88,7 +88,7 @@ export interface TotalsQuery {
   readonly accountId: AccountId | undefined;
   /** Undefined: all keys. */
   readonly keyId?: string | undefined;
-  /** The start of a day (UTC), as is `untilMs`. Undefined: no bound. */
+  /** The start of a day (UTC), like `untilMs`. Undefined: no bound. */
   readonly fromMs: number | undefined;
   readonly untilMs: number | undefined;
   readonly groupBy: readonly TotalDimension[];
@@ -109,9 +109,9 @@ export interface UsageTotal {
 }
 
 export interface PruneCut {
-  /** Removes records of requests that started earlier. */
+  /** Records of requests that started earlier are removed. */
   readonly recordsBeforeMs: number;
-  /** Removes kept answers that are older. */
+  /** Older stored answers are removed. */
   readonly answersBeforeMs: number;
 }
 
@@ -130,8 +130,8 @@ export interface UsageStore {
   /** Newest first. */
   list(filter: RecordFilter, page: PageRequest): Promise<Page<UsageRecord, RequestId>>;
   /**
-   * Sums over all records, pruned ones included, as of one moment, in the order of the grouped values. Refused requests count
-   * as requests without a model. `too_many` if there are more totals than `totalsMax`.
+   * Sums over all records at one moment, including pruned ones, in the order of the grouped values. Refused requests
+   * count as requests without a model. `too_many` if there are more totals than `totalsMax`.
    */
   totals(query: TotalsQuery): Promise<readonly UsageTotal[] | 'too_many'>;
   /** Counts what `prune` would remove. */

@@ -11,7 +11,7 @@ export type WebhookOutcome = { readonly status: number } | { readonly failure: s
 export interface WebhookSender {
   /**
    * Takes at most 10 seconds and does not reject. Redirects are not followed, and the answer's body is not read.
-   * @param signal ends the attempt early. Default: nothing does
+   * @param signal ends the attempt early. Default: none
    */
   post(post: WebhookPost, signal?: AbortSignal): Promise<WebhookOutcome>;
 }
@@ -19,6 +19,6 @@ export interface WebhookSender {
 /** Counts alerts for metrics. */
 export interface AlertObserver {
   raised(kind: string): void;
-  /** @param outcome of one attempt; a given up alert ends with `given_up` */
+  /** @param outcome of one attempt; after the last one, `given_up` */
   attempted(outcome: 'delivered' | 'failed' | 'given_up'): void;
 }

@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/**
- * A hash of a request's fields: equal fields give equal fingerprints, in whatever order a client wrote the members of an object.
- * 256 bits in hexadecimal.
- */
+/** A hash of a request's fields, 256 bits in hexadecimal. The order of members in an object does not matter. */
 export function fingerprintOf(fields: unknown): string {
   return sha256(JSON.stringify(canonical(fields)));
 }
 
-/** The value with its members sorted, and bytes replaced by their hash. */
+/** The value with sorted members, and with hashes in place of bytes. */
 function canonical(value: unknown): unknown {
   if (value instanceof Uint8Array) return sha256(value);
   if (typeof value === 'bigint') return String(value);

@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key`: the first successful answer under a key is stored and replayed, free of charge, when the request is repeated.
- * A failure frees the key.
+ * `Idempotency-Key`: stores the first successful answer under a key and replays it, free of charge, when the request is
+ * repeated. A failure frees the key.
  */
 import { type DescMessage, fromBinary, type Message, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import type { Call } from '../access/call.ts';
@@ -13,12 +13,12 @@ import { ParleyError } from '../values/errors.ts';
 import type { AccountId } from '../values/ids.ts';
 import { fingerprintOf } from './fingerprint.ts';
 
-/** A larger answer is not stored: the key is freed, and a repeated request runs again. */
+/** A larger answer is not stored. The key is freed, and a repeated request runs again. */
 const answerBytesMax = 8 * 1024 * 1024;
-/** Nesting of a stored message. Our own answers may be nested deeper than what clients may send. */
+/** Nesting of a stored message. Parley's own answers may be nested deeper than requests. */
 const recursionLimit = 1_000;
 const retryAfterSeconds = 1;
-/** Accounts of which it is known how much was kept. Any other account is measured after its next answer. */
+/** Accounts whose stored bytes are known. Any other account is measured after its next answer. */
 const knownAccountsMax = 10_000;
 /** The part of an account's answers that is removed at a time. */
 const roomShare = 1 / 16;
@@ -26,7 +26,7 @@ const roomShare = 1 / 16;
 export interface IdempotencyDeps {
   readonly store: Pick<Store, 'idempotency'>;
   readonly clock: Clock;
-  /** Bytes of answers that are kept for an account. */
+  /** Maximum bytes of answers that are stored for an account. */
   readonly bytesPerAccountMax: number;
 }
 
@@ -52,7 +52,7 @@ export function messageForm<Desc extends DescMessage>(schema: Desc): AnswerForm<
 
 export class Idempotency {
   readonly #deps: IdempotencyDeps;
-  /** Bytes kept for an account since its oldest answers were removed last. */
+  /** Bytes stored for an account since its oldest answers were last removed. */
   readonly #grown = new Map<AccountId, number>();
 
   constructor(deps: IdempotencyDeps) {
@@ -60,10 +60,10 @@ export class Idempotency {
   }
 
   /**
-   * Runs a request, or replays the answer of its first run. Without a key it just runs. The write that settles the request also
-   * stores the answer, so a request is charged once whatever happens in between.
+   * Runs a request, or replays the answer of its first run. The write that settles the request also stores the answer,
+   * so a request is charged only once.
    * @throws `invalid_parameter` for a key of the wrong length; `idempotency_conflict` if the key belongs to another
-   *   request, or its first request still runs
+   * request, or its first request still runs
    */
   async run<Answer>(repeatable: Repeatable<Answer>, run: () => Promise<Answer>): Promise<Answer> {
     const { answerForm, call } = repeatable;
@@ -76,11 +76,11 @@ export class Idempotency {
     const bytes = answerForm.toBytes(answer);
     if (bytes.length > answerBytesMax) return answer;
     this.#keep(bytes, call);
-    // Decode what was stored, so that the first answer and its replays are identical.
+    // Decode the stored bytes, so that the first answer and its replays are identical.
     return answerForm.fromBytes(bytes);
   }
 
-  /** The same for a streamed answer: parts pass through, and are stored together. */
+  /** The same for a streamed answer. Parts pass through, and are stored together. */
   async *runParts<Part>(repeatable: Repeatable<Part>, run: () => AsyncIterable<Part>): AsyncGenerator<Part> {
     const claim = this.#claimOf(repeatable);
     if (claim === undefined) return yield* run();
@@ -105,12 +105,12 @@ export class Idempotency {
     this.#grown.set(id, (this.#grown.get(id) ?? Infinity) + answer.length + recordBytes);
   }
 
-  /** Removes the oldest answers of an account whenever a share of what it may keep has come since. */
+  /** Removes the oldest answers of an account whenever a share of its maximum has been added. */
   async #makeRoom(accountId: AccountId): Promise<void> {
     const { store, bytesPerAccountMax } = this.#deps;
     const room = bytesPerAccountMax * roomShare;
     if ((this.#grown.get(accountId) ?? 0) < room) return;
-    // Requests that come meanwhile do not remove as well.
+    // Other requests do not remove at the same time.
     this.#grown.set(accountId, 0);
     try {
       await store.idempotency.removeOldest(accountId, Math.floor(bytesPerAccountMax - room));

@@ -1,4 +1,4 @@
-/** The answer as the Responses API has it: the parameters that led to it, its items, and the events that build them. */
+/** An answer of the Responses API: the parameters that led to it, its items, and the events that build them. */
 import { create, type JsonValue, type MessageInitShape } from '@bufbuild/protobuf';
 import type { ChatCompletionChunk, Usage } from '../../../gen/parley/chat/v1/chat_pb.ts';
 import {
@@ -16,7 +16,7 @@ import type { Call } from '../access/call.ts';
 import type { ParleyError } from '../values/errors.ts';
 import { Output } from './output.ts';
 
-/** Why an answer is incomplete, by the finish reason of the chat. All other reasons complete it. */
+/** Why an answer is incomplete, by the chat's finish reason. All other reasons complete it. */
 const incompleteReasons: ReadonlyMap<string, string> = new Map([
   ['length', 'max_output_tokens'],
   ['content_filter', 'content_filter'],
@@ -38,12 +38,12 @@ export class ResponseAnswer {
     this.#output = new Output(id, (event) => this.#add(event));
   }
 
-  /** Whether an event has been made. */
+  /** Whether an event was created. */
   get hasBegun(): boolean {
     return this.#sequence > 0;
   }
 
-  /** The events of the next chunks. The first call makes those that begin an answer, even without chunks. */
+  /** The events of the next chunks. The first call creates those that begin an answer, even without chunks. */
   take(chunks: readonly ChatCompletionChunk[]): readonly ResponseEvent[] {
     if (!this.hasBegun) {
       for (const type of ['response.created', 'response.in_progress']) {
@@ -54,7 +54,7 @@ export class ResponseAnswer {
     return this.#release();
   }
 
-  /** The last events. The last of them has the whole answer. */
+  /** The last events. The very last has the whole answer. */
   finish(): readonly ResponseEvent[] {
     const reason = incompleteReasons.get(this.#finishReason);
     const status = reason === undefined ? 'completed' : 'incomplete';
@@ -66,7 +66,7 @@ export class ResponseAnswer {
     return this.#release();
   }
 
-  /** The last event of an answer that failed. Items that are still open are left out: a call that was cut must not be run. */
+  /** The last event of a failed answer. Omits open items, as a truncated call must not be run. */
   fail(error: ParleyError): readonly ResponseEvent[] {
     const response = this.#response({
       status: 'failed',
@@ -147,7 +147,7 @@ function usageOf(usage: Usage): ResponseUsage {
   });
 }
 
-/** The schema of a chat does not name this count: it has whatever type the upstream gave it. */
+/** The chat schema does not have this count, so it has the type that the upstream sent. */
 function countOf(value: JsonValue | undefined): number {
   return typeof value === 'number' && Number.isInteger(value) ? value : 0;
 }

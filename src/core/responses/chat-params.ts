@@ -1,4 +1,4 @@
-/** The request as that of a chat. */
+/** Converts the request to that of a chat. */
 import { create, type JsonObject } from '@bufbuild/protobuf';
 import type { Value } from '@bufbuild/protobuf/wkt';
 import {
@@ -20,7 +20,10 @@ import { toToolChoice, toTools } from './tools.ts';
 const formatTypes = ['text', 'json_object', 'json_schema'];
 const logprobsValue = 'message.output_text.logprobs';
 
-/** Parameters of the Responses API without a counterpart in a chat. `n` and its alias would ask for answers that nobody gets. */
+/**
+ * Parameters of the Responses API without a counterpart in a chat. `n` and its alias would produce answers that nobody
+ * receives.
+ */
 const withoutCounterpart: readonly string[] = [
   ...[
     'access_programs',
@@ -38,7 +41,7 @@ const ownNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Checks what only this form of a request has. The rest is checked as that of any chat.
+ * Checks the parameters that only this API has. The rest is checked as in any chat.
  * @throws `missing_model`, `missing_input`, `invalid_input`, `invalid_parameter`
  */
 export function toChatParams(params: ResponseParams): ChatCompletionParams {
@@ -85,7 +88,7 @@ function refuseStored({ previousResponseId, conversation, prompt, background }: 
   if (background === true) {
     throw invalid(
       'background',
-      '`background` must be false: this server stores no responses to be fetched later. Use `stream`.',
+      '`background` must be false, as this server stores no responses to be fetched later. Use `stream`.',
     );
   }
 }
@@ -100,7 +103,7 @@ function checkLimit(value: number | undefined): void {
   throw invalid('max_output_tokens', '`max_output_tokens` must be a whole number.');
 }
 
-/** Undefined for plain text, the default of every model. */
+/** Undefined for plain text, every model's default. */
 function toResponseFormat(format: TextFormat): ResponseFormat | undefined {
   const { type = 'text', name, description, schema, strict } = format;
   checkOneOf('text.format.type', type, formatTypes);
@@ -109,7 +112,7 @@ function toResponseFormat(format: TextFormat): ResponseFormat | undefined {
   return create(ResponseFormatSchema, { type, jsonSchema: { name, description, schema, strict } });
 }
 
-/** Unknown parameters reach the model as those of a chat. A `null` is left out: it is the default here, but not of every server. */
+/** Unknown parameters reach the model as those of a chat. `null` is left out: it is the default here, but not on every server. */
 function passedOn(other: JsonObject = {}): JsonObject {
   const kept = Object.entries(other).filter(([name, value]) => value !== null && !ownNames.has(name));
   return Object.fromEntries(kept);

@@ -1,4 +1,4 @@
-/** Items of a conversation as the messages of a chat. */
+/** Converts items of a conversation to the messages of a chat. */
 import { create } from '@bufbuild/protobuf';
 import {
   type ChatMessage,
@@ -23,7 +23,7 @@ const itemTypes =
 const partTypes =
   'input_text, output_text, text, refusal, input_image with an image_url, input_file with file_data or a file_id, or input_audio';
 
-/** @throws `missing_input`; `invalid_input` for no items, and for an item or a part that a chat has no form for */
+/** @throws `missing_input`; `invalid_input` for no items, or for an item or a part that a chat cannot express */
 export function toMessages(
   input: ResponseInput | undefined,
   instructions: string | undefined,
@@ -67,7 +67,7 @@ function addItems(messages: ChatMessage[], items: readonly ResponseItem[]): void
   }
 }
 
-/** The text and the calls of one turn belong to one message, in whichever order they come. */
+/** The text and the calls of one turn belong to one message, in either order. */
 function addMessage(messages: ChatMessage[], message: ChatMessage): void {
   const last = messages.at(-1);
   if (last?.role === 'assistant' && message.role === 'assistant' && last.content === undefined) {
@@ -120,7 +120,7 @@ function toToolMessage({ callId, output }: ResponseItem, path: string): ChatMess
   });
 }
 
-/** @param content undefined for a turn with nothing but calls: servers expect the member, as `null` */
+/** @param content undefined for a turn that only has calls: servers expect the member, as `null` */
 function said(role: string, content: MessageContent | undefined): ChatMessage {
   return create(ChatMessageSchema, content ? { role, content } : { role, other: { content: null } });
 }
@@ -129,7 +129,7 @@ function textContent(value: string): MessageContent {
   return create(MessageContentSchema, { value: { case: 'text', value } });
 }
 
-/** A single text becomes a plain string, which every server takes. */
+/** A single text becomes a plain string, which every server accepts. */
 function toContent({ value }: ResponseContent, path: string): MessageContent {
   if (value.case === 'text') return textContent(value.value);
   const parts = value.case === 'parts' ? value.value.items : [];

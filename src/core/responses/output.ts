@@ -17,7 +17,7 @@ type Emit = (event: MessageInitShape<typeof ResponseEventSchema>) => void;
 type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 type PartType = 'output_text' | 'refusal' | 'reasoning_text';
 
-/** A message or reasoning that is being written. */
+/** A message or reasoning that is still open. */
 interface OpenText {
   readonly type: 'message' | 'reasoning';
   readonly id: string;
@@ -47,25 +47,25 @@ interface OpenCall {
   readonly form: (typeof callForms)[keyof typeof callForms];
   readonly id: string;
   readonly outputIndex: number;
-  /** The place among the calls of the chat. */
+  /** Index among the calls of the chat. */
   readonly index: number | undefined;
-  /** The model's id of the call; empty if it gives none. */
+  /** The model's id of the call; empty if there is none. */
   readonly givenId: string;
   readonly callId: string;
   name: string;
-  /** Its arguments or input. */
+  /** Arguments or input of the call. */
   text: string;
 }
 
 export class Output {
-  /** Items by their place; open ones as they began. */
+  /** Items by index; open ones as they began. */
   readonly items: ResponseItem[] = [];
   readonly #id: string;
   readonly #emit: Emit;
   #text: OpenText | undefined;
   readonly #calls: OpenCall[] = [];
 
-  /** @param id begins the ids of items */
+  /** @param id prefix of the items' ids */
   constructor(id: string, emit: Emit) {
     this.#id = id;
     this.#emit = emit;
@@ -78,7 +78,10 @@ export class Output {
     for (const call of toolCalls) this.#call(call);
   }
 
-  /** Ends all items. @param status of those that are still open */
+  /**
+   * Ends all items.
+   * @param status of the open ones
+   */
   close(status: ItemStatus): void {
     this.#closeText(status);
     for (const call of this.#calls) this.#closeCall(call, status);
@@ -93,7 +96,7 @@ export class Output {
     this.#emit({ type: `response.${type}.delta`, ...placeOf(text), delta, logprobs: [...logprobs] });
   }
 
-  /** A model that turns from reasoning to its answer, or back, has ended the item before. */
+  /** A model that turns from reasoning to its answer, or back, ends the item before. */
   #openText(type: OpenText['type']): OpenText {
     if (this.#text?.type === type) return this.#text;
     this.#closeText('completed');
@@ -183,7 +186,7 @@ export class Output {
   }
 }
 
-/** Some servers number all calls 0, some not at all: an id of its own begins a call. */
+/** Some servers number all calls 0, some not at all, so an id of its own begins a call. */
 function isContinued({ index, givenId }: OpenCall, piece: ToolCall): boolean {
   if (piece.index !== undefined && piece.index !== index) return false;
   return !piece.id || piece.id === givenId;

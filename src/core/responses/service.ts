@@ -29,7 +29,7 @@ export interface ResponseDeps {
 
 const answerForm = messageForm(CreateResponseResponseSchema);
 
-/** Implements ResponsesService: each request is a chat, and is metered as one. */
+/** Implements ResponsesService: each request is a chat, and is metered like one. */
 export class ResponseOperations {
   readonly #deps: ResponseDeps;
 
@@ -107,7 +107,7 @@ function deltaOf({ content, refusal, toolCalls, other }: ChatMessage) {
   };
 }
 
-/** The error of a prompt that is too long names the field that held it. */
+/** The error of a prompt that is too long names the field that contains it. */
 function inOwnWords(error: unknown): unknown {
   if (!(error instanceof ParleyError) || error.code !== 'invalid_messages') return error;
   return new ParleyError('invalid_input', { message: error.message, param: 'input' });

@@ -1,4 +1,4 @@
-/** Tools and the choice among them as a chat has them. */
+/** Converts tools and the choice among them to those of a chat. */
 import { create, fromJson, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
 import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { type Tool, ToolSchema } from '../../../gen/parley/chat/v1/chat_pb.ts';
@@ -8,7 +8,7 @@ import { quote } from '../values/quote.ts';
 
 const modes: readonly unknown[] = ['none', 'auto', 'required'];
 
-/** @throws `invalid_parameter` for a tool that is not the client's own: the server runs none */
+/** @throws `invalid_parameter` for a tool that is not the client's own, as the server runs none */
 export function toTools(tools: readonly ResponseTool[]): Tool[] {
   return tools.map((tool, index) => {
     const { type = '', name, description, parameters, strict, format } = tool;
@@ -33,7 +33,7 @@ function isToolType(type: JsonValue | undefined): type is 'function' | 'custom' 
   return type === 'function' || type === 'custom';
 }
 
-/** A chat has a grammar in an object of its own. */
+/** A chat has a grammar in a separate object. */
 function chatFormat({ type, ...grammar }: JsonObject): JsonObject {
   return type === 'grammar' ? { type, grammar } : { ...grammar, ...(type !== undefined && { type }) };
 }

@@ -35,7 +35,7 @@ import { checkTimes, needsOf, refusedAs, refuseWithoutTimes } from './times.ts';
 
 /** 4 MB: the contract's limit of a transcription request. */
 export const transcriptionBytesMax = 4_194_304;
-/** Enough for a recording sent in parts of 64 bytes. Empty messages would not end otherwise. */
+/** Enough for a recording in parts of 64 bytes. Without a limit, empty messages could go on forever. */
 const uploadMessagesMax = 65_536;
 
 const granularities: readonly string[] = ['word', 'segment'];
@@ -62,7 +62,7 @@ export class TranscriptionOperations {
     return this.#idempotency.run(repeatable, () => this.#transcribeWhole(request, call));
   }
 
-  /** Settles before the part with the whole transcript, which tells the client that all went well. */
+  /** Settles before the part with the whole transcript, which means success to the client. */
   async *streamTranscription(
     { transcription = create(CreateTranscriptionRequestSchema) }: StreamTranscriptionRequest,
     call: Call,
@@ -126,7 +126,7 @@ export class TranscriptionOperations {
     throw new ParleyError('upstream_error', { cause: new Error('the engine ended before the transcript') });
   }
 
-  /** Every request is served by the one active model, whatever it names. */
+  /** The one active model serves every request, whatever model it names. */
   #noteModel({ metering }: Call): void {
     const model = this.#catalog.transcriptionModel();
     if (model) metering.note({ model: model.id });
@@ -167,7 +167,7 @@ export class TranscriptionOperations {
   }
 }
 
-/** @throws `missing_file`, `invalid_file` if it is empty, `payload_too_large` */
+/** @throws `missing_file`, `invalid_file` if the file is empty, `payload_too_large` */
 export function checkFile({ file }: CreateTranscriptionRequest): Uint8Array {
   if (file === undefined) throw new ParleyError('missing_file', { param: 'file' });
   if (file.length === 0) {
@@ -209,13 +209,13 @@ async function collectUpload(
   return request;
 }
 
-/** A list of one says what `language` says, which more engines understand. */
+/** A list of one is the same as `language`, which more engines understand. */
 function languageHints({ language, languages }: CreateTranscriptionRequest) {
   const [only, ...others] = languages;
   return others.length === 0 ? { language: language ?? only } : { language, languages };
 }
 
-/** Checks the request before the server's own state: a client error is reported first. */
+/** Checks the request before the server's own state, so that client errors are reported first. */
 function checkRequest(request: CreateTranscriptionRequest): Uint8Array {
   const file = checkFile(request);
   checkGranularities(request.timestampGranularities);

@@ -1,4 +1,4 @@
-/** Times that an answer needs; not every model gives them. */
+/** Times that an answer needs. Not every model reports them. */
 import type {
   CreateTranscriptionRequest,
   Transcript,
@@ -6,16 +6,16 @@ import type {
 import { ParleyError } from '../values/errors.ts';
 
 interface TranscriptNeeds {
-  /** The parameter that asks for the times of segments; undefined if none does. */
+  /** The parameter that asks for segment times; undefined if none does. */
   readonly segments: 'response_format' | 'timestamp_granularities' | undefined;
   /** Times of words. */
   readonly words: boolean;
 }
 
 /**
- * @param answerForm the form that the client gets over REST, undefined over RPC: `srt` and `vtt` need the times of segments, and only
- *   `verbose_json` shows the times of words. `verbose_json` does without segments, which SDKs ask for by habit; over RPC a client
- *   that names them needs them
+ * @param answerForm the form of the answer over REST, undefined over RPC. `srt` and `vtt` need segment times; only
+ * `verbose_json` shows word times, and it does without segment times, as SDKs request them by habit. Over RPC a client
+ * that requests times needs them
  */
 export function needsOf(
   { timestampGranularities: named }: CreateTranscriptionRequest,
@@ -34,13 +34,13 @@ export function needsOf(
 
 const noTimes = {
   response_format:
-    'The transcription model tells no times, which `srt` and `vtt` need. Ask for `json`, `text` or `verbose_json`.',
-  timestamp_granularities: 'The transcription model tells no times. Leave out `timestamp_granularities`.',
+    'The transcription model reports no times, which `srt` and `vtt` need. Ask for `json`, `text` or `verbose_json`.',
+  timestamp_granularities: 'The transcription model reports no times. Leave out `timestamp_granularities`.',
 } as const;
 const noWords =
-  'The transcription model tells no times of words. Leave `word` out of `timestamp_granularities`.';
+  'The transcription model reports no times of words. Leave `word` out of `timestamp_granularities`.';
 
-/** Refuses a request for times from a model that gives none, before it runs. */
+/** Refuses a request for times before it runs, if the model reports none. */
 export function refuseWithoutTimes({ segments: param, words }: TranscriptNeeds): void {
   if (param !== undefined) {
     const code = param === 'response_format' ? 'unsupported_response_format' : 'invalid_input';
@@ -51,7 +51,7 @@ export function refuseWithoutTimes({ segments: param, words }: TranscriptNeeds):
   }
 }
 
-/** Refuses in the client's terms where the engine, being another server, is the first to know that its model gives no times. */
+/** Refuses in the client's terms if the engine, being another server, is the first to know that its model reports no times. */
 export async function* refusedAs<T>(needs: TranscriptNeeds, events: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* events;
@@ -61,7 +61,7 @@ export async function* refusedAs<T>(needs: TranscriptNeeds, events: AsyncIterabl
   }
 }
 
-/** @throws `upstream_error` if the model left out times that are needed; silence has none */
+/** @throws `upstream_error` if the model omitted required times; silence has none */
 export function checkTimes({ text, segments, words }: Transcript, needs: TranscriptNeeds): void {
   if (text === '') return;
   if (needs.segments !== undefined && segments.length === 0)

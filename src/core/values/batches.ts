@@ -1,6 +1,6 @@
 /**
- * A stream in batches: parts that arrived together, such as the events of one network read, stay together, so each stage runs once
- * for all of them. No batch is empty.
+ * A stream in batches. Parts that arrive together, such as the events of one network read, stay together, so that each
+ * stage runs once for all of them. No batch is empty.
  */
 export type Batches<Part> = AsyncIterable<readonly Part[]>;
 

@@ -1,12 +1,12 @@
 /**
- * Bounds on the values of requests, as keywords of JSON Schema. The checks and the OpenAPI document are made from this table.
- * Lengths are in Unicode code points.
+ * Limits on the values of requests, as keywords of JSON Schema, for the checks and the OpenAPI document. Lengths are in
+ * Unicode code points.
  */
 
 const notBlank = '\\S';
 const text = (maxLength: number) => ({ minLength: 1, maxLength, pattern: notBlank });
 
-/** Credits: at most some 9.2 billion, which an account can hold, with nine places. */
+/** Credits, at most some 9.2 billion, the maximum of an account, with nine decimals. */
 const credits = '0*(\\d{1,9}|[1-8]\\d{9}|9[01]\\d{8}|92[01]\\d{7})(\\.\\d{1,9})?$';
 
 export const bounds = {
@@ -24,10 +24,10 @@ export const bounds = {
   percents: { maxItems: 10 },
   percent: { minimum: 1, maximum: 100 },
   limitEntries: { maxItems: 100 },
-  /** At most three stars. */
+  /** At most three wildcards (`*`). */
   modelPattern: { ...text(200), pattern: '^(?=.*\\S)[^*]*(\\*[^*]*){0,3}$' },
   webhookUrl: { maxLength: 2_000 },
-  /** The API's own limit of `n`. */
+  /** OpenAI's own limit for `n`. */
   choices: { minimum: 1, maximum: 128 },
   messages: { minItems: 1 },
   /** The contract's limit. */

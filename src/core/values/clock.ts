@@ -1,4 +1,4 @@
-/** The time. Tests pass a clock of their own to cross the end of a trial or a month. */
+/** The time. Tests pass their own clock to cross the end of a trial or a month. */
 export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. */
   now(): number;

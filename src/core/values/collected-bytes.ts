@@ -1,13 +1,13 @@
 /**
- * Joins pieces of bytes as they arrive. Kept apart, one-byte pieces would cost a hundred times their size, and a limit on bytes would
- * not limit memory.
+ * Joins pieces of bytes as they arrive. Kept apart, one-byte pieces would use a hundred times their size, and a limit
+ * on bytes would not limit memory.
  */
 export class CollectedBytes {
   #buffer = Buffer.alloc(0);
   #length = 0;
   readonly #lengthMax: number;
 
-  /** @param lengthMax all bytes together, at most, if that is known */
+  /** @param lengthMax maximum of all bytes together, if known */
   constructor(lengthMax = Number.POSITIVE_INFINITY) {
     this.#lengthMax = lengthMax;
   }
@@ -30,8 +30,8 @@ export class CollectedBytes {
   }
 
   /**
-   * Doubles the buffer, so that bytes are rarely moved, or takes all that may come once a quarter is there. The first piece gets just
-   * enough: mostly it is also the last.
+   * Doubles the buffer, so that bytes are rarely moved, or takes the maximum once a quarter has arrived. The first
+   * piece gets just enough, as usually it is also the last.
    */
   #grow(length: number): void {
     const isNearEnd = length * 4 >= this.#lengthMax && this.#length > 0;

@@ -1,7 +1,7 @@
 import { ParleyError } from './errors.ts';
 import { type Signal, type TimedSignal, TimeLimit } from './signal.ts';
 
-/** How long a whole request may take; then it ends with `overloaded`. */
+/** Maximum time of a whole request, which then ends with `overloaded`. */
 export function requestTimeLimit(requestMsMax: number): TimeLimit {
   const seconds = Math.round(requestMsMax / 1000);
   const timeUp = () =>
@@ -21,17 +21,17 @@ export class Deadline {
     this.#signal = limit.begin();
   }
 
-  /** Its reason is a ParleyError. */
+  /** The reason is a ParleyError. */
   get signal(): Signal {
     return this.#signal;
   }
 
-  /** Names the account whose request it is, once that is known. */
+  /** Sets the account of the request, once known. */
   ownedBy(account: string): void {
     this.#signal.owner = account;
   }
 
-  /** The client has left, or its own deadline has passed. Ignored once the request is over. */
+  /** Aborts because the client has left, or its own deadline has passed. Ignored once the request has ended. */
   cancel(): void {
     if (!this.#isOver) this.#signal.abort(new ParleyError('request_cancelled'));
   }

@@ -1,12 +1,12 @@
-/** One finding of `parley doctor`. */
+/** A finding of `parley doctor`. */
 export interface Diagnostic {
-  /** `warning`: it works, but not for everything or not for long. `problem`: something does not work. */
+  /** `warning`: works, but not for everything or not for long. `problem`: does not work. */
   readonly state: 'ok' | 'warning' | 'problem';
   /** The thing examined, in a few words: `hearing`, `free space`. */
   readonly subject: string;
   /** The finding, in a sentence. */
   readonly found: string;
-  /** The next step for the operator; undefined if all is well. */
+  /** The next step for the operator; undefined if there is nothing to do. */
   readonly advice: string | undefined;
 }
 

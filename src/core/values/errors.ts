@@ -1,6 +1,6 @@
 /**
- * The one table of error codes: HTTP status, gRPC status, whether to retry, and the message. The codes of speech are those of table
- * 7.1 of the API's contract; the others follow its pattern where it is silent.
+ * The one table of error codes: HTTP status, gRPC status, whether to retry, and the message. The codes for speech are
+ * those of table 7.1 of the API's contract; the others follow its pattern.
  */
 
 /** The canonical gRPC status names, spelled as in google.rpc.Code. */
@@ -18,10 +18,10 @@ export type GrpcCode =
   | 'INTERNAL'
   | 'UNAVAILABLE';
 
-/** The next step for the caller, as data. Each transport, and the command line, has its own words for it. */
+/** The next step for the caller, as data. Each transport, and the command line, words it in its own way. */
 export interface Advice {
   readonly kind: AdviceKind;
-  /** The type of model that `list_models`, `choose_model` and `list_voices` are about. */
+  /** The type of model for `list_models`, `choose_model` and `list_voices`. */
   readonly type?: 'speech' | 'transcription' | 'chat' | undefined;
 }
 export const adviceKinds = [
@@ -39,7 +39,7 @@ interface ErrorRule {
   readonly grpc: GrpcCode;
   /** Whether the same request may succeed later without a change by the client. */
   readonly retryable: boolean;
-  /** The problem in a sentence, in the words of no transport. An error may carry a more precise one. */
+  /** The problem in a sentence, independent of the transport. An error may carry a more precise one. */
   readonly message: string;
   readonly advice?: Advice;
 }
@@ -64,7 +64,7 @@ export const errorTable = {
   invalid_input: badRequest('A field has a value of the wrong kind.'),
   unknown_model: badRequest('There is no such model.', { advice: { kind: 'choose_model' } }),
   input_too_long: badRequest('`input` is too long.'),
-  unsupported_response_format: badRequest('`response_format` is not one that is offered here.'),
+  unsupported_response_format: badRequest('This server does not offer that `response_format`.'),
   unknown_voice: badRequest('The model has no such voice.', {
     advice: { kind: 'list_voices', type: 'speech' },
   }),
@@ -76,7 +76,7 @@ export const errorTable = {
   missing_messages: badRequest('Send `messages`, the conversation so far.'),
   invalid_messages: badRequest('`messages` is not a conversation of objects with a role and content.'),
   invalid_parameter: badRequest('A parameter has a value that is not allowed.'),
-  too_many_keys: badRequest('The account has as many keys as it may have. Revoke one first.'),
+  too_many_keys: badRequest('The account has the maximum number of keys. Revoke one first.'),
   invalid_api_key: rule(401, 'UNAUTHENTICATED', 'A valid API key is missing.', {
     advice: { kind: 'send_key' },
   }),
@@ -105,7 +105,7 @@ export const errorTable = {
   idempotency_conflict: rule(409, 'ABORTED', 'This Idempotency-Key was used for another request.'),
   payload_too_large: rule(413, 'RESOURCE_EXHAUSTED', 'The request body is too large.'),
   rate_limit_exceeded: rule(429, 'RESOURCE_EXHAUSTED', 'Too many requests. Wait, then try again.', retryable),
-  /** For the record alone, as the client has left. Proxies use 499 by custom. */
+  /** Only for the record, as the client has left. Proxies use 499 by custom. */
   request_cancelled: rule(499, 'CANCELLED', 'The client ended the request.'),
   internal_error: rule(
     500,
@@ -125,19 +125,19 @@ export const errorTable = {
 export type ErrorCode = keyof typeof errorTable;
 
 export interface ErrorDetails {
-  /** Replaces the table's message. Never an upstream's words, a stack or a secret, and no transport's words. */
+  /** Replaces the table's message. Must not contain an upstream's words, a stack, a secret or a transport's terms. */
   readonly message?: string;
-  /** The next step. Default: the table's, or none beside a message of its own. */
+  /** The next step. Default: the table's, or none if there is a message. */
   readonly advice?: Advice | undefined;
   /** The field that the error is about, as a path such as `messages[0].role`. */
   readonly param?: string;
-  /** Seconds after which a retry makes sense; sent as Retry-After. */
+  /** Seconds after which a retry makes sense, sent as Retry-After. */
   readonly retryAfterSeconds?: number;
-  /** In place of the table's: an upstream's, which is passed through, or that of a wrong method or content type. */
+  /** Replaces the table's: an upstream's status that is passed through, or that of a wrong method or content type. */
   readonly httpStatus?: number;
-  /** In place of the table's: for what only RPCs have, a deadline and a compression of messages. */
+  /** Replaces the table's, for features that only RPCs have: deadlines and compressed messages. */
   readonly grpcCode?: GrpcCode;
-  /** The engine cannot have begun, so the request may be sent again or to another engine. Default: false. */
+  /** Whether the engine cannot have begun, so that the request may be sent again or to another engine. Default: false. */
   readonly hasNotRun?: boolean;
   /** For the operator's log; never reaches the caller. */
   readonly cause?: unknown;
@@ -165,30 +165,30 @@ export class ParleyError extends Error {
     this.httpStatus = details.httpStatus ?? errorTable[code].http;
   }
 
-  /** An upstream's status decides, so that a retry policy for UNAVAILABLE does not repeat a hopeless call. */
+  /** Follows an upstream's status, so that a retry policy for UNAVAILABLE does not repeat a hopeless call. */
   get grpcCode(): GrpcCode {
     if (this.#grpcCode !== undefined) return this.#grpcCode;
     return this.code === 'upstream_error' ? upstreamGrpcCode(this.httpStatus) : errorTable[this.code].grpc;
   }
 
-  /** Whether Parley's own checks refused the request, rather than something failing. */
+  /** Whether Parley's own checks refused the request, as opposed to a failure. */
   get isRefusal(): boolean {
     return this.code !== 'upstream_error' && this.httpStatus < 500 && this.code !== 'request_cancelled';
   }
 }
 
 /**
- * Codes of an upstream's statuses. Any other below 500 is a request that the upstream does not take, any other above a failure after
- * which another try may succeed. An `upstream_error` always has details, so 501 and 504 cannot be taken for a missing RPC or for the
- * client's own deadline.
+ * gRPC codes by an upstream's status. Any other status below 500 is a request that the upstream refuses, any other
+ * above a failure that may pass. An `upstream_error` always has details, so 501 and 504 cannot be mistaken for a
+ * missing RPC or the client's deadline.
  */
 const upstreamGrpcCodes: Readonly<Record<number, GrpcCode>> = {
-  // Parley's operator settles these with the upstream, not the client.
+  // Parley's operator must settle these with the upstream, not the client.
   401: 'FAILED_PRECONDITION',
   402: 'FAILED_PRECONDITION',
   403: 'FAILED_PRECONDITION',
   404: 'NOT_FOUND',
-  // Timeouts of the upstream: another try may succeed.
+  // Timeouts of the upstream: another attempt may succeed.
   408: 'UNAVAILABLE',
   409: 'ABORTED',
   413: 'RESOURCE_EXHAUSTED',
@@ -207,7 +207,7 @@ function adviceOf(code: ErrorCode): Advice | undefined {
   return advice;
 }
 
-/** Translates whatever was thrown. An error from outside the domain is an internal error; its cause is kept for the log. */
+/** Translates any thrown value. An error from outside the domain becomes an internal error; its cause is kept for the log. */
 export function toParleyError(error: unknown): ParleyError {
   return error instanceof ParleyError ? error : new ParleyError('internal_error', { cause: error });
 }

@@ -1,9 +1,9 @@
-/** Failures as the operator's log has them. */
+/** Failures in the form for the operator's log. */
 import type { ParleyError } from './errors.ts';
 import type { RequestId } from './ids.ts';
 import type { Log } from './log.ts';
 
-/** Logs a failure that the operator has to look into. Other errors are the caller's, who has been told what to do. */
+/** Logs a failure that the operator must look into. Other errors are the caller's, and the answer says what to do. */
 export function logFailure(log: Log, requestId: RequestId, error: ParleyError): void {
   if (error.code !== 'internal_error' && error.code !== 'upstream_error') return;
   const cause = error.cause ?? error;
@@ -14,11 +14,11 @@ export interface BriefError {
   readonly type: string;
   /** Includes the messages of its causes, the nearest first. */
   readonly message: string;
-  /** Such as `ECONNREFUSED`. */
+  /** Code such as `ECONNREFUSED`. */
   readonly code?: string;
 }
 
-/** An error for the log without its stack: if another server failed, no line of this program is at fault. */
+/** An error for the log without its stack, for failures of another server, which this program did not cause. */
 export function briefError(error: unknown): BriefError {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
   const message = messagesOf(error).join(': ');

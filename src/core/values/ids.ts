@@ -13,8 +13,8 @@ export type AuditId = Branded<string, 'AuditId'>;
 export type AlertId = Branded<string, 'AlertId'>;
 
 /**
- * A new id: the prefix, 12 hex digits of the time in milliseconds and 20 random hex digits. Ids sort by creation time, so a table
- * keyed by them grows at its end and can be paged by them.
+ * A new id: the prefix, 12 hex digits of the time in milliseconds and 20 random hex digits. Ids sort by creation time,
+ * so that tables grow at their end and can be paged by id.
  */
 function newId(prefix: string, nowMs: number): string {
   // These two groups of a UUID are all random. Node buffers random bytes for UUIDs; randomBytes costs a system call.
@@ -30,7 +30,7 @@ export const newAccountId = (nowMs: number): AccountId => newId('acc', nowMs) as
 export const newKeyId = (nowMs: number): KeyId => newId('key', nowMs) as KeyId;
 export const newRequestId = (nowMs: number): RequestId => newId('req', nowMs) as RequestId;
 export const isRequestId = (text: string): text is RequestId => matches(text, bounds.requestId);
-/** A lower bound of all request ids of this moment or later, above all earlier ids. */
+/** A lower bound for all request ids from this moment on, above all earlier ids. */
 export const firstRequestId = (nowMs: number): string => `req_${timeDigits(nowMs)}`;
 export const newLedgerEntryId = (nowMs: number): LedgerEntryId => newId('led', nowMs) as LedgerEntryId;
 /** The id of a request's debit. A request has at most one. */

@@ -1,4 +1,4 @@
-/** The format of keys: a prefix, 256 random bits and a checksum. A mistyped key fails the checksum and costs no look-up. */
+/** The format of keys: a prefix, 256 random bits and a checksum. A mistyped key fails the checksum and is not looked up. */
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
@@ -23,7 +23,7 @@ export function isWellFormedKey(text: string): boolean {
   return match !== null && checksum(text.slice(0, -checksumDigits)) === match[3];
 }
 
-/** The SHA-256 of a key, which is all that is stored. */
+/** The SHA-256 of a key. Nothing else of it is stored. */
 export function hashKey(secret: string): string {
   return hash('sha256', secret, 'hex');
 }

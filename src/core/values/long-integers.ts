@@ -1,15 +1,15 @@
 /**
- * Integers that a double would round. In JSON that passes through they are raw JSON objects, which `JSON.stringify` writes with all
- * their digits. Messages have doubles in their place.
+ * Integers that a double would round. In JSON that passes through they are raw JSON objects, which `JSON.stringify`
+ * writes with all their digits. In messages they are doubles.
  */
 
-/** The value of a number, also of a long integer; undefined for anything else. */
+/** The value of a number or a long integer; undefined for anything else. */
 export function numberOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value;
   return JSON.isRawJSON(value) ? Number(value.rawJSON) : undefined;
 }
 
-/** The same value with doubles for long integers: a copy of what contains one, itself if nothing does. */
+/** The same value with doubles for long integers. Copies only a value that contains one. */
 export function withDoubles<T>(value: T): T {
   return replaced(value) as T;
 }

@@ -3,15 +3,15 @@ import { ParleyError } from './errors.ts';
 
 declare const nanoCreditsBrand: unique symbol;
 
-/** An amount in units of 10^-9 credit. Negative amounts are adjustments that take credits away. */
+/** An amount in units of 10^-9 credit. Negative amounts are adjustments that remove credits. */
 export type NanoCredits = bigint & { readonly [nanoCreditsBrand]: never };
 
 /** Decimals of an amount. */
 export const creditDecimals = 9;
 export const nanoCreditsPerCredit = 1_000_000_000n;
-/** Tokens that a price is for. */
+/** Number of tokens to which a price refers. */
 export const tokensPerPrice = 1_000_000n;
-/** The largest absolute amount: what a signed 64-bit column holds, some 9.2 billion credits. */
+/** The largest absolute amount: that of a signed 64-bit column, some 9.2 billion credits. */
 export const nanoCreditsMax = 2n ** 63n - 1n;
 
 /** Prices in nano-credits per million tokens. */
@@ -33,12 +33,13 @@ export function nanoCredits(value: bigint): NanoCredits {
 }
 
 const creditsPattern = /^(-?)(\d+)(?:\.(\d+))?$/;
-/** Digits before the point, without leading zeros; more always exceed the largest amount. */
+/** Digits before the point, without leading zeros. More digits always exceed the largest amount. */
 const wholeDigitsMax = 10;
 
 /**
- * Reads an amount of credits such as `12`, `0.15` or `-3.000000001`, exactly. Takes plain ASCII digits only: no
- * exponent, sign `+`, spaces or separators, and at most nine decimals. @throws `invalid_parameter`
+ * Parses an amount of credits such as `12`, `0.15` or `-3.000000001`, exactly. Accepts plain ASCII digits only: no
+ * exponent, sign `+`, spaces or separators, and at most nine decimals.
+ * @throws `invalid_parameter`
  */
 export function parseCredits(text: string): NanoCredits {
   const [, sign, whole, decimals = ''] = creditsPattern.exec(text) ?? [];
@@ -62,7 +63,7 @@ export function parseCredits(text: string): NanoCredits {
   return amount;
 }
 
-/** Writes an amount in credits with no more decimals than it needs: `0.15`, `12`, `-3.000000001`. */
+/** Formats an amount in credits with no more decimals than needed: `0.15`, `12`, `-3.000000001`. */
 export function formatCredits(amount: NanoCredits): string {
   const magnitude = amount < 0n ? -amount : amount;
   const whole = magnitude / nanoCreditsPerCredit;
@@ -75,7 +76,7 @@ export function formatCredits(amount: NanoCredits): string {
 
 /**
  * The cost of tokens: the exact sum of input and output, rounded up to a whole nano-credit once, at the end.
- * @throws `internal_error` for negative or fractional counts: an upstream's report is checked before
+ * @throws `internal_error` for negative or fractional counts, as upstream reports are checked before
  */
 export function cost(price: Price, tokens: TokenCounts): NanoCredits {
   const exact =

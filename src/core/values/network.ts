@@ -2,7 +2,7 @@
 const groupsMax = 8;
 const networkGroups = 4;
 
-/** The key to count clients by: an IPv4 address, or an IPv6 /64, since whoever has one address of it has them all. */
+/** The key for counting clients: an IPv4 address, or an IPv6 /64, since the owner of one of its addresses has them all. */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);
   if (!plain.includes(':')) return plain;
@@ -12,7 +12,7 @@ export function networkOf(address: string): string {
   return [...head, ...zeros, ...tail].slice(0, networkGroups).join(':');
 }
 
-/** An IPv4 address that came over IPv6, as IPv4. Any other as it is. */
+/** An IPv4 address that arrived over IPv6, as IPv4. Any other is unchanged. */
 export function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

@@ -32,7 +32,7 @@ export function readPage(request: PageFields): PageRequest {
   if (after !== undefined && !matches(after, pageToken)) {
     throw invalid(
       'page_token',
-      '`page_token` is not one that a page gave. Send its `next_page_token`, or none for the first page.',
+      '`page_token` does not come from a page. Send its `next_page_token`, or none for the first page.',
     );
   }
   return { size, after };

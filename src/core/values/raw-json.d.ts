@@ -1,4 +1,4 @@
-/** ECMAScript's proposal "JSON.parse source text access", which TypeScript does not know yet. */
+/** ECMAScript's proposal "JSON.parse source text access", which TypeScript does not have yet. */
 interface RawJson {
   readonly rawJSON: string;
 }

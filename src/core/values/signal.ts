@@ -1,11 +1,11 @@
-/** Signals that end a request, at a fraction of what an AbortController with a timer costs. */
+/** Signals that end a request, at a fraction of the cost of an AbortController with a timer. */
 
 /** The part of an AbortSignal that work needs to stop in time. */
 export interface Signal {
   readonly aborted: boolean;
-  /** Why it aborted. */
+  /** The reason of the abort. */
   readonly reason: unknown;
-  /** The account for which the work is done. Shared threads are divided fairly among accounts. */
+  /** The account that the work is for. Shared threads are divided fairly among accounts. */
   readonly owner?: string | undefined;
   throwIfAborted(): void;
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void;
@@ -49,20 +49,20 @@ export class OwnSignal implements Signal {
   }
 }
 
-/** A time limit on many pieces of work. They end in the order in which they begin, so one timer serves them all. */
+/** A time limit for many pieces of work. They end in the order in which they begin, so one timer serves all. */
 export class TimeLimit {
   readonly #ms: number;
   readonly #timeUp: () => unknown;
   readonly #running = new Set<TimedSignal>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param timeUp makes the reason with which a signal aborts when its time is up */
+  /** @param timeUp creates the reason with which a signal aborts when its time is up */
   constructor(ms: number, timeUp: () => unknown) {
     this.#ms = ms;
     this.#timeUp = timeUp;
   }
 
-  /** @param outer aborts the signal, too */
+  /** @param outer also aborts the signal */
   begin(outer?: Signal): TimedSignal {
     const signal = new TimedSignal(this.#running, performance.now() + this.#ms, outer);
     this.#running.add(signal);
@@ -88,7 +88,7 @@ export class TimeLimit {
   }
 }
 
-/** Aborts when its time is up or its outer signal aborts, unless the work ends before. */
+/** Aborts when its time is up or its outer signal aborts, unless the work ends first. */
 export class TimedSignal extends OwnSignal {
   readonly endsAtMs: number;
   readonly #running: Set<TimedSignal>;

@@ -1,10 +1,10 @@
 import { distance } from 'fastest-levenshtein';
 
-/** A suggestion differs by at most this many letters, and by at most half of the letters of the name. */
+/** A suggestion differs by at most this many letters, and by at most half the letters of the name. */
 const differentLettersMax = 4;
 /** Shorter names are part of too many others. */
 const sharedLettersMin = 4;
-/** A longer name stands for no other. To compare it would take time for each of its letters and each candidate. */
+/** Longer names get no suggestion, as comparing takes time for each of its letters and each candidate. */
 const nameLettersMax = 200;
 
 /** The lower-case words of a name in any spelling: `bodyBytesMax`, `body-bytes-max`, `BODY_BYTES_MAX`. */
@@ -17,8 +17,8 @@ export function nameWords(name: string): string[] {
 }
 
 /**
- * The candidate that `name` probably stands for; undefined if none is near. Ignores spelling style and the order of
- * words: `MAX_CONNECTIONS` is `connectionsMax`.
+ * The candidate that `name` probably means; undefined if none is near. Ignores spelling style and the order of words:
+ * `MAX_CONNECTIONS` is `connectionsMax`.
  */
 export function didYouMean(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > nameLettersMax) return undefined;
@@ -29,7 +29,7 @@ export function didYouMean(name: string, candidates: readonly string[]): string 
   return ranked.find(({ candidate }) => isPart(plain(name), plain(candidate)))?.candidate;
 }
 
-/** All candidates, those whose names differ by the fewest letters first. */
+/** All candidates, the most similar names first. */
 export function nearestFirst<T>(
   name: string,
   candidates: readonly T[],

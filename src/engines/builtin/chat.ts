@@ -27,7 +27,7 @@ export interface BuiltinChatOptions {
   readonly tokens: TokenCounter;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** Milliseconds between the words of a stream, so that streaming shows. Default: 15. 0 means as fast as it is read. */
+  /** Milliseconds between the words of a stream, so that streaming shows. Default: 15. 0: no delay. */
   readonly wordDelayMs?: number;
 }
 
@@ -38,12 +38,9 @@ const tokensPerMessage = 3;
 const stopsMax = 16;
 
 /**
- * A small rule-based ELIZA, for trying the service without a model. It honours `n`, `stop`, `max_tokens` and
- * `max_completion_tokens` and always reports its usage. It never calls tools, and ignores other parameters. The parameters
- * must be checked already, but for `stop`, which has up to 16 sequences. `prompt_tokens` is the sum of the o200k tokens of each
- * text in `messages`, plus 3 a message; `completion_tokens` is the exact count of the texts of all choices.
- *
- * Rejects with `invalid_parameter`, the signal's reason, or the token counter's error.
+ * A small rule-based ELIZA, for trying the service without a model. Honours `n`, `stop`, `max_tokens` and
+ * `max_completion_tokens`, always reports usage, and ignores other parameters. The caller has checked all but `stop`.
+ * @throws `invalid_parameter`, the signal's reason, or the token counter's error
  */
 export function createBuiltinChat(options: BuiltinChatOptions): ChatEngine {
   return {

@@ -6,7 +6,7 @@ import { compileFlite } from './flite/module.ts';
 import { FliteProgram } from './flite/program.ts';
 import { fliteVoices } from './flite/voices.ts';
 
-/** Checks what the models need: flite for speech; the decoder and the recogniser for transcription. */
+/** Checks the modules of the models: flite for speech, the decoder and the recogniser for transcription. */
 export async function diagnoseBuiltin({ models }: Diagnosis): Promise<Diagnostic[]> {
   const speech = models.filter(({ type }) => type === 'speech');
   const [fliteFound, recognitionFound] = await Promise.all([

@@ -19,18 +19,17 @@ const voiceList: VoiceList = {
 interface BuiltinSpeechOptions {
   /** Worker threads at most, 1 or more; each starts when there is work for it. */
   readonly threads: number;
-  /** Requests that may wait for a thread; one more is `overloaded`. */
+  /** Requests that may wait for a thread. Further ones are `overloaded`. */
   readonly queueMax: number;
-  /** Its owner closes it. */
+  /** The creator closes it. */
   readonly encoders: EncoderPool;
 }
 
 /**
- * Speech by flite, which is part of the program: no network, no download, no other software.
- *
- * `check` rejects with `invalid_input` for a text of only punctuation or invisible characters. The audio rejects with
- * `overloaded` if too many requests wait, `request_cancelled` once the signal aborts, and `internal_error` if flite
- * fails on the text or its thread dies. `synthesize` throws `unknown_voice`.
+ * Speech by flite, which is part of the program: no network, no other software. `check` rejects with `invalid_input`
+ * for a text without anything to speak. The audio rejects with `overloaded`, `request_cancelled` or, if flite fails,
+ * `internal_error`.
+ * @throws `unknown_voice` from `synthesize`
  */
 export function createBuiltinSpeech(options: BuiltinSpeechOptions): Owned<SpeechEngine> {
   const pool = createFlitePool({ threads: options.threads, requestsWaitingMax: options.queueMax });

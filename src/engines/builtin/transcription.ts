@@ -1,6 +1,6 @@
 /**
- * Transcription without a network, in worker threads: one decodes the file and cuts it into utterances, others recognise them.
- * All run at once with backpressure, so memory does not depend on the length of the audio.
+ * Transcription without a network, in worker threads: one decodes the file and cuts it into utterances, others
+ * recognise them. All run at once with backpressure, so memory does not grow with the audio.
  */
 
 import type {
@@ -25,7 +25,10 @@ import type { Utterance } from './pocketsphinx/utterances.ts';
 export interface BuiltinTranscriptionOptions {
   /** Recogniser threads of all requests together, at least 1. Each uses a core and about 100 MB. */
   readonly recognisers: number;
-  /** Requests that may wait while `recognisers` others run, half of them of one account. More are refused with `overloaded`. */
+  /**
+   * Requests that may wait while `recognisers` others run. One account may take half of them. More are refused with
+   * `overloaded`.
+   */
   readonly queueMax: number;
   /** A longer request ends with `overloaded`. Default: 10 minutes. */
   readonly requestMsMax?: number;
@@ -37,7 +40,7 @@ const retryAfterSeconds = 5;
 /** The model knows only English, whatever the request's hint. */
 const language = 'english';
 
-/** Threads start at first use. While files of the modules are missing, `availability` says which. */
+/** Threads start at first use. If files of the modules are missing, `availability` names them. */
 export function createBuiltinTranscription(options: BuiltinTranscriptionOptions): Owned<TranscriptionEngine> {
   const { recognisers, queueMax } = options;
   const pools = createHearingPools({ recognisers, filesMax: recognisers + queueMax });
@@ -59,12 +62,12 @@ export function createBuiltinTranscription(options: BuiltinTranscriptionOptions)
 interface SharedWork {
   readonly pools: HearingPools;
   readonly options: BuiltinTranscriptionOptions;
-  /** The requests that run or wait, with their owners. */
+  /** Running and waiting requests, with their owners. */
   readonly requests: Map<AbortController, string | undefined>;
 }
 
 /**
- * The events of one request. Its work stops as soon as it is done, fails, runs out of time, its signal aborts or its reader
+ * The events of one request. Its work stops at once when it ends, fails, runs out of time or aborts, or when its reader
  * returns, even while the reader waits for an event.
  */
 function transcribe(
@@ -109,7 +112,10 @@ async function* run(
   }
 }
 
-/** Counts the request until `stop` aborts, as it does at the end of every request. @throws `overloaded` when full */
+/**
+ * Counts the request until `stop` aborts, which happens at the end of every request.
+ * @throws `overloaded` when full
+ */
 function admit(work: SharedWork, signal: Signal, stop: AbortController): void {
   const { requestMsMax = requestMsMaxDefault } = work.options;
   if (isFullFor(work, signal.owner)) {
@@ -141,7 +147,7 @@ function isFullFor({ requests, options }: SharedWork, owner: string | undefined)
 
 interface Hearing {
   recognise(utterance: Utterance): Promise<readonly RecognisedWord[]>;
-  /** Decoding waits while this many utterances are cut and not yet sent. */
+  /** Decoding pauses while this many utterances wait to be sent. */
   readonly aheadMax: number;
 }
 
@@ -177,7 +183,7 @@ function startRecognition(utterance: Utterance, hearing: Hearing): PendingSegmen
   const settle = () => {
     isSettled = true;
   };
-  // A failure is thrown when the segments are awaited; until then it must not count as unhandled.
+  // A failure is thrown when the segments are awaited; until then it must not be an unhandled rejection.
   segments.then(settle, settle);
   return { segments, isSettled: () => isSettled };
 }

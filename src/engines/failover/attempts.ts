@@ -1,9 +1,9 @@
-/** Gives a request to the next engine, but only if the one before cannot have begun with it. */
+/** Passes a request to the next engine, but only if the one before cannot have begun it. */
 
 import { ParleyError, toParleyError } from '../../core/values/errors.ts';
 import type { Signal } from '../../core/values/signal.ts';
 
-/** The answer of the first engine that gives one; if all fail, the last error. */
+/** The answer of the first engine that succeeds; if all fail, the last error. */
 export async function firstAnswer<E, Answer>(
   engines: readonly E[],
   signal: Signal,
@@ -21,7 +21,7 @@ export async function firstAnswer<E, Answer>(
 }
 
 /**
- * As `firstAnswer`, for an answer in parts. After the first part that is output, no other engine is tried.
+ * Like `firstAnswer`, for an answer in parts. After the first part with output no other engine is tried.
  * @param isOutput Default: every part is output.
  */
 export async function* firstStream<E, Part>(
@@ -47,7 +47,7 @@ export async function* firstStream<E, Part>(
   throw failure;
 }
 
-/** Returns an error after which another engine may be tried, and throws any other. */
+/** Returns the error if another engine may be tried, else throws it. */
 function unlessItMayHaveRun(error: unknown, signal: Signal): ParleyError {
   const failure = toParleyError(error);
   if (signal.aborted || !failure.hasNotRun) throw error;

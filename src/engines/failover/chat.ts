@@ -2,13 +2,13 @@ import type { ChatEngine } from '../../core/entities/engine.ts';
 import { firstAnswer, firstStream } from './attempts.ts';
 import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
 
-/** Several engines of one chat model. An engine must not change the request, as the next may get it too. */
+/** Several engines of one chat model. No engine may change the request, as the next may receive it too. */
 export function failoverChat(engines: EngineList<ChatEngine>, balance: Balance): ChatEngine {
   if (engines.length === 1) return engines[0];
   const order = new EngineOrder(engines, balance);
   return {
     availability: () => order.availability(),
-    // The prompt must be held for whichever of them serves it.
+    // The hold must cover the prompt on whichever engine serves it.
     contextTokens: () => {
       const known = order.available().map((engine) => engine.contextTokens?.());
       const largest = Math.max(...known.map((tokens) => tokens ?? 0));

@@ -1,6 +1,6 @@
 import type { Availability, Engine } from '../../core/entities/engine.ts';
 
-/** Which engine is tried first: always the first one listed, or the next one for each request. */
+/** Policy for the engine tried first: always the first one listed, or the next one for each request. */
 export type Balance = 'in-order' | 'round-robin';
 
 /** At least one engine, in the order of the configuration. */
@@ -17,7 +17,7 @@ export class EngineOrder<E extends Engine> {
     this.#balance = balance;
   }
 
-  /** Available if one engine is; else with the reasons of all. */
+  /** Available if any engine is; else the reasons of all. */
   availability(): Availability {
     const reasons: string[] = [];
     let isPending = false;
@@ -30,7 +30,7 @@ export class EngineOrder<E extends Engine> {
     return { available: false, reason: reasons.join(' '), isPending };
   }
 
-  /** The available engines; if there is none, the first one listed, which fails with its reason. */
+  /** The available engines. If there are none, the first one listed, which fails with its reason. */
   available(): EngineList<E> {
     const [first, ...others] = this.#engines.filter((engine) => engine.availability().available);
     return first === undefined ? [this.#engines[0]] : [first, ...others];
@@ -44,7 +44,7 @@ export class EngineOrder<E extends Engine> {
     return [first, ...others];
   }
 
-  /** The order for one request. The next request gets the next order. */
+  /** The order for one request. Advances the order for the next. */
   take(): EngineList<E> {
     const order = this.peek();
     this.#requests = (this.#requests + 1) % Number.MAX_SAFE_INTEGER;

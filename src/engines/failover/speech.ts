@@ -16,8 +16,8 @@ const noSharedVoice = {
 } as const;
 
 /**
- * Several engines of one speech model. Its voices are those that all available engines share. A text is checked by the
- * engine that speaks it.
+ * Several engines of one speech model. Its voices are those that all available engines share. The engine that speaks a
+ * text also checks it.
  */
 export function failoverSpeech(engines: EngineList<SpeechEngine>, balance: Balance): SpeechEngine {
   if (engines.length === 1) return engines[0];
@@ -41,7 +41,7 @@ export function failoverSpeech(engines: EngineList<SpeechEngine>, balance: Balan
 function synthesize(engines: readonly SpeechEngine[], request: SpeechRequest, signal: Signal): SpeechOutput {
   let output: SpeechOutput | undefined;
   const speak = async function* (engine: SpeechEngine) {
-    // Before this, only the engine that was first in the order then has checked the text.
+    // So far only the engine that was first then has checked the text.
     await engine.check(request, signal);
     output = engine.synthesize(request, signal);
     yield* output.audio;
@@ -57,7 +57,7 @@ function sharedVoices(engines: EngineList<SpeechEngine>): VoiceList {
   return { voices, defaultVoice: defaultVoice ?? voices[0]?.id ?? '' };
 }
 
-/** The engines that have the voice; all if none has, so that the first one refuses it. */
+/** The engines that have the voice. If none has it, all engines, so that the first one refuses it. */
 function speakersOf(order: EngineList<SpeechEngine>, { voice }: SpeechRequest): readonly SpeechEngine[] {
   const speakers = order.filter((engine) => has(engine.voices().voices, voice));
   return speakers.length === 0 ? order : speakers;

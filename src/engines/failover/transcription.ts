@@ -2,7 +2,7 @@ import type { TranscriptionEngine } from '../../core/entities/engine.ts';
 import { firstStream } from './attempts.ts';
 import { type Balance, type EngineList, EngineOrder } from './engine-order.ts';
 
-/** Several engines of one transcription model. Its transcripts have times if those of all engines have. */
+/** Several engines of one transcription model. Transcripts have times if those of all engines have. */
 export function failoverTranscription(
   engines: EngineList<TranscriptionEngine>,
   balance: Balance,

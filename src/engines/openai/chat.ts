@@ -42,7 +42,7 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
   const report = (body: string) => upstream.reportedError(body);
   return {
     tokenizer,
-    // An unreachable upstream keeps its model in the catalog; calls to it fail with `upstream_error`.
+    // A model whose upstream is unreachable stays in the catalog; calls to it fail with `upstream_error`.
     availability: () => context?.availability() ?? { available: true },
     contextTokens: () => {
       const availability = context?.availability();
@@ -64,8 +64,8 @@ export function createOpenAiChat(options: OpenAiChatOptions): ChatEngine {
 }
 
 /**
- * The chunks of a stream, up to its end or `[DONE]`. The caller checks for finish reasons. An answer in plain JSON is
- * refused: nothing of it would be streamed.
+ * The chunks of a stream, up to its end or `[DONE]`. The caller checks for finish reasons. A plain JSON answer is
+ * refused, as it could not be streamed.
  */
 async function* chunksOf(
   ask: () => Promise<UpstreamAnswer>,
@@ -101,7 +101,7 @@ interface ReadChunks {
   readonly failure?: { readonly reason: unknown };
 }
 
-/** Reads events up to `[DONE]` or the first that is not a chunk; the chunks before it still reach the client. */
+/** Reads events up to `[DONE]` or the first that is not a chunk. The chunks before it still reach the client. */
 function readChunks(events: readonly SseEvent[], toChunk: ToChunk): ReadChunks {
   const chunks: ChatChunk[] = [];
   for (const event of events) {

@@ -69,7 +69,7 @@ async function diagnoseContext(
   let failure: unknown;
   try {
     const tokens = await readContextTokens(upstream, settings.models[id] ?? id, signal);
-    if (tokens !== undefined) return ok(subject, `It tells ${tokens} tokens.`);
+    if (tokens !== undefined) return ok(subject, `The upstream reports a context of ${tokens} tokens.`);
   } catch (error) {
     signal.throwIfAborted();
     failure = error;

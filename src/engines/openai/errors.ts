@@ -1,4 +1,7 @@
-/** Translates failures of an upstream. The message is for the client; the cause, for the log, has the upstream's error name. */
+/**
+ * Translates failures of an upstream. The message is for the client. The cause is for the log and has the upstream's
+ * error name.
+ */
 import type { Excess } from '../../codec/json-scan.ts';
 import { type ErrorDetails, ParleyError } from '../../core/values/errors.ts';
 import { answerLimits } from '../answer-limits.ts';
@@ -49,12 +52,12 @@ export class ConnectionError extends Error {
 export function malformedResponse(reason: string, cause?: unknown): ParleyError {
   return new ParleyError('upstream_error', {
     message: 'The engine behind this model sent a malformed response. Try again.',
-    // A parser's error quotes its input, which may be what a user said.
+    // A parser's error quotes its input, which may be a user's words.
     cause: new Error(reason, cause instanceof SyntaxError ? {} : { cause }),
   });
 }
 
-/** The error of an answer with more bytes than its request asked for. */
+/** The error of an answer with more bytes than its request allows. */
 export function tooLarge(bytesMax: number): ParleyError {
   return malformedResponse(`the answer is larger than ${bytesMax} bytes`);
 }
@@ -90,15 +93,15 @@ export function reportedError(body: string, ownKey: string | undefined): ParleyE
 
 const refusingStatuses: ReadonlySet<number> = new Set([400, 422]);
 const limitName = /max_tokens|max_completion_tokens/;
-/** Words for a parameter that a server does not know. None is in a complaint about the value of one. */
+/** Words for an unknown parameter. Complaints about a parameter's value contain none of them. */
 const notTaken =
   /\binstead\b|unsupported|not supported?\b|unrecognized|unknown (parameter|argument|field|name)|unexpected|not permitted/i;
 
 /** An answer with a status other than 2xx, for the log. */
 export class StatusError extends Error {
-  /** Whether the upstream lacks the configured model, whichever status says so. */
+  /** Whether the upstream lacks the configured model, under any status. */
   readonly isModelUnknown: boolean;
-  /** Whether it does not take the parameter by which it was told the limit of an answer. */
+  /** Whether the upstream refuses the parameter that carried the limit. */
   readonly isLimitNameRefused: boolean;
 
   constructor(status: number, body: string, ownKey: ErrorResponse['ownKey']) {
@@ -113,13 +116,13 @@ export class StatusError extends Error {
 interface ErrorResponse {
   readonly status: number;
   readonly retryAfter: string | string[] | undefined;
-  /** The beginning of the body. */
+  /** Beginning of the body. */
   readonly body: string;
   /** The key of the engine, which the log must not have. */
   readonly ownKey: string | undefined;
 }
 
-/** @param hasNotRun whether this status means that nothing was run */
+/** @param hasNotRun whether this status means that the request did not run */
 export function statusError(
   { status, retryAfter, body, ownKey }: ErrorResponse,
   hasNotRun: boolean,
@@ -159,7 +162,7 @@ function statusMessage(status: number): string {
       return upstreamMessages.busy;
     default:
       return status < 500
-        ? 'The model refused the request. Check its fields against what the model takes.'
+        ? 'The model refused the request. Check its fields against those that the model accepts.'
         : 'The engine behind this model failed. Try again.';
   }
 }
@@ -169,9 +172,9 @@ function readRetryAfter(value: string | string[] | undefined, nowMs: number): nu
   const text = (Array.isArray(value) ? value[0] : value)?.trim();
   if (!text) return undefined;
   const isNumber = /^\d+(\.\d+)?$/.test(text);
-  // Date.parse takes almost any number for a year; an HTTP date has the name of its month.
+  // Date.parse accepts almost any number as a year; an HTTP date has the name of its month.
   if (!isNumber && !/[a-z]{3}/i.test(text)) return undefined;
-  // The oldest form of an HTTP date names no zone, and is in UTC as the others are.
+  // The oldest form of an HTTP date names no zone, and is in UTC like the others.
   const date = /GMT$/i.test(text) ? text : `${text} GMT`;
   const seconds = isNumber ? Number(text) : (Date.parse(date) - nowMs) / 1000;
   if (Number.isNaN(seconds)) return undefined;

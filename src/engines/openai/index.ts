@@ -13,14 +13,14 @@ export interface OpenAiSettings extends UpstreamSettings {
   /** The upstream's model names, by the ids of the catalog, where the two differ. */
   readonly models: Readonly<Record<string, string>>;
   readonly transcriptionFormat: TranscriptionFormat;
-  /** Under which names chat limits are sent. Undefined: chosen by the host. */
+  /** The parameters that carry chat limits. Undefined: chosen by the host. */
   readonly outputLimit?: LimitNames | undefined;
   /** The language of each voice, by the voice's name. Empty if the upstream lists them. */
   readonly voices: Readonly<Record<string, string>>;
   readonly voicesEveryMs: number;
 }
 
-/** Any server that speaks the OpenAI API. Connects at first use, and to read a list of voices. */
+/** Any server that speaks the OpenAI API. Connects at first use, or to read a list of voices. */
 export function createOpenAiEngine(settings: OpenAiSettings, deps: UpstreamDeps): EngineSet {
   const upstream = new Upstream(settings, deps);
   const nameOf = (id: string) => settings.models[id] ?? id;

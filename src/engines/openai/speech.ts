@@ -21,13 +21,13 @@ export function createOpenAiSpeech(deps: OpenAiSpeechDeps): SpeechEngine {
   return {
     availability: () => deps.voices.availability(),
     voices: () => deps.voices.list(),
-    // Only the upstream knows what its model can say.
+    // Only the upstream knows which texts its model can speak.
     check: () => undefined,
     synthesize: (request, signal) => synthesize(deps, request, signal),
   };
 }
 
-/** Sends the four fields of the contract and no other. */
+/** Sends the four fields of the contract and no others. */
 function synthesize(
   { upstream, model }: OpenAiSpeechDeps,
   { input, voice, format }: SpeechRequest,
@@ -53,7 +53,7 @@ function synthesize(
   return { audio: audio(), durationMs: () => length.ms() };
 }
 
-/** Accepted types that do not begin with `audio/`. Some servers name none. */
+/** Accepted types that do not begin with `audio/`. Some servers send none. */
 const otherTypes: readonly string[] = [
   '',
   'application/octet-stream',

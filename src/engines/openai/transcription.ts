@@ -12,10 +12,13 @@ import { readTranscript } from './transcription/transcript.ts';
 
 /** Room for hours of words with their times. */
 const answerBytesMax = 16 * 1024 * 1024;
-/** For audio of unknown length: refuses an account without any allowance before the upstream is called. */
+/**
+ * Reserved for audio of unknown length, so that an account without any allowance is refused before the upstream is
+ * called.
+ */
 const durationMsMin = 1;
 
-/** `json` for a server that knows no times. */
+/** `json` for a server that sends no times. */
 export type TranscriptionFormat = 'verbose_json' | 'json';
 
 export interface OpenAiTranscriptionDeps {
@@ -27,10 +30,9 @@ export interface OpenAiTranscriptionDeps {
 }
 
 /**
- * Sends the file unchanged to an upstream. Segments come once the whole answer is there.
- *
- * The length of the audio is the longer of those that its container and the upstream state. If neither states one, it is
- * estimated from the size of the file, so that no audio is free.
+ * Sends the file unchanged to an upstream. Segments arrive with the whole answer. The audio's length is the longer of
+ * those that its container and the upstream state. If neither states one, the file's size gives an estimate, so that no
+ * audio is free.
  */
 export function createOpenAiTranscription(deps: OpenAiTranscriptionDeps): TranscriptionEngine {
   return {
@@ -60,7 +62,7 @@ async function* transcribe(
   const { text, segments, reportedMs } = transcript;
   const knownMs = Math.max(probedMs ?? 0, reportedMs ?? 0);
   const durationMs = knownMs || assumedDurationMs(audio.length, container);
-  // Comes before the first segment, because all units must be reserved by then.
+  // Reported before the first segment, because all units must be reserved by then.
   yield { kind: 'audio', durationMs };
   for (const segment of segments) yield { kind: 'segment', segment };
   yield { kind: 'done', durationMs, language: transcript.language ?? languageName(language) ?? '', text };
@@ -76,10 +78,10 @@ const contentTypes: Readonly<Record<MediaContainer, string>> = {
   webm: 'audio/webm',
 };
 
-/** Models that take lists of languages and keywords. Others refuse parameters that they do not know. */
+/** Models that accept lists of languages and keywords. Others refuse unknown parameters. */
 const modelsWithLists = /(^|\/)gpt-transcribe/;
 
-/** The hints under names that the model takes. Keywords guide the models of the Whisper family as part of the prompt. */
+/** The hints under the names that the model accepts. Keywords guide Whisper models as part of the prompt. */
 function hintFields(
   model: string,
   { language, languages = [], keywords = [], prompt }: TranscriptionRequest,
@@ -94,7 +96,7 @@ function hintFields(
   ];
 }
 
-/** Upstreams go by the file extension, so it is made from the content. The client's file name is not sent. */
+/** Upstreams rely on the file extension, so it is made from the content. The client's file name is not sent. */
 function toForm(
   { model, format }: OpenAiTranscriptionDeps,
   request: TranscriptionRequest,

@@ -37,7 +37,7 @@ export class RemoteCatalog {
   #models: ReadonlyMap<string, Model> | undefined;
   #hasFailed = false;
   #timer: NodeJS.Timeout | undefined;
-  /** The last message, which is not logged twice in a row. */
+  /** The last message, so that it is not logged twice in a row. */
   #logged = '';
 
   constructor(calls: Calls, options: CatalogOptions) {
@@ -50,7 +50,7 @@ export class RemoteCatalog {
     this.#expected.set(name, type);
   }
 
-  /** Reads the list now and then regularly. After a failed reading the last list stays in use. */
+  /** Reads the list now and then regularly. After a failed reading the last list stays. */
   start(): void {
     void this.#readAndSchedule(firstWaitMs);
   }
@@ -60,7 +60,7 @@ export class RemoteCatalog {
     clearTimeout(this.#timer);
   }
 
-  /** Before the first list, only speech is unavailable, as its voices are unknown. */
+  /** Before the first list only speech is unavailable, as its voices are unknown. */
   availability(name: string, type: ModelType): Availability {
     const { engine } = this.#options;
     if (this.#models === undefined) {
@@ -78,7 +78,7 @@ export class RemoteCatalog {
     };
   }
 
-  /** @throws `engine_unavailable` if the remote has not listed such a model */
+  /** @throws `engine_unavailable` if the remote has not listed the model */
   voices(name: string): VoiceList {
     const model = this.#models?.get(name);
     if (model?.type !== 'speech') {
@@ -124,7 +124,7 @@ export class RemoteCatalog {
     this.#logOnce('warn', missing.join(' '), {});
   }
 
-  /** `Connections` logs that the remote cannot be reached. */
+  /** `Connections` already logs that the remote cannot be reached. */
   #logFailure(thrown: unknown): void {
     const error = toParleyError(thrown);
     if (!error.hasNotRun)

@@ -43,14 +43,14 @@ export function createRemoteChat({ name, calls, catalog }: RemoteModel): ChatEng
         if (chunk === undefined) continue;
         first ??= chunk;
         if (isRepeat && isOpening(chunk)) continue;
-        // A call that is made again has an id of its own; the client sees one answer.
+        // A repeated call has its own id; the client sees one answer.
         yield [messageChunk(isRepeat ? { ...chunk, id: first.id, created: first.created } : chunk)];
       }
     },
   };
 }
 
-/** Whether a chunk only opens its choices: the client already has such a chunk of the call that was lost. */
+/** Whether a chunk only opens its choices. The client already has such a chunk from the lost call. */
 function isOpening(chunk: ChatCompletionChunk): boolean {
   return (
     chunk.choices.length > 0 &&

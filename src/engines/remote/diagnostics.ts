@@ -75,7 +75,7 @@ function diagnoseFailure(thrown: unknown, { address, tlsCa }: RemoteSettings): D
   return problem('remote', `${address} does not list its models (${reason}).`, 'Look at its log.');
 }
 
-/** `tlsCa` is the only file that a connection reads. */
+/** A connection reads no file but `tlsCa`. */
 function isFileError(cause: unknown): boolean {
   return cause instanceof Error && 'syscall' in cause && cause.syscall === 'open';
 }

@@ -1,9 +1,7 @@
 /**
- * Translates failed calls to a remote Parley.
- *
- * A refusal of the request itself (a file without audio, a text with nothing to say) keeps its code: a local engine would
- * refuse it likewise, and the client can fix it. Everything else, above all what the remote says about this server's key,
- * is an `upstream_error` with the remote's status and Retry-After.
+ * Translates failed calls to a remote Parley. A refusal of the request itself keeps its code, as a local engine would
+ * refuse it too and the client can fix it. Everything else, such as a refusal of this server's key, is an
+ * `upstream_error` with the remote's status and Retry-After.
  */
 import { fromBinary } from '@bufbuild/protobuf';
 import { anyUnpack, durationMs } from '@bufbuild/protobuf/wkt';
@@ -18,7 +16,9 @@ import { type ErrorCode, type ErrorDetails, errorTable, ParleyError } from '../.
 import { forOperator, upstreamMessages } from '../upstream-messages.ts';
 import { withoutKeys } from '../without-keys.ts';
 
-/** Codes that are passed on, with a message that replaces the table's. The remote's own message only goes to the log. */
+/**
+ * Codes that are passed on, with a message that replaces the table's. The remote's own message only goes to the log.
+ */
 const requestErrors: Readonly<Partial<Record<ErrorCode, string | undefined>>> = {
   invalid_input: '`input` has nothing that can be said: send words or numbers.',
   input_too_long: undefined,
@@ -27,7 +27,7 @@ const requestErrors: Readonly<Partial<Record<ErrorCode, string | undefined>>> = 
   unsupported_file_format: undefined,
   payload_too_large: undefined,
   invalid_messages: undefined,
-  invalid_parameter: 'The engine behind this model does not take a parameter as it is.',
+  invalid_parameter: 'The engine behind this model refuses the value of a parameter.',
 };
 
 /** Messages for codes that become `upstream_error`. */
@@ -43,10 +43,10 @@ const serverErrors: Readonly<Partial<Record<ErrorCode, string>>> = {
   overloaded: upstreamMessages.busy,
 };
 
-/** The connection was lost before the remote said anything of the call. */
+/** The connection was lost before the remote reported anything about the call. */
 class LostCallError extends Error {}
 
-/** Whether a call may be made again if it had no output: the client of this server cannot have been told anything of it. */
+/** Whether a call without output may be repeated: no output has reached the client. */
 export function isLost(error: unknown): boolean {
   return error instanceof ParleyError && error.cause instanceof LostCallError;
 }
@@ -56,7 +56,7 @@ const fieldPath = /^[\w.[\]-]{1,100}$/;
 
 /**
  * @param hasNotRun whether the call was never sent on a connection
- * @param ownKey the key of the engine, which the log must not have
+ * @param ownKey the key of the engine, which must not be logged
  */
 export function translateError(thrown: unknown, hasNotRun: boolean, ownKey: string | undefined): ParleyError {
   if (!isStatus(thrown)) return new ParleyError('internal_error', { cause: thrown });
@@ -74,7 +74,7 @@ export function translateError(thrown: unknown, hasNotRun: boolean, ownKey: stri
   });
 }
 
-/** The error of a request that had no connection. */
+/** The error of a request without a connection. */
 export function unreachable(cause: Error): ParleyError {
   return new ParleyError('upstream_error', { message: upstreamMessages.unreachable, hasNotRun: true, cause });
 }
@@ -89,7 +89,7 @@ function requestError(code: ErrorCode, { metadata }: ErrorInfo, details: ErrorDe
   });
 }
 
-/** The error of a status without details: from the connection, the deadline, or a proxy that is not a Parley. */
+/** The error of a status without details, from the connection, the deadline, or a proxy that is not a Parley. */
 function statusError(code: status, cause: Error, hasNotRun: boolean): ParleyError {
   switch (code) {
     case status.UNAVAILABLE:
@@ -138,7 +138,7 @@ function readDetails({ metadata }: StatusObject): StatusDetails {
   }
 }
 
-/** All that the remote said but keys, with its request id, by which its own records and log have the rest. */
+/** The remote's message without keys, and its request id, which leads to the rest in its own records and log. */
 function logCause(
   { code, details }: StatusObject,
   info: ErrorInfo | undefined,

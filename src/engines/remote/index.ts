@@ -13,7 +13,7 @@ export interface RemoteSettings extends ConnectionsSettings {
   readonly models: Readonly<Record<string, string>>;
   readonly totalMs: number;
   readonly catalogEveryMs: number;
-  /** Whether a call that was lost without output is made once more. */
+  /** Whether a call that was lost without output is repeated once. */
   readonly repeatLostCalls: boolean;
 }
 
@@ -22,12 +22,12 @@ export interface RemoteDeps {
   readonly name: string;
   readonly apiKey: string | undefined;
   readonly log: Log;
-  /** The headers that carry the trace of the running request on. Default: none. */
+  /** The headers that carry the trace of the running request. Default: none. */
   readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
 }
 
 /**
- * Another Parley over gRPC. Connects and reads the remote's models in the background, from now on.
+ * Another Parley over gRPC. Connects at once and reads the remote's models in the background.
  * @throws if `tlsCa` cannot be read
  */
 export function createRemoteEngine(

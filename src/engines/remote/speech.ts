@@ -11,7 +11,7 @@ export function createRemoteSpeech(model: RemoteModel): SpeechEngine {
   return {
     availability: () => catalog.availability(name, 'speech'),
     voices: () => catalog.voices(name),
-    // Only the remote knows whether a text can be said; `synthesize` fails if it cannot.
+    // Only the remote knows whether a text can be spoken; `synthesize` fails if it cannot.
     check: () => undefined,
     synthesize: (request, signal) => synthesize(model, request, signal),
   };

@@ -28,8 +28,8 @@ export function createRemoteTranscription(model: RemoteModel, probe: DurationPro
 }
 
 /**
- * The length by the file, as the remote reports it only at the end. Then segments as they are recognised; with words, all
- * segments at the end, as the remote sends words only with the whole transcript.
+ * First the length by the file, as the remote reports it only at the end. Then segments as they are recognised; with
+ * words, all segments at the end, as the remote sends words only with the whole transcript.
  */
 async function* transcribe(
   { name, calls }: RemoteModel,
@@ -59,7 +59,7 @@ function* transcriptEvents(transcript: Transcript, withWords: boolean): Generato
   yield { kind: 'done', durationMs: toMs(duration), language, text };
 }
 
-/** Undefined if the file does not state it. The remote decides whether the file is audio at all. */
+/** Undefined if the file does not state it. The remote decides whether the file is audio. */
 async function probedMs(
   probe: DurationProbe,
   { audio, fileName, signal }: TranscriptionRequest,
@@ -84,7 +84,7 @@ function requestMessage(model: string, request: TranscriptionRequest): StreamTra
       keywords: [...(request.keywords ?? [])],
       ...(prompt !== undefined && { prompt }),
       ...(temperature !== undefined && { temperature }),
-      // It refuses what is named here at once if its model gives no times. Segments come in any case, if it has them.
+      // The remote refuses these formats at once if its model gives no times. It sends segments anyway if it has them.
       timestampGranularities: [...(needsSegments ? ['segment'] : []), ...(words ? ['word'] : [])],
     },
   });

@@ -1,8 +1,7 @@
 /**
- * Decodes any of the ten formats to 16 kHz mono samples, with ffmpeg's demuxers and decoders in WebAssembly. The module reads the
- * bytes that it is handed and nothing else, and its memory has a maximum: a hostile file harms only its own instance.
- *
- * It blocks its thread: use it in worker threads.
+ * Decodes any of the ten formats to 16 kHz mono samples, with ffmpeg's demuxers and decoders in WebAssembly. The module
+ * sees only the bytes that it is passed, and its memory has a maximum: a hostile file harms only its own instance.
+ * Blocks its thread, so use it in worker threads.
  */
 import type { MediaContainer } from '../formats/file-format.ts';
 import { WasmInstance } from '../wasm-instance.ts';
@@ -10,7 +9,7 @@ import { WasmInstance } from '../wasm-instance.ts';
 /** Sample rate of all decoded audio, in hertz. */
 export const decodedSampleRate = 16_000;
 
-/** Longer stated durations are not believed. */
+/** Longer stated durations are ignored. */
 const statedMsMax = 30 * 24 * 3_600_000;
 
 const demuxers = {
@@ -28,12 +27,12 @@ export interface EncodedFile<Bytes = Uint8Array<ArrayBuffer>> {
   readonly container: MediaContainer;
 }
 
-/** One file. The first failure of the module, whatever it is, ends the file there. */
+/** One file. After the first failure of the module, of any kind, nothing more of the file is read. */
 export class Decoder {
   readonly #instance: WasmInstance;
-  /** Why the file cannot be read, or not further; undefined while all is well. */
+  /** Why the file cannot be read further; undefined if there was no error. */
   #failure: string | undefined;
-  /** The codec of the file's audio, in FFmpeg's words, where there is no decoder for it. */
+  /** The codec of the file's audio, in FFmpeg's words, if there is no decoder for it. */
   #undecodable: string | undefined;
 
   /** Reads the beginning of the file. */
@@ -65,17 +64,17 @@ export class Decoder {
     return this.#failure;
   }
 
-  /** Milliseconds of audio that the file states, which may be wrong; undefined without a statement. */
+  /** Milliseconds of audio that the file states, possibly wrong; undefined without a statement. */
   statedMs(): number | undefined {
     return believable(this.#attempt(() => this.#instance.call('duration') * 1000));
   }
 
-  /** Milliseconds of audio by the file's packets, counted without decoding. Nothing can be read after it. */
+  /** Milliseconds of audio by the file's packets, counted without decoding. The file cannot be read afterwards. */
   countedMs(): number | undefined {
     return believable(this.#attempt(() => this.#instance.call('scan') * 1000));
   }
 
-  /** The samples from here on, in blocks. A file that breaks off gives those before the break. */
+  /** The samples from here on, in blocks. A truncated file yields the samples before the break. */
   *blocks(): Generator<Int16Array<ArrayBuffer>, void, void> {
     for (let block = this.#read(); block !== undefined; block = this.#read()) yield block;
   }
@@ -87,7 +86,7 @@ export class Decoder {
     });
   }
 
-  /** Once the instance has failed it is not used again. */
+  /** A failed instance is not used again. */
   #attempt<Result>(work: () => Result): Result | undefined {
     if (this.#failure !== undefined) return undefined;
     try {

@@ -7,7 +7,7 @@ export interface Encoder {
   encode(samples: Int16Array): OwnedBytes;
   /** Encodes the held-back samples and ends the file. Call once, after the last `encode`. */
   finish(): OwnedBytes;
-  /** Frees the codec's memory. Call once, whether or not the file was finished. */
+  /** Frees the codec's memory. Call once, even if the file was not finished. */
   free(): void;
 }
 

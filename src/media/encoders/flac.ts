@@ -2,9 +2,11 @@ import flac from 'libflacjs/dist/libflac.js';
 import { type Encoder, joinBytes, type OwnedBytes } from './encoder.ts';
 
 const bitsPerSample = 16;
-/** libFLAC's default: smaller files than lower levels, in a small part of the time that speaking takes. */
+/** libFLAC's default: smaller files than lower levels, and still far faster than speaking. */
 const compressionLevel = 5;
-/** Short blocks, for a prompt stream: 144 ms at 8 kHz, 48 ms at 24 kHz. They cost about one percent in size. */
+/**
+ * Short blocks, so that a stream starts early: 144 ms at 8 kHz, 48 ms at 24 kHz. They cost about one percent in size.
+ */
 const blockSamples = 1152;
 const statusOk = 0;
 

@@ -3,8 +3,8 @@ import { type Encoder, joinBytes, type OwnedBytes } from './encoder.ts';
 import { resampled } from './resample.ts';
 
 /**
- * Clear speech in mono at every rate. Constant, because players need a frame index for the duration of a variable
- * bitrate, and a stream cannot have one.
+ * Clear mono speech at every rate. Constant, because a variable bitrate needs a frame index, which a stream cannot
+ * have.
  */
 const bitrateKbps = 64;
 
@@ -13,15 +13,15 @@ const rates = [8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_
 const highestRate = 48_000;
 const frameSamplesMax = 1152;
 
-/** Making an instance takes tens of milliseconds, and an instance can be configured again, so a few are kept. */
+/** Creating an instance takes tens of milliseconds, and an instance can be configured again, so a few are kept. */
 const idleCodecsMax = 4;
 
 type Lame = Awaited<ReturnType<typeof createLame>>;
 const idleCodecs: Lame[] = [];
 
 /**
- * An MP3 file at the source's rate where MP3 has it, else at the next higher one. Players hear the usual 1,105 samples
- * of codec delay as silence: the tag that makes them skip it also states the length, which a stream does not know.
+ * An MP3 file at the source's rate, or at the next higher rate that MP3 has. Players play the codec delay of 1,105
+ * samples as silence, because the tag that skips it also states the length, unknown in a stream.
  */
 export async function createMp3Encoder(sampleRate: number): Promise<Encoder> {
   const rate = rates.find((candidate) => candidate >= sampleRate) ?? highestRate;

@@ -2,14 +2,14 @@ import { joinBytes, type OwnedBytes } from './encoder.ts';
 
 const headerBytes = 27;
 const checksumOffset = 22;
-/** A packet's length is written as bytes of this value, ended by one smaller byte. */
+/** A packet's length is written as bytes of this value and one smaller byte. */
 const lacingMax = 255;
 const segmentsMax = 255;
 
 const flagFirstPage = 0x02;
 const flagLastPage = 0x04;
 
-/** Writes one logical Ogg stream, page after page (RFC 3533). Packets never continue on the next page. */
+/** Writes one logical Ogg stream, page after page (RFC 3533). A packet never continues on the next page. */
 export class OggPageWriter {
   readonly #serial: number;
   #pages = 0;
@@ -19,8 +19,8 @@ export class OggPageWriter {
   }
 
   /**
-   * A page of whole packets. `granule` is the position after its last packet, in the codec's own unit.
-   * Throws where the packets do not fit: a page holds 255 segments of 255 bytes.
+   * A page of whole packets. `granule` is the position after its last packet, in the codec's own unit. Throws if the
+   * packets do not fit: a page holds 255 segments of 255 bytes.
    */
   page(packets: readonly Uint8Array[], granule: number, isLast = false): OwnedBytes {
     const segments = packets.flatMap((packet) => lacing(packet.length));
@@ -46,7 +46,7 @@ function lacing(packetBytes: number): number[] {
   return [...new Array<number>(full).fill(lacingMax), packetBytes % lacingMax];
 }
 
-/** CRC-32 with Ogg's polynomial, most significant bit first, over the page with the checksum's own field zero. */
+/** CRC-32 with Ogg's polynomial, most significant bit first, over the page with a checksum field of zero. */
 function checksum(page: Uint8Array): number {
   let crc = 0;
   for (const byte of page) crc = (crc << 8) ^ (checksumTable[(crc >>> 24) ^ byte] ?? 0);

@@ -8,12 +8,12 @@ const bitrateBps = 32_000;
 /** Takes half the time of libopus's default 9, without a measurable difference in speech. */
 const complexity = 5;
 const framesPerSecond = 50;
-/** 100 ms on a page: players start at once, and the pages' headers stay under a tenth of the stream. */
+/** 100 ms in a page: players start at once, and page headers stay under a tenth of the stream. */
 const pageFrames = 5;
 /** Ogg counts Opus in samples at this rate, at any rate of the input (RFC 7845). */
 const granuleRate = 48_000;
 const codecRates = [8000, 12_000, 16_000, 24_000, 48_000];
-/** Constant, so that the same speech gives the same file. Serials only have to differ between streams in one file. */
+/** Constant, so that the same speech gives the same file. Serials need only differ between streams in one file. */
 const serial = 0x5061_726c;
 const vendor = 'Parley';
 
@@ -24,7 +24,7 @@ const setSignal = 4024;
 const signalVoice = 3001;
 const getLookahead = 4027;
 
-/** An Ogg Opus file. Rates that Opus does not support are resampled to 24 or 48 kHz, the next higher one. */
+/** An Ogg Opus file. Other rates than those of Opus are resampled to 24 or 48 kHz, the next higher one. */
 export function createOpusEncoder(sampleRate: number): Encoder {
   const rate = codecRates.includes(sampleRate) ? sampleRate : sampleRate < 24_000 ? 24_000 : 48_000;
   return resampled(new OggOpusEncoder(rate, sampleRate), sampleRate, rate);
@@ -64,8 +64,8 @@ class OggOpusEncoder implements Encoder {
   }
 
   /**
-   * The codec delays its output by its lookahead, so silence is encoded until the last sample has come out. The last page
-   * states that sample's position; players drop the rest of the last frame.
+   * Encodes silence until the last sample has passed the codec's delay. The last page states that sample's position;
+   * players drop the rest of the last frame.
    */
   finish(): OwnedBytes {
     const samplesDue = this.#samplesIn + this.#lookaheadSamples;
@@ -79,7 +79,7 @@ class OggOpusEncoder implements Encoder {
     this.#codec.drop();
   }
 
-  /** `lastFrame` is the number of the frame that is left for the last page. */
+  /** `lastFrame` is the number of the frame that belongs on the last page. */
   #fill(samples: Int16Array, lastFrame = Number.POSITIVE_INFINITY): void {
     let offset = 0;
     while (offset < samples.length) {

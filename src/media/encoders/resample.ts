@@ -1,19 +1,21 @@
 /**
- * A streaming change of sample rate by a rational ratio: a windowed-sinc low-pass in polyphase form.
- *
- * Output sample k is taken at input position k * from / to exactly, so nothing is delayed: the first output sample is
- * the first input sample's moment. Before its start and after its end the signal counts as silence.
+ * A streaming resampler for a rational ratio: a windowed-sinc low-pass in polyphase form. Output sample k lies exactly
+ * at input position k * from / to, so there is no delay. Before its start and after its end the signal counts as
+ * silence.
  */
 import { type Encoder, joinBytes } from './encoder.ts';
 
-/** Zero crossings of the sinc to each side: more are sharper and slower. */
+/** Zero crossings of the sinc on each side. More make the filter sharper and slower. */
 const zeroCrossings = 32;
 /** The low-pass is 6 dB down at this share of the lower Nyquist frequency; the flat band ends at about 0.85. */
 const cutoffShare = 0.94;
 /** Shape of the Kaiser window. 9 attenuates the stop band by 90 dB, below 16-bit noise. */
 const kaiserBeta = 9;
 
-/** Puts a resampler in front of an encoder that takes samples at `toRate`; where both rates are equal, returns the encoder itself. */
+/**
+ * Puts a resampler in front of an encoder that takes samples at `toRate`. Returns the encoder itself if both rates are
+ * equal.
+ */
 export function resampled(encoder: Encoder, fromRate: number, toRate: number): Encoder {
   if (fromRate === toRate) return encoder;
   const resampler = new Resampler(fromRate, toRate);
@@ -48,13 +50,13 @@ export class Resampler {
     this.#held = new Float32Array(this.#filter.taps / 2 - 1);
   }
 
-  /** Resamples the next samples. Holds back up to a few milliseconds, which depend on samples still to come. */
+  /** Resamples the next samples. Holds back a few milliseconds, which depend on later samples. */
   process(samples: Int16Array): Int16Array<ArrayBuffer> {
     this.#samplesIn += samples.length;
     return this.#filtered(samples, Number.POSITIVE_INFINITY);
   }
 
-  /** Returns the held-back end; all output is then round(samples in * toRate / fromRate) samples long. Call once, last. */
+  /** Returns the rest; all output is then round(samples in * toRate / fromRate) samples long. Call once, last. */
   flush(): Int16Array<ArrayBuffer> {
     const { up, down, taps } = this.#filter;
     const samplesDue = Math.round((this.#samplesIn * up) / down) - this.#samplesOut;

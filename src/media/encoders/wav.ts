@@ -2,13 +2,13 @@ const headerBytes = 44;
 const bytesPerSample = 2;
 
 /**
- * The length of a stream whose end is not known: all bits set, in both length fields. ffmpeg and browsers read this
- * value, and no other, as "until the end", and so show no false duration while they play; sox and Python's `wave` read
- * to the end of the file, as with any length that is too large. OpenAI sends the same.
+ * The length of a stream of unknown length: all bits set, in both length fields. ffmpeg and browsers read only this
+ * value as "until the end" and show no false duration; sox and Python's `wave` read to the end of the file. OpenAI
+ * sends the same.
  */
 export const unknownLength = 0xffff_ffff;
 
-/** The header of a mono 16-bit WAV file with `dataBytes` of samples, or of a stream where that is `unknownLength`. */
+/** The header of a mono 16-bit WAV file with `dataBytes` of samples, or `unknownLength` for a stream. */
 export function wavHeader(sampleRate: number, dataBytes: number): Uint8Array {
   const header = new Uint8Array(headerBytes);
   const view = new DataView(header.buffer);
@@ -36,7 +36,7 @@ export interface WavHead {
   readonly dataBytes: number;
 }
 
-/** Reads the header of a WAV file; undefined where it is no WAV file, or its samples begin beyond `bytes`. */
+/** Reads the header of a WAV file. Undefined if it is not a WAV file, or its samples begin beyond `bytes`. */
 export function readWavHead(bytes: Uint8Array): WavHead | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (!['RIFF', 'RF64'].includes(head.toString('latin1', 0, 4))) return undefined;

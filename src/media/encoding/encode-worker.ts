@@ -1,4 +1,4 @@
-/** An encoder thread: a session is a file, its tasks open the encoder and then encode slice by slice. */
+/** Worker thread of encoders: a session is a file, its tasks open the encoder and then encode slice by slice. */
 import type { AudioFormat } from '../../core/entities/engine.ts';
 import { serveTasks } from '../../threads/serve-tasks.ts';
 import { type Encoder, joinBytes, type OwnedBytes } from '../encoders/encoder.ts';
@@ -37,8 +37,8 @@ serveTasks<EncodeTask, OwnedBytes>({
 });
 
 /**
- * An encoder for samples at `sampleRate` hertz. Loads each codec on first use: all of them would make a thread that
- * writes MP3 start slower and take twice the memory.
+ * An encoder for samples at `sampleRate` hertz. Loads each codec at first use: loading all would slow the start and
+ * double the memory of a thread that only writes MP3.
  */
 async function openEncoder(format: ComputedFormat, sampleRate: number): Promise<Encoder> {
   switch (format) {

@@ -16,20 +16,17 @@ const sampleRateMax = 48_000;
 /** Encodes speech while it is produced, on worker threads. */
 export interface EncoderPool {
   /**
-   * The file, in pieces as they are complete; can be iterated once. `mp3`, `opus`, `flac` and `wav` keep the source's
-   * rate where the format has it; `pcm` is always 16-bit little-endian mono at 24 kHz, without a header.
-   *
-   * Reads from the source only when the result is read. An early end or an abort releases the source and the encoder
-   * at once. Fails with the source's error; `request_cancelled`, or the signal's reason if that is a
-   * ParleyError; `internal_error` where the encoder or its thread fails; `overloaded` where the pool was closed.
-   * Throws `internal_error` where the source's rate is not a whole number from 8,000 to 48,000.
+   * The file in pieces, as they are complete; can be iterated once. The formats keep the source's rate if they support
+   * it; `pcm` is 16-bit little-endian mono at 24 kHz, without a header. Reads from the source only on demand. An early
+   * end or an abort releases source and encoder at once.
+   * @throws the source's error, the signal's reason, `internal_error`, or `overloaded` if the pool is closed
    */
   encode(format: AudioFormat, source: PcmSource, signal: Signal): AsyncIterable<Uint8Array>;
   /** Ends the threads. Open streams fail with `overloaded`. */
   close(): Promise<void>;
 }
 
-/** `threads` run at a time at most, at least 1. Each serves many streams. */
+/** At most `threads` run at a time. Each serves many streams. */
 export function createEncoderPool(options: { readonly threads: number }): EncoderPool {
   const pool = createThreadPool<EncodeTask, OwnedBytes>({
     entry: siblingWorker(import.meta.url, 'encode-worker'),
@@ -49,7 +46,7 @@ export function createEncoderPool(options: { readonly threads: number }): Encode
   };
 }
 
-/** One file that a thread encodes. Await each result before the next call. */
+/** One file in a thread. Await each result before the next call. */
 class ThreadEncoder {
   readonly #session: Session<EncodeTask, OwnedBytes>;
 
@@ -59,7 +56,7 @@ class ThreadEncoder {
     session.run({ kind: 'open', format, sampleRate }).catch(() => undefined);
   }
 
-  /** Transfers the samples. Resolves with the bytes that are complete, perhaps none. */
+  /** Transfers the samples. Resolves with the complete bytes, perhaps none. */
   encode(samples: Int16Array<ArrayBuffer>, isLast: boolean): Promise<Uint8Array> {
     return this.#session.run({ kind: 'encode', samples, isLast }, [samples.buffer]);
   }
@@ -70,9 +67,8 @@ class ThreadEncoder {
 }
 
 /**
- * Sends the source slice by slice to a thread and yields the answers. Only a pull moves it: the next slice leaves when
- * the reader wants more, and the next chunk is read when all slices of the last have left.
- * The file's header leaves with the first samples, so that an engine that fails before them has sent nothing.
+ * Sends the source slice by slice to a thread and yields the answers. Only the reader's demand moves it on. The file's
+ * header leaves with the first samples, so that nothing has been sent when an engine fails before them.
  */
 function encodeOnThread(
   open: () => ThreadEncoder,
@@ -83,7 +79,7 @@ function encodeOnThread(
   let opened: ThreadEncoder | undefined;
   return new InterruptibleStream(signal, {
     async *run(wait) {
-      // Opened before the first chunk: the thread loads its codec while the engine works.
+      // Opened before the first chunk, so that the thread loads its codec while the engine works.
       const encoder = open();
       opened = encoder;
       const slicer = new PcmSlicer(source.sampleRate);

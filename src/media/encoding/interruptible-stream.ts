@@ -5,21 +5,19 @@ import type { Signal } from '../../core/values/signal.ts';
 export type Wait = <Value>(promise: Promise<Value>) => Promise<Value>;
 
 interface StreamWork<Item> {
-  /** Produces the items. Awaits every promise through `wait`. */
+  /** Produces the items. Must await every promise through `wait`. */
   run(wait: Wait): AsyncGenerator<Item, void, undefined>;
   /** Releases everything that `run` holds. */
   release(): void;
 }
 
-/** Ends `run` when the reader leaves. It never reaches a caller. */
+/** Ends `run` when the reader leaves. Callers never see it. */
 const readerLeft = new ParleyError('request_cancelled');
 
 /**
- * An async generator that an abort or a `return` ends at once. A plain one notices them only when the promise that it
- * awaits settles; here both release everything immediately, even while the reader pauses or the source hangs.
- *
- * It starts with the first pull and can be iterated once. An abort rejects the open pull, else the next one, with the
- * signal's reason if that is a ParleyError, else with `request_cancelled`. Every error is thrown as a ParleyError.
+ * An async generator that an abort or a `return` ends at once, even while its reader pauses or its source hangs. A
+ * plain generator first waits for the promise that it awaits. An abort rejects the open or the next pull with the
+ * signal's reason. Every error is thrown as a ParleyError.
  */
 export class InterruptibleStream<Item> implements AsyncIterableIterator<Item, void, undefined> {
   readonly #signal: Signal;

@@ -5,12 +5,12 @@ import { unknownLength, wavHeader } from '../encoders/wav.ts';
 import { InterruptibleStream, type Wait } from './interruptible-stream.ts';
 import { PcmReader, type PcmSource } from './pcm-source.ts';
 
-/** Whether the format takes the samples at this rate unchanged, so that no thread is needed. */
+/** Whether the format accepts the samples at this rate unchanged, so that no thread is needed. */
 export function passesThrough(format: AudioFormat, sampleRate: number): format is 'wav' | 'pcm' {
   return format === 'wav' || (format === 'pcm' && sampleRate === pcmSampleRate);
 }
 
-/** The bytes of the source without a copy, after a header where the format has one. */
+/** The source's bytes without a copy, after a header if the format has one. */
 export function passThrough(
   format: 'wav' | 'pcm',
   source: PcmSource,
@@ -23,7 +23,10 @@ export function passThrough(
   });
 }
 
-/** The header waits for the first samples: an engine that fails before them has sent nothing. Without samples it states length 0. */
+/**
+ * The header waits for the first samples, so that nothing has been sent when an engine fails before them. Without
+ * samples it states length 0.
+ */
 async function* wavBytes(
   pcm: PcmReader,
   sampleRate: number,

@@ -1,12 +1,12 @@
-/** Speech as an engine makes it: mono, 16-bit samples at one rate. */
+/** Speech from an engine: mono, 16-bit samples at one rate. */
 export interface PcmSource {
   /** Hertz: a whole number from 8,000 to 48,000. */
   readonly sampleRate: number;
-  /** Chunks of any length. A chunk's memory belongs to the reader: the source does not write to it again. */
+  /** Chunks of any length. The reader owns a chunk's memory; the source does not write to it again. */
   readonly samples: AsyncIterable<Int16Array>;
 }
 
-/** Reads a source chunk by chunk and, unlike `for await`, can release it while it waits for a chunk. */
+/** Reads a source chunk by chunk. Unlike `for await`, it can release the source while it waits for a chunk. */
 export class PcmReader {
   readonly #samples: AsyncIterable<Int16Array>;
   #iterator: AsyncIterator<Int16Array> | undefined;
@@ -30,25 +30,24 @@ export class PcmReader {
     return undefined;
   }
 
-  /** Releases a source that has started and not ended. Does not wait for it. */
+  /** Releases a source that has started but not ended. Does not wait for it. */
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    // The reader has left or failed already, so an error of the source changes nothing.
+    // The reader has left or failed already, so an error of the source does not matter.
     this.#iterator?.return?.().catch(() => undefined);
   }
 }
 
-/** Samples of one stream in flight to an encoder thread, at most: one slice, as the next waits for its answer. */
+/** Maximum samples of a stream that are on their way to a thread: one slice, as the next waits for its answer. */
 export const pcmInFlightSamplesMax = 4096;
 
-/** Shorter slices wait for more samples: no codec completes a frame from them, and each message to a thread costs time. */
+/**
+ * Shorter slices wait for more samples: no codec completes a frame from them, and each message to a thread costs time.
+ */
 const sliceMsMin = 20;
 
-/**
- * Cuts chunks of any length into slices for a thread: long chunks are cut, tiny ones are joined. Each slice has memory
- * of its own, which may be transferred.
- */
+/** Cuts or joins chunks into slices for a thread. Each slice has its own memory, which may be transferred. */
 export class PcmSlicer {
   readonly #samplesMin: number;
   /** The rest of earlier chunks, shorter than a slice. */
@@ -59,12 +58,12 @@ export class PcmSlicer {
     this.#samplesMin = Math.ceil((sampleRate * sliceMsMin) / 1000);
   }
 
-  /** Adds a chunk. The one before must have been taken out: `take` returned undefined. */
+  /** Adds a chunk. Requires that `take` has returned undefined since the last one. */
   push(chunk: Int16Array): void {
     this.#chunk = chunk;
   }
 
-  /** The next slice; undefined where there is too little for one. */
+  /** The next slice; undefined if too little is left for one. */
   take(): Int16Array<ArrayBuffer> | undefined {
     const held = this.#carry.length + this.#chunk.length;
     if (held >= this.#samplesMin) return this.#cut(Math.min(held, pcmInFlightSamplesMax));

@@ -1,6 +1,8 @@
-/** Reads headers of MPEG audio frames (layers I to III), to tell them from chance bytes. */
+/** Reads headers of MPEG audio frames (layers I to III), and distinguishes them from random bytes. */
 
-/** Kilobits a second by bitrate index 1 to 14: MPEG 1 by layer, then MPEG 2 and 2.5 with layers II and III alike. */
+/**
+ * Kilobits a second by bitrate index 1 to 14: MPEG 1 by layer, then MPEG 2 and 2.5, where layers II and III are equal.
+ */
 const bitrates = {
   mpeg1Layer1: [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
   mpeg1Layer2: [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
@@ -11,7 +13,7 @@ const bitrates = {
 
 const mpeg1SampleRates = [44_100, 48_000, 32_000] as const;
 
-/** Whether `count` frames stand one after the other, beginning within the first `searchBytesMax` bytes. */
+/** Whether `count` frames follow one another, beginning within the first `searchBytesMax` bytes. */
 export function hasMpegFrames(bytes: Uint8Array, count: number, searchBytesMax: number): boolean {
   const end = Math.min(bytes.length - 4, searchBytesMax);
   for (let at = 0; at <= end; at += 1) {
@@ -30,7 +32,7 @@ function framesInRow(bytes: Uint8Array, start: number, count: number): boolean {
   return true;
 }
 
-/** The length in bytes of the MPEG audio frame whose header is at `at`; undefined where there is none. */
+/** The length in bytes of the MPEG audio frame whose header is at `at`; undefined if there is none. */
 export function mpegFrameAt(bytes: Uint8Array, at: number): number | undefined {
   const [sync = 0, flags = 0, rates = 0] = bytes.subarray(at, at + 3);
   const version = (flags >> 3) & 3;
@@ -39,7 +41,7 @@ export function mpegFrameAt(bytes: Uint8Array, at: number): number | undefined {
   const isHeader = sync === 0xff && (flags & 0xe0) === 0xe0 && version !== 1 && layer !== 4;
   if (!isHeader || sampleRate === undefined) return undefined;
   const kilobits = bitrateTable(version === 3, layer)[(rates >> 4) - 1];
-  // With a free bitrate the header states no length; it is so rare that it counts as no frame.
+  // A frame with a free bitrate does not state its length. Such frames are so rare that they are ignored.
   if (kilobits === undefined) return undefined;
   const divider = version === 3 ? 1 : version === 2 ? 2 : 4;
   return frameLength(layer, version === 3, kilobits * 1000, sampleRate / divider, (rates >> 1) & 1);

@@ -4,7 +4,7 @@ interface Signature {
   readonly name: string;
   /** Offset of the mark. Default 0. */
   readonly at?: number;
-  /** The bytes of the mark, as characters of one byte each. */
+  /** The bytes of the mark, one character each. */
   readonly mark: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Detects which of the ten supported formats a file has. The content decides; the name only helps where the first bytes
+ * Detects which of the ten supported formats a file has. The content decides; the name only helps if the first bytes
  * fit several formats. Every search is bounded, whatever lengths the file states.
  */
 import { ParleyError } from '../../core/values/errors.ts';
@@ -10,7 +10,7 @@ import { nameOfOtherFormat } from './file-format-other.ts';
 const mediaContainers = ['flac', 'mp3', 'mp4', 'mpeg', 'ogg', 'wav', 'webm'] as const;
 export type MediaContainer = (typeof mediaContainers)[number];
 
-/** The first MPEG frame must start within so many bytes; some recorders write padding before it. */
+/** The first MPEG frame must start within this many bytes, as some recorders write padding before it. */
 const mpegSearchBytesMax = 65_536;
 
 const formatList = 'flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav or webm';
@@ -49,7 +49,7 @@ export function unsupported(name: string): ParleyError {
   });
 }
 
-/** Reads a file's bytes; beyond its end they are 0 or missing. */
+/** Reads a file's bytes. Bytes beyond its end are 0 or missing. */
 class FileHead {
   readonly bytes: Uint8Array;
 
@@ -88,11 +88,11 @@ function isMpegProgramStart(word: number): boolean {
 
 const mp4Brands = /^(iso.|mp4.|M4A |M4B |M4P |M4V |avc1|dash|cmf.|F4A |F4V |MSNV|NDA.)$/;
 
-/** MP4 files state their brands; the related QuickTime, 3GP, HEIF and JPEG 2000 state others and are not supported. */
+/** MP4 files state their brands. The related QuickTime, 3GP, HEIF and JPEG 2000 state others and are not supported. */
 function isoMediaContainer(file: FileHead, fileName: string | undefined): MediaContainer | undefined {
   const box = file.text(4, 4);
   if (box !== 'ftyp') {
-    // The oldest MP4 files state no brand and look like QuickTime: only here the file's name decides.
+    // The oldest MP4 files state no brand and look like QuickTime, so only here the file's name decides.
     const looksLikeEither = ['moov', 'mdat', 'wide', 'free', 'skip'].includes(box);
     if (!looksLikeEither) return undefined;
     if (/\.(mp4|m4a)$/i.test(fileName ?? '')) return 'mp4';
@@ -107,8 +107,8 @@ function isoMediaContainer(file: FileHead, fileName: string | undefined): MediaC
 }
 
 /**
- * WebM is a subset of Matroska. Other Matroska files (.mkv, .mka) may hold any codec, are not supported, and have
- * another document type.
+ * WebM is a subset of Matroska. Other Matroska files (.mkv, .mka) have another document type, may hold any codec, and
+ * are not supported.
  */
 function ebmlContainer(file: FileHead): MediaContainer | undefined {
   if (file.word(0) !== 0x1a45dfa3) return undefined;
@@ -137,6 +137,6 @@ function id3Container(file: FileHead): MediaContainer | undefined {
 
 function isMpegAudio(bytes: Uint8Array, fileName: string | undefined): boolean {
   if (hasMpegFrames(bytes, 3, mpegSearchBytesMax)) return true;
-  // A single frame could be chance: then the file's name decides.
+  // A single frame could be random bytes, so the file's name decides.
   return mpegFrameAt(bytes, 0) !== undefined && /\.(mp3|mpga|mpeg)$/i.test(fileName ?? '');
 }

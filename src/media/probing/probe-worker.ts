@@ -1,4 +1,4 @@
-/** The thread that reads durations. A hostile file may keep it busy; the pool then ends it. */
+/** Worker thread that reads durations. The pool ends it if a hostile file keeps it busy. */
 import { serveTasks } from '../../threads/serve-tasks.ts';
 import { Decoder, type EncodedFile } from '../decoding/decoder.ts';
 

@@ -5,14 +5,14 @@ import type { ProbeTask } from './probe-worker.ts';
 
 /** CPU time. A good file takes some milliseconds. */
 const runCpuMsMax = 2_000;
-/** Waiting and reading together, so that hostile files delay a good one by no more. */
+/** Waiting and reading together, so that hostile files cannot delay a good one for longer. */
 const totalMsMax = 5_000;
 
 export interface DurationProbe {
   /**
-   * Milliseconds of audio, more than 0, counted without decoding; undefined where the file has none, counting takes more than
+   * Milliseconds of audio, more than 0, counted without decoding. Undefined if the file has none, counting takes
    * seconds, or the decoder is not installed. Never rejects.
-   * @param owner the account whose file it is: accounts take turns
+   * @param owner the account that sent the file: accounts take turns
    */
   durationMs(
     bytes: Uint8Array,
@@ -22,7 +22,10 @@ export interface DurationProbe {
   close(): Promise<void>;
 }
 
-/** Probes one file after the other in a worker thread. A file that keeps the thread busy ends it; the next file gets a new one. */
+/**
+ * Probes one file after the other in a worker thread. A file that keeps the thread busy ends it; the next file gets a
+ * new thread.
+ */
 export function createDurationProbe(): DurationProbe {
   const pool = createThreadPool<ProbeTask, number | undefined>({
     entry: siblingWorker(import.meta.url, 'probe-worker'),
@@ -37,7 +40,7 @@ export function createDurationProbe(): DurationProbe {
       try {
         const module = await hearingModule('decoder');
         const group = pool.enter(deadline.signal, { owner });
-        // The bytes are copied when the thread takes them, so that files that wait take no memory.
+        // The bytes are copied when the thread takes them, so that waiting files use no memory.
         return await group.run({ module, bytes, container }).finally(() => group.leave());
       } catch {
         return undefined;
@@ -60,7 +63,7 @@ const leastBitrates: Readonly<Record<MediaContainer, number>> = {
   webm: 8_000,
 };
 
-/** The duration assumed for a file of unknown duration, in milliseconds: about the longest that its bytes can hold. */
+/** The assumed milliseconds of a file of unknown duration: about the longest that its bytes can hold. */
 export function assumedDurationMs(bytes: number, container: MediaContainer): number {
   return Math.ceil((bytes * 8000) / leastBitrates[container]);
 }

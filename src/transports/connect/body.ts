@@ -1,6 +1,6 @@
 /**
- * Reads the body of a Connect or gRPC-Web request for connect-node, which decodes whole messages at once: unpacks them, and checks
- * their limits before.
+ * Reads the body of a Connect or gRPC-Web request for connect-node, which decodes whole messages at once. Decompresses
+ * messages and checks their limits before that.
  */
 import type { DescMessage } from '@bufbuild/protobuf';
 import { compressionGzip } from '@connectrpc/connect-node';
@@ -14,7 +14,7 @@ import { refuseExcess } from '../refuse-excess.ts';
 import { malformed, notOneMessage, tooLarge, wrongFlag } from '../rpc/request-errors.ts';
 
 export interface BodyLimits extends RequestLimits {
-  /** Bytes of a message, packed and unpacked. */
+  /** Bytes of a message, compressed and decompressed. */
   readonly bytesMax: number;
 }
 
@@ -28,11 +28,11 @@ export interface MessageBody extends MessageForm {
   /** The request's headers. Reading removes those that state the compression and the length. */
   readonly header: Headers;
   readonly pieces: AsyncIterable<Uint8Array>;
-  /** Called with the bytes of each message, unpacked. */
+  /** Called with the bytes of each message, decompressed. */
   readonly onMessage: (bytes: number) => void;
 }
 
-/** The header that names the compression, by the type of the content. */
+/** The header that names the compression, by content type. */
 const encodingHeaders = [
   { type: /^application\/(json|proto)\b/i, header: 'content-encoding', isEnveloped: false },
   { type: /^application\/connect\+/i, header: 'connect-content-encoding', isEnveloped: true },
@@ -44,8 +44,8 @@ const headBytes = 5;
 const packedFlag = 1;
 
 /**
- * Returns the body with its messages unpacked. Reading it throws `payload_too_large` or `invalid_request_error`. A body of another
- * type stays empty: connect-node refuses it by its type.
+ * Returns the body with its messages decompressed. Reading it throws `payload_too_large` or `invalid_request_error`. A
+ * body of another type stays empty: connect-node refuses it by its type.
  */
 export function checkedBody({
   input,
@@ -130,7 +130,7 @@ async function* checkedEnvelopes(
   }
 }
 
-/** Unpacks the message of an envelope, and says so in its head. */
+/** Decompresses the message of an envelope, and updates its head. */
 async function unpack(head: Buffer, content: Uint8Array, bytesMax: number): Promise<Uint8Array> {
   const message = await compressionGzip.decompress(content, bytesMax);
   head.writeUInt8(head.readUInt8(0) & ~packedFlag, 0);
@@ -146,7 +146,7 @@ class PieceReader {
     this.#pieces = pieces[Symbol.asyncIterator]();
   }
 
-  /** The next bytes: as many as asked for, unless the body ends before. */
+  /** The next bytes: as many as requested, unless the body ends before. */
   async read(length: number): Promise<Buffer> {
     const bytes = new CollectedBytes(length);
     while (bytes.length < length) {
@@ -173,7 +173,7 @@ function checkJson(input: DescMessage, message: Uint8Array, limits: BodyLimits):
   try {
     refuseUnknownMembers(input, JSON.parse(Buffer.from(message).toString()));
   } catch (error) {
-    // connect-node refuses JSON that is malformed.
+    // connect-node refuses malformed JSON itself.
     if (error instanceof ParleyError) throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** Reads requests of Connect and gRPC-Web, in the form that connect-node takes. */
+/** Reads requests of Connect and gRPC-Web, in the form that connect-node expects. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Message } from '@bufbuild/protobuf';
@@ -26,7 +26,7 @@ export interface GatedCall {
   readonly response: Response;
   /** The deadline of an opened call. */
   readonly timeout?: Timeout | undefined;
-  /** As `bodyBytesMax` of its RPC. */
+  /** Like `bodyBytesMax` of its RPC. */
   readonly bytesMax: number | undefined;
   /** Set while connect-node reads the request, and removed once its handler runs. */
   reading?: AbortSignal | undefined;
@@ -76,7 +76,7 @@ export function toUniversal(
 }
 
 /**
- * Waits until a body whose length is known may be in memory. Others wait as they are read.
+ * Waits until a body of known length may be in memory. Other bodies wait while they are read.
  * @throws `overloaded`
  */
 export async function admitBody({ headers }: Request, served: ServedCall, bytesMax: number): Promise<void> {
@@ -84,7 +84,7 @@ export async function admitBody({ headers }: Request, served: ServedCall, bytesM
   await served.admitBytes(served.isCompressed ? bytesUnpacked(length, bytesMax) : Math.min(length, bytesMax));
 }
 
-/** Leaving the loop must not destroy the request: the answer has to go out on its connection. */
+/** Leaving the loop must not destroy the request, as the answer leaves on its connection. */
 async function* piecesOf(request: Request, { served, bytesMax }: GatedCall): AsyncGenerator<Uint8Array> {
   const pieces = request.iterator({ destroyOnReturn: false });
   const isAdmitted = bytesMax === undefined || request.headers['content-length'] !== undefined;

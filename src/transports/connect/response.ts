@@ -1,4 +1,4 @@
-/** Answers calls of Connect and gRPC-Web, in the forms that connect-node takes. */
+/** Answers calls of Connect and gRPC-Web, in the forms that connect-node expects. */
 import { constants, Http2ServerResponse } from 'node:http2';
 import type { Message } from '@bufbuild/protobuf';
 import type { HandlerContext } from '@connectrpc/connect';

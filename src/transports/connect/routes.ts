@@ -49,12 +49,12 @@ export interface ConnectLimits {
   readonly requestElementsMax: number;
 }
 
-/** The longest timer of Node. Clients may allow more time than Parley's own limit. */
+/** Node's longest timer. Clients may allow more time than Parley's own limit. */
 const timeoutMsMax = 2 ** 31 - 1;
 
 /**
- * Asks the gate with the headers alone, and reads the body only of a call that it opens.
- * @param options more of connect-node's own; the limits and the gate stay
+ * Asks the gate with the headers alone, and reads the body only of a call that the gate opens.
+ * @param options of connect-node; limits and gate cannot be changed
  */
 export function createConnectHandler(
   rpcs: readonly AnyRpc[],
@@ -77,7 +77,7 @@ export function createConnectHandler(
     if (first === undefined) throw new Error(`no RPC is ${kind}`);
     return first;
   };
-  // They refuse requests for paths without an RPC.
+  // REST refuses requests for paths without an RPC.
   const [anyUnary, anyStream] = [firstOf('unary'), firstOf('server_streaming')];
   const handlerOf = (rpc: AnyRpc) => {
     const handler = handlers.get(rpcPath(rpc));
@@ -155,7 +155,7 @@ async function serve(
   if (received === undefined) return refuseRequest(request, response, 400);
   const handleAs = (call: GatedCall, handle = handlers.serve, form = received) =>
     handle({ ...form, contextValues: createContextValues().set(gatedKey, call) });
-  // The response itself tells of its end only when the stream closes.
+  // The response itself reports its end only when the stream closes.
   const written = response instanceof Http2ServerResponse ? response.stream : response;
   written.once('finish', () => drainBody(request));
   try {

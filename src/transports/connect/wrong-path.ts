@@ -1,4 +1,4 @@
-/** Requests for a path, with a method or of a type that no RPC has: which of them are meant for RPCs, and the form of their answers. */
+/** Requests with a path, method or type that no RPC has: decides which are meant for RPCs, and how to answer them. */
 import type { UniversalServerRequest } from '@connectrpc/connect/protocol';
 import { ParleyError } from '../../core/values/errors.ts';
 import type { AnyRpc } from '../rpc/rpcs.ts';
@@ -7,8 +7,8 @@ import type { Request } from './request.ts';
 const rpcTypes = /^application\/(connect\+|grpc)/i;
 
 /**
- * Tells requests that are meant for an RPC by their type, by the header that Connect's clients send, or by the name of a service.
- * Others are REST's.
+ * Recognises requests meant for an RPC by their type, by the header that Connect's clients send, or by the name of a
+ * service. Others are REST's.
  */
 export function meantForRpcs(rpcs: readonly AnyRpc[]): (request: Request) => boolean {
   const services = new Set(rpcs.map(({ method }) => method.parent.typeName));
@@ -25,7 +25,7 @@ export function isStreamed({ headers }: Request): boolean {
 
 const messages = {
   405: 'This is the path of an RPC. Send its message with POST.',
-  415: 'This is the path of an RPC. Send its message as application/json, or as another type that Connect or gRPC-Web names.',
+  415: 'This is the path of an RPC. Send its message as application/json, or as another type of Connect or gRPC-Web.',
 };
 
 /** The error for a status that connect-node sends without a body; undefined for other statuses. */
@@ -34,7 +34,7 @@ export function refusalOf(status: number): ParleyError | undefined {
   return new ParleyError('invalid_request_error', { httpStatus: status, message: messages[status] });
 }
 
-/** The same request with the method and the nearest type for which connect-node can answer with an error. */
+/** The same request with the method and the nearest type for which connect-node can send an error. */
 export function answerable(request: UniversalServerRequest): UniversalServerRequest {
   const [type = 'json'] = /grpc-web|grpc/i.exec(request.header.get('content-type') ?? '') ?? [];
   const header = new Headers({ 'content-type': `application/${type}` });

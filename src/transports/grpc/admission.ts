@@ -6,20 +6,20 @@ import { type AnyRpc, bodyBytesMax } from '../rpc/rpcs.ts';
 import type { ServedCall } from '../run-call.ts';
 import { frameHeadBytes } from './frames.ts';
 
-/** The compressions of messages that grpc-js unpacks. */
+/** Message compressions that grpc-js supports. */
 export const acceptedEncodings: readonly string[] = ['identity', 'gzip', 'deflate'];
 
 /** @throws UNIMPLEMENTED for a compression that the server cannot unpack */
 export function checkEncoding(encoding = 'identity'): void {
   if (acceptedEncodings.includes(encoding)) return;
   throw new ParleyError('invalid_request_error', {
-    message: 'The server cannot unpack messages of this `grpc-encoding`. Use gzip, deflate or identity.',
+    message: 'The server does not support this `grpc-encoding`. Use gzip, deflate or identity.',
     grpcCode: 'UNIMPLEMENTED',
   });
 }
 
 /**
- * Until it resolves, nothing of the body is read but the head of its first message, which stays in the stream.
+ * Until it resolves, only the head of the first message is read, and stays in the stream.
  * @param largest the configured limit of a large message
  * @throws `overloaded`
  */
@@ -31,19 +31,19 @@ export async function admitBody(
 ): Promise<void> {
   const bytesMax = bodyBytesMax(rpc, largest);
   if (bytesMax === undefined) return;
-  // Its messages stay in memory together, and only the first one's length would be known.
+  // The messages of a stream stay in memory together, but only the first one's length would be known.
   if (rpc.kind === 'client-stream') return served.admitBytes(bytesMax);
   const head = await firstHead(stream);
   if (head === undefined) return;
   const length = head.readUInt32BE(1);
-  // grpc-js refuses it without reading it.
+  // grpc-js refuses the message without reading it.
   if (length > bytesMax) return;
   await served.admitBytes(frameHeadBytes + (head[0] === 0 ? length : bytesUnpacked(length, bytesMax)));
 }
 
 /** The head of the first message. Undefined for a stream that ends before. */
 async function firstHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
-  // Mostly it has come while the gate was asked.
+  // Usually the head has arrived while the gate was asked.
   const head = peek(stream) ?? (await nextHead(stream));
   return head && head.length < frameHeadBytes ? undefined : head;
 }
@@ -64,7 +64,10 @@ function nextHead(stream: ServerHttp2Stream): Promise<Buffer | undefined> {
   });
 }
 
-/** As many bytes as a head has, or all of a stream that has ended; undefined until they have come. They stay in the stream. */
+/**
+ * As many bytes as a head has, or all of a stream that has ended; undefined until they have arrived. The bytes stay in
+ * the stream.
+ */
 function peek(stream: ServerHttp2Stream): Buffer | undefined {
   const head: Buffer | null = stream.read(frameHeadBytes);
   if (head === null) return undefined;

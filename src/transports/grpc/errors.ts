@@ -20,13 +20,13 @@ export function serviceError(thrown: unknown, served: ServedCall): ServiceError 
   return Object.assign(new Error(details), object);
 }
 
-/** Statuses that grpc-js gives a call by itself, for a message that it cannot unpack or that is too large. */
+/** Statuses that grpc-js sends by itself, for a message that is too large or cannot be decompressed. */
 const ownErrors: Readonly<Record<string, () => ParleyError>> = {
   [status.INTERNAL]: malformed,
   [status.RESOURCE_EXHAUSTED]: tooLarge,
 };
 
-/** Replaces the statuses that grpc-js gives by itself, for faults of the body, with errors that have details. */
+/** Replaces the statuses that grpc-js sends by itself for faults of the body with errors that have details. */
 export function explainOwnErrors(stream: ServerHttp2Stream, served: ServedCall, frames: Frames): void {
   const respond = stream.respond.bind(stream);
   stream.respond = (headers, options) => {
@@ -39,7 +39,7 @@ export function explainOwnErrors(stream: ServerHttp2Stream, served: ServedCall, 
   };
 }
 
-/** Leaves out what grpc-js adds to trailers: the padding of base64, and a message that says OK. */
+/** Removes additions of grpc-js to trailers: the padding of base64, and a message that says OK. */
 export function sendPlainTrailers(stream: ServerHttp2Stream): void {
   const send = stream.sendTrailers.bind(stream);
   stream.sendTrailers = (trailers) => {
@@ -54,7 +54,7 @@ function unpadded(base64: string): string {
   return base64.replace(/=+$/, '');
 }
 
-/** Answers a call whose body has not been read, and tells the client to stop sending it. */
+/** Answers a call whose body has not been read, and asks the client to stop sending it. */
 export function refuse(stream: ServerHttp2Stream, thrown: unknown, served: ServedCall): void {
   const error = served.errorOf(thrown);
   if (stream.destroyed || stream.closed || stream.headersSent) return;

@@ -13,14 +13,14 @@ export interface FrameForm {
 }
 
 /**
- * Follows the frames of a request beside grpc-js, which serves a body that ends inside a message as if it were whole, and takes a
- * message marked as compressed for a plain one.
+ * Checks the frames of a request beside grpc-js, which accepts a body that ends inside a message, and reads a message
+ * marked as compressed as a plain one.
  */
 export class Frames {
   readonly #form: FrameForm;
   readonly #head = Buffer.alloc(frameHeadBytes);
   #headBytes = 0;
-  /** Bytes of the present message that have not come. */
+  /** Bytes of the current message that have not arrived. */
   #missing = 0;
   #messages = 0;
   #fault: ParleyError | undefined;

@@ -23,15 +23,15 @@ export function headOf(headers: IncomingHttpHeaders, client: Client): RequestHea
   };
 }
 
-/** A message of a request with its size, or a stream of messages, whose size is not known. */
+/** A message of a request with its size, or a stream of messages of unknown size. */
 export interface Received<Form extends Sent = Message> {
   readonly sent: Form;
   readonly bytes: number;
 }
 
 /**
- * Decodes a message. Returns the error for a malformed one, one over the limits, or one with unknown fields: on an exception grpc-js would answer
- * INTERNAL without details, or cancel a stream as if its client had left.
+ * Decodes a message. Returns the error for a malformed or too large message or one with unknown fields: on an exception
+ * grpc-js would answer INTERNAL without details, or cancel a stream as if its client had left.
  */
 export function decodeRequest(
   schema: DescMessage,
@@ -50,9 +50,11 @@ export function requestsOf(call: Readable, frames: Frames): Received<AsyncIterab
   return { sent: messagesOf(call, frames), bytes: 0 };
 }
 
-/** The messages of a client's stream, as `decodeRequest` has returned them. Throws the first error of a frame or a message. */
+/**
+ * The messages of a client's stream, as `decodeRequest` returned them. Throws the first error of a frame or a message.
+ */
 async function* messagesOf(call: Readable, frames: Frames): AsyncGenerator<Message> {
-  // Leaving the loop must not destroy the call, which still has to be answered.
+  // Leaving the loop must not destroy the call, which still needs an answer.
   const received: AsyncIterable<Received | ParleyError> = call.iterator({ destroyOnReturn: false });
   for await (const request of received) {
     frames.check();

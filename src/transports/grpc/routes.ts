@@ -43,7 +43,7 @@ export interface GrpcLimits {
   readonly requestElementsMax: number;
 }
 
-/** The listener with which grpc-js serves one HTTP/2 stream of a connection that other protocols may share. */
+/** The listener with which grpc-js serves one HTTP/2 stream, on a connection that other protocols may share. */
 type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
 /** A call that the gate has opened, and its body. */
@@ -64,8 +64,8 @@ interface AnyCall {
 }
 
 /**
- * Hands streams to a grpc-js server that does not listen itself. A stream reaches it only after the gate has opened its call; until
- * then nothing of the body is read.
+ * Passes streams to a grpc-js server that does not listen itself. A stream arrives there only after the gate has opened
+ * its call; until then nothing of the body is read.
  * @throws if this version of grpc-js does not accept streams from outside
  */
 export function createGrpcHandler(
@@ -74,7 +74,7 @@ export function createGrpcHandler(
   deps: CallDeps,
 ): StreamHandler {
   const calls = new Map<string, OpenedCall>();
-  // A server for each limit, as grpc-js has one for all methods of a server.
+  // One server for each limit, as a grpc-js server has one limit for all its methods.
   const bytesOf = (rpc: AnyRpc) => messageBytesMax(rpc, limits.messageBytesMax);
   const serverFor = (some: readonly AnyRpc[], bytes: number) =>
     serverOf(some, { ...limits, messageBytesMax: bytes }, calls);
@@ -116,7 +116,7 @@ export function createGrpcHandler(
         explainOwnErrors(stream, served, frames);
         sendPlainTrailers(stream);
         headers[servedHeader] = served.id;
-        // grpc-js takes only small letters.
+        // grpc-js accepts only lower case.
         headers['content-type'] = headers['content-type']?.toLowerCase();
         serves.get(bytesOf(rpc))?.(stream, headers);
         // A stream without a body has ended before grpc-js listens for its end.
@@ -142,7 +142,7 @@ function serverOf(rpcs: readonly AnyRpc[], limits: GrpcLimits, calls: Map<string
 }
 
 /**
- * The server's own listener for streams. grpc-js has no public way to share a connection with other protocols, so this reads a
+ * The server's own listener for streams. grpc-js cannot share a connection with other protocols, so this reads a
  * private field, which a test checks.
  */
 function streamHandlerOf(server: Server): GrpcHandler {
@@ -262,7 +262,7 @@ async function answerInParts(
   }
 }
 
-/** @throws a fault of the body, or the error that `decodeRequest` has returned in the place of a message */
+/** @throws a fault of the body, or the error that `decodeRequest` returned in place of a message */
 function readable(received: Received<Sent> | ParleyError, frames: Frames): Received<Sent> {
   frames.check();
   if (received instanceof ParleyError) throw received;

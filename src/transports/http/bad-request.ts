@@ -1,4 +1,7 @@
-/** Answers requests that no handler gets, in the shape of every other error: malformed, slow, oversized, and too many connections. */
+/**
+ * Answers requests that reach no handler, in the shape of every other error: malformed, slow or oversized requests, and
+ * too many connections.
+ */
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -12,9 +15,9 @@ const reasons: Readonly<Record<Status, readonly [reason: string, message: string
   400: ['Bad Request', 'The request is not valid HTTP. Check the request line and the headers.'],
   408: [
     'Request Timeout',
-    'The request did not come in time. Send its headers and its body without a pause.',
+    'The request did not arrive in time. Send its headers and its body without a pause.',
   ],
-  417: ['Expectation Failed', 'The only expectation that is met here is `Expect: 100-continue`.'],
+  417: ['Expectation Failed', 'The only supported expectation is `Expect: 100-continue`.'],
   431: ['Request Header Fields Too Large', 'The request has too many headers, or too large ones. Send less.'],
   503: ['Service Unavailable', 'The server has too many connections. Wait, then try again.'],
   505: ['HTTP Version Not Supported', 'Send the request in HTTP/1.1 or HTTP/1.0, or in frames of HTTP/2.'],
@@ -23,7 +26,7 @@ const reasons: Readonly<Record<Status, readonly [reason: string, message: string
 /** Sockets that get no further answer. */
 const refused = new WeakSet<Socket>();
 const lingering = new Set<Socket>();
-/** As many as the system hands over at once. Beyond it, connections are closed without an answer. */
+/** As many as the system hands over at once. Further connections are closed without an answer. */
 const lingeringMax = 4_096;
 /** How long a closing connection is read, so that a client whose request crosses the end can read the answer. */
 const lingerMs = 1_000;
@@ -36,12 +39,12 @@ export function isClosing(socket: Socket): boolean {
 }
 
 /**
- * Closes an idle connection with 408: clients, proxies and SDKs that send a request at this moment know that it may be repeated (RFC 9110,
- * 15.5.9). A connection on which bytes have arrived meanwhile stays open.
+ * Closes an idle connection with 408: clients, proxies and SDKs that send a request at this moment know that it may be
+ * repeated (RFC 9110, 15.5.9). A connection on which bytes have arrived in the meantime stays open.
  */
 export function closeIdle(socket: Socket): void {
   const { bytesRead } = socket;
-  // A timer may run before bytes are read that have arrived long ago: the immediate runs after them.
+  // A timer may run before bytes are read that arrived long ago. The immediate runs after them.
   setImmediate(() => {
     if (socket.bytesRead !== bytesRead || refused.has(socket)) return;
     refuse(socket, 408, idleMessage);
@@ -50,8 +53,8 @@ export function closeIdle(socket: Socket): void {
 }
 
 /**
- * Closes a connection for which there is no room. Unless an answer has begun, its client gets 503: a request that it has sent ends as if
- * the client had left.
+ * Closes a connection for which there is no room. Unless an answer has begun, its client gets 503; a request that it
+ * has sent ends as if the client had left.
  */
 export function turnAway(socket: Socket): void {
   if (lingering.has(socket)) return;
@@ -64,10 +67,10 @@ export function turnAway(socket: Socket): void {
   linger(socket);
 }
 
-/** Reads and drops what still comes, as a reset would take back the answer. */
+/** Reads and drops further data, as a reset would discard the answer. */
 function linger(socket: Socket): void {
   refused.add(socket);
-  // Its `close` may be past.
+  // The socket's `close` may already have been emitted.
   if (socket.destroyed) return;
   lingering.add(socket);
   const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
@@ -78,11 +81,11 @@ function linger(socket: Socket): void {
   });
 }
 
-/** Answers requests that the HTTP/1 parser refuses or that do not come in time. */
+/** Answers requests that the HTTP/1 parser refuses or that arrive too late. */
 export function refuseBadRequests(server: Server): void {
   noteAnswers(server);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // Node closes the connection once the answer that announces this has been sent. Until then more data has no effect.
+    // Node closes the connection after the answer that announces this. Until then more data has no effect.
     if (error.code === 'HPE_CLOSED_CONNECTION' || refused.has(socket)) return;
     // Another answer cannot be sent in the middle of one.
     if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
@@ -97,7 +100,7 @@ export function refuseBadRequests(server: Server): void {
   });
 }
 
-/** Answers a request without a look at its body. */
+/** Answers a request without reading its body. */
 export function refuseRequest(
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
@@ -113,10 +116,10 @@ export function refuseRequest(
   drainBody(request);
 }
 
-/** Answers plain HTTP on a port of TLS, as a client sends it that follows an `http://` address. Node closes the socket then. */
+/** Answers plain HTTP on a TLS port, from a client that follows an `http://` address. Node closes the socket then. */
 export function refusePlainHttp(socket: Socket): void {
   socket.on('error', () => socket.destroy());
-  refuse(socket, 400, 'This port takes HTTPS alone. Send the request to the same address with https://.');
+  refuse(socket, 400, 'This port only accepts HTTPS. Send the request to the same address with https://.');
 }
 
 function statusOf({ code }: NodeJS.ErrnoException): Status {

@@ -1,4 +1,4 @@
-/** The open connections of a port, and which of them make room for others. */
+/** The open connections of a port, and which of them close to make room for others. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -12,12 +12,12 @@ import type { TrustedProxies } from './trusted-proxies.ts';
 /** The connections of the port, or of one address. */
 class Share {
   readonly open = new Set<Connection>();
-  /** Those without a valid key so far, the oldest first. */
+  /** Connections without a valid key so far, the oldest first. */
   readonly keyless = new Set<Connection>();
 
   /**
-   * If there is no room for another, closes the oldest connection without a valid key, else the oldest of HTTP/1 that is idle. Returns
-   * whether there is room then.
+   * If there is no room for another, closes the oldest connection without a valid key, else the oldest idle one of
+   * HTTP/1. Returns whether there is room now.
    */
   makeRoom(connectionsMax: number, isTls: boolean): boolean {
     if (this.open.size < connectionsMax) return true;
@@ -33,7 +33,7 @@ class Share {
 
 class Connection implements Client {
   readonly address: string;
-  /** Whether many clients share it. Then it does not make room. */
+  /** Whether many clients share the connection. Then it is not closed to make room. */
   readonly isProxy: boolean;
   /** The socket, TLS socket or HTTP/2 session by which its requests come. */
   carrier: object;
@@ -52,7 +52,7 @@ class Connection implements Client {
     }
   }
 
-  /** The socket that waits for a request over HTTP/1 after earlier ones. */
+  /** The socket that waits for another request over HTTP/1. */
   get idleSocket(): Socket | undefined {
     const { carrier } = this;
     return carrier instanceof Socket && unanswered(carrier) === 0 ? carrier : undefined;
@@ -62,7 +62,7 @@ class Connection implements Client {
     for (const { keyless } of this.#shares) keyless.delete(this);
   }
 
-  /** Counts it no more. */
+  /** Stops counting the connection. */
   leave(): void {
     this.noteKey();
     for (const { open } of this.#shares) open.delete(this);
@@ -71,13 +71,13 @@ class Connection implements Client {
   close(isTls: boolean): void {
     this.leave();
     const { carrier } = this;
-    // Before the handshake has ended, and over HTTP/2, an answer of HTTP/1 would not be understood.
+    // During the handshake, and over HTTP/2, an answer of HTTP/1 would not be understood.
     if (carrier instanceof Socket && isTls === carrier instanceof TLSSocket) turnAway(carrier);
     else this.#socket.destroy();
   }
 }
 
-/** The client of a request whose connection has closed already. */
+/** The client of a request whose connection has already closed. */
 const nobody: Client = { address: '', noteKey: () => undefined };
 
 export class Connections {
@@ -97,8 +97,8 @@ export class Connections {
   }
 
   /**
-   * Takes a new socket. If its address or the port has no room for it, the connection closes that has been without a valid key for the
-   * longest time; if all have had one, the new one closes.
+   * Counts a new socket. If its address or the port has no room for it, closes the connection that has been without a
+   * valid key for the longest time. If all have had one, closes the new one.
    * @returns whether the new one stays open
    */
   admit(socket: Socket): boolean {
@@ -120,7 +120,7 @@ export class Connections {
     return true;
   }
 
-  /** Notes that requests of a socket come by its TLS socket or its HTTP/2 session. */
+  /** Records that requests of a socket arrive by its TLS socket or its HTTP/2 session. */
   carry(socket: Socket, carrier: object): void {
     const connection = this.#byCarrier.get(socket) ?? this.#byPeer.get(peerOf(socket));
     if (connection === undefined) return;
@@ -128,12 +128,15 @@ export class Connections {
     this.#byCarrier.set(carrier, connection);
   }
 
-  /** Closes those of HTTP/1 that wait for a request after earlier ones. */
+  /** Closes HTTP/1 connections that wait for another request. */
   closeIdle(): void {
     for (const { idleSocket } of this.#port.open) if (idleSocket) closeIdle(idleSocket);
   }
 
-  /** The client of a request. @param carrier the socket, TLS socket or HTTP/2 session that it came by */
+  /**
+   * The client of a request.
+   * @param carrier the socket, TLS socket or HTTP/2 session that the request arrived by
+   */
   clientOf(carrier: object | undefined, headers: IncomingHttpHeaders): Client {
     const connection = carrier && this.#byCarrier.get(carrier);
     if (connection === undefined) return nobody;
@@ -141,7 +144,7 @@ export class Connections {
     return { ...nobody, address: this.#proxies.clientOf(connection.address, headers) };
   }
 
-  /** Undefined for a trusted proxy: the share of its address would be that of all its clients. */
+  /** Undefined for a trusted proxy, whose address all its clients share. */
   #shareOf(address: string): Share | undefined {
     if (this.#proxies.has(address)) return undefined;
     return this.#networks.get(networkOf(address)) ?? new Share();

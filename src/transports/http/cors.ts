@@ -17,15 +17,15 @@ type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
 /**
- * @param origins such as `https://app.example.com`, or `*` for all; if empty, none is allowed and `handle` gets OPTIONS like any
- *   other request
+ * @param origins such as `https://app.example.com`, or `*` for all; if empty, none is allowed and `handle` gets OPTIONS
+ * like any other request
  */
 export function withCors(origins: readonly string[], handle: PortHandler): PortHandler {
   if (origins.length === 0) return handle;
   return (request, response, client) => {
     const { origin } = request.headers;
     const isAllowed = origin !== undefined && (origins.includes('*') || origins.includes(origin));
-    // A cache must not give one origin's answer to another.
+    // Caches must not serve one origin's answer to another.
     response.setHeader('vary', 'origin');
     if (isAllowed) response.setHeader('access-control-allow-origin', origin);
     if (isAllowed) response.setHeader('access-control-expose-headers', exposed);

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 /**
- * Reads the first bytes of a connection to tell HTTP/2 from HTTP/1, and puts them back. Closes a connection that sends too few for
- * `firstByteMsMax`: no server watches it yet.
+ * Distinguishes HTTP/2 from HTTP/1 by the first bytes of a connection, and puts them back. Closes a connection that
+ * sends too few within `firstByteMsMax`, as no server watches it yet.
  */
 export function detectProtocol(
   socket: Socket,

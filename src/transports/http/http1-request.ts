@@ -1,11 +1,11 @@
-/** The rules of HTTP/1 for a request's head that Node leaves to the handler, or enforces without an answer in JSON. */
+/** Rules of HTTP/1 for a request's head that Node leaves to the handler, or enforces without an answer in JSON. */
 import type { IncomingMessage } from 'node:http';
 
 /** `host`, `host:port`, or empty (RFC 9110, 7.2, and RFC 3986, 3.2). */
 const hostPattern = /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~%!$&'()*+,;=]*)(:\d*)?$/;
 const versions: readonly string[] = ['1.0', '1.1'];
 
-/** The status with which the request is refused; undefined for one that is in order. */
+/** The status with which the request is refused; undefined for a valid one. */
 export function faultOf(request: IncomingMessage, headerCountMax: number): 400 | 431 | 505 | undefined {
   const { httpVersion, rawHeaders } = request;
   if (!versions.includes(httpVersion)) return 505;

@@ -14,8 +14,8 @@ export type Http1Handler = (request: IncomingMessage, response: ServerResponse) 
 const connectionsCheckMs = 1_000;
 
 /**
- * Creates the HTTP/1 server, with TLS if there is a pair of certificate and key. It must be the one that listens on the port: Node
- * enforces timeouts only on a listening server.
+ * Creates the HTTP/1 server, with TLS if there is a certificate with its key. This server must be the one that listens
+ * on the port: Node enforces timeouts only on a listening server.
  */
 export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tls?: TlsPair): Server {
   const options = {
@@ -25,15 +25,15 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
     keepAliveTimeout: limits.keepAliveMs,
     maxHeaderSize: limits.headerBytesMax,
     connectionsCheckingInterval: connectionsCheckMs,
-    // Node would refuse it with an empty body.
+    // Node would refuse such a request with an empty body.
     requireHostHeader: false,
     noDelay: true,
-    // A request without a body has ended when it arrives: its stream has no events.
+    // A request without a body has already ended when it arrives, without events.
     optimizeEmptyRequests: true,
   };
   const server = tls ? tlsServer(options, limits, tls) : createServer(options);
   server.timeout = limits.stallMsMax;
-  // One above the limit, to notice too many: Node drops the rest silently.
+  // One above the limit, to notice too many headers: Node drops the rest silently.
   server.maxHeadersCount = limits.headerCountMax + 1;
   server.on('timeout', (socket: Socket) => {
     const count = unanswered(socket);
@@ -58,13 +58,13 @@ export function createHttp1Server(limits: ServerLimits, handle: Http1Handler, tl
   return server;
 }
 
-/** The answer to a CONNECT request, for which Node makes none. The connection ends with it. */
+/** The answer to a CONNECT request, for which Node creates none. Ends the connection. */
 function lastAnswerOf(request: IncomingMessage, socket: Socket): ServerResponse {
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
   response.once('finish', () => socket.destroySoon());
-  // Node has taken off its own listeners.
+  // Node has removed its own listeners.
   socket.on('error', () => undefined).resume();
   return response;
 }
@@ -93,7 +93,10 @@ function plainSocketOf(socket: TLSSocket): Socket | undefined {
   return plain instanceof Socket && !plain.destroyed ? plain : undefined;
 }
 
-/** Cuts a client that does not read its answer. If nothing waits to be sent, the engine is the slow one, and the answer goes on. */
+/**
+ * Disconnects a client that does not read its answer. If nothing waits to be sent, the engine is slow, and the answer
+ * continues.
+ */
 function cutStalled(socket: Socket): void {
   if (socket.writableLength > 0) socket.destroy();
 }

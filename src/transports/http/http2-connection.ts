@@ -8,14 +8,14 @@ const judgedRequestsMin = 200;
 /** PING and SETTINGS frames in about a second. Clients that measure bandwidth send one each round trip. */
 const controlFramesMax = 1_000;
 
-/** Watches one HTTP/2 connection and closes it if it is idle, dead, or abused. Node does not. */
+/** Watches one HTTP/2 connection, as Node does not, and closes it if it is idle, dead, or abused. */
 export class Http2Connection {
   readonly #session: ServerHttp2Session;
   readonly #socket: Socket;
   readonly #limits: ServerLimits;
   readonly #streams = new Map<ServerHttp2Stream, Http2Stream>();
   readonly #openedAtMs = Date.now();
-  /** Whether the client has acknowledged the server's SETTINGS, which bind it only from then on. */
+  /** Whether the client has acknowledged the server's SETTINGS, which apply to it only from then on. */
   #hasAgreed = false;
   #idleSinceMs = this.#openedAtMs;
   #pingedAtMs = this.#openedAtMs;
@@ -38,7 +38,7 @@ export class Http2Connection {
     });
   }
 
-  /** Tells the client to send no more requests. Running requests finish. */
+  /** Asks the client to send no more requests. Running requests finish. */
   close(): void {
     if (!this.#session.destroyed) this.#session.close();
   }
@@ -69,7 +69,7 @@ export class Http2Connection {
     stream.once('close', () => {
       this.#streams.delete(stream);
       this.#idleSinceMs = Date.now();
-      // Counts resets by the server as well: a client can provoke them.
+      // Counts resets by the server as well, as a client can provoke them.
       if (stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#countReset();
     });
   }
@@ -84,7 +84,7 @@ export class Http2Connection {
     if (this.#controlFrames > controlFramesMax) this.#refuse();
   }
 
-  /** Neither a dead client nor one that never ends a block of headers answers a PING. */
+  /** A client that is dead, or never ends a block of headers, does not answer a PING. */
   #checkPing(nowMs: number): void {
     const { pingEveryMs, pingTimeoutMs } = this.#limits;
     const sinceMs = nowMs - this.#pingedAtMs;

@@ -1,4 +1,4 @@
-/** One HTTP/2 server for gRPC and all else. The content type of a stream decides which handler gets it. */
+/** One HTTP/2 server for gRPC and everything else. The content type of a stream decides which handler gets it. */
 import {
   createServer,
   type Http2Server,
@@ -18,15 +18,18 @@ export interface Http2Handlers {
   readonly grpc: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 }
 
-/** `:method`, `:scheme` and `:path`. They do not count as headers, but `:authority` does, in the place of `Host`. */
+/** `:method`, `:scheme` and `:path`. They do not count as headers, but `:authority` does, in place of `Host`. */
 const pseudoHeaders = 3;
 /** Node counts the memory of a session in these. */
 const megabyte = 1_000_000;
 
-/** Requests that a client may cancel at once, and then in each second. Beyond them nghttp2 ends the connection, within the packet. */
+/**
+ * Requests that a client may cancel at once, and then in each second. Above it nghttp2 ends the connection, within the
+ * packet.
+ */
 const [streamResetBurst, streamResetRate] = [250, 100];
 
-/** Creates a server that does not listen: it is handed sockets that speak HTTP/2. */
+/** Creates a server that does not listen, but is passed sockets that speak HTTP/2. */
 export function createHttp2Server(limits: ServerLimits, { handle, grpc }: Http2Handlers): Http2Server {
   const server = createServer({
     settings: {
@@ -50,17 +53,17 @@ export function createHttp2Server(limits: ServerLimits, { handle, grpc }: Http2H
     const [stream, headers] = args;
     // The handlers learn of the end by `close`.
     stream.on('error', () => undefined);
-    // The client has already reset it. Both handlers would throw where nothing catches.
+    // The client has already reset the stream. Both handlers would throw where nothing catches.
     if (stream.destroyed || stream.closed) return;
     if (isGrpc(headers)) grpc(stream, headers);
     else for (const listener of toRequest) listener.apply(server, args);
   });
-  // Its streams close with a broken connection, which is enough.
+  // Streams close with a broken connection, which is enough.
   server.on('sessionError', () => undefined);
   return server;
 }
 
-/** gRPC-Web, and gRPC with another method or content type than this, are for the handler of Connect, as over HTTP/1. */
+/** gRPC-Web, and gRPC with another method or content type than this, go to the handler of Connect, as over HTTP/1. */
 function isGrpc(headers: IncomingHttpHeaders): boolean {
   const type = headers['content-type'] ?? '';
   return headers[':method'] === 'POST' && /^application\/grpc(\+proto)?\s*($|;)/i.test(type);

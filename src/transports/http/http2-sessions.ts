@@ -6,7 +6,7 @@ import type { ServerLimits } from './limits.ts';
 
 const checkMs = 1_000;
 
-/** Lists and watches the connections of an HTTP/2 server. Node does neither. */
+/** Lists and watches the connections of an HTTP/2 server, which Node does not. */
 export class Http2Sessions {
   readonly #server: Http2Server;
   readonly #limits: ServerLimits;
@@ -23,7 +23,7 @@ export class Http2Sessions {
     this.#checks = setInterval(() => this.#check(), checkMs).unref();
   }
 
-  /** Hands a socket that speaks HTTP/2 to the server. */
+  /** Passes a socket that speaks HTTP/2 to the server. */
   adopt(socket: Socket): void {
     const watch = (session: ServerHttp2Session) => {
       this.#all.carry(socket, session);
@@ -31,17 +31,17 @@ export class Http2Sessions {
       this.#connections.add(connection);
       // A closed session may still have an open socket.
       socket.once('close', () => this.#connections.delete(connection));
-      // Its socket was accepted before.
+      // Its socket was counted before.
       if (this.#isClosing) connection.close();
     };
-    // The HTTP/1 server that accepted the socket allows half-closed ones, on which HTTP/2 would not notice that the client has left.
+    // The HTTP/1 server allows half-closed sockets, on which HTTP/2 would not notice that the client has left.
     socket.allowHalfOpen = false;
     this.#server.once('session', watch);
     this.#server.emit('connection', socket);
     this.#server.off('session', watch);
   }
 
-  /** Tells every client to send no more requests. Each connection ends with its last running request. */
+  /** Asks every client to send no more requests. Each connection ends with its last running request. */
   close(): void {
     this.#isClosing = true;
     for (const connection of this.#connections) connection.close();

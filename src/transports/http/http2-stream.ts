@@ -2,7 +2,7 @@ import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { lingerMsMax, type ServerLimits } from './limits.ts';
 
-/** A connection that sends fewer bytes than this within `stallMsMax` stands still: they may be answers to pings. */
+/** Bytes within `stallMsMax` below which a connection stands still, as they may be answers to pings. */
 const movingBytesMin = 65_536;
 
 /** Watches one HTTP/2 stream for a client that sends its request, or reads its answer, too slowly. */
@@ -12,7 +12,7 @@ export class Http2Stream {
   readonly #limits: ServerLimits;
   readonly #openedAtMs: number;
   #answeredAtMs: number | undefined;
-  /** Bytes that waited when the answer last moved, bytes that the socket had sent by then, and the time of that. */
+  /** Bytes that waited when the answer last moved, bytes that the socket had sent by then, and the time. */
   #waitingBytes = 0;
   #sentBytes = 0;
   #movedAtMs = 0;
@@ -39,13 +39,13 @@ export class Http2Stream {
   /** Ends the stream without an error code, which would make the client discard its answer. */
   #leave(): void {
     this.#stream.close(constants.NGHTTP2_NO_ERROR);
-    // Unread bytes of the request would keep it open.
+    // Unread bytes of the request would keep the stream open.
     this.#stream.destroy();
   }
 
   /**
-   * Once the answer has begun, the limit for the body no longer applies: a call that streams both ways sends its request until its
-   * end.
+   * Once the answer has begun, the limit for the body no longer applies: a bidirectional call sends its request until
+   * its end.
    */
   #isTooOld(nowMs: number, isUnfinished: boolean): boolean {
     const { bodyMsMax, requestMsMax, stallMsMax } = this.#limits;

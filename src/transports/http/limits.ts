@@ -1,10 +1,10 @@
 import type { ProxySettings } from './trusted-proxies.ts';
 
-/** Limits of clients of the port. Times are in milliseconds. */
+/** Limits on clients of the port. Times are in milliseconds. */
 export interface ServerLimits extends ProxySettings {
   /** Open sockets, of all protocols. */
   readonly connectionsMax: number;
-  /** Those of one IPv4 address or IPv6 /64. */
+  /** Maximum for one IPv4 address or IPv6 /64. */
   readonly connectionsPerAddressMax: number;
   /** For each of the TLS handshake, the first byte and the headers. */
   readonly headersMsMax: number;
@@ -22,15 +22,15 @@ export interface ServerLimits extends ProxySettings {
   readonly idleMs: number;
   readonly pingEveryMs: number;
   readonly pingTimeoutMs: number;
-  /** HTTP/2: requests at once on a connection. */
+  /** HTTP/2: concurrent requests on a connection. */
   readonly streamsPerConnectionMax: number;
-  /** HTTP/2: what Node and nghttp2 keep for a connection. Beyond it streams are refused. */
+  /** HTTP/2: memory of Node and nghttp2 for a connection. Above it streams are refused. */
   readonly sessionBytesMax: number;
 }
 
 /**
- * How long a client may keep its stream or socket after its whole answer was sent, so that it can read the answer. Node itself would
- * wait for ever.
+ * How long a client may keep its stream or socket after its whole answer was sent, to read the answer. Node itself
+ * would wait forever.
  */
 export function lingerMsMax({ stallMsMax }: ServerLimits): number {
   return Math.min(5_000, stallMsMax);

@@ -1,2 +1,5 @@
-/** Keeps browsers from guessing another type than an answer states. On every answer but those of gRPC, which no browser reads. */
+/**
+ * Stops browsers from guessing another type than an answer states. Applies to every answer but those of gRPC, which no
+ * browser reads.
+ */
 export const noSniff = ['x-content-type-options', 'nosniff'] as const;

@@ -1,4 +1,4 @@
-/** The answers that each HTTP/1 connection still owes. A client may send requests before it has the answers to earlier ones. */
+/** Unanswered requests of each HTTP/1 connection. A client may send requests before earlier ones are answered. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -28,12 +28,14 @@ export function isAnswering(socket: Socket): boolean {
   return answersOf(socket).some(({ headersSent, writableEnded }) => headersSent && !writableEnded);
 }
 
-/** How many requests of a connection have no whole answer yet. Undefined before its first request, and for HTTP/2. */
+/**
+ * How many requests of a connection have no complete answer yet. Undefined before its first request, and for HTTP/2.
+ */
 export function unanswered(carrier: object): number | undefined {
   return owed.get(carrier)?.size;
 }
 
-/** Runs once every request that has come whole, or has its answer already, is answered. */
+/** Calls back once every complete request, and every one that has its answer already, is answered. */
 export function afterAnswers(socket: Socket, run: () => void): void {
   const earlier = answersOf(socket).findLast(({ req, writableEnded }) => req.complete || writableEnded);
   if (earlier === undefined) run();

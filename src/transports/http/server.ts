@@ -29,9 +29,9 @@ export interface ServerOptions {
   readonly limits: ServerLimits;
   /** Default: no TLS. */
   readonly tls?: TlsPair | undefined;
-  /** Answers all requests but gRPC, over HTTP/1.1 and HTTP/2. */
+  /** Handles all requests but gRPC, over HTTP/1.1 and HTTP/2. */
   readonly handle: PortHandler;
-  /** Answers gRPC. */
+  /** Handles gRPC. */
   readonly grpc: StreamHandler;
 }
 
@@ -44,9 +44,9 @@ export type PortHandler = (
 export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, client: Client) => void;
 
 export interface RunningServer {
-  /** Such as `http://127.0.0.1:8080`, with the actual port. */
+  /** URL with the actual port, such as `http://127.0.0.1:8080`. */
   readonly origin: string;
-  /** From now on every answer over HTTP/1 closes its connection, so that no client sends a request on one that ends. */
+  /** From now on every answer over HTTP/1 closes its connection, so that no client sends a request on a closing one. */
   leave(): void;
   /** Stops listening, gives running requests at most `drainMs`, then cuts them. */
   close(drainMs: number): Promise<void>;
@@ -70,7 +70,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const connections = new Connections(limits, new TrustedProxies(limits), tls !== undefined);
   const { server, sessions } = createServers({ ...options, handle }, connections);
   const undecided = routeSockets(server, tls ? 'secureConnection' : 'connection', sessions, limits);
-  // Node's own resets a connection whose next request has arrived and is not read yet.
+  // Node's own method resets a connection whose next request has arrived but is not read yet.
   server.closeIdleConnections = () => connections.closeIdle();
   const accepted = acceptedSockets(server);
   // Before the listeners of TLS and of all protocols.
@@ -84,12 +84,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     leave,
     close: async (drainMs) => {
       leave();
-      // Accepts the connections that wait in the system's queue, which would be reset together with the listening socket.
+      // Accepts the connections in the system's queue, which would be reset with the listening socket.
       await nextTurn();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       sessions.close();
       const mute = setTimeout(() => setImmediate(() => destroyAll(undecided)), firstByteMsMax);
-      // A connection whose answer ends from now on would stay open for its keep-alive time.
+      // Without this, a connection whose answer ends from now on would stay open for its keep-alive time.
       const idle = setInterval(() => server.closeIdleConnections(), idleCheckMs);
       const cut = setTimeout(() => destroyAll(accepted), drainMs);
       await closed;
@@ -101,7 +101,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/** The HTTP/1 server accepts all connections, and hands over those of HTTP/2. */
+/** The HTTP/1 server accepts all connections, and passes on those of HTTP/2. */
 function createServers({ limits, tls, handle, grpc }: ServerOptions, connections: Connections) {
   const server = createHttp1Server(
     limits,
@@ -116,7 +116,7 @@ function createServers({ limits, tls, handle, grpc }: ServerOptions, connections
   return { server, sessions: new Http2Sessions(http2, limits, connections) };
 }
 
-/** Lets no listener have a socket for which there is no room. */
+/** Hides sockets for which there is no room from all listeners. */
 function admitSockets(server: Server, connections: Connections): void {
   const listeners = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection');
@@ -143,7 +143,7 @@ function destroyAll(sockets: ReadonlySet<Socket>): void {
 }
 
 /**
- * Puts the detection of the protocol, by ALPN or by the first bytes, before the HTTP/1 server's own listener.
+ * Detects the protocol, by ALPN or by the first bytes, before the HTTP/1 server's own listener runs.
  * @returns the sockets whose protocol is not known yet
  */
 function routeSockets(

@@ -11,13 +11,13 @@ export interface TlsFiles {
 }
 
 export interface TlsPairEvents {
-  /** A new pair is in use for new connections. */
+  /** A new pair is used for new connections. */
   readonly onTaken: () => void;
   /** The files have changed and cannot be used. The earlier pair stays in use. */
   readonly onRefused: (error: TlsFilesError) => void;
 }
 
-/** Certificate or key cannot be used. The message tells the operator why. */
+/** Certificate or key cannot be used. The message says why, for the operator. */
 export class TlsFilesError extends Error {
   constructor(message: string, cause: unknown) {
     super(message, { cause });
@@ -25,7 +25,7 @@ export class TlsFilesError extends Error {
   }
 }
 
-/** Polls the files: watching them fails on links, mounts and network drives. */
+/** Polls the files, as watching fails on links, mounts and network drives. */
 const lookEveryMs = 2_000;
 
 /** A certificate and its key, read again when the files change. */
@@ -35,7 +35,7 @@ export class TlsPair {
   readonly #servers = new Set<Server>();
   readonly #looks: NodeJS.Timeout;
   #context: SecureContextOptions;
-  /** The contents that the last look found, and those last taken or refused. */
+  /** The contents at the last look, and those last accepted or refused. */
   #seen: string;
   #settled: string;
 
@@ -68,7 +68,7 @@ export class TlsPair {
     clearInterval(this.#looks);
   }
 
-  /** Two looks must find the same contents, so that a pair is not judged while it is being written. */
+  /** Two looks must find the same contents, so that a half-written pair is not tried. */
   async #look(): Promise<void> {
     const found = await read(this.#files);
     const identity = identityOf(found);

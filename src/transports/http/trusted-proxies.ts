@@ -6,7 +6,7 @@ import { plainAddress } from '../../core/values/network.ts';
 export interface ProxySettings {
   /** Addresses and networks (CIDR). */
   readonly trustedProxies: readonly string[];
-  /** The header to which each proxy adds the address that it was called from. */
+  /** The header to which each proxy appends its client's address. */
   readonly proxyHeader: 'x-forwarded-for' | 'forwarded';
 }
 
@@ -29,8 +29,8 @@ export class TrustedProxies {
   }
 
   /**
-   * The client's address: the last one in the header that is no trusted proxy. A client can write the beginning of the header itself,
-   * but not what a trusted proxy adds to its end.
+   * The client's address: the last one in the header that is not a trusted proxy. A client can forge the beginning of
+   * the header, but not the addresses that a trusted proxy appends.
    * @param peer the address at the other end of the connection
    */
   clientOf(peer: string, headers: IncomingHttpHeaders): string {
@@ -57,7 +57,7 @@ function forwardedFor(element: string): string {
   return quoted ?? plain ?? '';
 }
 
-/** The address of a hop without port, brackets and zone; undefined for a name or nonsense. */
+/** The address of a hop without port, brackets and zone; undefined for a name or an invalid address. */
 function addressOf(hop: string): string | undefined {
   const text = hop.trim();
   const [, bracketed] = /^\[([^\]]*)\](?::\d+)?$/.exec(text) ?? [];

@@ -14,7 +14,10 @@ import type { RestHandler } from './exchange.ts';
 import { accept, type RestLimits, readStreamable, requireMembers } from './request.ts';
 import { replayHeaders, sendChunks } from './response.ts';
 
-/** The members that Parley itself relies on. All others reach the model as they came: it may take more types than the schema. */
+/**
+ * The members that Parley itself uses. All others reach the model unchanged, as it may accept more types than the
+ * schema.
+ */
 const reliedMembers = /^(model|n|max_tokens|max_completion_tokens|messages(\[\d+\](\.(role|content))?)?)$/;
 
 const numberNames = ['n', 'max_tokens', 'max_completion_tokens'];
@@ -49,7 +52,7 @@ export function chatHandler(
 
 function readParams(body: JsonObject): ChatCompletionParams {
   requireMembers(body, { model: 'missing_model', messages: 'missing_messages' });
-  // Parley computes with these.
+  // Parley computes with these values.
   for (const name of numberNames) if (name in body) body[name] = withDoubles(body[name] ?? null);
   return accept(
     paramsCodec.decode(body, (path) => reliedMembers.test(path)),

@@ -43,7 +43,7 @@ function readParams(body: JsonObject): CompletionParams {
   );
 }
 
-/** With the members that clients' types promise. */
+/** With the members that clients' types require. */
 function encode(completion: Completion | undefined): JsonObject {
   if (completion === undefined) throw new ParleyError('internal_error');
   const json = completionCodec.encode(completion);

@@ -1,4 +1,4 @@
-/** Turns a ParleyError into the error body of the REST API and its headers for retries. */
+/** Turns a ParleyError into the REST API's error body and its headers for retries. */
 import type { Advice, AdviceKind, ErrorCode, ParleyError } from '../../core/values/errors.ts';
 
 /** The error shape of the API: all four members are always there. */
@@ -41,7 +41,7 @@ export function errorBody(error: ParleyError): ErrorBody {
   return { error: { message, type: errorType(error), param: error.param ?? null, code } };
 }
 
-/** Headers that tell a client whether and when to try again. */
+/** Headers that say whether and when a client should try again. */
 export function errorHeaders(error: ParleyError): Record<string, string> {
   return {
     ...(error.retryAfterSeconds !== undefined && {
@@ -52,7 +52,10 @@ export function errorHeaders(error: ParleyError): Record<string, string> {
   };
 }
 
-/** The coarse `type` beside the code, in the words of hosted APIs. An upstream's 401 or 402 must not read as ours. */
+/**
+ * The coarse `type` beside the code, in the words of hosted APIs. An upstream's 401 or 402 must not read as Parley's
+ * own.
+ */
 function errorType({ code, httpStatus }: ParleyError): string {
   if (code === 'upstream_error') return 'server_error';
   switch (httpStatus) {

@@ -31,7 +31,7 @@ export type PathParameters = Readonly<Record<string, string | undefined>>;
 /** Reads a request and answers it. */
 export type RestHandler = (exchange: Exchange, parameters: PathParameters) => Promise<void>;
 
-/** One HTTP request and its answer. */
+/** One HTTP request and its response. */
 export class Exchange {
   readonly served: ServedCall;
   readonly request: HttpRequest;
@@ -39,7 +39,9 @@ export class Exchange {
   readonly path: string;
   readonly #query: string;
   readonly #response: HttpResponse;
-  /** Texts written in this turn of the event loop. They leave together, since each write is an HTTP chunk or frame of its own. */
+  /**
+   * Texts written in this turn of the event loop, sent together, since each write is an HTTP chunk or frame of its own.
+   */
   #gathered = '';
 
   constructor(
@@ -115,7 +117,7 @@ export class Exchange {
     drainBody(this.request);
   }
 
-  /** Answers with an error. If the answer has begun, cuts the connection, so that the end does not look clean. */
+  /** Answers with an error. If the answer has begun, resets the connection, so that the end does not look clean. */
   fail(thrown: unknown): void {
     const error = this.served.errorOf(thrown);
     if (this.#response.headersSent) this.#cut();
@@ -123,7 +125,7 @@ export class Exchange {
   }
 
   #gather(text: string): void {
-    // Runs at the end of the turn, so a single event is not held back.
+    // Runs at the end of the turn, so that a single event is not held back.
     if (this.#gathered === '') process.nextTick(() => this.#release());
     this.#gathered += text;
     if (this.#gathered.length >= gatheredCharactersMax) this.#release();
@@ -143,7 +145,7 @@ export class Exchange {
   }
 
   #close(): void {
-    // `finish` would not tell: HTTP/2 emits it for a broken answer, too.
+    // `finish` would not do, as HTTP/2 emits it for a broken answer, too.
     this.served.close(!this.#response.writableEnded);
   }
 }

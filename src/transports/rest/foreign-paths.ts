@@ -1,4 +1,4 @@
-/** Paths of other APIs that clients try, and the setting of the client that leads here instead. */
+/** Paths of other APIs that clients try, and the client's setting that leads here instead. */
 
 interface ForeignPath {
   /** Matches the path without the prefixes `/api` and `/v1`. */

@@ -8,7 +8,7 @@ import { type ServedPaths, wrongPath } from './wrong-path.ts';
 
 /**
  * Serves the REST paths. Any other path is answered with `not_found` as JSON.
- * @param pages for browsers: the advice for a wrong path lists none of them
+ * @param pages for browsers; the advice for a wrong path does not list them
  * @param rpcs refuses requests for a wrong path that are meant for RPCs
  */
 export function restHandler(
@@ -20,7 +20,7 @@ export function restHandler(
   const router = FindMyWay();
   for (const route of [...routes, ...pages]) {
     const { rule } = route;
-    // The router only finds routes, each kept as its `store`.
+    // The router only finds routes; each is kept in its `store`.
     router.on(rule.verb === 'GET' ? ['GET', 'HEAD'] : rule.verb, rule.path, () => undefined, route);
   }
   const served: ServedPaths = {
@@ -60,7 +60,7 @@ function find(router: Router, verb: FindMyWay.HTTPMethod, path: string) {
   return found === null || found.params['*'] === '' ? undefined : found;
 }
 
-/** `/api/v1/keys/:key/rotate` as people write it. */
+/** People may also write `/api/v1/keys/:key/rotate`. */
 function readablePath(path: string): string {
   return path.replace(/:(\w+)/g, '{$1}').replace('*', '{id}');
 }

@@ -5,7 +5,7 @@ import { readBytes } from './request.ts';
 
 /** RFC 2046, 5.1.1. */
 const boundaryCharactersMax = 70;
-/** Bounds the time that a form takes. Clients send some fifty. */
+/** Bounds the time that a form takes. Clients send some fifty parts. */
 const partsMax = 1_000;
 const partHeaderBytesMax = 16 * 1024;
 /** Clients send `name`, `filename` and `filename*`. */
@@ -19,15 +19,15 @@ export interface Form {
 }
 
 export interface FormOptions {
-  /** The fields that are used, and the bytes that each may have. All others are passed over. */
+  /** The fields in use, with the maximum bytes of each. All others are skipped. */
   readonly fields: ReadonlyMap<string, number>;
   /** Bytes of the whole body. */
   readonly bytesMax: number;
-  /** Makes the error for a larger body. */
+  /** Creates the error for a larger body. */
   readonly tooLarge: () => ParleyError;
 }
 
-/** @throws what `tooLarge` makes; `invalid_request_error` for a malformed form */
+/** @throws the error of `tooLarge`; `invalid_request_error` for a malformed form */
 export async function readForm(exchange: Exchange, options: FormOptions): Promise<Form> {
   const boundary = boundaryOf(exchange.request.headers['content-type'] ?? '');
   const body = await readBytes(exchange, options.bytesMax, options.tooLarge);
@@ -42,7 +42,7 @@ export function boundaryOf(contentType: string): string {
   throw malformed('Send the recording as multipart/form-data with a boundary, the file in the field `file`.');
 }
 
-/** @throws `invalid_request_error` for a malformed form, or one with another file than one named `file` */
+/** @throws `invalid_request_error` for a malformed form, or a file under another name than `file` */
 export function parseForm(body: Buffer, boundary: string, used: ReadonlyMap<string, number>): Form {
   const fields = new Map<string, string[]>();
   let file: Form['file'];
@@ -65,9 +65,9 @@ export function parseForm(body: Buffer, boundary: string, used: ReadonlyMap<stri
 }
 
 interface Part {
-  /** Undefined for a part that is no form field. */
+  /** Undefined for a part that is not a form field. */
   readonly name: string | undefined;
-  /** Undefined for a part that is no file; empty for a file without a name. */
+  /** Undefined for a part that is not a file; empty for a file without a name. */
   readonly fileName: string | undefined;
   readonly content: Buffer;
 }
@@ -76,7 +76,7 @@ const ascii = { tab: 0x09, lf: 0x0a, cr: 0x0d, space: 0x20, hyphen: 0x2d } as co
 const lineEnd = Buffer.from('\r\n');
 const blankLine = Buffer.from('\r\n\r\n');
 
-/** Yields the parts in order. Whatever stands before the first boundary and after the last is ignored. */
+/** Yields the parts in order. Ignores anything before the first boundary and after the last. */
 function* readParts(body: Buffer, boundary: string): Generator<Part> {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   let found = firstDelimiter(body, delimiter);
@@ -112,7 +112,7 @@ function nextDelimiter(body: Buffer, delimiter: Buffer, from: number): Delimiter
   throw malformed('The form ends before its closing boundary, or its lines do not end in CRLF.');
 }
 
-/** Undefined if the line goes on after the boundary: then it belongs to the content of a part. */
+/** Undefined if the line continues after the boundary: then the line belongs to the content of a part. */
 function readDelimiter(body: Buffer, start: number, boundaryEnd: number): Delimiter | undefined {
   let end = boundaryEnd;
   if (body[end] === ascii.hyphen && body[end + 1] === ascii.hyphen) return { start, end, isLast: true };
@@ -149,7 +149,7 @@ function readHeader(header: string): Pick<Part, 'name' | 'fileName'> {
   return { name: parameters.get('name'), fileName: isFile ? withoutFolder(fileName ?? '') : undefined };
 }
 
-/** `; name="a"; filename=b` as a map with names in lower case; undefined if it is written otherwise, or has too many. */
+/** `; name="a"; filename=b` as a map with names in lower case; undefined if it is malformed, or has too many. */
 function readParameters(text: string): ReadonlyMap<string, string> | undefined {
   const parameter = /\s*;\s*(?:([^=;\s"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s"]*)))?/y;
   const parameters = new Map<string, string>();

@@ -1,4 +1,4 @@
-/** The lists of voices and speech models without a key, for programs that send none there, where the operator allows it. */
+/** The lists of voices and speech models for programs that send no key there, if the operator allows it. */
 import { CatalogService } from '../../../gen/parley/catalog/v1/catalog_service_pb.ts';
 import type { Rpc, RpcTable } from '../../core/rpcs.ts';
 import type { Services } from '../../core/services.ts';

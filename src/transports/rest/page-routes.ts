@@ -1,4 +1,4 @@
-/** Hands out pages and documents to browsers, without a key and from memory. */
+/** Serves pages and documents to browsers, without a key and from memory. */
 import type { Exchange } from './exchange.ts';
 import type { Route } from './routes.ts';
 
@@ -12,7 +12,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   gz: 'application/gzip',
 };
 
-/** Nothing but this server's own files and API; no inline script or style. */
+/** Only this server's own files and API; no inline script or style. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -34,7 +34,7 @@ const pageHeaders: Readonly<Record<string, string>> = {
 /** A name with a hash of the content: the file never changes. */
 const hashed = /-[0-9A-Z]{8}\.\w+$/;
 
-/** Paths under which a page is shown. Its script knows what to show. */
+/** Paths under which a page is served. Its script decides what to show. */
 const pages: Readonly<Record<string, readonly string[]>> = {
   'docs/index.html': ['/docs', '/docs/', '/docs/rpcs'],
   'console/index.html': [

@@ -34,10 +34,10 @@ const plainLimits: JsonLimits = {
 };
 
 /**
- * Reads a body of at most `bytesMax` bytes. A larger Content-Length is refused before a byte is read, a body that turns out larger as
- * soon as it does. Reads nothing before there is memory for it.
+ * Reads a body of at most `bytesMax` bytes, once there is memory for it. Refuses a larger Content-Length before
+ * reading, and a body that grows larger at once.
  * @param check reads each piece as it arrives; if it throws, the rest is not read
- * @throws what `tooLarge` makes; `overloaded`
+ * @throws the error of `tooLarge`; `overloaded`
  */
 export async function readBytes(
   exchange: Exchange,
@@ -64,7 +64,7 @@ export async function readBytes(
 }
 
 /**
- * Reads a body to its end. After an error the rest is left, and the connection stays, since the answer goes out on it.
+ * Reads a body to its end. After an error the rest is not read, and the connection stays open for the answer.
  * @param take may return a promise for which the next piece waits
  */
 function readPieces({ request, signal }: Exchange, take: (piece: Buffer) => Promise<void> | undefined) {
@@ -94,8 +94,9 @@ function readPieces({ request, signal }: Exchange, take: (piece: Buffer) => Prom
 }
 
 /**
- * Reads a JSON object, and notes its size and its `model` on the call, so that the record has them even if the body is refused.
- * @throws `payload_too_large`; `invalid_request_error` for anything that is not a JSON object, or that exceeds the limits
+ * Reads a JSON object, and notes its size and its `model` on the call, so that the record has them even if the body is
+ * refused.
+ * @throws `payload_too_large`; `invalid_request_error` if it is not a JSON object, or exceeds the limits
  */
 export async function readJson(exchange: Exchange, call: Call, limits: JsonLimits): Promise<JsonObject> {
   const bytes = await readChecked(exchange, limits);
@@ -108,13 +109,13 @@ export async function readJson(exchange: Exchange, call: Call, limits: JsonLimit
   return json;
 }
 
-/** Reads a JSON object without long lists or texts; an empty body stands for an empty object. */
+/** Reads a JSON object without long lists or texts. An empty body counts as an empty object. */
 export async function readOptionalJson(exchange: Exchange): Promise<JsonObject> {
   const bytes = await readChecked(exchange, plainLimits);
   return bytes.length === 0 ? {} : parseObject(bytes, exchange);
 }
 
-/** Counts elements and levels before the text is parsed, and while it still arrives. */
+/** Counts elements and levels while the text arrives, before it is parsed. */
 function readChecked(exchange: Exchange, limits: JsonLimits): Promise<Buffer> {
   const scan = new JsonScan(limits);
   const { bytesMax } = limits;
@@ -148,7 +149,7 @@ function parse(bytes: Buffer, { request }: Exchange): unknown {
   try {
     return parseJson(utf8.decode(bytes));
   } catch (cause) {
-    // Content-Type is not checked, but helps to explain what is wrong with the body.
+    // Content-Type is not checked, but helps to explain why the body is malformed.
     const isForm = /^multipart\//i.test(request.headers['content-type'] ?? '');
     throw badBody(
       isForm ? formAdvice : 'The body is not valid JSON in UTF-8. Check quotes, commas and brackets.',
@@ -159,7 +160,7 @@ function parse(bytes: Buffer, { request }: Exchange): unknown {
 
 const formAdvice = 'The body is a form. Send a JSON object here, with `Content-Type: application/json`.';
 
-/** Throws if a required member is absent or null. Call it before other members are checked. */
+/** Throws if a required member is absent or null. Call before other members are checked. */
 export function requireMembers(body: JsonObject, codes: Readonly<Record<string, ErrorCode>>): void {
   for (const [member, code] of Object.entries(codes)) {
     if (body[member] === undefined || body[member] === null) throw new ParleyError(code, { param: member });
@@ -173,7 +174,10 @@ export function accept<T>({ message, error }: Decoded<T>, codeOf: (path: string)
   throw new ParleyError(codeOf(path), { message: `\`${path}\` must be ${expected}.`, param: path });
 }
 
-/** Reads the JSON of a chat, a response or a completion. Its member `stream` chooses between an RPC and its stream. */
+/**
+ * Reads the JSON of a chat, a response or a completion. Its member `stream` chooses between the unary RPC and the
+ * stream.
+ */
 export function readStreamable<Params>(
   exchange: Exchange,
   { chatBodyBytesMax: bytesMax, requestElementsMax: elementsMax }: RestLimits,

@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts';
 const sseHeaders: Record<string, string> = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
-  // Keeps reverse proxies from holding tokens back.
+  // Keeps reverse proxies from buffering tokens.
   'x-accel-buffering': 'no',
 };
 
@@ -22,7 +22,7 @@ export function replayHeaders({ isReplay }: ServedCall): Record<string, string> 
   return isReplay ? { 'idempotent-replayed': 'true' } : {};
 }
 
-/** A server-sent event. The `data` of one without a name tells what it is. */
+/** A server-sent event. Without a name, its `data` identifies it. */
 interface SseEvent {
   readonly name?: string;
   readonly data: JsonValue;
@@ -30,12 +30,13 @@ interface SseEvent {
 
 interface EventForm<T> {
   toEvent(part: T): SseEvent;
-  /** Undefined if an event that ends the answer has been sent. */
+  /** Returns undefined if an event that ends the answer has been sent. */
   toError(error: ParleyError): SseEvent | undefined;
 }
 
 /**
- * Sends each part as an event without a name. After an error SDKs look for an `error` member and for the missing `[DONE]`.
+ * Sends each part as an event without a name. After an error SDKs look for an `error` member and for the missing
+ * `[DONE]`.
  *
  * @returns whether all parts were sent
  */
@@ -51,8 +52,8 @@ export function sendEvents<T>(
 }
 
 /**
- * Sends each part as an event. The status leaves with the first batch. An error before it is thrown, to be answered with its own
- * status. A later error becomes the last event.
+ * Sends each part as an event. The status leaves with the first batch. An error before it is thrown, so that it gets
+ * its own status. A later error becomes the last event.
  *
  * @returns whether all parts were sent
  */

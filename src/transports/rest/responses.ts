@@ -57,8 +57,8 @@ function codeOf(path: string): ErrorCode {
 }
 
 /**
- * An error has the number after the last event. Some clients read its members here, others in `error`. A stream has one event that ends
- * it: none follows `response.failed`.
+ * An error has the number after the last event. Some clients read its members here, others in `error`. One event ends a
+ * stream: none follows `response.failed`.
  */
 function eventForm() {
   let next = 0;

@@ -1,4 +1,4 @@
-/** The REST routes, made from the table of RPCs. The schema of an RPC states its verb and path. */
+/** The REST routes, created from the table of RPCs. The schema of an RPC states its verb and path. */
 import { hasOption } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 import { type HttpRule, httpRule } from '../../codec/http-rule.ts';
@@ -17,7 +17,7 @@ export interface Route {
   /** The RPC that the gate checks; undefined for probes, which have no gate. */
   readonly rpc: Rpc | undefined;
   readonly handle: RestHandler;
-  /** Answers requests without an `Authorization` header, in place of the gate's refusal. */
+  /** Handles requests without an `Authorization` header, in place of the gate's refusal. */
   readonly handleKeyless?: RestHandler | undefined;
 }
 
@@ -31,7 +31,7 @@ export function restRoutes(
   isServed: (rpc: Rpc) => boolean,
   keyless: ReadonlyMap<Rpc, RestHandler>,
 ): Route[] {
-  /** RPCs with an HTTP form of their own: raw audio, forms, server-sent events. */
+  /** RPCs with their own HTTP form: raw audio, forms, server-sent events. */
   const special = new Map<Rpc, RestHandler>([
     [table.synthesizeSpeech, speechHandler(table, limits)],
     [table.createTranscription, transcriptionHandler(table)],

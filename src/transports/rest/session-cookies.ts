@@ -1,4 +1,4 @@
-/** Lets pages of this server call it with the cookie of a session, in place of the key. */
+/** Accepts session cookies in place of a key, for pages of this server. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { SealedSession, Sessions } from '../../core/access/sessions.ts';
@@ -10,7 +10,7 @@ import { errorBody, errorHeaders } from './errors.ts';
 type Request = IncomingMessage | Http2ServerRequest;
 type Response = ServerResponse | Http2ServerResponse;
 
-/** Session cookies of a request that are tried at most: each costs a database lookup. */
+/** Maximum session cookies of a request that are tried, as each costs a database lookup. */
 const cookiesMax = 8;
 
 /** The path of sessions: who is signed in, and signing in. */
@@ -20,8 +20,8 @@ export const sessionPath = '/console/session';
 export type SessionCookie = 'parley_session' | 'parley_admin_session';
 
 /**
- * A request with a live session and without an `Authorization` header gets the header of the session's key, and is then served as any
- * other. The cookie counts only in requests from pages of this server.
+ * Adds the session's key to a request that has a live session and no `Authorization` header. The request is then served
+ * like any other. The cookie counts only in requests from pages of this server.
  */
 export function withSessions(sessions: Sessions, name: SessionCookie, handle: PortHandler): PortHandler {
   return (request, response, client) => {
@@ -31,7 +31,7 @@ export function withSessions(sessions: Sessions, name: SessionCookie, handle: Po
       const session = await openFirst(sessions, tokens);
       if (session === undefined) return;
       request.headers.authorization = `Bearer ${session.secret}`;
-      // A shared cache only sees that there was no `Authorization`.
+      // A shared cache sees only that there was no `Authorization`.
       response.setHeader('cache-control', 'private, no-store');
       if (session.renewed) response.setHeader('set-cookie', sessionCookie(name, session.renewed));
     };
@@ -42,7 +42,7 @@ export function withSessions(sessions: Sessions, name: SessionCookie, handle: Po
   };
 }
 
-/** Answers while the session cannot be looked up. A 401 would tell the page that it has ended. */
+/** Answers while the session cannot be looked up. A 401 would mean to the page that the session has ended. */
 function refuse(request: Request, response: Response, error: ParleyError): void {
   if (response.destroyed) return;
   response.statusCode = error.httpStatus;
@@ -52,7 +52,9 @@ function refuse(request: Request, response: Response, error: ParleyError): void 
   drainBody(request);
 }
 
-/** Other sites, and other ports of this host, may set cookies of the same name: one that is no session does not hide the others. */
+/**
+ * Other sites, and other ports of this host, may set cookies of the same name. An invalid one does not hide the others.
+ */
 async function openFirst(sessions: Sessions, tokens: readonly string[]) {
   for (const token of tokens) {
     const session = await sessions.open(token);
@@ -61,7 +63,7 @@ async function openFirst(sessions: Sessions, tokens: readonly string[]) {
   return undefined;
 }
 
-/** Browsers take a cookie with this prefix only from this host, over TLS. */
+/** Browsers accept a cookie with this prefix only from this host, over TLS. */
 const securePrefix = '__Host-';
 
 /** The value of `Set-Cookie`. */
@@ -76,8 +78,8 @@ export function endedCookie(name: SessionCookie, isSecure: boolean): string {
 }
 
 /**
- * Whether a page of this server sent the request. Browsers say so in `Sec-Fetch-Site`; those without it, as on plain HTTP, name the
- * page's origin in every request that can change something.
+ * Whether a page of this server sent the request. Browsers say so in `Sec-Fetch-Site`. Without it, as on plain HTTP,
+ * they name the page's origin in every request that can change data.
  */
 export function isFromOwnPage({ method, headers }: Pick<Request, 'method' | 'headers'>): boolean {
   const isRead = method === 'GET' || method === 'HEAD';
@@ -87,12 +89,15 @@ export function isFromOwnPage({ method, headers }: Pick<Request, 'method' | 'hea
   return origin === undefined ? isRead : hostOfOrigin(origin) === hostOf(headers);
 }
 
-/** Whether the page that sent the request came over TLS, also behind a proxy. */
+/** Whether the page that sent the request was loaded over TLS, also behind a proxy. */
 export function isSecurePage({ origin }: IncomingHttpHeaders): boolean {
   return origin?.startsWith('https://') ?? false;
 }
 
-/** The values of the session's cookies, those from TLS first. None if the request has a key of its own, or is from another page. */
+/**
+ * The values of the session's cookies, those from TLS first. None if the request has its own key, or is from another
+ * page.
+ */
 function sessionTokens(request: Request, name: SessionCookie): readonly string[] {
   if (request.headers.authorization !== undefined || !isFromOwnPage(request)) return [];
   return cookieValues(request, name);
@@ -109,7 +114,7 @@ export function cookieValues(
   return [...valuesOf(`${securePrefix}${name}=`), ...valuesOf(`${name}=`)].slice(0, cookiesMax);
 }
 
-/** Pages and their files need no key, and signing in takes the key itself: a session must not renew itself for ever. */
+/** Pages and their files need no key, and signing in takes the key itself: a session must not renew itself forever. */
 function takesSession({ method, url = '' }: Pick<Request, 'method' | 'url'>): boolean {
   const [path = ''] = url.split('?');
   if (path === sessionPath) return method !== 'POST';

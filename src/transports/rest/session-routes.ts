@@ -41,7 +41,10 @@ export function sessionRoutes(port: SessionPort): Route[] {
   ];
 }
 
-/** Exchanges the key in the `Authorization` header for a session. @throws as the gate, for a key that is not valid */
+/**
+ * Exchanges the key in the `Authorization` header for a session.
+ * @throws the gate's errors for a key that is not valid
+ */
 async function signIn(exchange: Exchange, { sessions, cookie, kinds }: SessionPort): Promise<void> {
   const { headers } = exchange.request;
   checkPage(exchange);
@@ -76,7 +79,7 @@ async function current(exchange: Exchange): Promise<object> {
   }
 }
 
-/** Ends the session on every server: a copy of the cookie is worth nothing afterwards. */
+/** Ends the session on every server, so that copies of the cookie no longer work. */
 async function signOut(exchange: Exchange, { sessions, cookie }: SessionPort): Promise<void> {
   checkPage(exchange);
   const { request } = exchange;

@@ -32,7 +32,7 @@ export function speechHandler(
   };
 }
 
-/** Other members are dropped, whatever is in them: they may be nested to any depth, as nothing recurses into them. */
+/** Other members are dropped, whatever they contain. Nothing recurses into them, so they may be nested to any depth. */
 async function readSpeech(
   exchange: Exchange,
   call: Call,
@@ -41,7 +41,7 @@ async function readSpeech(
   const body = await readJson(exchange, call, { ...limits, levelsMax: Number.POSITIVE_INFINITY });
   const json = Object.fromEntries(Object.entries(body).filter(([name]) => names.includes(name)));
   requireMembers(json, { model: 'missing_model', input: 'missing_input' });
-  // Not a wrong type but a wrong format, which is refused in its own place in the order of checks.
+  // A wrong type counts as a wrong format, which is refused in its own place in the order of checks.
   const { response_format: format = null } = json;
   if (format !== null && typeof format !== 'string') json['response_format'] = '';
   return accept(codec.decode(json), () => 'invalid_input');

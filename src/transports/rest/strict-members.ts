@@ -1,4 +1,4 @@
-/** Refuses query parameters and members of bodies that a request does not have. */
+/** Refuses query parameters and body members that a request does not have. */
 import type { DescMessage, JsonObject } from '@bufbuild/protobuf';
 import { notAField, refuseUnknownMembers, unknownField } from '../../codec/unknown-fields.ts';
 import { invalid } from '../../core/values/parameters.ts';

@@ -19,7 +19,7 @@ import type { Exchange, RestHandler } from './exchange.ts';
 import { type Form, readForm } from './multipart.ts';
 import { replayHeaders, sendEvents } from './response.ts';
 
-/** SDKs send lists under a name with brackets; some clients leave the brackets out. */
+/** SDKs send lists under a name with brackets; some clients omit the brackets. */
 const listFields = (name: string) => [`${name}[]`, name];
 const granularityFields = listFields('timestamp_granularities');
 const languageFields = listFields('languages');
@@ -29,7 +29,7 @@ const shortFields = [
   ...[...granularityFields, ...languageFields, ...keywordFields],
 ];
 const shortFieldBytesMax = 64 * 1024;
-/** The fields that are used. Clients send prompts of any length; the form as a whole bounds them. */
+/** The fields in use. Clients send prompts of any length; the form as a whole bounds them. */
 const fields: ReadonlyMap<string, number> = new Map([
   ['prompt', transcriptionBytesMax],
   ...shortFields.map((name) => [name, shortFieldBytesMax] as const),
@@ -83,14 +83,14 @@ type TextEvent =
       /** Seconds. */
       readonly end: number;
       readonly text: string;
-      /** Empty: no engine tells speakers apart, but SDKs expect the member. */
+      /** Empty: no engine distinguishes speakers, but SDKs expect the member. */
       readonly speaker: '';
     }
   | { readonly type: 'transcript.text.done'; readonly text: string };
 
 /**
  * Yields each segment as a delta as soon as it is recognised, and the whole text at the end.
- * @param withTimes whether each segment comes as an event with its times, too
+ * @param withTimes whether to send each segment also as an event with its times
  */
 async function* toTextEvents(
   batches: Batches<StreamTranscriptionResponse>,
@@ -113,7 +113,7 @@ async function* toTextEvents(
       }
       if (event.case === 'transcript') {
         const { text } = event.value;
-        // Some models give no segments. Clients that join the deltas need the text as one.
+        // Some models produce no segments. Clients that join the deltas need the text as one delta.
         if (!hasText && text !== '') yield [{ type: 'transcript.text.delta', delta: text }];
         yield [{ type: 'transcript.text.done', text }];
       }

@@ -1,4 +1,7 @@
-/** Handlers made from the schema alone. Path, query and body form the request; the response or one of its fields is the answer. */
+/**
+ * Handlers created from the schema alone. Path, query and body form the request; the response or one of its fields is
+ * the answer.
+ */
 import {
   type DescField,
   type DescMessage,
@@ -40,7 +43,7 @@ export function adminHandler(rpc: AdminRpc): RestHandler {
   };
 }
 
-/** Answers without asking for a key. */
+/** Answers without a key. */
 export function keylessHandler<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   run: (request: MessageShape<I>) => Promise<MessageShape<O>>,

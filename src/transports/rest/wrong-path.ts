@@ -1,4 +1,4 @@
-/** Words `not_found`. Most wrong paths differ from a served one by a prefix, a method or a slash. */
+/** Writes the message of `not_found`. Most wrong paths differ from a served one by a prefix, a method or a slash. */
 import type { HTTPMethod } from 'find-my-way';
 import { basePath } from '../../core/values/base-path.ts';
 import { ParleyError } from '../../core/values/errors.ts';
@@ -12,7 +12,7 @@ const verbs = ['GET', 'POST'] as const;
 const prefixPattern = /^(?:\/(?:api|v1))+(?=\/|$)/;
 /** Administration alone has twice as many. */
 const listedPathsMax = 16;
-/** No served path is longer, so more letters do not make one nearer. */
+/** No served path is longer, so more letters cannot bring one nearer. */
 const comparedCharactersMax = 100;
 
 export interface ServedPaths {
@@ -39,7 +39,7 @@ function adviceFor(path: string, served: ServedPaths): string {
   return path.startsWith(`${basePath}/`) ? advice : `${advice} In an SDK, end the base URL in ${basePath}.`;
 }
 
-/** The served paths, nearest first. Those of administration are listed only for a path among them. */
+/** The served paths, nearest first. Paths of administration are listed only for a path of administration. */
 function listFor(tail: string, { listed }: ServedPaths): string {
   const isAdmin = (path: string) => path.includes('/admin');
   const shown = listed.filter((path) => isAdmin(path) === isAdmin(tail));

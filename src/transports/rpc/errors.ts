@@ -1,4 +1,4 @@
-/** A ParleyError as gRPC, Connect and gRPC-Web send it: its status code, and details for programs. */
+/** A ParleyError in the form of gRPC, Connect and gRPC-Web: its status code, and details for programs. */
 import { create, toBinary } from '@bufbuild/protobuf';
 import { anyPack, durationFromMs } from '@bufbuild/protobuf/wkt';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
@@ -55,8 +55,8 @@ export function rpcMessage({ message, advice }: ParleyError): string {
 }
 
 /**
- * ErrorInfo has the string code as its reason. Its metadata holds the request's id, the HTTP status, the field, and problem and advice
- * apart, for clients that word their own messages.
+ * ErrorInfo has the string code as its reason. Its metadata has the request's id, the HTTP status, the field, and
+ * problem and advice apart, for clients that write their own messages.
  */
 export function errorInfo({ code, param, httpStatus, message, advice }: ParleyError, requestId: RequestId) {
   return create(ErrorInfoSchema, {

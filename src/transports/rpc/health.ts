@@ -1,4 +1,4 @@
-/** grpc.health.v1 for every protocol: serving, or not while the store fails or the server stops. */
+/** grpc.health.v1 for every protocol: serving, or not serving while the store fails or the server stops. */
 
 import { create, type MessageShape } from '@bufbuild/protobuf';
 import {
@@ -28,7 +28,10 @@ export class Health {
     return this.#services.has(service) ? response(this.#current()) : undefined;
   }
 
-  /** Yields the status now and when it changes, until the client leaves. Ends when the server stops, so as not to delay it. */
+  /**
+   * Yields the status now and at every change, until the client leaves. Ends when the server stops, so as not to delay
+   * it.
+   */
   async *watch({ service }: HealthCheckRequest, signal: Signal) {
     const isKnown = this.#services.has(service);
     const status = () => (isKnown ? this.#current() : ServingStatus.SERVICE_UNKNOWN);

@@ -1,14 +1,15 @@
 import type { Readable } from 'node:stream';
 import { CollectedBytes } from '../../core/values/collected-bytes.ts';
 
-/** Most bodies have fewer pieces and are passed on as they come. */
+/** Most bodies have fewer pieces, which are passed on as they arrive. */
 const piecesAtOnceMax = 8;
-/** Bytes that collect in one turn before the client must wait. */
+/** Bytes that may collect in one turn before the client must wait. */
 const waitingBytesMax = 65_536;
 
 /**
- * Joins the pieces of a body that arrive in one turn of the event loop. Connect and grpc-js keep each piece of a message, and Connect
- * copies all earlier bytes for each piece: a few hundred KB in pieces of one byte would cost hundreds of MB, or minutes.
+ * Joins the pieces of a body that arrive in one turn of the event loop. Connect and grpc-js keep each piece of a
+ * message, and Connect copies all earlier bytes for each: a few hundred KB in one-byte pieces would cost hundreds of
+ * MB, or minutes.
  */
 export function joinPieces(body: Readable): void {
   const push = body.push.bind(body);

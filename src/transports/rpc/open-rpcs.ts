@@ -43,7 +43,7 @@ export function openRpcs(served: readonly Rpc[], readiness: Readiness): OpenRpc[
   const names = own.map(({ typeName }) => typeName);
   const health = new Health(names, readiness);
   const services = [...own, HealthService, v1.ServerReflection, v1alpha.ServerReflection];
-  // Clients read the details of errors by it.
+  // Clients use it to read the details of errors.
   const reflection = new Reflection(services, [file_google_rpc_error_details, file_google_rpc_status]);
   return [...healthRpcs(health), ...reflectionRpcs(reflection)];
 }
@@ -95,7 +95,7 @@ function reflectionRpcs(reflection: Reflection): OpenRpc[] {
   ];
 }
 
-/** Both versions have the same binary encoding. */
+/** v1 and v1alpha have the same binary encoding. */
 async function* toV1(requests: AsyncIterable<v1alpha.ServerReflectionRequest>) {
   for await (const request of requests) {
     const bytes = toBinary(v1alpha.ServerReflectionRequestSchema, request);

@@ -26,7 +26,7 @@ export class Reflection {
   readonly #filesBySymbol = new Map<string, DescFile>();
   readonly #extensions = new Map<string, Map<number, DescFile>>();
 
-  /** @param others files that no service imports: those of what `Any` holds */
+  /** @param others files that no service imports: those of the messages in `Any` */
   constructor(services: readonly DescService[], others: readonly DescFile[]) {
     this.#services = services;
     for (const { file } of services) this.#add(file);

@@ -12,11 +12,11 @@ export function tooLarge(cause?: unknown): ParleyError {
   return new ParleyError('payload_too_large', { message: 'A message of the request is too large.', cause });
 }
 
-/** For a message that is marked as compressed where the headers name no compression, and for an unknown mark. */
+/** For a message that is marked as compressed although the headers name no compression, and for an unknown mark. */
 export function wrongFlag(): ParleyError {
   return new ParleyError('invalid_request_error', {
     message:
-      'The flags of a message do not fit the headers of the request. Name its compression, or send it plain.',
+      'The flags of a message do not fit the headers of the request. Name its compression, or send it uncompressed.',
     grpcCode: 'INTERNAL',
   });
 }

@@ -38,7 +38,10 @@ function isLarge(rpc: AnyRpc): boolean {
   return 'operation' in rpc && !isPlain(rpc.operation);
 }
 
-/** Bytes of a request's message after decompression. @param largest the configured limit of large ones */
+/**
+ * Bytes of a request's message after decompression.
+ * @param largest the configured limit of large messages
+ */
 export function messageBytesMax(rpc: AnyRpc, largest: number): number {
   if (rpc.kind === 'open') return rpc.requestBytesMax;
   return isLarge(rpc) ? largest : plainRequestBytesMax;
@@ -89,7 +92,7 @@ export async function answerRpc(
   }
 }
 
-/** Responses in the form in which core gives them, and how to turn each into a message. */
+/** Responses in core's form, and how to turn each into a message. */
 export interface Responses<Part = unknown> {
   readonly batches: Batches<Part>;
   readonly toMessage: (part: Part) => Message;
@@ -111,7 +114,7 @@ export function streamRpc(
   return { batches: served.stream(rpc, request), toMessage: rpc.toMessage };
 }
 
-/** Notes the size of a request: that of a chat bounds its prompt, and that of a compressed one was not known before. */
+/** Notes the size of a request. A chat's size bounds its prompt; that of a compressed one was unknown before. */
 function noteBytes(
   rpc: Extract<Rpc, { readonly operation: unknown }>,
   served: ServedCall,

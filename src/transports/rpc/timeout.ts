@@ -10,7 +10,7 @@ const unitMs: Readonly<Record<string, number>> = {
   u: 1e-3,
   n: 1e-6,
 };
-/** As much as gRPC can write in milliseconds. Parley's own limit ends every call long before. */
+/** The longest time that gRPC can write in milliseconds. Parley's own limit ends every call long before. */
 const timeoutMsMax = 99_999_999;
 
 const forms = {
@@ -30,9 +30,10 @@ const forms = {
 export type Timeout = readonly [name: string, value: string];
 
 /**
- * The header of the deadline, cut to what the timers of grpc-js and connect-node can hold. Undefined for a call
- * without a deadline.
- * @throws `invalid_request_error` for a value that the protocol does not have, `request_cancelled` for a deadline that has passed
+ * The header of the deadline, cut to the longest timers of grpc-js and connect-node. Undefined for a call without a
+ * deadline.
+ * @throws `invalid_request_error` for a value that the protocol does not have, `request_cancelled` for a deadline that
+ * has passed
  */
 export function readTimeout({ wire, header }: RequestHead): Timeout | undefined {
   const name = wire === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';

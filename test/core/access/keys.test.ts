@@ -166,11 +166,11 @@ describe('a header that was put together badly', () => {
     for (const [header, problem] of [
       [`Bearer "${apiKey}"`, 'The API key is in quotation marks.'],
       [`Bearer <${apiKey}>`, 'The API key is in angle brackets.'],
-      [`Bearer ${apiKey}\\n`, 'The API key ends with a line break that is written out.'],
-      [`Bearer ${apiKey}%0A`, 'The API key ends with a line break that is written out.'],
+      [`Bearer ${apiKey}\\n`, 'The API key ends with a written-out line break.'],
+      [`Bearer ${apiKey}%0A`, 'The API key ends with a written-out line break.'],
       [`Bearer ${half} ${apiKey.slice(20)}`, 'The API key has a space after its first 20 characters.'],
       [`Bearer ${half}\t${apiKey.slice(20)}`, 'The API key has a tab after its first 20 characters.'],
-      [apiKey, 'The `Authorization` header has another form than `Bearer` and a key.'],
+      [apiKey, 'The `Authorization` header must be `Bearer` and a key.'],
       [`Bearer ${half}`, 'A valid API key is missing.'],
     ] as const) {
       expect(await messageFor(header)).toBe(problem + send);

@@ -52,7 +52,7 @@ describe('a clone without the modules', () => {
       expect.objectContaining({
         subject: 'hearing',
         state: 'problem',
-        found: expect.stringContaining('set-up still builds it, or has said why it cannot'),
+        found: expect.stringContaining('set-up is still building it, or has reported why it cannot'),
         advice: 'To see why: npm run build',
       }),
     );

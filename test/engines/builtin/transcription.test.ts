@@ -183,7 +183,7 @@ describe.skipIf(missing !== undefined)('the built-in transcription', () => {
     await expect(fragment).rejects.toMatchObject({
       code: 'invalid_file',
       param: 'file',
-      message: expect.stringMatching(/states \d\.\d s of audio, and only \d\.\d s could be read/),
+      message: expect.stringMatching(/states \d\.\d s of audio, but only \d\.\d s could be read/),
     });
   });
 

@@ -54,7 +54,7 @@ describe('the context of a model without `contextTokens`', () => {
   it('is required if the upstream does not tell: until then the model cannot be called', async () => {
     upstream.answer('/models', listed({}));
     const parley = await startBehind(upstream.baseUrl, { models: [untold] });
-    await expect.poll(async () => (await ask(parley)).message).toContain('does not tell the context');
+    await expect.poll(async () => (await ask(parley)).message).toContain('does not report the context');
     expect(await ask(parley)).toMatchObject({ status: 503, code: 'engine_unavailable' });
     expect((await ask(parley)).message).toContain('`contextTokens` of the model served');
     expect(await catalogOf(parley)).toEqual([]);

@@ -286,7 +286,7 @@ describe('parley backup and parley restore', () => {
     await server.close();
 
     expect(await printed(['restore', file, ...at], options)).toMatch(
-      /has the database of .* now: .* 1 account,/,
+      /now has the database of .*: .* 1 account,/,
     );
     const restored = await serve(at, options);
     expect(restored.stderr()).toContain('released requests left open by an earlier run');

@@ -222,7 +222,7 @@ describe('parley store copy', () => {
     expect(stdout).toMatch(/^usage_records +5 {2}[0-9a-f]{64}$/m);
     expect(stderr).toContain('copying usage_records: 5 of 5 rows\n');
     expect(stderr).toContain('verifying usage_records: 5 of 5 rows\n');
-    expect(stderr).toMatch(/\. Rows, sums and hashes are equal, and the books are right\.\n$/);
+    expect(stderr).toMatch(/\. Rows, sums and hashes are equal, and the accounts balance\.\n$/);
   });
 
   it('prints one JSON document', async () => {

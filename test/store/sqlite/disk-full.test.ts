@@ -168,7 +168,7 @@ function movedAway(): Trouble {
   return {
     what: 'a data folder that was moved away',
     missing: undefined,
-    reason: 'The database is not in the data folder any more.',
+    reason: 'The database is missing from the data folder.',
     begin: (dataDir) => renameSync(dataDir, elsewhere(dataDir)),
     end: (dataDir) => {
       if (existsSync(elsewhere(dataDir))) renameSync(elsewhere(dataDir), dataDir);

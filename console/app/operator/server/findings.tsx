@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Diagnostic } from '../../../../gen/parley/admin/v1/admin_pb.ts';
 import { admin, failureOf } from '../../api.ts';
 
-/** Findings of the server's check of itself. */
+/** Findings of the server's self-check. */
 export function Findings() {
   const [found, setFound] = useState<readonly Diagnostic[]>();
   const [problem, setProblem] = useState<string>();
@@ -27,7 +27,7 @@ export function Findings() {
         </button>
       </div>
       <p class="quiet">
-        Checks that the server can do its work: engines, database, data folder, certificate, limits and clock.{' '}
+        Checks what the server needs: engines, database, data folder, certificate, limits and clock.{' '}
         <code>parley doctor</code> on its machine checks ports and the configuration file, too.
       </p>
       <ul class="findings" aria-live="polite">

@@ -14,7 +14,7 @@ export function Nodes() {
       <div class="title">
         <h2>Servers of this database</h2>
         <button type="button" onClick={nodes.reload}>
-          List again
+          Reload
         </button>
       </div>
       <Show of={nodes} what="the servers">

@@ -18,7 +18,7 @@ export function ServerPage() {
       <div class="title">
         <h1>Server</h1>
         <button type="button" onClick={server.reload}>
-          Read again
+          Reload
         </button>
       </div>
       <Show of={server} what="the server">
@@ -47,7 +47,7 @@ function Models({ state: { models } }: { readonly state: GetServerStateResponse 
       <h2>Models</h2>
       <Scroll label="Models">
         <table class="rows">
-          <TableHead columns={['Id', 'Type', 'Engines', 'State', ['Credits a million tokens', 'right']]} />
+          <TableHead columns={['Id', 'Type', 'Engines', 'State', ['Credits per million tokens', 'right']]} />
           <tbody>
             {models.map(({ id, type, engines, available, reason, inputPrice, outputPrice }) => (
               <tr key={id}>
@@ -94,7 +94,7 @@ function Settings({ settings }: Pick<GetServerStateResponse, 'settings'>) {
         </search>
       </div>
       <p class="quiet">
-        As the server has them, with the defaults. <code>parley config show</code> also tells where each comes
+        The values in use, including defaults. <code>parley config show</code> also tells where each comes
         from.
       </p>
       <Scroll label="Settings" isTall>

@@ -1,6 +1,6 @@
-/** Parts of all samples of code: quoting, addresses, the first lines of clients. */
+/** Shared parts of all code samples: quoting, addresses, the first lines of clients. */
 
-/** A string of JSON, which TypeScript, Python and Go read alike. */
+/** A JSON string, which TypeScript, Python and Go read alike. */
 export const quoted = (text: string): string => JSON.stringify(text);
 
 /** A word of a POSIX shell. */
@@ -38,7 +38,10 @@ export function goProgram(service: string, imports: readonly string[], call: rea
   ].join('\n');
 }
 
-/** Puts the lines of a call into a Python program. @param schema such as `chat` in `chat_pb2` */
+/**
+ * Puts the lines of a call into a Python program.
+ * @param schema such as `chat` in `chat_pb2`
+ */
 export function pythonProgram(service: string, schema: string, call: readonly string[]): string {
   const channel = isSecure()
     ? `grpc.secure_channel(${quoted(target())}, grpc.ssl_channel_credentials())`
@@ -53,7 +56,7 @@ export function pythonProgram(service: string, schema: string, call: readonly st
   ].join('\n');
 }
 
-/** The first lines of a program with an SDK of OpenAI. */
+/** The first lines of a program with an OpenAI SDK. */
 export const openAiTypeScript = (): string[] => [
   'import OpenAI from "openai";',
   '',

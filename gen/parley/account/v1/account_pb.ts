@@ -77,14 +77,14 @@ export type Account = Message<"parley.account.v1.Account"> & {
   limits?: Limits | undefined;
 
   /**
-   * What is used of its limits of a day, a month and in all.
+   * Amounts that count against its limits per day, per month and in total.
    *
    * @generated from field: repeated parley.account.v1.LimitCount limit_counts = 10 [json_name = "limit_counts"];
    */
   limitCounts: LimitCount[];
 
   /**
-   * Since when its requests are refused. Absent if they are not.
+   * When its requests began to be refused. Absent if it is not suspended.
    *
    * @generated from field: google.protobuf.Timestamp suspended_at = 11 [json_name = "suspended_at"];
    */
@@ -434,14 +434,14 @@ export type ListUsageRecordsRequest = Message<"parley.account.v1.ListUsageRecord
   pageToken?: string | undefined;
 
   /**
-   * Only requests that started at or after this.
+   * Only requests that started at or after this time.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 3 [json_name = "start_time"];
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Only requests that started before this.
+   * Only requests that started before this time.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 4 [json_name = "end_time"];
    */
@@ -521,21 +521,22 @@ export const ListUsageRecordsResponseSchema: GenMessage<ListUsageRecordsResponse
  */
 export type GetUsageTotalsRequest = Message<"parley.account.v1.GetUsageTotalsRequest"> & {
   /**
-   * Only requests that started at or after this: the first moment of a day in UTC.
+   * Only requests that started at or after this time: the first moment of a day in UTC.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 1 [json_name = "start_time"];
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Only requests that started before this: the first moment of a day in UTC.
+   * Only requests that started before this time: the first moment of a day in UTC.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 2 [json_name = "end_time"];
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * Any of `key`, `month`, `day`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total over everything.
+   * Any of `key`, `month`, `day`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total over all
+   * requests.
    *
    * @generated from field: repeated string group_by = 3 [json_name = "group_by"];
    */
@@ -576,7 +577,8 @@ export const GetUsageTotalsResponseSchema: GenMessage<GetUsageTotalsResponse> = 
   messageDesc(file_parley_account_v1_account, 10);
 
 /**
- * Sums over the account's requests, including those whose records are pruned. Fields that are not grouped by are absent.
+ * Sums over the account's requests, including those whose records were pruned. Fields that the grouping does not use
+ * are absent.
  *
  * @generated from message parley.account.v1.UsageTotal
  */
@@ -601,7 +603,7 @@ export type UsageTotal = Message<"parley.account.v1.UsageTotal"> & {
   operation?: string | undefined;
 
   /**
-   * Also absent for requests without a model and for refused requests, where clients may send anything as a model.
+   * Also absent for requests without a model, and for refused requests, in which clients may name anything.
    *
    * @generated from field: optional string model = 4;
    */
@@ -670,7 +672,7 @@ export type UsageTotal = Message<"parley.account.v1.UsageTotal"> & {
   cost: string;
 
   /**
-   * Absent also for requests whose records were pruned before sums were kept for each key.
+   * Also absent for records that were pruned before their sums were kept by key.
    *
    * @generated from field: optional string key_id = 15 [json_name = "key_id"];
    */

@@ -15,7 +15,7 @@ export const file_parley_account_v1_limits: GenFile = /*@__PURE__*/
   fileDesc("Ch5wYXJsZXkvYWNjb3VudC92MS9saW1pdHMucHJvdG8SEXBhcmxleS5hY2NvdW50LnYxIuADCgZMaW1pdHMSDgoGbW9kZWxzGAEgAygJEhEKCWFkZHJlc3NlcxgCIAMoCRI1ChNyZXF1ZXN0c19wZXJfbWludXRlGAMgASgFSABSE3JlcXVlc3RzX3Blcl9taW51dGWIAQESMQoRdG9rZW5zX3Blcl9taW51dGUYBCABKAVIAVIRdG9rZW5zX3Blcl9taW51dGWIAQESNQoTY29uY3VycmVudF9yZXF1ZXN0cxgFIAEoBUgCUhNjb25jdXJyZW50X3JlcXVlc3RziAEBEjkKFWF1ZGlvX3NlY29uZHNfcGVyX2RheRgGIAEoBUgDUhVhdWRpb19zZWNvbmRzX3Blcl9kYXmIAQESMwoSY2hhcmFjdGVyc19wZXJfZGF5GAcgASgFSARSEmNoYXJhY3RlcnNfcGVyX2RheYgBARIrCgdidWRnZXRzGAggASgLMhoucGFybGV5LmFjY291bnQudjEuQnVkZ2V0c0IWChRfcmVxdWVzdHNfcGVyX21pbnV0ZUIUChJfdG9rZW5zX3Blcl9taW51dGVCFgoUX2NvbmN1cnJlbnRfcmVxdWVzdHNCGAoWX2F1ZGlvX3NlY29uZHNfcGVyX2RheUIVChNfY2hhcmFjdGVyc19wZXJfZGF5Il8KB0J1ZGdldHMSEAoDZGF5GAEgASgJSACIAQESEgoFbW9udGgYAiABKAlIAYgBARISCgV0b3RhbBgDIAEoCUgCiAEBQgYKBF9kYXlCCAoGX21vbnRoQggKBl90b3RhbCJxCgpMaW1pdENvdW50EgwKBG5hbWUYASABKAkSDAoEdXNlZBgCIAEoCRINCgVsaW1pdBgDIAEoCRI4CglyZXNldHNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUglyZXNldHNfYXRiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
- * Limits of a key, or of an account as a whole. What is absent is not limited. A request must stay within both.
+ * Limits of a key, or of an account as a whole. An absent limit does not apply. A request must stay within both.
  *
  * @generated from message parley.account.v1.Limits
  */
@@ -37,36 +37,36 @@ export type Limits = Message<"parley.account.v1.Limits"> & {
   addresses: string[];
 
   /**
-   * Requests of speech, transcription and chat in a minute of the clock. Refused ones count as well.
+   * Requests for speech, transcription and chat per minute of the clock. Refused requests count, too.
    *
    * @generated from field: optional int32 requests_per_minute = 3 [json_name = "requests_per_minute"];
    */
   requestsPerMinute?: number | undefined;
 
   /**
-   * Tokens of chats in a minute of the clock, prompt and answer. A request reserves the most that it can need, and gives back the
-   * rest at its end.
+   * Tokens of chats per minute of the clock, prompt and answer. A request reserves the most that it can need, and
+   * returns the rest at its end.
    *
    * @generated from field: optional int32 tokens_per_minute = 4 [json_name = "tokens_per_minute"];
    */
   tokensPerMinute?: number | undefined;
 
   /**
-   * Requests of speech, transcription and chat that run at once.
+   * Concurrent requests for speech, transcription and chat.
    *
    * @generated from field: optional int32 concurrent_requests = 5 [json_name = "concurrent_requests"];
    */
   concurrentRequests?: number | undefined;
 
   /**
-   * Seconds of audio to transcribe in a day (UTC). Each recording counts in whole seconds.
+   * Seconds of audio to transcribe per day (UTC). Each recording counts in whole seconds.
    *
    * @generated from field: optional int32 audio_seconds_per_day = 6 [json_name = "audio_seconds_per_day"];
    */
   audioSecondsPerDay?: number | undefined;
 
   /**
-   * Characters to speak in a day (UTC).
+   * Characters to speak per day (UTC).
    *
    * @generated from field: optional int32 characters_per_day = 7 [json_name = "characters_per_day"];
    */
@@ -86,27 +86,28 @@ export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
   messageDesc(file_parley_account_v1_limits, 0);
 
 /**
- * Credits that chats may spend, as exact decimals with at most nine places. What was spent before a budget was set does not count.
+ * Credits that chats may spend, as exact decimals with at most nine places. Spending before a budget was set does not
+ * count.
  *
  * @generated from message parley.account.v1.Budgets
  */
 export type Budgets = Message<"parley.account.v1.Budgets"> & {
   /**
-   * In a day (UTC).
+   * Per day (UTC).
    *
    * @generated from field: optional string day = 1;
    */
   day?: string | undefined;
 
   /**
-   * In a month (UTC).
+   * Per month (UTC).
    *
    * @generated from field: optional string month = 2;
    */
   month?: string | undefined;
 
   /**
-   * In all.
+   * In total.
    *
    * @generated from field: optional string total = 3;
    */
@@ -121,7 +122,7 @@ export const BudgetsSchema: GenMessage<Budgets> = /*@__PURE__*/
   messageDesc(file_parley_account_v1_limits, 1);
 
 /**
- * What is used of a limit of a day, a month or in all.
+ * The used amount of a limit per day, per month or in total.
  *
  * @generated from message parley.account.v1.LimitCount
  */
@@ -134,7 +135,7 @@ export type LimitCount = Message<"parley.account.v1.LimitCount"> & {
   name: string;
 
   /**
-   * Used, and reserved by running requests: credits as an exact decimal, seconds or characters.
+   * Used, or reserved by running requests: credits as an exact decimal, seconds or characters.
    *
    * @generated from field: string used = 2;
    */
@@ -146,7 +147,7 @@ export type LimitCount = Message<"parley.account.v1.LimitCount"> & {
   limit: string;
 
   /**
-   * Absent for a budget in all.
+   * Absent for a total budget.
    *
    * @generated from field: google.protobuf.Timestamp resets_at = 4 [json_name = "resets_at"];
    */

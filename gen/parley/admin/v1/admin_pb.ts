@@ -83,21 +83,23 @@ export type Key = Message<"parley.admin.v1.Key"> & {
   revokedAt?: Timestamp | undefined;
 
   /**
-   * Absent if there are none.
+   * Absent if it has no limits.
    *
    * @generated from field: parley.account.v1.Limits limits = 10;
    */
   limits?: Limits | undefined;
 
   /**
-   * What is used of its limits of a day, a month and in all. A key that replaces another goes on where that one was.
+   * Amounts that count against its limits per day, per month and in total. A key that replaces another continues its
+   * amounts.
    *
    * @generated from field: repeated parley.account.v1.LimitCount limit_counts = 11 [json_name = "limit_counts"];
    */
   limitCounts: LimitCount[];
 
   /**
-   * The minute of the last request of an account's key, refused ones included. Absent if there was none, and for admin keys.
+   * The minute of the last request of an account's key, including refused requests. Absent if there was none, and for
+   * admin keys.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 12 [json_name = "last_used_at"];
    */
@@ -164,7 +166,7 @@ export type ListAccountsRequest = Message<"parley.admin.v1.ListAccountsRequest">
   pageToken?: string | undefined;
 
   /**
-   * Only accounts whose name contains this, in either case of the letters A to Z. 1 to 100 characters.
+   * Only accounts whose name contains this text, with A to Z in either case. 1 to 100 characters.
    *
    * @generated from field: optional string name_contains = 3 [json_name = "name_contains"];
    */
@@ -518,7 +520,7 @@ export type SetAccountLimitsRequest = Message<"parley.admin.v1.SetAccountLimitsR
   accountId: string;
 
   /**
-   * In place of all earlier ones. Absent: none.
+   * Replaces all earlier limits. Absent: none.
    *
    * @generated from field: parley.account.v1.Limits limits = 2;
    */
@@ -575,7 +577,7 @@ export type LoadCreditsRequest = Message<"parley.admin.v1.LoadCreditsRequest"> &
   reason?: string | undefined;
 
   /**
-   * A repetition with the same key loads nothing more; 1 to 200 characters. Required.
+   * Repeating a load with the same key loads nothing more; 1 to 200 characters. Required.
    *
    * @generated from field: optional string idempotency_key = 4 [json_name = "idempotency_key"];
    */
@@ -618,8 +620,8 @@ export type AdjustCreditsRequest = Message<"parley.admin.v1.AdjustCreditsRequest
   accountId: string;
 
   /**
-   * Credits as an exact decimal with at most nine places, not zero; negative to take credits, such as `-2.5`. Required.
-   * `insufficient_credits` if the balance would fall below the open holds.
+   * Credits as an exact decimal with at most nine places, not zero; negative to remove credits, such as `-2.5`.
+   * Required. `insufficient_credits` if the balance would fall below the open holds.
    *
    * @generated from field: optional string amount = 2;
    */
@@ -633,7 +635,7 @@ export type AdjustCreditsRequest = Message<"parley.admin.v1.AdjustCreditsRequest
   reason?: string | undefined;
 
   /**
-   * A repetition with the same key changes nothing more; 1 to 200 characters. Required.
+   * Repeating an adjustment with the same key changes nothing more; 1 to 200 characters. Required.
    *
    * @generated from field: optional string idempotency_key = 4 [json_name = "idempotency_key"];
    */
@@ -1009,7 +1011,7 @@ export type SetKeyLimitsRequest = Message<"parley.admin.v1.SetKeyLimitsRequest">
   keyId: string;
 
   /**
-   * In place of all earlier ones. Absent: none.
+   * Replaces all earlier limits. Absent: none.
    *
    * @generated from field: parley.account.v1.Limits limits = 2;
    */
@@ -1098,14 +1100,14 @@ export type ListUsageRecordsRequest = Message<"parley.admin.v1.ListUsageRecordsR
   pageToken?: string | undefined;
 
   /**
-   * Only requests that started at or after this.
+   * Only requests that started at or after this time.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 4 [json_name = "start_time"];
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Only requests that started before this.
+   * Only requests that started before this time.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 5 [json_name = "end_time"];
    */
@@ -1192,22 +1194,22 @@ export type GetUsageTotalsRequest = Message<"parley.admin.v1.GetUsageTotalsReque
   accountId?: string | undefined;
 
   /**
-   * Only requests that started at or after this: the first moment of a day in UTC.
+   * Only requests that started at or after this time: the first moment of a day in UTC.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 2 [json_name = "start_time"];
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Only requests that started before this: the first moment of a day in UTC.
+   * Only requests that started before this time: the first moment of a day in UTC.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3 [json_name = "end_time"];
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * Any of `account`, `key`, `month`, `day`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total over
-   * everything.
+   * Any of `account`, `key`, `month`, `day`, `operation`, `model`, `state`, for at most 10,000 totals. Empty: one total
+   * over all requests.
    *
    * @generated from field: repeated string group_by = 4 [json_name = "group_by"];
    */
@@ -1248,7 +1250,7 @@ export const GetUsageTotalsResponseSchema: GenMessage<GetUsageTotalsResponse> = 
   messageDesc(file_parley_admin_v1_admin, 46);
 
 /**
- * Sums over requests, including those whose records are pruned. Fields that are not grouped by are absent.
+ * Sums over requests, including those whose records were pruned. Fields that the grouping does not use are absent.
  *
  * @generated from message parley.admin.v1.UsageTotal
  */
@@ -1278,7 +1280,7 @@ export type UsageTotal = Message<"parley.admin.v1.UsageTotal"> & {
   operation?: string | undefined;
 
   /**
-   * Also absent for requests without a model and for refused requests, where clients may send anything as a model.
+   * Also absent for requests without a model, and for refused requests, in which clients may name anything.
    *
    * @generated from field: optional string model = 5;
    */
@@ -1366,15 +1368,15 @@ export const UsageTotalSchema: GenMessage<UsageTotal> = /*@__PURE__*/
  */
 export type PruneUsageRecordsRequest = Message<"parley.admin.v1.PruneUsageRecordsRequest"> & {
   /**
-   * Removes records of requests that started before this; not in the future. Totals still include them. The ledger and
-   * the records of running requests stay. Required.
+   * Removes records of requests that started before this time, which must not be in the future. Totals still include
+   * them. The ledger and the records of running requests stay. Required.
    *
    * @generated from field: google.protobuf.Timestamp before = 1;
    */
   before?: Timestamp | undefined;
 
   /**
-   * Only counts what would be removed. Default: false.
+   * Only counts the records, and removes none. Default: false.
    *
    * @generated from field: optional bool dry_run = 2 [json_name = "dry_run"];
    */
@@ -1405,7 +1407,7 @@ export type PruneUsageRecordsResponse = Message<"parley.admin.v1.PruneUsageRecor
   answersRemoved: bigint;
 
   /**
-   * One call removes at most 50,000 records. Call again until this is true.
+   * Whether nothing is left to remove. One call removes at most 50,000 records: call again until this is true.
    *
    * @generated from field: bool complete = 3;
    */
@@ -1420,7 +1422,7 @@ export const PruneUsageRecordsResponseSchema: GenMessage<PruneUsageRecordsRespon
   messageDesc(file_parley_admin_v1_admin, 49);
 
 /**
- * One administrative change.
+ * An administrative change.
  *
  * @generated from message parley.admin.v1.AuditEntry
  */
@@ -1535,49 +1537,50 @@ export type EngineState = Message<"parley.admin.v1.EngineState"> & {
   name: string;
 
   /**
-   * Such as `builtin`, `openai` or `remote`.
+   * The kind of engine, such as `builtin`, `openai` or `remote`.
    *
    * @generated from field: string kind = 2;
    */
   kind: string;
 
   /**
-   * False while it cannot be reached.
+   * False while the engine cannot be reached.
    *
    * @generated from field: bool up = 3;
    */
   up: boolean;
 
   /**
-   * Calls that wait for room on it.
+   * Calls that wait for the engine.
    *
    * @generated from field: int32 waiting = 4;
    */
   waiting: number;
 
   /**
-   * How many may wait. Absent if it has no queue.
+   * Maximum of waiting calls. Absent if the engine has no queue.
    *
    * @generated from field: optional int32 waiting_max = 5 [json_name = "waiting_max"];
    */
   waitingMax?: number | undefined;
 
   /**
-   * Calls that run. Absent if it does not count them.
+   * Running calls. Absent if the engine does not count them.
    *
    * @generated from field: optional int32 running = 6;
    */
   running?: number | undefined;
 
   /**
-   * How many may run. Absent with `running`.
+   * Maximum of running calls. Absent with `running`.
    *
    * @generated from field: optional int32 running_max = 7 [json_name = "running_max"];
    */
   runningMax?: number | undefined;
 
   /**
-   * Its circuit breaker: `closed`; `open`: calls fail at once; `half_open`: one is tried. Absent if it has none.
+   * State of its circuit breaker: `closed`; `open`: calls fail at once; `half_open`: one call is tried. Absent if it
+   * has none.
    *
    * @generated from field: optional string breaker = 8;
    */
@@ -1610,7 +1613,7 @@ export type NodeState = Message<"parley.admin.v1.NodeState"> & {
   version: string;
 
   /**
-   * `alive`; `late`: its lease is over, and others may take its requests; `dead`: others release its requests.
+   * `alive`; `late`: its lease has ended, and others may take over its requests; `dead`: others release its requests.
    *
    * @generated from field: string state = 3;
    */
@@ -1631,7 +1634,7 @@ export type NodeState = Message<"parley.admin.v1.NodeState"> & {
   lateMs: bigint;
 
   /**
-   * Whether it is the server that answers.
+   * Whether this server answers the call.
    *
    * @generated from field: bool answers = 6;
    */
@@ -1663,7 +1666,7 @@ export const ListNodesRequestSchema: GenMessage<ListNodesRequest> = /*@__PURE__*
  */
 export type ListNodesResponse = Message<"parley.admin.v1.ListNodesResponse"> & {
   /**
-   * In the order in which they joined. Empty with SQLite, whose only server is the one that answers.
+   * In the order in which they joined. Empty with SQLite, which has only the answering server.
    *
    * @generated from field: repeated parley.admin.v1.NodeState nodes = 1;
    */
@@ -1678,7 +1681,7 @@ export const ListNodesResponseSchema: GenMessage<ListNodesResponse> = /*@__PURE_
   messageDesc(file_parley_admin_v1_admin, 56);
 
 /**
- * A model of the configuration, as the running server has it.
+ * A configured model in the running server.
  *
  * @generated from message parley.admin.v1.ModelState
  */
@@ -1703,7 +1706,7 @@ export type ModelState = Message<"parley.admin.v1.ModelState"> & {
   engines: string[];
 
   /**
-   * Whether it can be called now by those who may.
+   * Whether an entitled caller can call it now.
    *
    * @generated from field: bool available = 4;
    */
@@ -1745,7 +1748,7 @@ export const ModelStateSchema: GenMessage<ModelState> = /*@__PURE__*/
  */
 export type Setting = Message<"parley.admin.v1.Setting"> & {
   /**
-   * Such as `server.port` or `models[0].id`.
+   * Path of the setting, such as `server.port` or `models[0].id`.
    *
    * @generated from field: string name = 1;
    */
@@ -1804,7 +1807,7 @@ export type GetServerStateResponse = Message<"parley.admin.v1.GetServerStateResp
   models: ModelState[];
 
   /**
-   * Those of the configuration and the defaults.
+   * All settings, configured ones and defaults.
    *
    * @generated from field: repeated parley.admin.v1.Setting settings = 5;
    */
@@ -1849,7 +1852,7 @@ export const DiagnoseServerResponseSchema: GenMessage<DiagnoseServerResponse> = 
   messageDesc(file_parley_admin_v1_admin, 62);
 
 /**
- * One finding.
+ * A finding.
  *
  * @generated from message parley.admin.v1.Diagnostic
  */
@@ -1869,7 +1872,7 @@ export type Diagnostic = Message<"parley.admin.v1.Diagnostic"> & {
   subject: string;
 
   /**
-   * `ok`; `warning`: it works, but not for everything or not for long; `problem`: something does not work.
+   * `ok`; `warning`: works, but not for everything or not for long; `problem`: does not work.
    *
    * @generated from field: string state = 3;
    */
@@ -1883,7 +1886,7 @@ export type Diagnostic = Message<"parley.admin.v1.Diagnostic"> & {
   found: string;
 
   /**
-   * The next step. Absent if all is well.
+   * The next step. Absent if there is nothing to do.
    *
    * @generated from field: optional string advice = 5;
    */

@@ -93,7 +93,7 @@ export const AdminService: GenService<{
     output: typeof RenameAccountResponseSchema;
   },
   /**
-   * Refuses all requests of an account from now on, until it is resumed. Running ones end as usual, and nothing is lost.
+   * Refuses all requests of an account until it is resumed. Running requests end as usual, and nothing is lost.
    *
    * @generated from rpc parley.admin.v1.AdminService.SuspendAccount
    */
@@ -113,8 +113,8 @@ export const AdminService: GenService<{
     output: typeof ResumeAccountResponseSchema;
   },
   /**
-   * Deletes an account for good: its name and its kept answers are removed, its keys revoked. Its usage records, its ledger and
-   * what the audit trail says of it stay, under its id.
+   * Deletes an account permanently: removes its name and its stored answers, and revokes its keys. Its usage records,
+   * its ledger and its audit entries stay, under its id.
    *
    * @generated from rpc parley.admin.v1.AdminService.DeleteAccount
    */
@@ -185,7 +185,7 @@ export const AdminService: GenService<{
     output: typeof LoadCreditsResponseSchema;
   },
   /**
-   * Adds or takes credits as a correction.
+   * Adds or removes credits as a correction.
    *
    * @generated from rpc parley.admin.v1.AdminService.AdjustCredits
    */
@@ -205,8 +205,8 @@ export const AdminService: GenService<{
     output: typeof ListLedgerEntriesResponseSchema;
   },
   /**
-   * Creates a key of an account. The secret is shown once. `too_many_keys` if the account has as many that work as
-   * it may have.
+   * Creates a key of an account. The secret is shown once. `too_many_keys` if the account has the maximum number of
+   * working keys.
    *
    * @generated from rpc parley.admin.v1.AdminService.CreateKey
    */
@@ -246,7 +246,7 @@ export const AdminService: GenService<{
     output: typeof ListAdminKeysResponseSchema;
   },
   /**
-   * Replaces a key by a new one, which expires when the old one would have. The old key still works for `overlap_seconds`; if it does, the
+   * Replaces a key by a new one with the same expiry. The old key still works for `overlap_seconds`; if it does, the
    * account may get `too_many_keys`.
    *
    * @generated from rpc parley.admin.v1.AdminService.RotateKey
@@ -337,8 +337,8 @@ export const AdminService: GenService<{
     output: typeof ListNodesResponseSchema;
   },
   /**
-   * Checks the running server: that each engine can serve its models, its database, data folder, certificate, limits and clock.
-   * Takes at most 10 seconds.
+   * Checks the running server: whether each engine can serve its models, its database, data folder, certificate, limits
+   * and clock. Takes at most 10 seconds.
    *
    * @generated from rpc parley.admin.v1.AdminService.DiagnoseServer
    */

@@ -41,14 +41,14 @@ export const GetAlertSettingsRequestSchema: GenMessage<GetAlertSettingsRequest> 
  */
 export type GetAlertSettingsResponse = Message<"parley.admin.v1.GetAlertSettingsResponse"> & {
   /**
-   * Absent if there are none: no alert is raised.
+   * Absent if there are none. Then no alerts are raised.
    *
    * @generated from field: parley.alerts.v1.AlertSettings settings = 1;
    */
   settings?: AlertSettings | undefined;
 
   /**
-   * Since when nothing is posted, because the webhook answered 410. Set the settings again to turn it on. Absent if it is on.
+   * When the webhook was turned off, because it answered 410. Set the settings again to turn it on. Absent if it is on.
    *
    * @generated from field: google.protobuf.Timestamp webhook_off_at = 2 [json_name = "webhook_off_at"];
    */
@@ -74,14 +74,14 @@ export type SetAlertSettingsRequest = Message<"parley.admin.v1.SetAlertSettingsR
   accountId: string;
 
   /**
-   * In place of all earlier ones. Absent: no alerts.
+   * Replaces all earlier settings. Absent: no alerts.
    *
    * @generated from field: parley.alerts.v1.AlertSettings settings = 2;
    */
   settings?: AlertSettings | undefined;
 
   /**
-   * Makes a new secret to sign with; the old one ends at once. Default: only for a URL that was not set before.
+   * Creates a new signing secret; the old one ends at once. Default: only for a URL that was not set before.
    *
    * @generated from field: optional bool new_secret = 3 [json_name = "new_secret"];
    */
@@ -105,7 +105,7 @@ export type SetAlertSettingsResponse = Message<"parley.admin.v1.SetAlertSettings
   settings?: AlertSettings | undefined;
 
   /**
-   * The secret that signs what is posted, beginning with `whsec_`. Shown only here, if it is new.
+   * The secret that signs posted alerts, beginning with `whsec_`. Shown only here, if it is new.
    *
    * @generated from field: optional string secret = 2;
    */
@@ -200,7 +200,7 @@ export const SendTestAlertRequestSchema: GenMessage<SendTestAlertRequest> = /*@_
  */
 export type SendTestAlertResponse = Message<"parley.admin.v1.SendTestAlertResponse"> & {
   /**
-   * Its `delivery` tells how the webhook answered.
+   * The `delivery` of the alert says how the webhook answered.
    *
    * @generated from field: parley.alerts.v1.Alert alert = 1;
    */

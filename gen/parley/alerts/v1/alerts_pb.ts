@@ -16,29 +16,31 @@ export const file_parley_alerts_v1_alerts: GenFile = /*@__PURE__*/
   fileDesc("Ch1wYXJsZXkvYWxlcnRzL3YxL2FsZXJ0cy5wcm90bxIQcGFybGV5LmFsZXJ0cy52MSKVAQoNQWxlcnRTZXR0aW5ncxIlCgt3ZWJob29rX3VybBgBIAEoCUgAUgt3ZWJob29rX3VybIgBARIQCghwZXJjZW50cxgCIAMoBRIpCg1iYWxhbmNlX2JlbG93GAMgASgJSAFSDWJhbGFuY2VfYmVsb3eIAQFCDgoMX3dlYmhvb2tfdXJsQhAKDl9iYWxhbmNlX2JlbG93IrcECgVBbGVydBIKCgJpZBgBIAEoCRIMCgR0eXBlGAIgASgJEjoKCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgpjcmVhdGVkX2F0Eh4KCmFjY291bnRfaWQYBCABKAlSCmFjY291bnRfaWQSGwoGa2V5X2lkGAUgASgJSABSBmtleV9pZIgBARIUCgdwZXJjZW50GAYgASgFSAGIAQESIwoKbGltaXRfbmFtZRgHIAEoCUgCUgpsaW1pdF9uYW1liAEBEhEKBHVzZWQYCCABKAlIA4gBARISCgVsaW1pdBgJIAEoCUgEiAEBEjgKCXJlc2V0c19hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSCXJlc2V0c19hdBIUCgdiYWxhbmNlGAsgASgJSAWIAQESKQoNYmFsYW5jZV9iZWxvdxgMIAEoCUgGUg1iYWxhbmNlX2JlbG93iAEBEjQKB2VuZHNfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgdlbmRzX2F0EjEKCGRlbGl2ZXJ5GA4gASgLMh8ucGFybGV5LmFsZXJ0cy52MS5BbGVydERlbGl2ZXJ5QgkKB19rZXlfaWRCCgoIX3BlcmNlbnRCDQoLX2xpbWl0X25hbWVCBwoFX3VzZWRCCAoGX2xpbWl0QgoKCF9iYWxhbmNlQhAKDl9iYWxhbmNlX2JlbG93IvABCg1BbGVydERlbGl2ZXJ5Eg0KBXN0YXRlGAEgASgJEhAKCGF0dGVtcHRzGAIgASgFEkQKD25leHRfYXR0ZW1wdF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBSD25leHRfYXR0ZW1wdF9hdBI+CgxkZWxpdmVyZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUgxkZWxpdmVyZWRfYXQSJwoMbGFzdF9mYWlsdXJlGAUgASgJSABSDGxhc3RfZmFpbHVyZYgBAUIPCg1fbGFzdF9mYWlsdXJlIhkKF0dldEFsZXJ0U2V0dGluZ3NSZXF1ZXN0IpEBChhHZXRBbGVydFNldHRpbmdzUmVzcG9uc2USMQoIc2V0dGluZ3MYASABKAsyHy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0U2V0dGluZ3MSQgoOd2ViaG9va19vZmZfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wUg53ZWJob29rX29mZl9hdCKAAQoXU2V0QWxlcnRTZXR0aW5nc1JlcXVlc3QSMQoIc2V0dGluZ3MYASABKAsyHy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0U2V0dGluZ3MSIwoKbmV3X3NlY3JldBgCIAEoCEgAUgpuZXdfc2VjcmV0iAEBQg0KC19uZXdfc2VjcmV0Im0KGFNldEFsZXJ0U2V0dGluZ3NSZXNwb25zZRIxCghzZXR0aW5ncxgBIAEoCzIfLnBhcmxleS5hbGVydHMudjEuQWxlcnRTZXR0aW5ncxITCgZzZWNyZXQYAiABKAlIAIgBAUIJCgdfc2VjcmV0IngKEUxpc3RBbGVydHNSZXF1ZXN0EiEKCXBhZ2Vfc2l6ZRgBIAEoBUgAUglwYWdlX3NpemWIAQESIwoKcGFnZV90b2tlbhgCIAEoCUgBUgpwYWdlX3Rva2VuiAEBQgwKCl9wYWdlX3NpemVCDQoLX3BhZ2VfdG9rZW4ihgEKEkxpc3RBbGVydHNSZXNwb25zZRItCgZhbGVydHMYASADKAsyFy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0QgS4uxgBEi0KD25leHRfcGFnZV90b2tlbhgCIAEoCUgAUg9uZXh0X3BhZ2VfdG9rZW6IAQFCEgoQX25leHRfcGFnZV90b2tlbiIWChRTZW5kVGVzdEFsZXJ0UmVxdWVzdCI/ChVTZW5kVGVzdEFsZXJ0UmVzcG9uc2USJgoFYWxlcnQYASABKAsyFy5wYXJsZXkuYWxlcnRzLnYxLkFsZXJ0YgZwcm90bzM", [file_google_protobuf_timestamp, file_parley_rest_v1_options]);
 
 /**
- * When an account is told what is used up or ends, and where. Every alert is in the log of the server and in the list of alerts as well.
+ * Settings of an account's alerts about used amounts and ends of plans, and where to post them. Every alert is also in
+ * the server's log and in the list of alerts.
  *
  * @generated from message parley.alerts.v1.AlertSettings
  */
 export type AlertSettings = Message<"parley.alerts.v1.AlertSettings"> & {
   /**
-   * Each alert is posted to this URL as JSON, the `Alert`, signed after the Standard Webhooks specification. `https:`, at most 2,000
-   * characters, without user and password. Absent: alerts are only listed.
+   * Each alert is posted to this URL as JSON, the `Alert`, signed according to the Standard Webhooks specification.
+   * `https:`, at most 2,000 characters, without user and password. Absent: alerts are only listed.
    *
    * @generated from field: optional string webhook_url = 1 [json_name = "webhook_url"];
    */
   webhookUrl?: string | undefined;
 
   /**
-   * Percents of each budget of the account and of its keys, and of fair use, that raise an alert: 1 to 100, at most ten.
-   * Default: 50, 80 and 100. REST refuses an empty list.
+   * Percentages of each budget of the account and its keys, and of fair use, that raise an alert: 1 to 100, at most
+   * ten. Default: 50, 80 and 100. REST refuses an empty list.
    *
    * @generated from field: repeated int32 percents = 2;
    */
   percents: number[];
 
   /**
-   * A balance below this raises an alert: credits as an exact decimal with at most nine places, above zero. Absent: none does.
+   * A balance below this amount raises an alert: credits as an exact decimal with at most nine places, above zero.
+   * Absent: no balance does.
    *
    * @generated from field: optional string balance_below = 3 [json_name = "balance_below"];
    */
@@ -59,7 +61,7 @@ export const AlertSettingsSchema: GenMessage<AlertSettings> = /*@__PURE__*/
  */
 export type Alert = Message<"parley.alerts.v1.Alert"> & {
   /**
-   * Also in the header `webhook-id`. An alert may arrive twice: the id tells.
+   * Also in the header `webhook-id`. An alert may arrive twice, with the same id.
    *
    * @generated from field: string id = 1;
    */
@@ -84,14 +86,14 @@ export type Alert = Message<"parley.alerts.v1.Alert"> & {
   accountId: string;
 
   /**
-   * The key whose budget it is. Absent for the account's own.
+   * The key to which the budget belongs. Absent for the account's own budgets.
    *
    * @generated from field: optional string key_id = 5 [json_name = "key_id"];
    */
   keyId?: string | undefined;
 
   /**
-   * The percent of the settings that was reached.
+   * The percentage of the settings that was reached.
    *
    * @generated from field: optional int32 percent = 6;
    */
@@ -105,7 +107,7 @@ export type Alert = Message<"parley.alerts.v1.Alert"> & {
   limitName?: string | undefined;
 
   /**
-   * Used without what running requests reserve: credits as an exact decimal, or units of fair use.
+   * Used amount without reservations of running requests: credits as an exact decimal, or units of fair use.
    *
    * @generated from field: optional string used = 8;
    */
@@ -117,7 +119,7 @@ export type Alert = Message<"parley.alerts.v1.Alert"> & {
   limit?: string | undefined;
 
   /**
-   * When the used amount begins at 0 again. Absent for a budget in all.
+   * When the used amount starts again at 0. Absent for a total budget.
    *
    * @generated from field: google.protobuf.Timestamp resets_at = 10 [json_name = "resets_at"];
    */
@@ -143,7 +145,7 @@ export type Alert = Message<"parley.alerts.v1.Alert"> & {
   endsAt?: Timestamp | undefined;
 
   /**
-   * How it reached the webhook. Absent in what a webhook gets.
+   * Delivery to the webhook. Absent in the webhook's own copy.
    *
    * @generated from field: parley.alerts.v1.AlertDelivery delivery = 14;
    */
@@ -162,8 +164,8 @@ export const AlertSchema: GenMessage<Alert> = /*@__PURE__*/
  */
 export type AlertDelivery = Message<"parley.alerts.v1.AlertDelivery"> & {
   /**
-   * `none` without a webhook, `pending`, `delivered` (any 2xx) or `failed`: given up after three days, or after the answer 410, which
-   * turns the webhook off.
+   * `none` without a webhook, `pending`, `delivered` (any 2xx) or `failed`: given up after three days, or after the
+   * answer 410, which turns the webhook off.
    *
    * @generated from field: string state = 1;
    */
@@ -221,14 +223,14 @@ export const GetAlertSettingsRequestSchema: GenMessage<GetAlertSettingsRequest> 
  */
 export type GetAlertSettingsResponse = Message<"parley.alerts.v1.GetAlertSettingsResponse"> & {
   /**
-   * Absent if there are none: no alert is raised.
+   * Absent if there are none. Then no alerts are raised.
    *
    * @generated from field: parley.alerts.v1.AlertSettings settings = 1;
    */
   settings?: AlertSettings | undefined;
 
   /**
-   * Since when nothing is posted, because the webhook answered 410. Set the settings again to turn it on. Absent if it is on.
+   * When the webhook was turned off, because it answered 410. Set the settings again to turn it on. Absent if it is on.
    *
    * @generated from field: google.protobuf.Timestamp webhook_off_at = 2 [json_name = "webhook_off_at"];
    */
@@ -247,14 +249,14 @@ export const GetAlertSettingsResponseSchema: GenMessage<GetAlertSettingsResponse
  */
 export type SetAlertSettingsRequest = Message<"parley.alerts.v1.SetAlertSettingsRequest"> & {
   /**
-   * In place of all earlier ones. Absent: no alerts.
+   * Replaces all earlier settings. Absent: no alerts.
    *
    * @generated from field: parley.alerts.v1.AlertSettings settings = 1;
    */
   settings?: AlertSettings | undefined;
 
   /**
-   * Makes a new secret to sign with; the old one ends at once. Default: only for a URL that was not set before.
+   * Creates a new signing secret; the old one ends at once. Default: only for a URL that was not set before.
    *
    * @generated from field: optional bool new_secret = 2 [json_name = "new_secret"];
    */
@@ -278,7 +280,7 @@ export type SetAlertSettingsResponse = Message<"parley.alerts.v1.SetAlertSetting
   settings?: AlertSettings | undefined;
 
   /**
-   * The secret that signs what is posted, beginning with `whsec_`. Shown only here, if it is new.
+   * The secret that signs posted alerts, beginning with `whsec_`. Shown only here, if it is new.
    *
    * @generated from field: optional string secret = 2;
    */
@@ -362,7 +364,7 @@ export const SendTestAlertRequestSchema: GenMessage<SendTestAlertRequest> = /*@_
  */
 export type SendTestAlertResponse = Message<"parley.alerts.v1.SendTestAlertResponse"> & {
   /**
-   * Its `delivery` tells how the webhook answered.
+   * The `delivery` of the alert says how the webhook answered.
    *
    * @generated from field: parley.alerts.v1.Alert alert = 1;
    */

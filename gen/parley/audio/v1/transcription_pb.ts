@@ -19,9 +19,9 @@ export const file_parley_audio_v1_transcription: GenFile = /*@__PURE__*/
  */
 export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscriptionRequest"> & {
   /**
-   * The whole file: flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav or webm, decided by its content. Required: absent is
+   * The whole file: flac, m4a, mp3, mp4, mpeg, mpga, oga, ogg, wav or webm, detected by content. Required: absent is
    * `missing_file`; empty or not audio `invalid_file`; another format `unsupported_file_format`. At most 4,194,304
-   * bytes; on REST that is the limit of the whole body (`payload_too_large`).
+   * bytes; on REST of the whole body (`payload_too_large`).
    *
    * @generated from field: optional bytes file = 1;
    */
@@ -42,45 +42,45 @@ export type CreateTranscriptionRequest = Message<"parley.audio.v1.CreateTranscri
   model?: string | undefined;
 
   /**
-   * A hint at the spoken language.
+   * A hint about the spoken language.
    *
    * @generated from field: optional string language = 4;
    */
   language?: string | undefined;
 
   /**
-   * `word`, `segment` or both: the times that `Transcript` contains. Default: `segment`, if the model gives them. A model
-   * that gives no times of words, or no times at all, refuses what is named here (`invalid_input`).
+   * `word`, `segment` or both: the times that `Transcript` contains. Default: `segment`, if the model reports them. A
+   * model refuses named times that it does not report (`invalid_input`).
    *
    * @generated from field: repeated string timestamp_granularities = 5 [json_name = "timestamp_granularities"];
    */
   timestampGranularities: string[];
 
   /**
-   * A hint at words and style. Reaches upstreams that take it; the engines inside ignore it.
+   * A hint about words and style. Sent to upstreams that accept it; built-in engines ignore it.
    *
    * @generated from field: optional string prompt = 6;
    */
   prompt?: string | undefined;
 
   /**
-   * A hint at the randomness, usually 0 to 1. Reaches upstreams that take it; the engines inside ignore it.
+   * A hint about randomness, usually 0 to 1. Sent to upstreams that accept it; built-in engines ignore it.
    *
    * @generated from field: optional double temperature = 7;
    */
   temperature?: number | undefined;
 
   /**
-   * A hint at the languages that may be spoken, as tags such as `en`. A single one counts as `language` where that is absent.
-   * Several reach upstream models that take them; other models and the engines inside ignore them.
+   * A hint about the languages that may be spoken, as tags such as `en`. A single one counts as `language` if that is
+   * absent. Several are sent to upstream models that accept them; other models and built-in engines ignore them.
    *
    * @generated from field: repeated string languages = 8;
    */
   languages: string[];
 
   /**
-   * A hint at words and phrases that may be spoken, such as names. Reaches upstreams that take it, as part of the prompt where a
-   * model has no parameter for it; the engines inside ignore it.
+   * A hint about words and phrases that may be spoken, such as names. Sent to upstreams that accept it, as part of the
+   * prompt if a model has no parameter for it; built-in engines ignore it.
    *
    * @generated from field: repeated string keywords = 9;
    */
@@ -317,7 +317,7 @@ export type TranscriptSegment = Message<"parley.audio.v1.TranscriptSegment"> & {
   temperature?: number | undefined;
 
   /**
-   * How far the text compresses; a high value hints at repetitions.
+   * The text's compression ratio; a high value hints at repetitions.
    *
    * @generated from field: optional double compression_ratio = 9 [json_name = "compression_ratio"];
    */

@@ -264,7 +264,7 @@ export const ListSpeechModelsRequestSchema: GenMessage<ListSpeechModelsRequest> 
  */
 export type ListSpeechModelsResponse = Message<"parley.catalog.v1.ListSpeechModelsResponse"> & {
   /**
-   * As ListModels gives them for the type `speech`.
+   * The models of ListModels with type `speech`.
    *
    * @generated from field: repeated parley.catalog.v1.Model models = 1;
    */
@@ -283,7 +283,8 @@ export const ListSpeechModelsResponseSchema: GenMessage<ListSpeechModelsResponse
  */
 export type ListVoicesRequest = Message<"parley.catalog.v1.ListVoicesRequest"> & {
   /**
-   * Only voices of this speech model. Absent: of all. A model that the key cannot call is `unknown_model`.
+   * Only voices of this speech model. Absent: of all speech models. A model that the key cannot call is
+   * `unknown_model`.
    *
    * @generated from field: optional string model = 1;
    */
@@ -302,7 +303,7 @@ export const ListVoicesRequestSchema: GenMessage<ListVoicesRequest> = /*@__PURE_
  */
 export type ListVoicesResponse = Message<"parley.catalog.v1.ListVoicesResponse"> & {
   /**
-   * In the order of the models and of their voices. A voice that several models have is listed once.
+   * In the order of the models and of their voices. A voice that several models share is listed once.
    *
    * @generated from field: repeated parley.catalog.v1.OfferedVoice voices = 1;
    */
@@ -330,14 +331,14 @@ export type OfferedVoice = Message<"parley.catalog.v1.OfferedVoice"> & {
   id: string;
 
   /**
-   * A name to show to people: the id.
+   * A name to show to people, equal to the id.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * A BCP 47 tag, such as `en-US`. If models differ, that of the first.
+   * A BCP 47 tag, such as `en-US`. If models differ, the tag of the first one.
    *
    * @generated from field: string language = 3;
    */

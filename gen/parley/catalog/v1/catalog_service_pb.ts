@@ -41,7 +41,7 @@ export const CatalogService: GenService<{
     output: typeof GetModelResponseSchema;
   },
   /**
-   * Lists the speech models that the key can call now, under a path that clients with a choice of voices ask for.
+   * Lists the speech models that the key can call now, under a path for clients that offer a choice of voices.
    *
    * @generated from rpc parley.catalog.v1.CatalogService.ListSpeechModels
    */

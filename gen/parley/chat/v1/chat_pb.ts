@@ -85,8 +85,8 @@ export const StreamChatCompletionResponseSchema: GenMessage<StreamChatCompletion
 
 /**
  * A conversation and how to continue it. Everything reaches the model, including `other`; the model ignores or refuses
- * what it does not know. Numbers are doubles, also those in `other`: an integer beyond 2^53 is rounded. Only the REST API keeps its
- * digits. Counts must be whole and not negative.
+ * parameters that it does not know. Numbers are doubles, also in `other`: only REST keeps all digits of integers beyond
+ * 2^53. Counts must be whole and not negative.
  *
  * @generated from message parley.chat.v1.ChatCompletionParams
  */
@@ -107,8 +107,8 @@ export type ChatCompletionParams = Message<"parley.chat.v1.ChatCompletionParams"
   messages: ChatMessage[];
 
   /**
-   * The maximum number of tokens of the answer; 0 and less mean none. If both are given, the smaller applies. The model is told
-   * the limit that credits are held for, under the name that it takes.
+   * The maximum number of tokens of the answer; 0 or less means no maximum. If both are given, the smaller applies. The
+   * model receives the limit for which credits are held, under the name that it accepts.
    *
    * @generated from field: optional double max_tokens = 3 [json_name = "max_tokens"];
    */
@@ -148,7 +148,7 @@ export type ChatCompletionParams = Message<"parley.chat.v1.ChatCompletionParams"
   stop?: StringOrList | undefined;
 
   /**
-   * Whole; at most 2^53 either way to keep its digits.
+   * A whole number; at most 2^53 either way to keep its digits.
    *
    * @generated from field: optional double seed = 9;
    */
@@ -282,7 +282,7 @@ export type ChatCompletionParams = Message<"parley.chat.v1.ChatCompletionParams"
 
   /**
    * Parameters that this schema does not name. They reach the model unchanged, except other names of the limit, such as
-   * `n_predict`. A parameter with a field of its own is never overwritten from here.
+   * `n_predict`. They never overwrite a parameter with its own field.
    *
    * @generated from field: google.protobuf.Struct other = 100;
    */
@@ -635,7 +635,7 @@ export const MessageAudioSchema: GenMessage<MessageAudio> = /*@__PURE__*/
  */
 export type ToolCall = Message<"parley.chat.v1.ToolCall"> & {
   /**
-   * In a stream: the call that this continues.
+   * In a stream: the index of the call that this continues.
    *
    * @generated from field: optional int32 index = 1;
    */

@@ -72,7 +72,7 @@ export const StreamCompletionRequestSchema: GenMessage<StreamCompletionRequest> 
  */
 export type StreamCompletionResponse = Message<"parley.completions.v1.StreamCompletionResponse"> & {
   /**
-   * A piece: its choices hold the next text.
+   * A piece, whose choices have the next text.
    *
    * @generated from field: parley.completions.v1.Completion completion = 1;
    */
@@ -87,7 +87,7 @@ export const StreamCompletionResponseSchema: GenMessage<StreamCompletionResponse
   messageDesc(file_parley_completions_v1_completions, 3);
 
 /**
- * Parameters that are not explained here are those of a chat. Fields of a wrong type are refused.
+ * Parameters without an explanation are those of a chat. Fields of a wrong type are refused.
  *
  * @generated from message parley.completions.v1.CompletionParams
  */
@@ -100,15 +100,16 @@ export type CompletionParams = Message<"parley.completions.v1.CompletionParams">
   model?: string | undefined;
 
   /**
-   * A text, or a list of texts, each answered by a chat of its own. Required: absent is `missing_input`, anything else, or more than 128
-   * choices of all texts together, `invalid_input`.
+   * A text, or a list of texts, each answered by a separate chat. Required: absent is `missing_input`; anything else,
+   * or more than 128 choices of all texts together, is `invalid_input`.
    *
    * @generated from field: parley.chat.v1.StringOrList prompt = 2;
    */
   prompt?: StringOrList | undefined;
 
   /**
-   * The maximum number of tokens of the answer; whole. 0 and less mean none. Default: the model's own, not 16.
+   * The maximum number of tokens of the answer; a whole number, 0 or less means no maximum. Default: the model's own,
+   * not 16.
    *
    * @generated from field: optional double max_tokens = 3 [json_name = "max_tokens"];
    */
@@ -167,7 +168,7 @@ export type CompletionParams = Message<"parley.completions.v1.CompletionParams">
   streamOptions?: StreamOptions | undefined;
 
   /**
-   * A chat has none of these: `invalid_parameter` if set, `echo` if true, `best_of` if above `n`.
+   * Not supported: `invalid_parameter` if set, `echo` if true, `best_of` if above `n`.
    *
    * @generated from field: optional string suffix = 14;
    */
@@ -239,7 +240,7 @@ export type Completion = Message<"parley.completions.v1.Completion"> & {
   choices: CompletionChoice[];
 
   /**
-   * Of a stream: on exactly one piece.
+   * In a stream: on exactly one piece.
    *
    * @generated from field: parley.chat.v1.Usage usage = 6;
    */
@@ -258,7 +259,7 @@ export const CompletionSchema: GenMessage<Completion> = /*@__PURE__*/
  */
 export type CompletionChoice = Message<"parley.completions.v1.CompletionChoice"> & {
   /**
-   * The answer, or its next piece. Without the reasoning of the model.
+   * The answer, or its next piece. Excludes the model's reasoning.
    *
    * @generated from field: string text = 1;
    */

@@ -15,8 +15,8 @@ export const file_parley_completions_v1_completions_service: GenFile = /*@__PURE
   fileDesc("Ci9wYXJsZXkvY29tcGxldGlvbnMvdjEvY29tcGxldGlvbnNfc2VydmljZS5wcm90bxIVcGFybGV5LmNvbXBsZXRpb25zLnYxMrICChJDb21wbGV0aW9uc1NlcnZpY2USpAEKEENyZWF0ZUNvbXBsZXRpb24SLi5wYXJsZXkuY29tcGxldGlvbnMudjEuQ3JlYXRlQ29tcGxldGlvblJlcXVlc3QaLy5wYXJsZXkuY29tcGxldGlvbnMudjEuQ3JlYXRlQ29tcGxldGlvblJlc3BvbnNlIi+C0+STAik6BnBhcmFtc2IKY29tcGxldGlvbiITL2FwaS92MS9jb21wbGV0aW9ucxJ1ChBTdHJlYW1Db21wbGV0aW9uEi4ucGFybGV5LmNvbXBsZXRpb25zLnYxLlN0cmVhbUNvbXBsZXRpb25SZXF1ZXN0Gi8ucGFybGV5LmNvbXBsZXRpb25zLnYxLlN0cmVhbUNvbXBsZXRpb25SZXNwb25zZTABYgZwcm90bzM", [file_google_api_annotations, file_parley_completions_v1_completions]);
 
 /**
- * Chats with a catalog model in the form of the legacy completions: the prompt is the only message, of the user. Each request is
- * a chat: the same models, scope, price and records.
+ * Chats with a catalog model in the form of the legacy completions: the prompt is the only message, from the user. Each
+ * request is a chat, with the same models, scope, price and records.
  *
  * @generated from service parley.completions.v1.CompletionsService
  */

@@ -111,21 +111,21 @@ export type CreateKeyRequest = Message<"parley.management.v1.CreateKeyRequest"> 
   name?: string | undefined;
 
   /**
-   * Some of the calling key's. Default: all of them but `manage`. REST refuses an empty list.
+   * Some of the calling key's scopes. Default: all of them except `manage`. REST refuses an empty list.
    *
    * @generated from field: repeated string scopes = 2;
    */
   scopes: string[];
 
   /**
-   * In the future, and not after the calling key's. Default: the calling key's.
+   * In the future, and not after the calling key's expiry. Default: the calling key's.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 3 [json_name = "expires_at"];
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Each no wider than the calling key's. What is absent is as for the calling key.
+   * Each no wider than the calling key's. An absent limit is copied from the calling key.
    *
    * @generated from field: parley.account.v1.Limits limits = 4;
    */
@@ -173,7 +173,7 @@ export type SetKeyLimitsRequest = Message<"parley.management.v1.SetKeyLimitsRequ
   keyId: string;
 
   /**
-   * In place of all earlier ones; each no wider than the calling key's. What is absent is as for the calling key.
+   * Replaces all earlier limits; each no wider than the calling key's. An absent limit is copied from the calling key.
    *
    * @generated from field: parley.account.v1.Limits limits = 2;
    */

@@ -15,14 +15,15 @@ export const file_parley_management_v1_management_service: GenFile = /*@__PURE__
   fileDesc("Ci1wYXJsZXkvbWFuYWdlbWVudC92MS9tYW5hZ2VtZW50X3NlcnZpY2UucHJvdG8SFHBhcmxleS5tYW5hZ2VtZW50LnYxMpUGChFNYW5hZ2VtZW50U2VydmljZRJtCgZHZXRLZXkSIy5wYXJsZXkubWFuYWdlbWVudC52MS5HZXRLZXlSZXF1ZXN0GiQucGFybGV5Lm1hbmFnZW1lbnQudjEuR2V0S2V5UmVzcG9uc2UiGILT5JMCEmIDa2V5EgsvYXBpL3YxL2tleRJvCghMaXN0S2V5cxIlLnBhcmxleS5tYW5hZ2VtZW50LnYxLkxpc3RLZXlzUmVxdWVzdBomLnBhcmxleS5tYW5hZ2VtZW50LnYxLkxpc3RLZXlzUmVzcG9uc2UiFILT5JMCDhIML2FwaS92MS9rZXlzEnUKCUNyZWF0ZUtleRImLnBhcmxleS5tYW5hZ2VtZW50LnYxLkNyZWF0ZUtleVJlcXVlc3QaJy5wYXJsZXkubWFuYWdlbWVudC52MS5DcmVhdGVLZXlSZXNwb25zZSIXgtPkkwIROgEqIgwvYXBpL3YxL2tleXMSkwEKDFNldEtleUxpbWl0cxIpLnBhcmxleS5tYW5hZ2VtZW50LnYxLlNldEtleUxpbWl0c1JlcXVlc3QaKi5wYXJsZXkubWFuYWdlbWVudC52MS5TZXRLZXlMaW1pdHNSZXNwb25zZSIsgtPkkwImOgEqYgNrZXkiHC9hcGkvdjEva2V5cy97a2V5X2lkfS9saW1pdHMShQEKCVJvdGF0ZUtleRImLnBhcmxleS5tYW5hZ2VtZW50LnYxLlJvdGF0ZUtleVJlcXVlc3QaJy5wYXJsZXkubWFuYWdlbWVudC52MS5Sb3RhdGVLZXlSZXNwb25zZSIngtPkkwIhOgEqIhwvYXBpL3YxL2tleXMve2tleV9pZH0vcm90YXRlEooBCglSZXZva2VLZXkSJi5wYXJsZXkubWFuYWdlbWVudC52MS5SZXZva2VLZXlSZXF1ZXN0GicucGFybGV5Lm1hbmFnZW1lbnQudjEuUmV2b2tlS2V5UmVzcG9uc2UiLILT5JMCJjoBKmIDa2V5IhwvYXBpL3YxL2tleXMve2tleV9pZH0vcmV2b2tlYgZwcm90bzM", [file_google_api_annotations, file_parley_management_v1_management]);
 
 /**
- * Manages the keys of the calling key's own account, for keys with the scope `manage`. No key gives more than it has: what is wider is
- * `insufficient_scope`. Nor does a key with a budget or a rate of its own make keys or loosen limits: each key counts for itself.
+ * Manages the keys of the calling key's own account, for keys with the scope `manage`. No key can give more than it
+ * has: a wider request is `insufficient_scope`. A key with its own budget or rate cannot create keys or loosen limits
+ * either, as each key counts for itself.
  *
  * @generated from service parley.management.v1.ManagementService
  */
 export const ManagementService: GenService<{
   /**
-   * Returns the calling key, with what is used of its limits. Every key of an account may call this.
+   * Returns the calling key, with the used amounts of its limits. Every key of an account may call this.
    *
    * @generated from rpc parley.management.v1.ManagementService.GetKey
    */
@@ -42,8 +43,8 @@ export const ManagementService: GenService<{
     output: typeof ListKeysResponseSchema;
   },
   /**
-   * Creates a key of the account. The secret is shown once. `too_many_keys` if the account has as many that work as
-   * it may have.
+   * Creates a key of the account. The secret is shown once. `too_many_keys` if the account has the maximum number of
+   * working keys.
    *
    * @generated from rpc parley.management.v1.ManagementService.CreateKey
    */
@@ -63,7 +64,7 @@ export const ManagementService: GenService<{
     output: typeof SetKeyLimitsResponseSchema;
   },
   /**
-   * Replaces a key by a new one, which expires when the old one would have. The old key still works for `overlap_seconds`; if it does, the
+   * Replaces a key by a new one with the same expiry. The old key still works for `overlap_seconds`; if it does, the
    * account may get `too_many_keys`.
    *
    * @generated from rpc parley.management.v1.ManagementService.RotateKey

@@ -99,8 +99,8 @@ export type ResponseParams = Message<"parley.responses.v1.ResponseParams"> & {
   model?: string | undefined;
 
   /**
-   * The conversation: a text of the user, or items, oldest first. Required: absent is `missing_input`, no items or an item
-   * that cannot be a part of a chat `invalid_input`.
+   * The conversation: a text of the user, or items, oldest first. Required: absent is `missing_input`; no items, or an
+   * item that a chat cannot express, is `invalid_input`.
    *
    * @generated from field: parley.responses.v1.ResponseInput input = 2;
    */
@@ -144,7 +144,7 @@ export type ResponseParams = Message<"parley.responses.v1.ResponseParams"> & {
   reasoning?: ReasoningOptions | undefined;
 
   /**
-   * The maximum number of tokens of the answer, reasoning included; whole. 0 and less mean none.
+   * The maximum number of tokens of the answer, including reasoning; a whole number, 0 or less means no maximum.
    *
    * @generated from field: optional double max_output_tokens = 9 [json_name = "max_output_tokens"];
    */
@@ -172,7 +172,7 @@ export type ResponseParams = Message<"parley.responses.v1.ResponseParams"> & {
   topLogprobs?: number | undefined;
 
   /**
-   * `message.output_text.logprobs` asks for the probabilities of tokens. All other values have no effect.
+   * `message.output_text.logprobs` requests the probabilities of tokens. All other values have no effect.
    *
    * @generated from field: repeated string include = 13;
    */
@@ -220,7 +220,7 @@ export type ResponseParams = Message<"parley.responses.v1.ResponseParams"> & {
   truncation?: string | undefined;
 
   /**
-   * These need stored responses: `invalid_parameter` if set, `background` if true.
+   * Parameters that need stored responses: `invalid_parameter` if set, `background` if true.
    *
    * @generated from field: optional string previous_response_id = 21 [json_name = "previous_response_id"];
    */
@@ -330,49 +330,49 @@ export type ResponseItem = Message<"parley.responses.v1.ResponseItem"> & {
   status?: string | undefined;
 
   /**
-   * Of a message: `user`, `assistant`, `system`, `developer`, or another role of the model.
+   * For messages: `user`, `assistant`, `system`, `developer`, or another role of the model.
    *
    * @generated from field: optional string role = 4;
    */
   role?: string | undefined;
 
   /**
-   * Of a message or of reasoning.
+   * For messages and reasoning.
    *
    * @generated from field: parley.responses.v1.ResponseContent content = 5;
    */
   content?: ResponseContent | undefined;
 
   /**
-   * Of a call and of its output: the id that joins them.
+   * For calls and their outputs: the id that joins them.
    *
    * @generated from field: optional string call_id = 6 [json_name = "call_id"];
    */
   callId?: string | undefined;
 
   /**
-   * Of a call.
+   * For calls.
    *
    * @generated from field: optional string name = 7;
    */
   name?: string | undefined;
 
   /**
-   * Of a function call: JSON as text, as the model wrote it.
+   * For function calls: JSON as text, as the model wrote it.
    *
    * @generated from field: optional string arguments = 8;
    */
   arguments?: string | undefined;
 
   /**
-   * Of a call's output.
+   * For outputs of calls.
    *
    * @generated from field: parley.responses.v1.ResponseContent output = 9;
    */
   output?: ResponseContent | undefined;
 
   /**
-   * Of a custom tool call: text of any form, as the model wrote it.
+   * For custom tool calls: text of any form, as the model wrote it.
    *
    * @generated from field: optional string input = 10;
    */
@@ -460,28 +460,28 @@ export type ResponseContentPart = Message<"parley.responses.v1.ResponseContentPa
   refusal?: string | undefined;
 
   /**
-   * Of an image: a URL, or a `data:` URL with the image itself. `file_id` in its place is `invalid_input`.
+   * For images: a URL, or a `data:` URL with the image itself. `file_id` in its place is `invalid_input`.
    *
    * @generated from field: optional string image_url = 4 [json_name = "image_url"];
    */
   imageUrl?: string | undefined;
 
   /**
-   * Of an image: `auto`, `low` or `high`.
+   * For images: `auto`, `low` or `high`.
    *
    * @generated from field: optional string detail = 5;
    */
   detail?: string | undefined;
 
   /**
-   * Of a file: a `data:` URL with the file itself. `file_url` in its place is `invalid_input`.
+   * For files: a `data:` URL with the file itself. `file_url` in its place is `invalid_input`.
    *
    * @generated from field: optional string file_data = 6 [json_name = "file_data"];
    */
   fileData?: string | undefined;
 
   /**
-   * Of a file: its id at the model's provider.
+   * For files: the id at the model's provider.
    *
    * @generated from field: optional string file_id = 7 [json_name = "file_id"];
    */
@@ -503,7 +503,7 @@ export type ResponseContentPart = Message<"parley.responses.v1.ResponseContentPa
   inputAudio?: InputAudio | undefined;
 
   /**
-   * Of a text in the answer, if they were asked for.
+   * For texts of the answer, if requested.
    *
    * @generated from field: repeated parley.responses.v1.ResponseLogprob logprobs = 11;
    */
@@ -578,21 +578,22 @@ export type ResponseTool = Message<"parley.responses.v1.ResponseTool"> & {
   description?: string | undefined;
 
   /**
-   * Of a function: a JSON Schema.
+   * For functions: a JSON Schema.
    *
    * @generated from field: google.protobuf.Struct parameters = 4;
    */
   parameters?: JsonObject | undefined;
 
   /**
-   * Of a function. Default: the model's own.
+   * For functions. Default: the model's own.
    *
    * @generated from field: optional bool strict = 5;
    */
   strict?: boolean | undefined;
 
   /**
-   * Of a custom tool: the form of its input, `{"type": "text"}` (default), or `{"type": "grammar", "syntax": …, "definition": …}`.
+   * For custom tools: the form of the input, `{"type": "text"}` (default), or `{"type": "grammar", "syntax": …,
+   * "definition": …}`.
    *
    * @generated from field: google.protobuf.Struct format = 6;
    */
@@ -654,7 +655,7 @@ export type TextFormat = Message<"parley.responses.v1.TextFormat"> & {
   type?: string | undefined;
 
   /**
-   * The others belong to `json_schema`.
+   * The other fields belong to `json_schema`.
    *
    * @generated from field: optional string name = 2;
    */
@@ -700,7 +701,7 @@ export type ReasoningOptions = Message<"parley.responses.v1.ReasoningOptions"> &
   effort?: string | undefined;
 
   /**
-   * No effect: reasoning that the model shows is in the answer as it is.
+   * No effect: the answer has the reasoning exactly as the model shows it.
    *
    * @generated from field: optional string summary = 2;
    */
@@ -905,7 +906,7 @@ export type ResponseError = Message<"parley.responses.v1.ResponseError"> & {
   message: string;
 
   /**
-   * Parley's own code, such as `upstream_error`; also that of the RPC's error.
+   * Parley's own code, such as `upstream_error`, the same as the RPC's error.
    *
    * @generated from field: string reason = 3;
    */
@@ -984,7 +985,7 @@ export const ResponseUsageSchema: GenMessage<ResponseUsage> = /*@__PURE__*/
  */
 export type InputTokensDetails = Message<"parley.responses.v1.InputTokensDetails"> & {
   /**
-   * Both 0 if the model does not tell.
+   * Both 0 if the model does not report them.
    *
    * @generated from field: int32 cached_tokens = 1 [json_name = "cached_tokens"];
    */
@@ -1008,7 +1009,7 @@ export const InputTokensDetailsSchema: GenMessage<InputTokensDetails> = /*@__PUR
  */
 export type OutputTokensDetails = Message<"parley.responses.v1.OutputTokensDetails"> & {
   /**
-   * 0 if the model does not tell.
+   * 0 if the model does not report it.
    *
    * @generated from field: int32 reasoning_tokens = 1 [json_name = "reasoning_tokens"];
    */
@@ -1047,7 +1048,7 @@ export type ResponseEvent = Message<"parley.responses.v1.ResponseEvent"> & {
   sequenceNumber: number;
 
   /**
-   * Of the first two events and the last.
+   * On the first two events and the last.
    *
    * @generated from field: parley.responses.v1.Response response = 3;
    */
@@ -1118,7 +1119,7 @@ export type ResponseEvent = Message<"parley.responses.v1.ResponseEvent"> & {
   name?: string | undefined;
 
   /**
-   * Of a piece of text or of a whole one, if they were asked for.
+   * For a piece of text or a whole one, if requested.
    *
    * @generated from field: repeated parley.responses.v1.ResponseLogprob logprobs = 14;
    */

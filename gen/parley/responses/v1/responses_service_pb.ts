@@ -15,8 +15,8 @@ export const file_parley_responses_v1_responses_service: GenFile = /*@__PURE__*/
   fileDesc("CitwYXJsZXkvcmVzcG9uc2VzL3YxL3Jlc3BvbnNlc19zZXJ2aWNlLnByb3RvEhNwYXJsZXkucmVzcG9uc2VzLnYxMpgCChBSZXNwb25zZXNTZXJ2aWNlEpYBCg5DcmVhdGVSZXNwb25zZRIqLnBhcmxleS5yZXNwb25zZXMudjEuQ3JlYXRlUmVzcG9uc2VSZXF1ZXN0GisucGFybGV5LnJlc3BvbnNlcy52MS5DcmVhdGVSZXNwb25zZVJlc3BvbnNlIiuC0+STAiU6BnBhcmFtc2IIcmVzcG9uc2UiES9hcGkvdjEvcmVzcG9uc2VzEmsKDlN0cmVhbVJlc3BvbnNlEioucGFybGV5LnJlc3BvbnNlcy52MS5TdHJlYW1SZXNwb25zZVJlcXVlc3QaKy5wYXJsZXkucmVzcG9uc2VzLnYxLlN0cmVhbVJlc3BvbnNlUmVzcG9uc2UwAWIGcHJvdG8z", [file_google_api_annotations, file_parley_responses_v1_responses]);
 
 /**
- * Chats with a catalog model in the form of the Responses API. Each request is a chat: the same models, scope, price and
- * records. Nothing is stored, so a request carries its whole conversation.
+ * Chats with a catalog model in the form of the Responses API. Each request is a chat, with the same models, scope,
+ * price and records. Nothing is stored, so a request carries its whole conversation.
  *
  * @generated from service parley.responses.v1.ResponsesService
  */
@@ -32,9 +32,9 @@ export const ResponsesService: GenService<{
     output: typeof CreateResponseResponseSchema;
   },
   /**
-   * Streams the answer as events, in the order and with the sequence numbers of the Responses API. The last event is
-   * `response.completed` or `response.incomplete` and carries the whole answer and its usage. An answer that fails after
-   * its first event ends with `response.failed` and the error of the RPC; on REST the error follows as an `error` event.
+   * Streams the answer as events, in the order and with the sequence numbers of the Responses API. The last event,
+   * `response.completed` or `response.incomplete`, has the whole answer and its usage. A failure after the first event
+   * ends with `response.failed` and the error of the RPC; REST adds an `error` event.
    *
    * @generated from rpc parley.responses.v1.ResponsesService.StreamResponse
    */

@@ -43,7 +43,7 @@ export const other_members: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_parley_rest_v1_options, 2);
 
 /**
- * On a repeated field: writes an empty array. Default: false, an empty array is left out.
+ * On a repeated field: writes an empty array. Default: false, an empty array is omitted.
  *
  * @generated from extension: bool always_present = 50103;
  */

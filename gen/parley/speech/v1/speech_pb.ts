@@ -19,23 +19,23 @@ export const file_parley_speech_v1_speech: GenFile = /*@__PURE__*/
  */
 export type SynthesizeSpeechRequest = Message<"parley.speech.v1.SynthesizeSpeechRequest"> & {
   /**
-   * A speech model's id, from `CatalogService.ListModels` with type `speech`. Required: absent is `missing_model`; an id
-   * of no speech model is `unknown_model`. Parley never substitutes a model.
+   * A speech model's id, from `CatalogService.ListModels` with type `speech`. Required: absent is `missing_model`; any
+   * other id is `unknown_model`. Parley never substitutes a model.
    *
    * @generated from field: optional string model = 1;
    */
   model?: string | undefined;
 
   /**
-   * The text to speak: 1 to 4,000 Unicode code points. Required: absent is `missing_input`; blank or without
-   * anything to say is `invalid_input`; longer is `input_too_long`.
+   * The text to speak: 1 to 4,000 Unicode code points. Required: absent is `missing_input`; blank or without anything
+   * to say is `invalid_input`; longer is `input_too_long`.
    *
    * @generated from field: optional string input = 2;
    */
   input?: string | undefined;
 
   /**
-   * One of the model's voices. Default: the model's `default_voice`. Another is `unknown_voice`.
+   * A voice of the model. Default: the model's `default_voice`. Another is `unknown_voice`.
    *
    * @generated from field: optional string voice = 3;
    */

@@ -22,7 +22,7 @@ const leading: Readonly<Record<string, string>> = {
   'vol.': 'volume',
   'Apt.': 'Apartment',
   'w/o': 'without',
-  // flite reads it in capitals as Oklahoma.
+  // flite reads `OK` as Oklahoma.
   OK: 'okay',
 };
 
@@ -68,7 +68,7 @@ const leadingPattern = patternFor(leading, '(?![A-Za-z0-9])');
 const beforeNumberPattern = patternFor(beforeNumber, String.raw`\s?(?=\d)`);
 const closingPattern = patternFor(closing, String.raw`(["')]*(?:\s*$|\s+["'(]*(?=[A-Z])))?`);
 
-/** Writes out abbreviations that flite spells or misreads; those that it knows, such as `Dr.`, stay. */
+/** Writes out abbreviations that flite spells or misreads. Those that flite knows, such as `Dr.`, stay. */
 export function wordsForAbbreviations(text: string): string {
   return text
     .replace(leadingPattern, (_, short: string) => leading[short] ?? short)
@@ -78,7 +78,7 @@ export function wordsForAbbreviations(text: string): string {
     });
 }
 
-/** Matches one of the words, as the first group, not after a letter or digit. */
+/** Matches one of the words as the first group, but not after a letter or digit. */
 function patternFor(words: Readonly<Record<string, string>>, behind: string): RegExp {
   const literal = Object.keys(words).map((word) => word.replaceAll('.', String.raw`\.`));
   return new RegExp(`(?<![A-Za-z0-9.])(${literal.join('|')})${behind}`, 'g');

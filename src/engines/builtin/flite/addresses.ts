@@ -29,7 +29,7 @@ const emailPattern = new RegExp(
 /** `example.com/docs`, `node.js`, `main.ts`: lower-case parts, each longer than an initial. Not `e.g.` or `end.The`. */
 const dottedPattern =
   /(?<![\p{L}\p{N}.])\p{L}[\p{L}\p{N}-]{1,62}(?:\.[\p{Ll}\p{N}-]{2,63}){1,8}(?![\p{L}\p{N}])(?:\/[^\s<>"'\x60|\\^{}]*)?/gu;
-/** `192.168.0.1`, `v1.2.3`: flite says only one of the dots, as a decimal point. */
+/** `192.168.0.1`, `v1.2.3`: flite reads only one of the dots, as a decimal point. */
 const dottedNumberPattern = /(?<![\p{N}.])\d+(?:\.\d+){2,}(?![\p{N}])/gu;
 
 /** Writes URLs, e-mail addresses, host and file names, and dotted numbers as words: `example dot com slash docs`. */
@@ -41,7 +41,7 @@ export function wordsForAddresses(text: string): string {
     .replace(dottedNumberPattern, inWords);
 }
 
-/** Marks at the end belong to the sentence; a slash at the end is dropped. */
+/** Punctuation at the end belongs to the sentence; a slash at the end is dropped. */
 function inWords(address: string): string {
   const end = /[).,;:!?\]]+$/.exec(address)?.[0] ?? '';
   const body = address.slice(0, address.length - end.length).replace(/\/$/, '');

@@ -1,9 +1,9 @@
-/** A bullet, a list number or a heading mark, with the blank behind it. */
+/** A bullet, a list number or a heading mark, with the blank after it. */
 const itemStart = /^\s*(?:[-*+•‣◦▪·]|#{1,6}|\d{1,3}[.)])\s+/;
 
 /**
- * Keeps the line ends that matter for speech: `\n\n` between paragraphs, and `\n` before and after a list item or heading,
- * and where the next word would still have fitted. Other line ends only wrap the text, and become blanks.
+ * Keeps the line ends that matter for speech: between paragraphs (`\n\n`), around list items and headings, and after
+ * lines that are shorter than a wrapped line (`\n`). Other line ends become blanks.
  */
 export function markBlocks(text: string): string {
   return text

@@ -21,8 +21,8 @@ const superscript = '[⁰¹²³⁴⁵⁶⁷⁸⁹]';
 const exponentPattern = new RegExp(`(?<=[\\p{L}\\p{N})])(?:⁻?${superscript}+)`, 'gu');
 
 /**
- * Normalises full-width forms, ligatures and the like (NFKC). Before that, characters that would lose their meaning are
- * replaced by words: exponents, fractions, trademark signs.
+ * Normalises full-width forms, ligatures and the like (NFKC), after replacing characters that would lose their meaning
+ * by words: exponents, fractions, trademark signs.
  */
 export function composeCharacters(text: string): string {
   return text
@@ -34,7 +34,7 @@ export function composeCharacters(text: string): string {
     .replace(/⁄/g, '/');
 }
 
-/** Writes the rest in ASCII: emoji by name, other scripts by sound as far as `any-ascii` knows them. */
+/** Writes the rest in ASCII: emoji by name, other scripts by sound where `any-ascii` knows them. */
 export function transliterate(text: string): string {
   return text
     .replace(/([\u{1f1e6}-\u{1f1ff}])([\u{1f1e6}-\u{1f1ff}])/gu, (_, first: string, second: string) => {

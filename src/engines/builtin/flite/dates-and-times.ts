@@ -1,4 +1,4 @@
-/** Words for dates and times that flite misreads. It reads dates with slashes and most times well. */
+/** Words for dates and times that flite misreads. flite reads dates with slashes and most times well. */
 export function wordsForDatesAndTimes(text: string): string {
   return clocks(dates(text));
 }
@@ -13,7 +13,7 @@ function dates(text: string): string {
   });
 }
 
-/** Times with seconds, and times that start with a zero hour: flite leaves out `00:00`. */
+/** Times with seconds, and times that start with a zero hour: flite omits `00:00`. */
 function clocks(text: string): string {
   const clock = /(?<![\d:])(\d{1,2}):([0-5]\d)(?::([0-5]\d)(?:[.,]\d+)?)?(Z?)(?![\d:])/g;
   return text.replace(clock, (_, hour: string, minute: string, second: string | undefined, utc: string) => {

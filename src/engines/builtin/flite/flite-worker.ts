@@ -1,4 +1,4 @@
-/** A thread of flite: a task is a piece of text, its result the samples. Each thread compiles flite for itself. */
+/** Worker thread of flite: takes a piece of text, returns its samples. Each thread compiles flite for itself. */
 import { serveTasks } from '../../../threads/serve-tasks.ts';
 import { compileFlite } from './module.ts';
 import { FliteProgram } from './program.ts';

@@ -1,4 +1,4 @@
-/** Singular and plural of units that are read as words only behind a number. */
+/** Singular and plural of units that are read as words only after a number. */
 const units: Readonly<Record<string, readonly [string, string]>> = {
   'km/h': ['kilometer per hour', 'kilometers per hour'],
   'm/s': ['meter per second', 'meters per second'],
@@ -39,7 +39,7 @@ const measure = new RegExp(
   'gu',
 );
 
-/** Words for units behind a number. */
+/** Words for units after a number. */
 export function wordsForMeasures(text: string): string {
   return text
     .replace(/(?<!\d)(\d{1,2})'\s?(\d{1,2})(?:"|'')/g, '$1 feet $2 inches')

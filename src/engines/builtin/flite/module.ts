@@ -1,6 +1,6 @@
 import { readFlite } from './wasm-file.ts';
 
-/** Compiled flite, and where its constants lie in memory. */
+/** Compiled flite, and the place of its constants in memory. */
 export interface FliteModule {
   readonly module: WebAssembly.Module;
   readonly constants: Constants;
@@ -13,8 +13,8 @@ export async function compileFlite(): Promise<FliteModule> {
 }
 
 /**
- * The part of a module's memory that no run changes. A C program compiled to WebAssembly has two data segments; the first
- * is read-only (`.rodata`). In flite it holds the voices, 17 MB.
+ * The read-only part of a module's memory. A C program compiled to WebAssembly has two data segments; the first is
+ * `.rodata`. In flite it holds the voices, 17 MB.
  */
 export interface Constants {
   /** Address of the first byte. */
@@ -29,7 +29,7 @@ const headerBytes = 8;
 /** A segment starts with the number of its memory and the instruction that gives its address. */
 const [inMemory, i32Const] = [0, 0x41];
 
-/** The first data segment of a module. Throws where the segment has another form than compilers write. */
+/** The first data segment of a module. Throws if the segment does not have the form that compilers write. */
 export function constantsOf(wasm: Uint8Array): Constants {
   const reader = new Reader(wasm, headerBytes);
   for (let id = reader.byte(); id !== dataSection; id = reader.byte()) reader.skip(reader.number());

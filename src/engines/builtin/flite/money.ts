@@ -1,7 +1,7 @@
 interface Currency {
   readonly one: string;
   readonly many: string;
-  /** Name of the hundredths; without one, amounts are read with a decimal point. */
+  /** Name of the hundredths. Without it, amounts are read with a decimal point. */
   readonly hundredths?: string;
 }
 
@@ -34,7 +34,7 @@ const signFirst = new RegExp(
 const signLast = new RegExp(String.raw`(?<![\d.,])(${amount})\s?([${signs}])(?!\s?\.?\d)`, 'gu');
 const signAlone = new RegExp(`[${signs.replace('$', '')}]`, 'g');
 
-/** Words for amounts in other currencies than dollars, and for dollar amounts that flite misreads. */
+/** Words for amounts in currencies other than dollars, and for dollar amounts that flite misreads. */
 export function wordsForMoney(text: string): string {
   return text
     .replace(signFirst, (_, sign: string, number: string, scale: string | undefined) => {

@@ -1,7 +1,7 @@
 /** A part of a text that is spoken as one utterance. */
 export interface TextPiece {
   readonly text: string;
-  /** Silence behind it, in ms. */
+  /** Silence after the piece, in ms. */
   readonly pauseMs: number;
 }
 
@@ -9,8 +9,8 @@ export interface TextPiece {
 const pausesMs = { insideClause: 0, clause: 120, sentence: 350, paragraph: 700 } as const;
 
 /**
- * Maximum length of a piece, in letters of speech: flite needs about a millisecond a letter, so the first pieces are
- * short, for an early start. One fifth more is allowed to complete a sentence, so that no tiny rest remains.
+ * Maximum length of a piece, in letters of speech. flite needs about a millisecond a letter, so the first pieces are
+ * short, for an early start. A piece may be one fifth longer to complete a sentence.
  */
 const pieceLengthMax = 250;
 const pieceLengths: readonly number[] = [60, 120];
@@ -18,16 +18,16 @@ const completion = 1.2;
 
 /** A sentence shorter than this many letters is joined to the next: "Hi! I am Ann." */
 const sentenceLengthMin = 10;
-/** A shorter cut-off piece sounds broken. */
+/** A shorter piece sounds broken. */
 const cutLengthMin = 15;
 
 /** Titles before a name, which flite reads in full. */
 const titles = new Set(['Dr', 'Mr', 'Mrs', 'Ms', 'Messrs', 'St', 'Ph.D']);
 
 /**
- * Cuts a text from `speakableText` into pieces of at most 300 letters of speech: at the ends of paragraphs (a blank line),
- * lines and sentences; in a longer sentence behind a clause, else between words; in a longer word anywhere. The pieces
- * contain the whole text, in order.
+ * Cuts a text from `speakableText` into pieces of at most 300 letters of speech: at the ends of paragraphs, lines and
+ * sentences, else after a clause, else between words, else inside a long word. The pieces contain the whole text, in
+ * order.
  */
 export function cutIntoPieces(text: string): TextPiece[] {
   const pieces: TextPiece[] = [];
@@ -43,7 +43,7 @@ export function cutIntoPieces(text: string): TextPiece[] {
 
 interface Word {
   readonly text: string;
-  /** Time to speak it; a letter of an ordinary word is 1. */
+  /** Time to speak the word; a letter of an ordinary word counts 1. */
   readonly length: number;
 }
 
@@ -95,8 +95,8 @@ function fits(words: readonly Word[], start: number, max: number): boolean {
 }
 
 /**
- * The end of a piece of at most `max`: behind the last clause that fits, else behind the last word that may be separated
- * from the next, else behind the last word; at least one word.
+ * The end of a piece of at most `max`: after the last clause that fits, else after the last word that may be separated
+ * from the next, else after the last word. A piece has at least one word.
  */
 function cutPosition(words: readonly Word[], start: number, max: number): number {
   let length = 0;
@@ -129,7 +129,7 @@ function pauseAt(words: readonly Word[], position: number): number {
   return endsClause || words[position]?.text.startsWith('(') ? pausesMs.clause : pausesMs.insideClause;
 }
 
-/** The word, or its parts where it is too long for any piece. */
+/** The word, or its parts if it is too long for a piece. */
 function splitWord(word: string): Word[] {
   // Letters of an unpronounceable word are spelled, and a digit of a large number takes two words.
   const letterLength = /[aeiouy]/i.test(word) && !/^[A-Z]{2,}$/.test(word) ? 1 : 4;

@@ -4,7 +4,7 @@ import type { SpokenPiece } from './synthesis.ts';
 export interface FlitePoolOptions {
   /** Worker threads at most, 1 or more. */
   readonly threads: number;
-  /** Requests whose first piece waits for a thread, at most. Default 64: some 3 s of waiting with two threads. */
+  /** Maximum of requests whose first piece waits for a thread. Default 64: some 3 s of waiting with two threads. */
   readonly requestsWaitingMax?: number;
 }
 
@@ -14,8 +14,8 @@ const requestsOpenMax = 256;
 const pieceCpuMsMax = 10_000;
 
 /**
- * Speaks pieces of text, a group for each request. A piece that is being spoken when its request leaves runs to its
- * end: that takes some 50 ms, ending its thread and starting another 200 ms.
+ * Speaks pieces of text, grouped by request. When a request leaves, its running piece finishes (some 50 ms); replacing
+ * the thread would take 200 ms.
  */
 export type FlitePool = ThreadPool<SpokenPiece, Int16Array>;
 

@@ -4,19 +4,19 @@ import { ReusedMemory } from './reused-memory.ts';
 
 interface FliteRun {
   readonly stdout: string;
-  /** Content of the file `out.wav`, if the arguments name it. */
+  /** Content of the file `out.wav`, if the arguments name that file. */
   readonly wav: Uint8Array | undefined;
 }
 
 /** The output file that a run returns. */
 export const wavFileName = 'out.wav';
 
-/** A larger instance is not kept. Prose takes 24 MB, gibberish up to 67. */
+/** Larger instances are not kept. Prose takes 24 MB, gibberish up to 67. */
 const keptBytesMax = 32 * 1024 * 1024;
 
 /**
- * The flite program. Every run starts with the memory of a new instance. Restoring the last instance takes less than 1 ms;
- * making one takes 11 ms, a fourth of the time for a short sentence.
+ * The flite program. Every run starts with the memory of a new instance. Restoring the last instance takes less than 1
+ * ms; making a new one takes 11 ms, a fourth of the time for a short sentence.
  */
 export class FliteProgram {
   readonly #module: FliteModule;
@@ -27,10 +27,9 @@ export class FliteProgram {
   }
 
   /**
-   * Runs flite once, and blocks until it is done: about a millisecond a letter.
-   * Arguments are printable ASCII: the shim sizes their memory by UTF-16 units and then writes UTF-8. Text goes behind
-   * `-t`, which takes the next argument as the text even if it looks like an option; `-f` would split it into utterances
-   * with pauses. Throws where flite traps, or exits with another code than 0.
+   * Runs flite once, and blocks until it is done: about a millisecond a letter. Arguments must be printable ASCII, as
+   * the shim miscounts other bytes. Pass text after `-t`: `-f` would split it with pauses. Throws if flite traps or
+   * exits with an error.
    */
   run(args: readonly string[]): FliteRun {
     if (!args.every((arg) => /^[\x20-\x7e]*$/.test(arg))) throw new Error('flite takes printable ASCII only');

@@ -1,15 +1,13 @@
 import type { Constants } from './module.ts';
 
 /**
- * The memory of an instance that runs more than once, restored before each run. The constants, which are nearly all of it,
- * are never copied.
- *
- * Memory only grows; the added part is filled with zeros, as new memory is.
+ * Memory of an instance that runs more than once, restored before each run. The constants, nearly all of it, are never
+ * copied. Memory only grows; the added part is filled with zeros, like new memory.
  */
 export class ReusedMemory {
   readonly #memory: WebAssembly.Memory;
   readonly #constants: Constants;
-  /** Copies of the memory before and behind the constants. */
+  /** Copies of the memory before and after the constants. */
   readonly #before: Uint8Array;
   readonly #behind: Uint8Array;
   #isNew = true;

@@ -6,13 +6,14 @@ import type { FlitePool } from './pool.ts';
 import type { SpokenPiece } from './synthesis.ts';
 import type { FliteVoice } from './voices.ts';
 
-/** Pieces that are spoken ahead of the reader. One is up to 20 s of sound. */
+/** Pieces spoken ahead of the reader. A piece is up to 20 s of sound. */
 const piecesAheadMax = 3;
 
 /**
- * Speaks pieces in their order: several at a time, in threads, and no further ahead of the reader than a few. Yields the
- * samples of a piece, then of the pause behind it. Throws `overloaded` on the first pull where the pool is full, and
- * `request_cancelled` as soon as the signal aborts. A reader that leaves early frees its place at once.
+ * Speaks pieces in order, several at a time in threads, only a few ahead of the reader. Yields a piece's samples, then
+ * its pause.
+ * @throws `overloaded` on the first pull if the pool is full, `request_cancelled` once the signal aborts. A reader that
+ * leaves early frees its place at once.
  */
 export async function* speakPcm(
   pool: FlitePool,
@@ -31,7 +32,7 @@ export async function* speakPcm(
       }
       const samples = await ahead.shift();
       if (samples !== undefined) yield samples;
-      // After an abort no further piece is asked for.
+      // After an abort no more pieces start.
       throwIfCancelled(signal);
       const pause = index + 1 === pieces.length ? 0 : (piece.pauseMs * voice.sampleRate) / 1000;
       if (pause > 0) yield new Int16Array(pause);
@@ -49,7 +50,7 @@ function speak(
 ): Promise<Int16Array> {
   if (piece === undefined) throw new RangeError('no such piece');
   const samples = group.run({ voice: voice.id, text: piece.text });
-  // A failure is thrown when the piece's turn comes; until then it must not count as unhandled.
+  // A failure is thrown when the piece's turn comes; until then it must not be an unhandled rejection.
   samples.catch(() => undefined);
   return samples;
 }

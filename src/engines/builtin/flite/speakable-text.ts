@@ -8,13 +8,9 @@ import { wordsForMoney } from './money.ts';
 import { wordsForArithmetic, wordsForMarks, wordsForSymbols } from './symbols.ts';
 
 /**
- * Rewrites a text so that flite can speak all of it: printable ASCII, with words for symbols, addresses and units, other
- * scripts in Latin letters, emoji by name. Parts that flite reads well (numbers, years, `$5.20`, `12:30`, `Dr.`) stay.
- * Words are separated by one blank, paragraphs by a blank line, list items and the like by a line end. The result is
- * empty, or has no letter and no digit, if there is nothing to speak. Takes time linear in the length of the text.
- *
- * Names of characters can be much longer than the text. A result of more than 32,000 letters is shortened: every hundred characters
- * of the text then give at most 800 letters.
+ * Rewrites a text as printable ASCII that flite can speak: symbols, addresses and units as words, other scripts in
+ * Latin letters, emoji by name. Keeps what flite reads well (numbers, years, `$5.20`, `Dr.`), and blank lines between
+ * paragraphs. Linear time; a long result is shortened to 32,000 letters.
  */
 export function speakableText(text: string): string {
   const whole = writtenOut(text);
@@ -24,7 +20,7 @@ export function speakableText(text: string): string {
 }
 
 const lettersMax = 32_000;
-/** With the blank behind it, eight for each of a hundred characters. */
+/** Eight letters, with the blank after them, for each of a hundred characters. */
 const partLettersMax = 799;
 
 function writtenOut(text: string): string {

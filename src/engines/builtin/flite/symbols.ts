@@ -99,9 +99,9 @@ const markWords: Readonly<Record<string, string>> = {
 };
 
 /**
- * Writes ASCII marks as words where they have a meaning, and drops them where they only decorate, as in Markdown:
- * `**bold**`, `_so_`, `----`, `| a | b |`. The result has letters, digits, `$` before a number, `/` in fractions and
- * dates, and punctuation.
+ * Writes ASCII marks with a meaning as words, and drops those that only decorate, as in Markdown: `**bold**`, `_so_`,
+ * `----`, `| a | b |`. The result has letters, digits, `$` before a number, `/` in fractions and dates, and
+ * punctuation.
  */
 export function wordsForMarks(text: string): string {
   return (
@@ -112,7 +112,7 @@ export function wordsForMarks(text: string): string {
       .replace(/>=/g, ' is at least ')
       .replace(/!==?/g, ' is not equal to ')
       .replace(/ --? |--/g, ', ')
-      // The brackets of a tag are no comparison.
+      // The brackets of a tag are not a comparison.
       .replace(/<(\/?[a-z][^<>\n]{0,200})>/gi, ' $1 ')
       .replace(/(?<=[A-Z])#(?![A-Za-z0-9])/g, ' sharp ')
       .replace(/#(?=[A-Za-z])/g, ' hashtag ')

@@ -3,7 +3,7 @@ import { fliteVoices } from './voices.ts';
 
 /** A task of a flite thread. */
 export interface SpokenPiece {
-  /** The id of a voice of flite. */
+  /** Id of a flite voice. */
   readonly voice: string;
   /** Printable ASCII. */
   readonly text: string;
@@ -12,7 +12,7 @@ export interface SpokenPiece {
 /** Silence kept around the speech, so that no soft first or last sound is clipped. */
 const marginMs = 15;
 
-/** Speaks a text as one utterance, and cuts off the silence around it, which differs from voice to voice. */
+/** Speaks a text as one utterance, and removes the silence around it, which differs from voice to voice. */
 export function synthesizePiece(flite: FliteProgram, piece: SpokenPiece): Int16Array<ArrayBuffer> {
   const args = ['-voice', piece.voice, '-psdur', '-t', piece.text, '-o', wavFileName];
   const { stdout, wav } = flite.run(args);
@@ -44,7 +44,7 @@ function speechSpan(segments: string): { startSeconds: number; endSeconds: numbe
 interface Pcm {
   /** In Hz. */
   readonly sampleRate: number;
-  /** One channel. */
+  /** Mono. */
   readonly samples: Int16Array;
 }
 
@@ -58,7 +58,7 @@ function readWav(file: Uint8Array): Pcm {
     const end = start + view.getUint32(at + 4, true);
     if (tag(file, at) === 'fmt ') sampleRate = readFormat(view, start);
     if (tag(file, at) === 'data' && sampleRate !== undefined) {
-      // A copy: samples need an even address, and a buffer of their own to be transferred.
+      // A copy: samples need an even address, and their own buffer to be transferred.
       const bytes = file.slice(start, Math.min(end, file.byteLength));
       return { sampleRate, samples: new Int16Array(bytes.buffer, 0, bytes.byteLength >> 1) };
     }

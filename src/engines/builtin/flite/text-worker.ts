@@ -1,4 +1,4 @@
-/** The thread that prepares texts: a task is a text, its result the pieces to speak, none if nothing of it can be said. */
+/** Worker thread that prepares texts: takes a text, returns the pieces to speak, none if nothing can be spoken. */
 import { serveTasks } from '../../../threads/serve-tasks.ts';
 import { cutIntoPieces } from './pieces.ts';
 import { canBeSaid, speakableText } from './speakable-text.ts';

@@ -4,12 +4,12 @@ import type { Signal } from '../../../core/values/signal.ts';
 import { createThreadPool, siblingWorker, type ThreadPool } from '../../../threads/pool.ts';
 import type { TextPiece } from './pieces.ts';
 
-/** Limit of CPU time for a text. The slowest of 4,000 characters takes some 60 ms. */
+/** CPU time limit for a text. The slowest text of 4,000 characters takes some 60 ms. */
 const textCpuMsMax = 10_000;
 
-/** Prepares texts in a thread: names of characters make some as long as a book. */
+/** Prepares texts in a thread, as names of characters can make a text as long as a book. */
 export interface Texts {
-  /** The same for both uses of a request, its check and its synthesis. */
+  /** Prepared once for both uses by a request: the check and the synthesis. */
   piecesOf(request: SpeechRequest, signal: Signal): Promise<readonly TextPiece[]>;
   close(): Promise<void>;
 }

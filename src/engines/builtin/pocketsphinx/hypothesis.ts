@@ -1,4 +1,4 @@
-/** Reads the words that the recogniser heard in an utterance: a line each, `word first last probability`, in frames of 10 ms. */
+/** Parses the recogniser's words for an utterance: one line each, `word first last probability`, in frames of 10 ms. */
 
 /** Milliseconds in a frame of the recogniser. */
 const frameMs = 10;
@@ -8,11 +8,11 @@ export interface RecognisedWord {
   /** Milliseconds from the start of the utterance. */
   readonly startMs: number;
   readonly endMs: number;
-  /** The word's probability among all that the recogniser considered, 0 to 1, in thousandths. */
+  /** The word's probability among the recogniser's candidates, 0 to 1, in thousandths. */
   readonly probability: number;
 }
 
-/** Throws an `Error` on a line of another form. */
+/** Throws an `Error` on any other form of line. */
 export function readHypothesis(lines: string): RecognisedWord[] {
   return lines.split('\n').slice(0, -1).map(readWord);
 }
@@ -23,7 +23,7 @@ function readWord(line: string): RecognisedWord {
   if (!(first >= 0 && last >= first && probability >= 0)) {
     throw new Error(`the recogniser gave an unexpected line: ${line}`);
   }
-  // It rounds, and sometimes gives 1.001.
+  // The recogniser rounds, and sometimes gives 1.001.
   return {
     word,
     startMs: first * frameMs,

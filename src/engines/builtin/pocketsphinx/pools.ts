@@ -1,4 +1,4 @@
-/** The worker threads of hearing: recognisers, and one thread for each file that is decoded. */
+/** Worker threads for transcription: recognisers, and one thread for each file that is decoded. */
 
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
@@ -18,7 +18,7 @@ interface HearingPoolsOptions {
 }
 
 export interface FileCut extends CutAudio {
-  /** Milliseconds of audio that the file states, which may be wrong. */
+  /** Milliseconds of audio that the file states, possibly wrong. */
   readonly statedMs: number | undefined;
 }
 
@@ -26,20 +26,20 @@ export interface HearingPools {
   /** A group is a request, a task an utterance. */
   readonly recognisers: ThreadPool<RecognitionTask, readonly RecognisedWord[]>;
   /**
-   * The utterances of a file, whose bytes move to its thread, in order. Decoding goes on when the next one is read; an early end or an abort ends the thread.
-   * A file that breaks off gives what is before the break. Rejects with `invalid_file` where that is far less than the file
-   * states, and with `unsupported_file_format` where the audio has an unknown codec.
+   * The utterances of a file in order. Moves the file's bytes to a thread, and decodes on as they are read. An early
+   * end or an abort ends the thread.
+   * @throws `invalid_file` if far less can be read than the file states, `unsupported_file_format` for an unknown codec
    */
   cuts(file: NonNullable<CutTask['open']>, signal: Signal): AsyncGenerator<FileCut, void, void>;
   /** Ends all threads. */
   close(): Promise<void>;
 }
 
-/** An idle recogniser ends after this time, and its memory is free again. */
+/** An idle recogniser ends after this time and frees its memory. */
 const recogniserIdleMs = 30_000;
 /** Recognition of the longest utterance takes 6 s. With more CPU time it counts as hung. */
 const recognitionCpuMsMax = 200_000;
-/** A decoder that gives no half minute of audio within this CPU time counts as hung. */
+/** A decoder that produces no half minute of audio within this CPU time counts as hung. */
 const cutCpuMsMax = 30_000;
 
 export function createHearingPools({ recognisers, filesMax }: HearingPoolsOptions): HearingPools {
@@ -50,7 +50,7 @@ export function createHearingPools({ recognisers, filesMax }: HearingPoolsOption
     idleMs: recogniserIdleMs,
     abortEndsThread: true,
   });
-  // A thread for each file: a hostile one ends its own.
+  // Each file has its own thread, so that a hostile file can only end that one.
   const files = createThreadPool<CutTask, CutResult>({
     entry: siblingWorker(import.meta.url, 'utterance-worker'),
     threads: filesMax,
@@ -91,14 +91,14 @@ async function* cutsOf(
   }
 }
 
-/** A file that is cut in its middle is transcribed as far as it goes. With less than this share of it, that would be no success. */
+/** A file that ends early is transcribed up to there, unless less than this share of it can be read. */
 const readableShareMin = 0.4;
 
 function refuseFragment(decodedMs: number, statedMs = 0): void {
   if (decodedMs >= readableShareMin * statedMs) return;
   const [decoded, stated] = [decodedMs, statedMs].map((ms) => (ms / 1000).toFixed(1));
   throw new ParleyError('invalid_file', {
-    message: `The file states ${stated} s of audio, and only ${decoded} s could be read. Send the whole file, or convert it to WAV or MP3.`,
+    message: `The file states ${stated} s of audio, but only ${decoded} s could be read. Send the whole file, or convert it to WAV or MP3.`,
     param: 'file',
   });
 }

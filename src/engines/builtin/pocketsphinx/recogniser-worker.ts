@@ -1,4 +1,4 @@
-/** A thread of the recogniser: a task is an utterance, its result the words. */
+/** Worker thread of the recogniser: takes an utterance, returns its words. */
 import { readRecogniserImage } from '../../../media/hearing-files.ts';
 import { serveTasks } from '../../../threads/serve-tasks.ts';
 import type { RecognisedWord } from './hypothesis.ts';

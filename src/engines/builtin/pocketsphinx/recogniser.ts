@@ -1,7 +1,7 @@
 import { WasmInstance } from '../../../media/wasm-instance.ts';
 import { type RecognisedWord, readHypothesis } from './hypothesis.ts';
 
-/** PocketSphinx with its English model, in WebAssembly: 90 MB. It blocks its thread: use it in worker threads. */
+/** PocketSphinx with its English model, in WebAssembly: 90 MB. Blocks its thread, so use it in worker threads. */
 export class Recogniser {
   readonly #instance: WasmInstance;
 
@@ -9,7 +9,7 @@ export class Recogniser {
     this.#instance = instance;
   }
 
-  /** @param image the memory of an instance that has loaded the model: a tenth of the time that loading takes */
+  /** @param image the memory of an instance that has loaded the model, which starts ten times faster */
   static async start(module: WebAssembly.Module, image: AsyncIterable<Uint8Array>): Promise<Recogniser> {
     const instance = new WasmInstance(module);
     let filled = 0;
@@ -21,7 +21,7 @@ export class Recogniser {
     return new Recogniser(instance);
   }
 
-  /** The words of an utterance of 16 kHz mono samples. Throws where the recogniser fails. */
+  /** The words of an utterance of 16 kHz mono samples. Throws if the recogniser fails. */
   recognise(samples: Int16Array): RecognisedWord[] {
     const pointer = this.#instance.call('allocate', samples.byteLength);
     this.#instance.bytes.set(new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength), pointer);

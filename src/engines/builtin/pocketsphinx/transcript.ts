@@ -10,7 +10,7 @@ const probabilityMin = 0.0005;
 /** A pause of this length or more between two words begins a new segment. */
 const segmentPauseMs = 250;
 
-/** Divides the words into segments at pauses, both those that were cut out and those within the utterance. */
+/** Divides the words into segments at pauses, both the removed ones and those within the utterance. */
 export function toSegments(utterance: Utterance, words: readonly RecognisedWord[]): TranscriptSegment[] {
   return utterance.stretches.flatMap((stretch, index) => {
     const next = utterance.stretches[index + 1];
@@ -48,7 +48,7 @@ function toSegment(stretch: Stretch, recognised: readonly RecognisedWord[]): Tra
   };
 }
 
-/** Limits a word to its stretch, so that words on both sides of a cut pause never overlap. */
+/** Limits a word to its stretch, so that words on both sides of a removed pause never overlap. */
 function toTranscriptWord(stretch: Stretch, { word, startMs, endMs }: RecognisedWord): TranscriptWord {
   const inRecording = (ms: number) =>
     toMs(stretch.start) + Math.min(Math.max(ms - toMs(stretch.offset), 0), toMs(stretch.length));

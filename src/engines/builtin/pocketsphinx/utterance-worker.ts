@@ -1,4 +1,7 @@
-/** A thread that decodes one file at a time and cuts it into utterances. A session is a file, each of its tasks the next cut. */
+/**
+ * Worker thread that decodes one file at a time and cuts it into utterances. A session is a file, a task the next
+ * utterance.
+ */
 import { Decoder, type EncodedFile } from '../../../media/decoding/decoder.ts';
 import { serveTasks } from '../../../threads/serve-tasks.ts';
 import { type CutAudio, cutAtSilences } from './utterances.ts';

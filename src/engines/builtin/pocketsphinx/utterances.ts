@@ -1,6 +1,6 @@
 /**
- * Cuts a recording into utterances for the recogniser: speech with short pauses; long pauses are cut out. An utterance keeps
- * the positions of its parts, so that times can refer to the recording.
+ * Cuts a recording into utterances for the recogniser and removes long pauses. An utterance keeps the positions of its
+ * parts, so that times can refer to the recording.
  */
 import { decodedSampleRate } from '../../../media/decoding/decoder.ts';
 import {
@@ -12,9 +12,9 @@ import {
 
 /** A part of an utterance without a gap. All numbers are samples. */
 export interface Stretch {
-  /** Its start in the utterance. */
+  /** Start in the utterance. */
   readonly offset: number;
-  /** Its start in the recording. */
+  /** Start in the recording. */
   readonly start: number;
   readonly length: number;
 }
@@ -34,16 +34,16 @@ export interface CutAudio {
 }
 
 /**
- * Beyond this length an utterance ends at the next pause. It is long enough for the recogniser's cepstral mean, which is
- * taken over an utterance, and short enough for that mean to follow a change of speaker or loudness.
+ * An utterance longer than this ends at the next pause. The recogniser takes a cepstral mean over each utterance: this
+ * is long enough for a good mean, and short enough for it to follow a change of speaker or loudness.
  */
 const utteranceSecondsMin = 3;
-/** Beyond this length a short pause is enough, such as between the sentences of a fast reader. */
+/** An utterance longer than this ends at a short pause, such as between the sentences of a fast reader. */
 const utteranceSecondsForShortPause = 8;
 const shortPauseFrames = 12;
-/** Without a pause, an utterance of this length is cut at the quietest place of its second half. */
+/** Without a pause, an utterance of this length is cut at the quietest place in its second half. */
 const utteranceSecondsMax = 20;
-/** Frames of a pause that are kept after speech, and before it. A pause shorter than both together is not cut. */
+/** Frames of a pause that are kept after and before speech. A pause shorter than both together is kept whole. */
 const pauseFramesKept = 25;
 /** Length of the quietest place: a tenth of a second. */
 const quietPlaceFrames = 10;
@@ -94,10 +94,10 @@ function intoWindows(
   return { windows, left: joined.slice(at) };
 }
 
-/** Collects frames of speech with their surroundings, and ends utterances at a pause or at their maximum length. */
+/** Collects frames of speech with their surroundings. Ends an utterance at a pause or at its maximum length. */
 class Cutter {
   readonly #draft = new Draft();
-  /** The last frames of a pause, which are put before the speech that follows. */
+  /** The last frames of a pause, which precede the next speech. */
   #runUp: { readonly samples: Int16Array; readonly level: number }[] = [];
   /** Frames of the recording so far. */
   #position = 0;

@@ -8,12 +8,12 @@ import { answerLimits } from '../../answer-limits.ts';
 import { ConnectionError, malformedResponse, refuseExcess, tooLarge } from '../errors.ts';
 import type { UpstreamResponse } from './response.ts';
 
-/** Enough for the largest answer that is read whole: text with a minute of audio in it. */
+/** Enough for the largest answer that is read whole: text with a minute of audio. */
 const jsonBytesMax = 33_554_432;
-/** How long the end of an answer may take before its connection is closed instead of kept. */
+/** Time limit for the end of an answer. After it the connection is closed instead of kept. */
 const endMsMax = 100;
 
-/** A 2xx answer with an unread body: read it with one of the methods, `refuse` or `close` it. */
+/** A 2xx answer with an unread body. Read it with one of the methods, or call `refuse` or `close`. */
 export class UpstreamAnswer {
   readonly #response: UpstreamResponse;
   readonly #signal: Signal;
@@ -30,15 +30,16 @@ export class UpstreamAnswer {
     this.#onEnd = onEnd;
   }
 
-  /** Lower case, without parameters; empty if the upstream names none. */
+  /** Media type in lower case, without parameters; empty if the upstream sends none. */
   get contentType(): string {
     const [type = ''] = (this.#response.headers['content-type'] ?? '').split(';');
     return type.trim().toLowerCase();
   }
 
   /**
-   * The body as it arrives, of at most `bytesMax` bytes. Slow reading slows the upstream; leaving early closes the connection.
-   * @throws `upstream_error` if the body breaks off, pauses for too long or is too large, or the signal's reason
+   * The body as it arrives, at most `bytesMax` bytes. Slow reading slows the upstream; leaving early closes the
+   * connection.
+   * @throws `upstream_error` if the body breaks off, stalls or is too large, or the signal's reason
    */
   async *pieces(bytesMax = Number.POSITIVE_INFINITY): AsyncGenerator<Uint8Array, void, void> {
     let bytes = 0;
@@ -54,8 +55,8 @@ export class UpstreamAnswer {
   }
 
   /**
-   * The whole body as JSON, of at most `bytesMax` bytes, and never more than 32 MiB.
-   * @throws `upstream_error` if its type or its text is not JSON, or it exceeds a limit
+   * The whole body as JSON, at most `bytesMax` bytes and 32 MiB.
+   * @throws `upstream_error` if its type or text is not JSON, or it exceeds a limit
    */
   async json(bytesMax: number = jsonBytesMax): Promise<unknown> {
     if (!isJsonType(this.contentType)) throw this.refuse(`the answer is ${this.contentType}, not JSON`);
@@ -67,7 +68,7 @@ export class UpstreamAnswer {
     }
   }
 
-  /** Tells that nothing after this piece matters: if the body ends soon, its connection is kept for the next request. */
+  /** Drops the rest of the body. If it ends soon, its connection is kept for the next request. */
   complete(): void {
     this.#isComplete = true;
   }
@@ -78,7 +79,7 @@ export class UpstreamAnswer {
     return malformedResponse(reason);
   }
 
-  /** Leaves the rest of the body unread. Closes its connection, unless the answer is complete. */
+  /** Leaves the rest of the body unread, and closes its connection unless the answer is complete. */
   close(): void {
     if (this.#isComplete) this.#response.skipRest(endMsMax);
     else this.#response.close();
@@ -112,7 +113,7 @@ export class UpstreamAnswer {
   }
 }
 
-/** Some servers name no type. */
+/** Some servers send no type. */
 function isJsonType(type: string): boolean {
   return type === '' || type === 'application/json' || type.endsWith('+json');
 }

@@ -19,8 +19,8 @@ interface BreakerOptions {
 }
 
 /**
- * Stops calls to an unreachable upstream for a while. Only failed connections, and connections that close before an answer,
- * count: an answer of any status shows that the upstream is up, and a late answer may only be a long one.
+ * Stops calls to an unreachable upstream for a while. Counts failed connections and those that close before an answer.
+ * An answer of any status shows that the upstream is up, and a late answer may only be a long one.
  */
 export class Breaker {
   readonly #policy: CircuitBreakerPolicy;

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { Signal } from '../../../core/values/signal.ts';
 
-/** Bytes that wait to be read before the upstream must wait, too. */
+/** Bytes that may wait to be read before the upstream is paused. */
 const waitingBytesMax = 65_536;
 
 /** The end of a body, with an error if it broke off. */
@@ -10,7 +10,7 @@ interface End {
   readonly error?: Error;
 }
 
-/** One HTTP response as it arrives, without the stream that `Pool.request` would make for it. */
+/** One HTTP response as it arrives, without the stream that `Pool.request` would create. */
 export class UpstreamResponse implements Dispatcher.DispatchHandler {
   /** Set when `begun` resolves, as the headers. */
   status = 0;
@@ -23,7 +23,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #bytes = 0;
   #isSkipped = false;
   #end: End | undefined;
-  /** Called when a piece has come, unless the rest is skipped, and at the end. */
+  /** Called when a piece has arrived, unless the rest is skipped, and at the end. */
   #wake: (() => void) | undefined;
 
   /** @param signal closes the connection at every stage */
@@ -72,7 +72,9 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     if (this.#end !== undefined) return;
     this.#pieces = [];
     const error =
-      reason instanceof Error ? reason : new Error('the answer is not read on', { cause: reason });
+      reason instanceof Error
+        ? reason
+        : new Error('the caller stopped reading the answer', { cause: reason });
     this.#finish({ error });
     this.#controller?.abort(error);
   }

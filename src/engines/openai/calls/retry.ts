@@ -4,11 +4,14 @@ import { ParleyError } from '../../../core/values/errors.ts';
 import type { Signal } from '../../../core/values/signal.ts';
 import { untilAborted } from '../../until-aborted.ts';
 
-/** The longest wait before a retry. A request whose Retry-After is longer is not retried. */
+/** Maximum wait before a retry. A request with a longer Retry-After is not retried. */
 const delayMsMax = 5_000;
 const firstDelayMs = 100;
 
-/** Sends a request, and again while it cannot have run, after growing, jittered delays, or the upstream's Retry-After if longer. */
+/**
+ * Sends a request, and repeats it while it cannot have run. Delays grow and are jittered; a longer Retry-After of the
+ * upstream wins.
+ */
 export async function sendWithRetries<T>(
   send: () => Promise<T>,
   retriesMax: number,

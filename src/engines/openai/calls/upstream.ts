@@ -13,7 +13,7 @@ import { CallSlots } from './call-slots.ts';
 import { UpstreamResponse } from './response.ts';
 import { sendWithRetries } from './retry.ts';
 
-/** Limits on reading the body of an error response, which is only searched for the name of the error. */
+/** Limits on reading the body of an error response, which is only searched for the error's name. */
 const errorBytesMax = 4_096;
 const errorMsMax = 1_000;
 /** Statuses below 500 that only the operator can fix. */
@@ -21,28 +21,28 @@ const operatorStatuses = new Set([401, 402, 403, 404]);
 
 interface UpstreamCall {
   readonly method: 'GET' | 'POST';
-  /** Below the base URL, with its slash, such as `/chat/completions`. */
+  /** Path below the base URL, with its slash, such as `/chat/completions`. */
   readonly path: string;
-  /** The path is below the server, beside the version that ends its base URL. Default: false. */
+  /** Whether the path is relative to the server instead of the base URL with its version. Default: false. */
   readonly isBesideVersion?: boolean;
-  /** Added to those of the configuration. */
+  /** Headers beside the configured ones. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A function makes the body anew for every try. */
+  /** The body. A function creates it anew for every try. */
   readonly body?: string | Uint8Array | (() => AsyncIterable<Uint8Array>);
-  /** Aborting it stops the call at every stage. */
+  /** Aborts the call at every stage. */
   readonly signal: Signal;
 }
 
 /** Times are milliseconds. */
 export interface UpstreamSettings {
-  /** With the version, such as `http://127.0.0.1:8000/v1`. */
+  /** Base URL with the version, such as `http://127.0.0.1:8000/v1`. */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly connectMs: number;
   readonly firstByteMs: number;
   readonly idleMs: number;
   readonly totalMs: number;
-  /** Calls that run at once, each on its own connection. */
+  /** Maximum of calls at once, each on its own connection. */
   readonly callsMax: number;
   readonly callQueueMax: number;
   readonly keepAliveMs: number;
@@ -57,7 +57,7 @@ export interface UpstreamDeps {
   readonly name: string;
   readonly apiKey: string | undefined;
   readonly log: Log;
-  /** The headers that carry the trace of the running request on. Default: none. */
+  /** The headers that carry the trace of the running request. Default: none. */
   readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
 }
 
@@ -103,12 +103,10 @@ export class Upstream {
   }
 
   /**
-   * Sends a request, after waiting for a free slot, and retries it if it cannot have run. Resolves with the beginning of a
-   * 2xx answer, which must be read, refused or closed. Redirects are not followed.
-   *
-   * Rejects with `upstream_error`: with the upstream's status and Retry-After if it answered with an error, else 502; with
-   * `overloaded` if too many calls wait; with the signal's reason if that aborts. `hasNotRun` is set if the upstream cannot
-   * have begun, and for a status of `retryStatuses`.
+   * Sends a request after waiting for a slot, and retries it while it cannot have run. Resolves with a 2xx answer,
+   * which must be read, refused or closed. Follows no redirects.
+   * @throws `upstream_error`, with `hasNotRun` if the upstream cannot have begun; `overloaded` if too many calls wait;
+   * the signal's reason
    */
   async call(call: UpstreamCall): Promise<UpstreamAnswer> {
     const limit = this.#timeLimit.begin(call.signal);
@@ -187,7 +185,7 @@ export class Upstream {
     }
   }
 
-  /** Logs what only the operator can fix. A request that the model refused is the client's to fix. */
+  /** Logs failures that only the operator can fix. A request that the model refused is for the client to fix. */
   #report(error: unknown): void {
     if (!(error instanceof ParleyError) || error.code !== 'upstream_error') return;
     if (error.cause instanceof BrokenCircuitError) return;
@@ -218,7 +216,7 @@ function ownHeaders(configured: Readonly<Record<string, string>>, apiKey: string
   return [...kept.flat(), ...(apiKey === undefined ? [] : ['authorization', `Bearer ${apiKey}`])];
 }
 
-/** As much of an error body as arrives soon. A failure to read it does not matter: the status is the answer. */
+/** The part of an error body that arrives soon. A failure to read it does not matter: the status is the answer. */
 async function beginningOf(response: UpstreamResponse): Promise<string> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;

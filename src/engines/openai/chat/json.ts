@@ -25,7 +25,7 @@ export interface UpstreamForm {
   readonly limitNames: LimitNames;
 }
 
-/** The body of a request. Always asks for usage: without it the tokens would have to be counted here. */
+/** The body of a request. Always asks for usage, so that tokens need not be counted here. */
 export function toUpstreamParams(
   params: ChatCompletionParams,
   { model, stream, limitNames }: UpstreamForm,
@@ -38,11 +38,11 @@ export function toUpstreamParams(
     const options = json['stream_options'];
     json['stream_options'] = { ...(isObject(options) ? options : {}), include_usage: true };
   }
-  // As bytes: the text would be kept beside them until the request ends.
+  // As bytes, because a string would be kept beside them until the request ends.
   return Buffer.from(JSON.stringify(json));
 }
 
-/** Moves the limit to the names that the upstream takes: under another one it would have no effect, or be refused. */
+/** Moves the limit to the names that the upstream accepts. Other names would be ignored or refused. */
 function underName(params: ChatCompletionParams, names: LimitNames): ChatCompletionParams {
   const { maxTokens, maxCompletionTokens, ...others } = params;
   const limit = maxTokens ?? maxCompletionTokens;
@@ -54,15 +54,15 @@ function underName(params: ChatCompletionParams, names: LimitNames): ChatComplet
   };
 }
 
-/** Makes the error that the JSON of an answer reports. */
+/** Creates the error that the JSON of an answer reports. */
 type Report = (body: string) => ParleyError;
 
-/** @throws `upstream_error` if it is an error or malformed */
+/** @throws `upstream_error` if the answer is an error or malformed */
 export function readAnswer(json: unknown, report: Report): ChatAnswer {
   return answerCodec.decode(checkAnswer(json, report));
 }
 
-/** @throws `upstream_error` if it is an error or malformed */
+/** @throws `upstream_error` if the chunk is an error or malformed */
 export function readChunk(data: string, report: Report): ChatChunk {
   if (data.length > harmlessBytes) refuseExcess(new JsonScan(answerLimits).read(Buffer.from(data)));
   let json: unknown;

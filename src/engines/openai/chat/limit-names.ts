@@ -1,7 +1,7 @@
 import { ParleyError } from '../../../core/values/errors.ts';
 import { StatusError } from '../errors.ts';
 
-/** Under which names an upstream is told the limit of an answer. */
+/** The parameters that carry an answer's limit to an upstream. */
 export type LimitNames = 'max_tokens' | 'max_completion_tokens' | 'both';
 
 /** Hosts whose reasoning models refuse `max_tokens`. All their models take `max_completion_tokens`. */
@@ -10,14 +10,14 @@ const newNameHosts =
 /** Models of the hosted OpenAI API with the o200k vocabulary. */
 const o200kModels = /^(gpt-4o|chatgpt-4o|gpt-4\.1|gpt-4\.5|gpt-5|o1|o3|o4)/;
 
-/** The default for a server: the old name, which nearly all know, unless its host needs the new one. */
+/** The default for a server: the old name, which nearly all accept, unless its host needs the new one. */
 export function defaultLimitNames(baseUrl: string): LimitNames {
   return newNameHosts.test(new URL(baseUrl).hostname) ? 'max_completion_tokens' : 'max_tokens';
 }
 
 /**
- * The name under which an upstream is told the limit. If it refuses one that nobody has configured, it is asked again under the other;
- * the name that it takes is kept.
+ * The parameter that carries the limit. If an upstream refuses one that is not configured, the other is tried; the
+ * accepted one is kept.
  */
 export class LimitName {
   readonly #isConfigured: boolean;
@@ -49,7 +49,7 @@ function isLimitNameRefused(error: unknown): boolean {
   return error instanceof ParleyError && error.cause instanceof StatusError && error.cause.isLimitNameRefused;
 }
 
-/** The vocabulary of a model, if that is certain. */
+/** The vocabulary of a model, if known for certain. */
 export function tokenizerOf(baseUrl: string, model: string): 'o200k' | undefined {
   return new URL(baseUrl).hostname === 'api.openai.com' && o200kModels.test(model) ? 'o200k' : undefined;
 }

@@ -7,7 +7,7 @@ import { readContextTokens } from './context-tokens.ts';
 
 /** The wait before the second reading while the context is unknown; it doubles each time, up to `everyMs`. */
 const firstWaitMs = 1_000;
-/** Between two readings once the context is known. */
+/** The wait between two readings once the context is known. */
 const everyMs = 300_000;
 
 export interface ContextSourceOptions {
@@ -21,18 +21,22 @@ export interface ContextSourceOptions {
   readonly log: Log;
 }
 
-/** Why a model's context is unknown, with advice. @param error undefined if the upstream was read and does not tell */
+/**
+ * Why a model's context is unknown, with advice.
+ * @param error undefined if the upstream was read and does not report it
+ */
 export function noContextReason(engine: string, id: string, error: unknown): string {
   const found =
     error === undefined
-      ? `The server of the engine ${engine} does not tell the context of this model.`
+      ? `The server of the engine ${engine} does not report the context of this model.`
       : `The server of the engine ${engine} could not be asked for the context of this model.`;
   return `${found} Write \`contextTokens\` of the model ${id} in parley.yaml.`;
 }
 
 /**
- * The context of a model without `contextTokens`, read from its upstream at once and then regularly in the background. Without it no
- * hold can be made, so the model is unavailable. After a failed reading the last value stays in use. Failures in a row are logged once.
+ * The context of a model without `contextTokens`, read from its upstream at once and then regularly in the background.
+ * Until it is known no hold can be made, so the model is unavailable. After a failed reading the last value stays.
+ * Failures in a row are logged once.
  */
 export class ContextSource {
   readonly #options: ContextSourceOptions;

@@ -5,14 +5,14 @@ import type { Upstream } from '../calls/upstream.ts';
 import { numberOf } from '../json-values.ts';
 
 const listBytesMax = 4 * 1024 * 1024;
-/** Members of a listed model: of vLLM; of OpenRouter and Together; of Groq; of Mistral. */
+/** Members of a listed model, in the lists of vLLM; OpenRouter and Together; Groq; Mistral. */
 const contextMembers = ['max_model_len', 'context_length', 'context_window', 'max_context_length'];
-/** Members of `meta` in the list of llama.cpp: the context that it serves, and that of the model's training. */
+/** Members of `meta` in llama.cpp's list: the context that it serves, and that of the model's training. */
 const metaMembers = ['n_ctx', 'n_ctx_train'];
 
 /**
- * Tokens of a model's prompt and answer together, as its upstream tells in its list of models, or as Ollama does of one model.
- * Undefined if it does not tell.
+ * Tokens of a model's prompt and answer together, from the upstream's list of models, or from Ollama's page of one
+ * model. Undefined if neither has it.
  *
  * @param model the upstream's name of the model
  * @throws `upstream_error`, or the signal's reason
@@ -28,7 +28,7 @@ export async function readContextTokens(
   return listed ?? readFromOllama(upstream, model, signal);
 }
 
-/** The context of a model in `{data: [{id, …}]}`; undefined if it is not listed, or without its context. */
+/** The context of a model in `{data: [{id, …}]}`; undefined if the model or its context is not listed. */
 export function contextOfListed(list: unknown, model: string): number | undefined {
   const data = isObject(list) ? list['data'] : undefined;
   const entry = Array.isArray(data) ? data.find((each) => isObject(each) && each['id'] === model) : undefined;
@@ -40,7 +40,7 @@ export function contextOfListed(list: unknown, model: string): number | undefine
   ]);
 }
 
-/** `POST /api/show`, beside `/v1`: a `num_ctx` of the model's own, else the context of its training. */
+/** `POST /api/show`, beside `/v1`: the model's own `num_ctx`, else the context of its training. */
 async function readFromOllama(
   upstream: Upstream,
   model: string,
@@ -57,7 +57,7 @@ async function readFromOllama(
     });
     return contextOfShown(await answer.json(listBytesMax));
   } catch (error) {
-    // Any other server: it has no such path, or answers it with a page.
+    // Not Ollama: the path is missing, or answers with a page.
     if (error instanceof ParleyError && error.code === 'upstream_error' && !error.hasNotRun) return undefined;
     throw error;
   }

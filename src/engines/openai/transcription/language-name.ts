@@ -1,9 +1,9 @@
-/** Created at first use, as it is slow to create. */
+/** Created at first use, because that is slow. */
 let names: Intl.DisplayNames | undefined;
 
 /**
- * The lower-case English name of a language, as clients of the OpenAI API expect it. Upstreams send a tag such as `en` or
- * `en-US`, or an English name; undefined for anything else.
+ * The lower-case English name of a language, as clients of the OpenAI API expect it. Upstreams send a tag such as `en`
+ * or `en-US`, or an English name. Undefined for anything else.
  */
 export function languageName(written: string | undefined): string | undefined {
   const text = written?.trim().toLowerCase().replaceAll('_', '-');

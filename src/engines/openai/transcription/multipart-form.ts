@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 const sliceBytes = 64 * 1024;
 
 export interface FormFile {
-  /** Letters, digits, dots and hyphens only: it is not escaped. */
+  /** Letters, digits, dots and hyphens only, as it is not escaped. */
   readonly name: string;
   readonly contentType: string;
   readonly bytes: Uint8Array;

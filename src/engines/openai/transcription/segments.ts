@@ -3,7 +3,7 @@ import { isObject } from '../../../codec/shape.ts';
 import type { SegmentDetails, TranscriptSegment, TranscriptWord } from '../../../core/entities/engine.ts';
 import { numberOf, textOf } from '../json-values.ts';
 
-/** Recognisers may place an end in the padding after the audio. */
+/** Recognisers may put an end in the padding after the audio. */
 const paddingMs = 60_000;
 /** Tolerance for rounding. */
 const jitterMs = 1_000;
@@ -14,8 +14,8 @@ interface Span {
 }
 
 /**
- * The segments of a `verbose_json` answer in order of time, each with its words. None if one has no text or an impossible
- * time. Words without segments make one segment.
+ * The segments of a `verbose_json` answer in order of time, each with its words. None if one lacks a text or has an
+ * impossible time. Words without segments make one segment.
  *
  * @param audioMs the length of the audio, or its upper bound if unknown
  */
@@ -74,7 +74,7 @@ function readSegment(entry: unknown, endMsMax: number): TranscriptSegment | unde
   );
 }
 
-/** Ignores values that cannot be. */
+/** Ignores impossible values. */
 function readDetails(entry: Readonly<Record<string, unknown>>): SegmentDetails {
   const probability = numberOf(entry['no_speech_prob']);
   return {
@@ -110,7 +110,7 @@ function byStart(a: Span, b: Span): number {
   return a.startMs - b.startMs;
 }
 
-/** A word belongs to the last segment that begins before the word's middle, or else to the first segment. */
+/** A word belongs to the last segment that begins before the word's middle, else to the first segment. */
 function withWords(
   segments: readonly TranscriptSegment[],
   words: readonly TranscriptWord[],

@@ -6,7 +6,7 @@ import { numberOf, textOf } from '../json-values.ts';
 import { languageName } from './language-name.ts';
 import { readSegments } from './segments.ts';
 
-/** Longer durations are ignored, and later times where the length of the audio is unknown. */
+/** Longer durations are ignored. So are later times if the length of the audio is unknown. */
 const audioMsMax = 24 * 60 * 60 * 1000;
 
 export interface UpstreamTranscript {

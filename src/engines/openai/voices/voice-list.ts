@@ -1,8 +1,7 @@
 /**
- * Reads a list of voices. There is no standard; servers send these shapes:
- * `{voices: [{id, name}]}` (Kokoro-FastAPI, Open WebUI), `{voices: ["a"]}` (older and smaller servers), `{data: [{id}]}`
- * (mlx-audio), `[{voice_id, model_id}]` (older speaches), `{voices: [{name, language}]}` inside a model (speaches) and
- * `{voices: ["a"], voiceDetails: [{id, language}], defaultVoice}` inside a model (Parley).
+ * Reads a list of voices. There is no standard; the branches below read these shapes: `{voices: [{id, name}]}`
+ * (Kokoro-FastAPI, Open WebUI), `{voices: ["a"]}`, `{data: [{id}]}` (mlx-audio), `[{voice_id, model_id}]`, `{voices:
+ * [{name, language}]}` in a model (speaches), `{voices, voiceDetails, defaultVoice}` in a model (Parley).
  */
 import { isObject } from '../../../codec/shape.ts';
 import type { Voice, VoiceList } from '../../../core/entities/engine.ts';

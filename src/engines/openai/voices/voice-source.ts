@@ -29,8 +29,8 @@ export function configuredVoices(languages: Readonly<Record<string, string>>): V
 }
 
 /**
- * Reads the voices that an upstream lists for a model. Asks for the model's own list first: a list elsewhere may be of all
- * models together. Undefined if there is none.
+ * Reads the voices that an upstream lists for a model. Asks for the model's own list first, as other lists may cover
+ * all models. Undefined if there is none.
  *
  * @param model the upstream's name of the model
  * @throws `upstream_error`, or the signal's reason
@@ -73,7 +73,10 @@ function isNotThere(error: unknown): boolean {
   );
 }
 
-/** Why no voices are known, with advice. @param error undefined if the upstream was read and has no list */
+/**
+ * Why no voices are known, with advice.
+ * @param error undefined if the upstream answered without a list
+ */
 export function noVoicesReason(engine: string, error: unknown): string {
   const setting = `engines.${engine}.voices`;
   return error === undefined
@@ -93,8 +96,8 @@ interface ListedVoicesOptions {
 }
 
 /**
- * The voices that an upstream lists for a model, read at once and then regularly in the background. After a failed reading
- * the last list stays in use. Failures in a row are logged once.
+ * The voices that an upstream lists for a model, read at once and then regularly in the background. After a failed
+ * reading the last list stays. Failures in a row are logged once.
  */
 export class ListedVoices implements VoiceSource {
   readonly #options: ListedVoicesOptions;

@@ -18,27 +18,27 @@ import { type Connection, messageBytesMax } from './connection.ts';
 import type { Connections } from './connections.ts';
 
 export interface CallSettings {
-  /** The headers that carry the trace of the running request on. Default: none. */
+  /** The headers that carry the trace of the running request. Default: none. */
   readonly traceHeaders?: (() => Readonly<Record<string, string>>) | undefined;
   readonly apiKey: string | undefined;
   readonly totalMs: number;
-  /** Whether a call that was lost without output is made once more. */
+  /** Whether a call that was lost without output is repeated once. */
   readonly repeatLostCalls: boolean;
 }
 
 interface StreamOptions<M> {
-  /** The most bytes of all messages together; beyond it, `upstream_error`. */
+  /** Maximum bytes of all messages together. More is an `upstream_error`. */
   readonly bytesMax?: number;
-  /** Whether a call is not made again after a message. Default: after any. */
+  /** Whether a message rules out a repeat. Default: any message does. */
   readonly isOutput?: (message: M) => boolean;
-  /** Called before the messages of a call that is made again. */
+  /** Called before the messages of a repeated call. */
   readonly onRepeat?: () => void;
 }
 
 /**
- * A call whose connection was lost before any output is made once more, on another address where there is one. The remote may then charge
- * its key for both; clients of this server pay once. An Idempotency-Key would not change that: streams ignore it, and the addresses
- * of one engine may be servers with separate stores.
+ * A call whose connection was lost before any output is repeated once, on another address if there is one. The remote
+ * may charge its key for both; clients of this server pay once. An Idempotency-Key would not help: streams ignore it,
+ * and the addresses may be servers with separate stores.
  */
 export class Calls {
   readonly #connections: Connections;
@@ -71,9 +71,7 @@ export class Calls {
     }
   }
 
-  /**
-   * As `unary`, with each message as it arrives. Slow reading slows the remote; leaving early cancels the call.
-   */
+  /** Like `unary`, with each message as it arrives. Slow reading slows the remote; leaving early cancels the call. */
   async *stream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodServerStreaming<I, O>,
     request: MessageShape<I>,
@@ -105,7 +103,7 @@ export class Calls {
     }
   }
 
-  /** @throws the error of a call that must not be made again */
+  /** @throws the error of a call that must not be repeated */
   #unlessLost(error: unknown, signal: Signal): void {
     if (!this.#settings.repeatLostCalls || signal.aborted || !isLost(error)) throw error;
   }
@@ -144,7 +142,7 @@ export class Calls {
   ): AsyncGenerator<M, void, void> {
     const [metadata, options] = [this.#metadata(), this.#options()];
     const call = client.makeServerStreamRequest(path, sameBytes, decode, bytes, metadata, options);
-    // The loop throws the error; one after the loop does not matter.
+    // The loop throws the error; a later one does not matter.
     call.on('error', () => undefined);
     const cancel = () => call.cancel();
     signal.addEventListener('abort', cancel, { once: true });
@@ -176,7 +174,7 @@ export class Calls {
   }
 }
 
-/** The peer of an ended call is the address it was sent to, or still the channel's target if it was never sent. */
+/** The peer of an ended call is the address it was sent to, or the channel's target if it was never sent. */
 function failureOf(
   error: unknown,
   call: { getPeer(): string },
@@ -189,7 +187,7 @@ function failureOf(
 const sameBytes = (bytes: Buffer): Buffer => bytes;
 
 /**
- * The decoder of an answer's messages. grpc-js takes an error for a message that cannot be read.
+ * The decoder of an answer's messages. grpc-js turns its errors into the call's error.
  * @param bytesMax of all messages together
  */
 function decoderOf<O extends DescMessage>(
@@ -210,7 +208,7 @@ function encode<I extends DescMessage>(input: I, request: MessageShape<I>): Buff
   const { buffer, byteOffset, byteLength } = toBinary(input, request);
   if (byteLength <= messageBytesMax) return Buffer.from(buffer, byteOffset, byteLength);
   throw new ParleyError('payload_too_large', {
-    message: `The request is larger than the engine behind this model takes (${messageBytesMax} bytes).`,
+    message: `The request is larger than the engine behind this model accepts (${messageBytesMax} bytes).`,
     hasNotRun: true,
   });
 }

@@ -1,4 +1,4 @@
-/** One channel to a remote Parley, which resolves the addresses, balances calls among them and reconnects. */
+/** One channel to a remote Parley. Resolves the addresses, balances calls among them and reconnects. */
 
 import { readFileSync } from 'node:fs';
 import {
@@ -22,7 +22,7 @@ export interface ConnectionSettings {
   readonly tlsName?: string | undefined;
   readonly connectMs: number;
   readonly keepaliveMs: number;
-  /** How often a request checks again when it finds the connection lost. */
+  /** Maximum times that a request waits for a lost connection. */
   readonly retriesMax: number;
 }
 
@@ -42,7 +42,7 @@ export class Connection {
 
   /**
    * Begins to connect.
-   * @param onChange called when the connection comes up or goes down, not for failed attempts in between
+   * @param onChange called when the connection is made or lost, not for failed attempts in between
    * @throws if `tlsCa` cannot be read
    */
   constructor(settings: ConnectionSettings, onChange?: (isUp: boolean) => void) {
@@ -52,8 +52,8 @@ export class Connection {
   }
 
   /**
-   * Resolves when a call may be made: there is a connection, or there is none and the call will fail at once with the reason.
-   * If the channel was already down, it resolves at once; if it goes down now, it checks again up to `retriesMax` times.
+   * Resolves when a call may be made: connected, or known to fail at once with the reason. Returns at once if the
+   * channel was already down; if it goes down now, checks again up to `retriesMax` times.
    *
    * @throws `upstream_error` with `hasNotRun` after `connectMs`, or the signal's reason
    */

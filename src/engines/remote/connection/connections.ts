@@ -1,19 +1,19 @@
 /**
- * Opens as many channels as the calls need. A server accepts a limited number of calls on one connection, 100 by default, and
- * grpc-js queues the rest without a limit.
+ * Opens as many channels as the calls need. A server accepts a limited number of calls on a connection, 100 by default,
+ * and grpc-js queues the rest without a limit.
  */
 import { ParleyError } from '../../../core/values/errors.ts';
 import type { Log } from '../../../core/values/log.ts';
 import { Connection, type ConnectionSettings } from './connection.ts';
 
 export interface ConnectionsSettings extends ConnectionSettings {
-  /** Per address. */
+  /** Maximum per address. */
   readonly connectionsMax: number;
 }
 
 /** Leaves some of the 100 for health checks and the catalog. */
 const callsPerConnectionMax = 90;
-/** A connection other than the first is closed after this time without a call. */
+/** An additional connection is closed after this time without a call. */
 const idleMs = 30_000;
 const retryAfterSeconds = 1;
 
@@ -43,7 +43,10 @@ export class Connections {
       this.#isUp = isUp;
       if (isUp) log.info(facts, 'the remote engine can be reached');
       else
-        log.warn(facts, 'the remote engine cannot be reached, or does not serve; calls to it fail at once');
+        log.warn(
+          facts,
+          'the remote engine cannot be reached, or reports that it does not serve; calls to it fail at once',
+        );
     });
     this.#first = { connection, calls: 0, idle: undefined };
     this.#all = [this.#first];
@@ -54,7 +57,7 @@ export class Connections {
     return this.#isUp;
   }
 
-  /** @throws `overloaded` if every connection is full and no more may be opened */
+  /** @throws `overloaded` if every connection is full and no other may be opened */
   take(): TakenConnection {
     const opened = this.#all.find(({ calls }) => calls < callsPerConnectionMax) ?? this.#open();
     clearTimeout(opened.idle);

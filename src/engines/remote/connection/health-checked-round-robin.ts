@@ -1,6 +1,6 @@
 /**
- * A load-balancing policy: round robin over connections whose servers serve, by grpc.health.v1. grpc-js has no client-side
- * health checking; it ignores `healthCheckConfig`.
+ * A load-balancing policy: round robin over connections to serving servers, by grpc.health.v1. grpc-js has no
+ * client-side health checking and ignores `healthCheckConfig`.
  */
 import { experimental } from '@grpc/grpc-js';
 import { HealthCheckedSubchannel } from './health-checked-subchannel.ts';

@@ -23,8 +23,8 @@ const wholeServer = toBinary(HealthCheckRequestSchema, create(HealthCheckRequest
 const watchAgainMs = 1_000;
 
 /**
- * The last report on each connection. A new list of addresses makes new wrappers around the same connections, and these must
- * not send calls to a server that does not serve.
+ * The last report on each connection. A new list of addresses creates new wrappers around the same connections, which
+ * must not send calls to a server that does not serve.
  */
 const lastReport = new WeakMap<object, boolean>();
 
@@ -68,13 +68,13 @@ export class HealthCheckedSubchannel extends experimental.BaseSubchannelWrapper 
       return;
     }
     this.#watch.stop();
-    // The next connection may be to another process. It counts as healthy once it is ready, not now: the balancer may not
-    // yet know that this one ended.
+    // The next connection may reach another process. It counts as healthy once it is ready, not now, as the balancer
+    // may not know yet that this one ended.
     lastReport.delete(real);
   }
 }
 
-/** Watches over one connection whether its server serves, for as long as the connection lasts. */
+/** Watches whether the server of a connection serves, for as long as the connection lasts. */
 class HealthWatch {
   readonly #client: Client;
   readonly #onReport: (isServing: boolean) => void;
@@ -111,7 +111,7 @@ class HealthWatch {
     call.on('data', (response: HealthCheckResponse) => {
       if (this.#call === call) this.#onReport(response.status === ServingStatus.SERVING);
     });
-    // Every call ends with one status, which says the same as the error.
+    // Every call ends with one status, which repeats the error.
     call.on('error', () => undefined);
     call.on('status', ({ code }) => {
       if (this.#call === call) this.#ended(code);

@@ -30,7 +30,7 @@ STATEFUL_WORDS = (
     # `best_of` must be at most `n`, and `n` for each prompt at most 128 in all.
     "`best_of`",
     "`prompt` and `n` ask for",
-    "`prompt` must be one text beside tools",
+    "With tools or searches `prompt` must be one text",
 )
 
 schemathesis.openapi.format(
