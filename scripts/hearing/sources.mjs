@@ -72,7 +72,7 @@ export async function fetchSources(folder) {
     'Acquire::Languages=none',
     'Acquire::http::Timeout=15',
     'Acquire::Retries=1',
-    // Its user cannot write to a folder of ours.
+    // apt's own user cannot write to a folder of this user.
     'APT::Sandbox::User=root',
   ];
   const aptGet = ['apt-get', '-q', ...settings.flatMap((one) => ['-o', one])];

@@ -4,7 +4,7 @@ import type { Operation } from '../../src/core/entities/usage.ts';
 import { type ErrorCode, errorTable, ParleyError } from '../../src/core/values/errors.ts';
 import { errorBody, errorHeaders, restMessage } from '../../src/transports/rest/errors.ts';
 
-/** These facts decide which errors an operation can give. */
+/** Facts that decide which errors an operation can give. */
 export interface OperationFacts {
   readonly operation: Operation;
   readonly hasBody: boolean;

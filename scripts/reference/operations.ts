@@ -26,7 +26,7 @@ const operationOfPackage: Readonly<Record<string, Operation>> = {
 const idempotent: ReadonlySet<Operation> = new Set<Operation>(['speech', 'transcription', 'chat']);
 
 export interface RestOperation {
-  /** Such as `/admin/accounts/{account_id}`, under the base path. */
+  /** Path such as `/admin/accounts/{account_id}`, below the base path. */
   readonly path: string;
   readonly verb: 'get' | 'post';
   readonly operation: JsonObject;
@@ -115,7 +115,7 @@ function operationId({ localName, name, parent }: DescMethod): string {
   return packageWord(parent.typeName) === 'admin' ? `admin${capitalised(name)}` : localName;
 }
 
-/** Such as `Chat`, of `parley.chat.v1.ChatService`. */
+/** Name such as `Chat`, for `parley.chat.v1.ChatService`. */
 export function tagOf({ name }: { readonly name: string }): string {
   return name.replace(/Service$/, '');
 }

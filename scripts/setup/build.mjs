@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { root, run, SetupFailure } from './run.mjs';
 import { notes } from './steps.mjs';
 
-/** Its date is the start of the last build that succeeded. `./parley` compares it with the same inputs. */
+/** Dated at the start of the last build that succeeded. `./parley` compares it with the same inputs. */
 const stamp = 'dist/.built';
 const inputs = ['src', 'gen', 'console', 'proto', 'reference', 'tsconfig.json', 'package-lock.json'];
 

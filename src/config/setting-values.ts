@@ -3,7 +3,7 @@ import { pathText, type SettingPath } from './reader/setting-path.ts';
 
 export interface SettingValue {
   readonly path: SettingPath;
-  /** Such as `server.port` and `models[0].price.input`. */
+  /** Paths such as `server.port` and `models[0].price.input`. */
   readonly name: string;
   readonly value: string | number | boolean;
 }

@@ -87,7 +87,7 @@ describe.each([
     expect(stderr).toMatch(/^There is an account named `acme` already\. .*\(invalid_parameter.*\)\n$/);
   });
 
-  it('limit an account and its keys, and show what is used', async () => {
+  it('limit an account and its keys, and show the used amounts', async () => {
     await run('account', 'create', 'limited');
     await text('account', 'limits', 'limited', '--budget-per-month', '20', '--requests-per-minute', '60');
     expect(await text('account', 'show', 'limited')).toMatch(

@@ -38,7 +38,7 @@ describe('parley keys', () => {
     expect(await printed(['keys', 'revoke', id, ...flags])).toMatch(/\nrevoked +\d{4}-/);
   });
 
-  it('refuses what is wider than the calling key, in a line with the code', async () => {
+  it('refuses a key that is wider than the calling one, in a line with the code', async () => {
     const { code, stderr } = await parley(['keys', 'create', '--models', 'm', ...flags]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^This API key cannot give a wider limit `models`.*\(insufficient_scope/);

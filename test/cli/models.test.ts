@@ -34,7 +34,7 @@ describe('parley models', () => {
     );
   });
 
-  it('takes a key with a line break at its end, and says what is wrong with one that it cannot send', async () => {
+  it('accepts a key with a final line break, and names the flaw of a key that it cannot send', async () => {
     const { apiKey } = called.server;
     expect((await run('models', '--api-key', `${apiKey}\n`)).code).toBe(0);
     for (const [key, flaw] of [

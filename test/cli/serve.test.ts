@@ -85,7 +85,7 @@ describe('parley serve', () => {
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'lets a stream in flight finish after %s, and exits with 0',
+    'lets a running stream finish after %s, and exits with 0',
     async (signal) => {
       const server = await start('--demo');
       const { apiKey } = JSON.parse(readFileSync(`${dataDir}/first-run.json`, 'utf8'));

@@ -218,7 +218,7 @@ describe('responses.stream', () => {
   it.each([
     ['numbered alike', 0],
     ['without numbers', undefined],
-  ])('tells calls apart that are %s', async (_, index) => {
+  ])('distinguishes calls that are %s', async (_, index) => {
     const { response } = await streamOf(
       ended('stop', call(index, 'a', '{"city":"Oslo"}'), call(index, 'b', '{"city":"Rome"}')),
     );
@@ -257,7 +257,7 @@ describe('responses.stream', () => {
   it.each([
     ['length', 'max_output_tokens'],
     ['content_filter', 'content_filter'],
-  ])('tells an answer that ends by %s from a complete one', async (finish, reason) => {
+  ])('distinguishes an answer that ends by %s from a complete one', async (finish, reason) => {
     const { types, response } = await streamOf(ended(finish, { content: 'hel' }));
     expect(types.at(-1)).toBe('incomplete');
     expect(response).toMatchObject({ status: 'incomplete', incomplete_details: { reason } });

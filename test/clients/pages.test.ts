@@ -16,7 +16,7 @@ describe('docs/clients.md', () => {
     for (const page of readdirSync(new URL('clients', docs))) expect(index).toContain(`(clients/${page})`);
   });
 
-  it('tells the gRPC code of every string code', () => {
+  it('lists the gRPC code of every string code', () => {
     const rows = [...index.matchAll(/^\| `([A-Z_]+)` \| (.+) \|$/gm)].map(([, grpc = '', codes = '']) => ({
       grpc,
       codes: [...codes.matchAll(/`(\w+)`/g)].map(([, code]) => code),

@@ -96,7 +96,7 @@ describe('a chunk', () => {
     });
   });
 
-  it('gets what it lacks of its head, and its finish reason as null', () => {
+  it('gets the missing members of its head, and a null finish reason', () => {
     for (const missing of [
       {},
       { id: null, object: '', created: 0 },

@@ -295,7 +295,7 @@ describe('parley health', () => {
     await other.close();
   });
 
-  it('tells a stopping server from a healthy one', async () => {
+  it('distinguishes a stopping server from a healthy one', async () => {
     const at = ['--data-dir', join(folder, 'data')];
     const options = { cwd: folder, env: { PARLEY_SERVER_UNREADY_MS: '20000' } };
     const server = await serve(at, options);

@@ -68,14 +68,14 @@ describe.skipIf(missing !== undefined)(`the modules${missing === undefined ? '' 
     }
   });
 
-  it('do not tell where they were built', () => {
+  it('do not reveal where they were built', () => {
     for (const name of ['decoder.wasm', 'recogniser.wasm', 'recogniser.image']) {
       const content = readFileSync(join(hearingFolder, name));
       expect(content.includes('/.cache/') || content.includes(process.cwd())).toBe(false);
     }
   });
 
-  it('come with their licences, and with what they were built from', () => {
+  it('come with their licences, and with their sources', () => {
     const notices = readFileSync(join(hearingFolder, 'notices.md'), 'utf8');
     for (const text of [
       'Carnegie Mellon',

@@ -25,7 +25,7 @@ afterEach(async () => {
 
 const start = () => serve(['--config', folder.file('parley.yaml'), '--data-dir', folder.file('data')]);
 
-it('delivers after a kill, and tells the secret nowhere', async () => {
+it('delivers after a kill, and reveals the secret nowhere', async () => {
   const flags = ['--config', folder.file('parley.yaml'), '--data-dir', folder.file('data')];
   const adminKey = (await printed(['key', 'create', '--admin', ...flags])).trim();
   await printed(['account', 'create', 'acme', ...flags]);

@@ -52,7 +52,7 @@ describe.skipIf(missing !== undefined)('a short run of the bench', () => {
 });
 
 describe('the bench', () => {
-  it('refuses a group that there is not, and tells which there are', async () => {
+  it('refuses an unknown group, and lists the known ones', async () => {
     const run = promisify(execFile)(process.execPath, ['bench/run.ts', '--group', 'nothing']);
     await expect(run).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining('chat') });
   });

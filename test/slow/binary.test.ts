@@ -108,7 +108,7 @@ function filesIn(root: string): string[] {
 beforeAll(() => build(executable), buildMsMax);
 
 describe('the executable', () => {
-  it('tells its version, the commit and the schema', async () => {
+  it('prints its version, the commit and the schema', async () => {
     const { stdout } = await run(['--version']);
     expect(stdout).toMatch(
       /^\d+\.\d+\.\d+\ncommit (unknown|[0-9a-f]{40}(-dirty)?)\nschema \d+ \(\d{4}-[a-z-]+\)\n$/,
@@ -126,7 +126,7 @@ describe('the executable', () => {
     expect(await digest(again)).toBe(await digest(executable));
   });
 
-  it('shows the licences of what is in it, Node included', async () => {
+  it('shows the licences of its parts, including Node', async () => {
     const { stdout } = await run(['notices']);
     for (const name of ['better-sqlite3', 'PocketSphinx', 'apt-get source', 'GNU LESSER', 'Node.js v'])
       expect(stdout).toContain(name);

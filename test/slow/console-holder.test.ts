@@ -108,7 +108,7 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(await rows(page, 'Requests as a table').textContent()).toContain('eliza');
     });
 
-    it('is told what has ended', async () => {
+    it('sees what has ended', async () => {
       const { page } = await openSignedIn(browser, parley, await parley.newKey());
       await page.getByText('No credits are left.').waitFor();
       await page.getByText('No plan.').waitFor();

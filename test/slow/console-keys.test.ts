@@ -65,7 +65,7 @@ const rowOf = (page: Page, secret: string) => page.getByRole('row', { name: `…
 describe.skipIf(missingBrowser !== undefined)(
   `a holder with limits${missingBrowser === undefined ? '' : ` (${missingBrowser})`}`,
   () => {
-    it('makes, limits, rotates and revokes keys, and is told at the field what is refused', async () => {
+    it('makes, limits, rotates and revokes keys, and sees a refusal at its field', async () => {
       const { page, complaints } = await openWith('/keys', {
         scopes: ['chat', 'manage'],
         limits: { models: ['m'] },
@@ -147,7 +147,7 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(complaints).toEqual([]);
     });
 
-    it('is told which budget ends, and that the account is suspended', async () => {
+    it('sees which budget is used up, and that the account is suspended', async () => {
       const facts = { scopes: ['chat'], limits: { budgets: { month: '4' } } };
       await parley.setAccountLimits({ budgets: { day: '5' } });
       const { page, secret } = await openWith('', facts);

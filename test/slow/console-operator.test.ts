@@ -129,7 +129,7 @@ describe.skipIf(missingBrowser !== undefined)(
       expect(complaints.filter((text) => !text.includes('400'))).toEqual([]);
     });
 
-    it('is told what the server refuses, in the dialog', async () => {
+    it('sees the refusal in the dialog', async () => {
       const { page } = await open('/accounts/account-1');
       await fill(
         page,

@@ -3,7 +3,7 @@ import { type Diagnostic, problem } from '../../core/values/diagnostics.ts';
 
 const checkMsMax = 10_000;
 
-/** One area, such as the data folder or an engine. */
+/** An area, such as the data folder or an engine. */
 export interface DiagnosedArea {
   readonly area: string;
   readonly diagnostics: readonly Diagnostic[];

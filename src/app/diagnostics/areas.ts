@@ -10,7 +10,7 @@ import { diagnoseStore } from './store.ts';
 import { diagnoseTls } from './tls.ts';
 
 interface AreaOptions {
-  /** Of the running server; undefined if there is none. */
+  /** Process id of the running server; undefined if there is none. */
   readonly pid: number | undefined;
   /** Whether to read all pages of an SQLite database, which blocks this process. */
   readonly checksPages: boolean;

@@ -11,7 +11,7 @@ export function sourceText(source: Source): string {
   return source.kind === 'default' ? 'default' : source.name;
 }
 
-/** One problem in the configuration. */
+/** A problem in the configuration. */
 export interface Finding {
   readonly source: Source;
   /** The path of the setting, such as `server.port`. Empty if the finding concerns no single setting. */

@@ -66,7 +66,7 @@ export async function ownKey({ store, accessClock }: AccountOfCallDeps, caller: 
   return { account, own };
 }
 
-/** Who makes a change, for the audit trail: the id of a key, or `cli`. */
+/** The author of a change, for the audit trail: the id of a key, or `cli`. */
 export function actorOf(call: AnyCall): string {
   return 'caller' in call ? call.caller.keyId : call.actor;
 }

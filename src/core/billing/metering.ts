@@ -43,7 +43,7 @@ export interface MeteringDeps {
 }
 
 type Counted = Pick<Reserve, 'hold' | 'characters' | 'audioSeconds'> & {
-  /** Of fair use. */
+  /** Units of fair use. */
   readonly units?: number | undefined;
 };
 
@@ -262,7 +262,7 @@ export class Metering {
 
   #writeStarted(): void {
     this.#started = this.#deps.store.requests.started(this.id);
-    // Its failure is thrown where the output waits for it.
+    // A failure is thrown where the output waits for it.
     this.#started.catch(() => undefined);
   }
 

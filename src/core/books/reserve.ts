@@ -85,7 +85,10 @@ function fitLimits(books: Books, _: AccountId, { counted = none }: Reservation):
   return undefined;
 }
 
-/** What is used and reserved stays within the limit. @param own the part of it that the request has reserved before */
+/**
+ * Used and reserved amounts stay within the limit.
+ * @param own the part that the request has reserved before
+ */
 function excessOf(books: Books, counted: CountedAmount, own = 0n): LimitReached | undefined {
   const { owner, unit, period, amount, limit } = counted;
   const { used, reserved } = books.count(counted);

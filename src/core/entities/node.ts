@@ -1,6 +1,6 @@
 /** A server that shares the database with others. */
 export interface NodeState {
-  /** Its host and process. */
+  /** Host and process of the server. */
   readonly name: string;
   readonly version: string;
   /** `late`: its lease has ended. `dead`: others release its requests. */

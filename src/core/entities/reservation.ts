@@ -28,7 +28,7 @@ export interface LimitReached {
   readonly owner: string;
   /** `balance` is the credits of the account, `credits` a budget. `requests` and `tokens` are those of a minute, `running` at once. */
   readonly unit: CountedUnit | 'balance' | 'requests' | 'running' | 'tokens';
-  /** Of a count. */
+  /** Set for counts only. */
   readonly period?: string;
   /** The amount that the request needs. */
   readonly amount: bigint;

@@ -17,7 +17,7 @@ import { addressNotAllowed, limitError, modelNotAllowed, type OwnerKind } from '
 
 interface Owner extends RatedOwner {
   readonly kind: OwnerKind;
-  /** Of this server. */
+  /** Meter of this server only. */
   readonly meter: Meter;
 }
 

@@ -85,7 +85,7 @@ function sideOf(client: Client, name: string): Side {
     name,
     async insert({ name: table }, rows) {
       const columns = Object.keys(rows[0] ?? {}).map((column) => `"${column}"`);
-      // One parameter, whose members get the types of the columns.
+      // A single parameter, whose members get the types of the columns.
       const json = JSON.stringify(rows.map((row) => asJson(table, row)));
       await client.query(
         `insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, $1)`,

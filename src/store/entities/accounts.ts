@@ -40,7 +40,7 @@ const accountsAfter = statement((p: { after: string; size: number }) =>
     .orderBy('accounts.id')
     .limit(p.size),
 ).map(toAccount);
-/** Such a page of the accounts whose name is like a pattern of `containing`. */
+/** A page of the accounts whose name matches a pattern of `containing`. */
 const accountsNamed = statement((p: { after: string; size: number; pattern: string }) =>
   withPeriods()
     .where('accounts.id', '>', p.after)

@@ -157,7 +157,7 @@ const giveUp = statement((p: { id: AlertId; failure: string }) =>
     .where('id', '=', p.id)
     .where(sql<boolean>`state = 'pending'`),
 );
-/** Those that are due before. */
+/** Alerts that are due before this time. */
 const delayAll = statement((p: { accountId: AccountId; atMs: number }) =>
   query
     .updateTable('alerts')

@@ -21,7 +21,7 @@ const changes = {
   '0004-policy-version': policyVersion,
 };
 
-/** Those of SQLite. */
+/** Migrations of SQLite. */
 export const migrations: Readonly<Record<string, Migration>> = migrationsOf('sqlite', {
   ...changes,
   '0006-limits': limits,
@@ -67,7 +67,7 @@ export function appliedMigrations(connection: Sqlite.Database): string[] {
 export interface SchemaState {
   /** In order; none if Parley never opened the database. */
   readonly applied: readonly string[];
-  /** Those of this program that are not applied. */
+  /** Migrations of this program that are not applied. */
   readonly pending: readonly string[];
   /** A migration that this program must know to use the database, and does not. */
   readonly tooNew: string | undefined;

@@ -105,7 +105,7 @@ class Claims implements Pick<IdempotencyStore, 'claim'> {
     try {
       return claimOutcome(claim, await soon(claiming));
     } catch (error) {
-      // It may have been claimed after all, or may still be.
+      // The key may have been claimed after all, or may still be.
       void claiming.catch(() => undefined).then(() => this.#free(claim));
       throw error;
     }

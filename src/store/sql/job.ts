@@ -1,6 +1,6 @@
 import type { Statement } from './statement.ts';
 
-/** One statement of a job, with its parameters. */
+/** A statement of a job, with its parameters. */
 export interface Step {
   readonly statement: Statement<never, unknown>;
   readonly parameters: object;
@@ -10,7 +10,7 @@ export interface Step {
 
 /** Amounts to add to the columns of one row. */
 export interface Addition {
-  /** Its parameters are the amounts, then the key of the row. It must change one row. */
+  /** The parameters are the amounts, then the key of the row. The statement must change one row. */
   readonly statement: Statement<never, unknown>;
   readonly amounts: readonly bigint[];
   readonly row: readonly string[];

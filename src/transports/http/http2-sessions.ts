@@ -31,7 +31,7 @@ export class Http2Sessions {
       this.#connections.add(connection);
       // A closed session may still have an open socket.
       socket.once('close', () => this.#connections.delete(connection));
-      // Its socket was counted before.
+      // The socket was counted before.
       if (this.#isClosing) connection.close();
     };
     // The HTTP/1 server allows half-closed sockets, on which HTTP/2 would not notice that the client has left.

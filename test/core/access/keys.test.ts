@@ -159,7 +159,7 @@ describe('a header that was put together badly', () => {
     return refused.message;
   };
 
-  it('is refused with what is wrong with it, and without the key', async () => {
+  it('is refused with its flaw named, but without the key itself', async () => {
     const { apiKey } = parley;
     const half = apiKey.slice(0, 20);
     const send = ' Send it as `Authorization: Bearer <API_KEY>`.';

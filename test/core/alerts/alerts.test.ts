@@ -283,7 +283,7 @@ describe('the delivery', () => {
     expect(items).toEqual([]);
   });
 
-  it('tells a test at once how the webhook answered, and lets one pass in ten seconds', async () => {
+  it('reports at once how the webhook answered a test, and allows one test in ten seconds', async () => {
     await set({ webhook_url: hook() });
     const answer = await post('/alerts/test', {});
     expect(await answer.json()).toMatchObject({

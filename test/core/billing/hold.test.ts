@@ -225,7 +225,7 @@ describe('the hold of a chat', () => {
       ['max_completion_tokens', { max_completion_tokens: 90 }, ['maxCompletionTokens']],
       ['both', { max_tokens: 95, max_completion_tokens: 90 }, ['maxTokens', 'maxCompletionTokens']],
       ['max_tokens for each of several answers', { n: 3 }, ['maxTokens']],
-    ])('tells the model the most that is, as %s', async (_, limits, names) => {
+    ])('sends the model the largest limit there is, as %s', async (_, limits, names) => {
       const balance = 150_000_001;
       const { hold, finish } = await running({ ...hello(), ...limits }, '0.150000001');
       const { maxTokens, maxCompletionTokens, n = 1 } = engine.seen[0] ?? {};

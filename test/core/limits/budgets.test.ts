@@ -69,7 +69,7 @@ describe('a budget', () => {
     expect(await countsOf(key)).toEqual({ 'budgets.total': '4' });
   });
 
-  it('gets back what a chat held whose credits the account does not have', async () => {
+  it('releases the budget of a chat that the balance refuses', async () => {
     const key = await parley.keyWith({ budgets: { total: '5000' } });
     parley.engine.completionTokens = 1;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -83,7 +83,7 @@ describe('a budget', () => {
     expect(await countsOf(key)).toEqual({ 'budgets.total': '2' });
   });
 
-  it('limits an answer to what is left', async () => {
+  it('limits an answer to the remaining budget', async () => {
     const key = await parley.keyWith({ budgets: { day: '3' } });
     expect((await key.chat(500)).status).toBe(200);
     expect(parley.engine.outputLimits).toEqual([3]);
@@ -208,7 +208,7 @@ describe('amounts a day', () => {
 });
 
 describe('random histories', () => {
-  it.each([2, 3, 4])('keep every budget, and leave exactly what was spent (seed %i)', async (seed) => {
+  it.each([2, 3, 4])('keep every budget, and count exactly the spent credits (seed %i)', async (seed) => {
     const random = new Random(seed);
     const keys = [
       await parley.keyWith({ budgets: { day: '12', total: '30' } }),

@@ -81,7 +81,7 @@ describe('requests a minute', () => {
 });
 
 describe('headers', () => {
-  it('tell the limits of key and account, and what is left', async () => {
+  it('carry the limits of key and account, and the remaining amounts', async () => {
     parley.clock.nowMs = Date.UTC(2026, 10, 10, 12, 0, 20);
     await parley.setAccountLimits({ requestsPerMinute: 10 });
     const key = await parley.keyWith({ requestsPerMinute: 60, tokensPerMinute: 5000 });

@@ -20,7 +20,7 @@ import { collect, energy, newPool, prose, speak, untilTheEnd, voiceNamed } from 
 const flite = new FliteProgram(await compileFlite());
 
 describe('the voices', () => {
-  it('are those in the module, except the one that only tells the time', () => {
+  it('are those in the module, except the one that can only say the time', () => {
     const listed = flite.run(['-lv']).stdout.replace(/^.*?:/, '').trim().split(/\s+/);
     expect(listed).toContain('awb_time');
     expect(fliteVoices.map(({ id }) => id).sort()).toEqual(listed.filter((id) => id !== 'awb_time').sort());

@@ -47,7 +47,7 @@ async function doctor(config: string): Promise<{ checks: readonly object[]; prob
 }
 
 describe('a clone without the modules', () => {
-  it('says so in `doctor`, with the command that tells more', async () => {
+  it('says so in `doctor`, with the command that shows more', async () => {
     expect((await doctor('server: {port: 0}\n')).checks).toContainEqual(
       expect.objectContaining({
         subject: 'hearing',

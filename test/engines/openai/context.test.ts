@@ -51,7 +51,7 @@ describe('the context of a model without `contextTokens`', () => {
     await parley.close();
   });
 
-  it('is required if the upstream does not tell: until then the model cannot be called', async () => {
+  it('is required if the upstream does not report it: until then the model cannot be called', async () => {
     upstream.answer('/models', listed({}));
     const parley = await startBehind(upstream.baseUrl, { models: [untold] });
     await expect.poll(async () => (await ask(parley)).message).toContain('does not report the context');

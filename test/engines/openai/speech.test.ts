@@ -151,7 +151,7 @@ describe('the audio', () => {
     ['pcm', audioAs('pcm', 95_996), 2_000],
     ['wav', wav(24_000, 48_000), 1_000],
     ['mp3', audioAs('mp3'), undefined],
-  ])('in %s has its length in the record, where the bytes tell it', async (format, body, ms) => {
+  ])('in %s has its length in the record, where the bytes show it', async (format, body, ms) => {
     upstream.answer(path, pieces([body.subarray(0, 30), body.subarray(30)], { everyMs: 5 }));
     const response = await speak({ response_format: format });
     await response.arrayBuffer();

@@ -205,7 +205,7 @@ describe('a request', () => {
     expect(form.get('language')).toBe(language);
   });
 
-  describe.skipIf(missing !== undefined)('names the file by what is in it', () => {
+  describe.skipIf(missing !== undefined)('names the file by its content', () => {
     const sound = seconds(1);
     const samples = new Int16Array(sound.buffer, sound.byteOffset + 44, 16_000);
     it.each([
@@ -256,7 +256,7 @@ describe('an answer with times', () => {
     });
   });
 
-  it('keeps what the upstream tells of each segment in `verbose_json`', async () => {
+  it('keeps the measures of each segment in `verbose_json`', async () => {
     const own = {
       seek: 150,
       tokens: [7, 50_364],
@@ -270,7 +270,7 @@ describe('an answer with times', () => {
     ]);
   });
 
-  it('has no null in `verbose_json` where the upstream tells nothing', async () => {
+  it('has no null in `verbose_json` where the upstream reports nothing', async () => {
     const unknown = {
       seek: null,
       tokens: ['x'],

@@ -19,7 +19,7 @@ describe.skipIf(missing !== undefined)('a recording with random faults', () => {
   });
   afterAll(() => pools.close());
 
-  it('is heard where it is whole', async () => {
+  it('is decoded where it is intact', async () => {
     for (const recording of good) {
       const { samples, code } = await outcomeOf(pools, recording, hourOfSamples);
       expect(code).toBeUndefined();

@@ -128,7 +128,7 @@ describe('parley doctor', () => {
     }
   });
 
-  it('tells a newer schema from an older one', async () => {
+  it('distinguishes a newer schema from an older one', async () => {
     await database.query("delete from kysely_migration where name = '0007-needed-migrations'");
     expect(await found('schema')).toMatchObject({
       state: 'warning',
@@ -145,7 +145,7 @@ describe('parley doctor', () => {
 });
 
 describe.skipIf(missingPgbouncer !== undefined)(`a pooler${missingPgbouncer ?? ''}`, () => {
-  it('is told from none, and its transaction mode from its session mode', async () => {
+  it('is detected, and its transaction mode distinguished from its session mode', async () => {
     expect(await found('pooler')).toMatchObject({ found: 'There is none before the database.' });
     for (const [mode, expected] of [
       ['session', { state: 'ok', found: 'There is a pooler in session mode before the database.' }],

@@ -106,7 +106,7 @@ describe('nodes', () => {
     expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 0n }] });
   });
 
-  it('release what one left whose row is gone', async () => {
+  it('release the requests of a node whose row is gone', async () => {
     const { child } = await startNode();
     child.kill('SIGKILL');
     await once(child, 'exit');

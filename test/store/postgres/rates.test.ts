@@ -94,7 +94,7 @@ const rates = () => folder.execute('select minute, requests, tokens, running fro
 const noneRuns = () => expect.poll(rates, soon).toMatchObject([{ running: 0n }]);
 
 describe('three servers', () => {
-  it('let in exactly the requests of a minute', async () => {
+  it('admit exactly the requests of a minute', async () => {
     const ask = await keyWith({ requestsPerMinute: 10 });
     expect(countStatuses(await atOnce(60, (n) => ask(n)))).toEqual({ 200: 10, 429: 50 });
     const refused = await ask(1);
@@ -133,7 +133,7 @@ describe('three servers', () => {
     expect((await ask(0)).status).toBe(200);
   });
 
-  it('share the tokens of a minute, and give back what was not used', async () => {
+  it('share the tokens of a minute, and return the unused ones', async () => {
     const ask = await keyWith({ tokensPerMinute: 1200 });
     const statuses = countStatuses(await atOnce(9, (n) => ask(n, 300)));
     expect(statuses).toEqual({ 200: 3, 429: 6 });

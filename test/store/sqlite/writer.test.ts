@@ -163,7 +163,7 @@ describe('the writer', () => {
     expect(told).toEqual(['The disk could not be synced.', expect.any(Error), 'unwritable']);
   });
 
-  it('tells of a thread that dies', async () => {
+  it('reports a thread that dies', async () => {
     const settings = { path: join(dataDir, 'missing.db'), files: new Map() };
     const died = new Promise((resolve) => new WriterThread(settings, resolve));
     expect(await died).toMatchObject({ message: expect.stringContaining('unable to open database file') });

@@ -64,7 +64,7 @@ describe('a stopping port', () => {
     await stopping;
   });
 
-  it('tells HTTP/2 clients, and takes no more requests from them', async () => {
+  it('notifies HTTP/2 clients, and accepts no more of their requests', async () => {
     const port = await start();
     const client = await port.openHttp2();
     await client.write(port.http2Post(1, '/chat/completions', inEvents));

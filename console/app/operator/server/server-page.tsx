@@ -94,7 +94,7 @@ function Settings({ settings }: Pick<GetServerStateResponse, 'settings'>) {
         </search>
       </div>
       <p class="quiet">
-        The values in use, including defaults. <code>parley config show</code> also tells where each comes
+        The values in use, including defaults. <code>parley config show</code> also shows where each comes
         from.
       </p>
       <Scroll label="Settings" isTall>

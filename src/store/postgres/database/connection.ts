@@ -50,7 +50,7 @@ export function openPool({ connectionsMax, ...options }: PoolOptions): Pool {
   });
   // An idle connection broke. The next use opens another, and says whether it can.
   pool.on('error', () => undefined);
-  // One in use broke: its queries fail as well.
+  // A connection in use broke, so its queries fail as well.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }

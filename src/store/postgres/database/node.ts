@@ -7,7 +7,7 @@ const joining = `insert into nodes (name, version, lease_until)
 const renewing = `update nodes set lease_until = clock_timestamp() + $2 * interval '1 millisecond'
   where epoch = $1 and not dead`;
 const leaving = 'delete from nodes where epoch = $1';
-/** Its requests are released by others at once. */
+/** Others release the requests of this node at once. */
 const dying = 'update nodes set dead = true where epoch = $1';
 /** A node in the middle of a transaction holds its row, and is skipped. */
 const markingDead = `update nodes set dead = true where epoch in

@@ -80,7 +80,7 @@ export class WriteHealth {
       return;
     }
     if (!this.isFailing && this.#deps.files.areInPlace()) return;
-    // Its failure is noted like that of any other write.
+    // A failure is noted like that of any other write.
     this.#deps.probe().catch(() => undefined);
   }
 }

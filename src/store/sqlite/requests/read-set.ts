@@ -42,7 +42,7 @@ export class ReadSet implements Books {
     return undefined;
   }
 
-  /** What running requests hold; undefined if the account is not in use. */
+  /** Credits held by running requests; undefined if the account is not in use. */
   held(id: AccountId): bigint | undefined {
     return this.#funds.peek(id)?.held;
   }
@@ -67,7 +67,7 @@ export class ReadSet implements Books {
   release({ accountId, hold, counted }: Pick<Reserved, 'accountId' | 'hold' | 'counted'>): void {
     if (hold !== undefined) this.#funds.release(accountId);
     for (const one of counted) {
-      // Its row was written with the record.
+      // The row was written with the record.
       this.count(one).hasRow = true;
       this.#counts.release(nameOf(one));
     }
