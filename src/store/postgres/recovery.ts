@@ -34,14 +34,16 @@ const leftRates = statement((_: object) =>
 const leftOpen = statement((_: object) =>
   query
     .selectFrom('usage_records')
-    .select([...startedColumns, 'reserved_units', 'reserved_month', 'counted', 'rate_uses'])
+    .select([...startedColumns, 'price_input', 'reserved_units', 'reserved_month', 'counted', 'rate_uses'])
     .where('state', '=', sql.lit('started'))
     .where(ofNoNode)
     .limit(requestsAtOnce),
 ).map((row) => {
   const start = toStarted(row);
   const counted = countedOf(start.accountId, row);
-  return { start, holdsCredits: start.hold > 0n, counted, rated: ownersOf(row.rate_uses) };
+  // A chat that is free holds nothing, and still has a hold.
+  const holdsCredits = row.price_input !== null;
+  return { start, holdsCredits, counted, rated: ownersOf(row.rate_uses) };
 });
 const anyLeft = statement(
   (_: object) => sql<{ found: boolean }>`select true as found where exists (select from nodes where dead)

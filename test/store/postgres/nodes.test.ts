@@ -118,6 +118,17 @@ describe('nodes', () => {
     expect(await books()).toMatchObject({ faults: [], accounts: [{ held: 0n }], units: [{ reserved: 0 }] });
   });
 
+  it('end a free chat that one left', async () => {
+    const [store] = stores;
+    const free = { inputPerMillion: nanoCredits(0n), outputPerMillion: nanoCredits(0n) };
+    const record = start();
+    await store?.requests.reserve(record, { hold: { amount: nanoCredits(0n), price: free } });
+    await database.query('update usage_records set node_epoch = 1000000');
+    expect(await store?.requests.recover(Date.now())).toBe(1);
+    expect(await recordOf(record.id)).toMatchObject({ state: 'interrupted' });
+    expect(await books()).toMatchObject({ faults: [], accounts: [{ balance: 100n, held: 0n }] });
+  });
+
   it('are listed with the lateness of each', async () => {
     await database.query(`insert into nodes (name, version, lease_until, dead) values
       ('one:1', '0.1.0', clock_timestamp() + interval '1 minute', false),
